@@ -1,0 +1,42 @@
+"""How often and how long: the sizes of a benchmark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The sizes of all sections; times in seconds."""
+
+    pairs: int = 5  # rounds, each with every contender once
+    slow_rounds: int = 2  # rounds with the contenders that are far behind
+    closed_s: int = 3
+    open_s: int = 10
+    fast_s: int = 5
+    freeze_s: int = 20
+    delay_s: int = 10
+    memory_s: int = 10
+    long_s: int = 600
+    seed: int = 1
+    quick: bool = False
+
+    @classmethod
+    def of(cls, *, quick: bool, pairs: int | None, seed: int) -> Plan:
+        """The full plan, or one that only shows that everything works."""
+        plan = cls(seed=seed)
+        if quick:
+            plan = replace(
+                plan,
+                pairs=2,
+                slow_rounds=1,
+                closed_s=1,
+                open_s=2,
+                fast_s=1,
+                freeze_s=10,
+                delay_s=3,
+                memory_s=3,
+                long_s=60,
+                quick=True,
+            )
+        return replace(plan, pairs=pairs) if pairs else plan

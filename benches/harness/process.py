@@ -1,0 +1,80 @@
+"""Runs one command on one core and says what it cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+#: A generator that has not come to its end by itself this long after its time is ended.
+GRACE_S = 60
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that has ended, whatever its status."""
+
+    status: int
+    stdout: str
+    stderr: str
+    user_s: float
+    sys_s: float
+    max_rss_mb: float
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of the command and of what it waited for."""
+        return self.user_s + self.sys_s
+
+
+def pinned(command: list[str], core: int) -> list[str]:
+    """The same command on one core."""
+    return ["taskset", "-c", str(core), *command]
+
+
+def run(command: list[str], *, core: int, cost: Path, seconds: float) -> Finished:
+    """Run `command` on `core`, which should take `seconds`; through `cost`, for its true memory."""
+    with tempfile.TemporaryDirectory() as scratch:
+        bill = Path(scratch) / "cost.json"
+        wrapped = pinned([str(cost), "--to", str(bill), "--", *command], core)
+        status, stdout, stderr = _wait(wrapped, seconds + GRACE_S)
+        paid = json.loads(bill.read_text()) if bill.exists() else {}
+    return Finished(
+        status=status,
+        stdout=stdout,
+        stderr=stderr,
+        user_s=paid.get("user_s", 0.0),
+        sys_s=paid.get("sys_s", 0.0),
+        max_rss_mb=paid.get("max_rss_kb", 0) / 1024,
+    )
+
+
+def _wait(command: list[str], limit_s: float) -> tuple[int, str, str]:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment(),
+        start_new_session=True,
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            stdout, stderr = process.communicate()
+            return 124, stdout, f"{stderr}\nended after {limit_s:.0f} s"
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return process.returncode, stdout, stderr
+
+
+def environment() -> dict[str, str]:
+    """Ours without proxies: nothing here leaves the machine."""
+    return {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}

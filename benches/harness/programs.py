@@ -1,0 +1,85 @@
+"""What there is to run: the binaries built here, and the peers found on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "benches" / "scripts"
+PEERS = ROOT / "benches" / "out" / "peers"
+
+OURS = ("weir", "floor", "lean", "cost")
+#: Peer and how it is asked for its version.
+VERSION_FLAGS = {
+    "nginx": "-v",
+    "wrk": "-v",
+    "ab": "-V",
+    "h2load": "--version",
+    "oha": "--version",
+    "k6": "version",
+    "locust": "--version",
+}
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Paths by name. A name that is not there could not be built or found."""
+
+    paths: dict[str, Path]
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the program can be run."""
+        return name in self.paths
+
+    def __getitem__(self, name: str) -> Path:
+        """The program's path."""
+        return self.paths[name]
+
+    def missing(self) -> list[str]:
+        """The names that were looked for in vain."""
+        return [name for name in (*OURS, *VERSION_FLAGS) if name not in self.paths]
+
+
+def find() -> Programs:
+    """Build what is ours, look for the rest, and ask each for its version."""
+    paths = build() | peers()
+    versions = {name: version(paths[name], flag) for name, flag in VERSION_FLAGS.items() if name in paths}
+    if "weir" in paths:
+        versions["weir"] = version(paths["weir"], "--version")
+    return Programs(paths, versions)
+
+
+def build() -> dict[str, Path]:
+    """Build the command and the bench programs for release; paths of what could be built."""
+    command = ["cargo", "build", "--release", "--quiet", "--message-format=json"]
+    targets = ["--bin", "weir", "--bench", "floor", "--bench", "lean", "--bench", "cost"]
+    built = subprocess.run([*command, *targets], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    paths = {}
+    for line in built.stdout.splitlines():
+        message = json.loads(line)
+        name = message.get("target", {}).get("name")
+        if name in OURS and message.get("executable"):
+            paths[name] = Path(message["executable"])
+    return paths
+
+
+def peers() -> dict[str, Path]:
+    """The peers on PATH or where peers.sh puts them."""
+    places = [str(PEERS / "bin"), str(PEERS / "venv" / "bin")]
+    path = os.pathsep.join([*places, os.environ.get("PATH", ""), "/usr/sbin"])
+    found = {name: shutil.which(name, path=path) for name in VERSION_FLAGS}
+    return {name: Path(place) for name, place in found.items() if place}
+
+
+def version(program: Path, flag: str) -> str:
+    """The first thing in the program's own words that looks like a version."""
+    said = subprocess.run([program, flag], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    match = re.search(r"\d+(\.\d+)+", said.stdout)
+    return match.group() if match else "?"

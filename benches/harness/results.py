@@ -1,0 +1,157 @@
+"""The trials of a section, kept as JSON and asked for medians."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from harness.trial import Bench, Trial
+
+Value = Callable[[Trial], float | None]
+
+
+@dataclass(frozen=True)
+class Section:
+    """All trials of one section, with where and how they were measured."""
+
+    name: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+    missing: list[str]
+    plan: dict[str, Any]
+    every: list[Trial]
+
+    def cases(self) -> list[str]:
+        """The cases in the order of their first trial."""
+        return list(dict.fromkeys(trial.case for trial in self.every))
+
+    def contenders(self, case: str) -> list[str]:
+        """Those with a trial that counts."""
+        good = (trial for trial in self.every if trial.case == case and not trial.error)
+        return list(dict.fromkeys(trial.contender for trial in good))
+
+    def trials(self, case: str, contender: str) -> list[Trial]:
+        """The trials that count."""
+        return [
+            trial for trial in self.every if trial.case == case and trial.contender == contender and not trial.error
+        ]
+
+    def errors(self) -> list[str]:
+        """Each different way a run went wrong, in one line."""
+        lines = (f"{t.contender} ({t.case}): {t.error}" for t in self.every if t.error)
+        return list(dict.fromkeys(lines))
+
+    def commands(self) -> list[str]:
+        """One command line for each contender, as it ran first."""
+        first = {(trial.case, trial.contender): trial.command for trial in reversed(self.every)}
+        return sorted(set(first.values()))
+
+    def median(self, case: str, contender: str, value: Value) -> float | None:
+        """The median over the rounds that have the value."""
+        values = [value(trial) for trial in self.trials(case, contender)]
+        known = [number for number in values if number is not None]
+        return median(known) if known else None
+
+    def ratio(self, case: str, contender: str, base: str, value: Value) -> float | None:
+        """The median over the rounds of this one's value by the other's in the same round."""
+        others = {trial.round: value(trial) for trial in self.trials(case, base)}
+        ratios = []
+        for trial in self.trials(case, contender):
+            mine, other = value(trial), others.get(trial.round)
+            if mine is not None and other:
+                ratios.append(mine / other)
+        return median(ratios) if ratios else None
+
+
+def save(folder: Path, name: str, bench: Bench, machine: dict[str, str], trials: list[Trial]) -> None:
+    """Write one section; an older one of the same name is replaced."""
+    programs = bench.programs
+    document = {
+        "section": name,
+        "machine": machine,
+        "versions": programs.versions,
+        "missing": programs.missing(),
+        "plan": asdict(bench.plan),
+        "trials": [trial.to_dict() for trial in trials],
+    }
+    (folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n")
+
+
+def load(folder: Path, names: tuple[str, ...]) -> dict[str, Section]:
+    """The sections that were ever measured into this folder."""
+    return {name: _read(folder / f"{name}.json") for name in names if _there(folder, name)}
+
+
+def _there(folder: Path, name: str) -> bool:
+    return (folder / f"{name}.json").exists()
+
+
+def _read(path: Path) -> Section:
+    document = json.loads(path.read_text())
+    return Section(
+        name=document["section"],
+        machine=document["machine"],
+        versions=document["versions"],
+        missing=document["missing"],
+        plan=document["plan"],
+        every=[Trial(**trial) for trial in document["trials"]],
+    )
+
+
+def cpu(trial: Trial) -> float | None:
+    """CPU time of the generator for each request."""
+    return trial.cpu_us_per_request
+
+
+def rate(trial: Trial) -> float | None:
+    """Requests a second, as the server counted them."""
+    return trial.rate_per_s
+
+
+def memory(trial: Trial) -> float | None:
+    """Peak memory of the generator."""
+    return trial.max_rss_mb
+
+
+def percentile(name: str) -> Value:
+    """A percentile as the generator reports it, in ms."""
+
+    def value(trial: Trial) -> float | None:
+        found = trial.report.get("percentiles_ms", {}).get(name)
+        return None if found is None else float(found)
+
+    return value
+
+
+def said(name: str) -> Value:
+    """Any other number that the generator reports."""
+
+    def value(trial: Trial) -> float | None:
+        found = trial.report.get(name)
+        return None if found is None else float(found)
+
+    return value
+
+
+def noted(*path: str) -> Value:
+    """A number that the server noted."""
+
+    def value(trial: Trial) -> float | None:
+        found: Any = trial.server
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        return None if found is None else float(found)
+
+    return value
+
+
+def little(trial: Trial) -> float | None:
+    """Reported mean times reported rate by connections; 1 if the report agrees with itself."""
+    mean_ms, rate_per_s = said("mean_ms")(trial), said("rate_per_s")(trial)
+    if mean_ms is None or rate_per_s is None or not trial.connections:
+        return None
+    return mean_ms / 1000 * rate_per_s / trial.connections

@@ -1,0 +1,143 @@
+"""One run of one generator on one target, and the loop that makes many of them comparable."""
+
+from __future__ import annotations
+
+import random
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.generators import Generator, Load, Report, catalogue
+from harness.plan import Plan
+from harness.process import Finished, run
+from harness.programs import Programs
+from harness.servers import Server
+
+Item = TypeVar("Item")
+
+
+@dataclass
+class Trial:
+    """What came of one run. Counts are the server's, costs are the kernel's."""
+
+    case: str
+    contender: str
+    round: int
+    command: str
+    asked_s: int
+    connections: int | None
+    requests: int
+    user_us_per_request: float
+    sys_us_per_request: float
+    max_rss_mb: float
+    error: str = ""  # why the run does not count
+    report: dict[str, Any] = field(default_factory=dict)  # what the generator says
+    server: dict[str, Any] = field(default_factory=dict)  # what else the server noted
+
+    @property
+    def cpu_us_per_request(self) -> float:
+        """CPU time of the generator for each request that the server counted."""
+        return self.user_us_per_request + self.sys_us_per_request
+
+    @property
+    def rate_per_s(self) -> float:
+        """Requests that the server counted for each second asked."""
+        return self.requests / self.asked_s if self.asked_s else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is kept."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What every section needs: programs, cores, sizes."""
+
+    programs: Programs
+    plan: Plan
+    server_core: int
+    generator_core: int
+
+    def generators(self, names: Iterable[str]) -> list[Generator]:
+        """Those of the names that can be run here."""
+        every = catalogue(self.programs)
+        return [every[name] for name in names if name in every]
+
+    def measure(
+        self,
+        generator: Generator,
+        server: Server,
+        load: Load,
+        *,
+        case: str,
+        round_: int = 0,
+        label: str = "",
+    ) -> Trial:
+        """Run the generator once and count at the server; `load` needs no URL and no folder yet."""
+        contender = label or generator.name
+        with tempfile.TemporaryDirectory(prefix="weir-bench-") as scratch:
+            load = replace(load, url=server.url, scratch=Path(scratch))
+            command = generator.command(load)
+            server.reset()
+            before = server.requests()
+            finished = run(
+                command,
+                core=self.generator_core,
+                cost=self.programs["cost"],
+                seconds=load.seconds,
+            )
+            requests = server.requests() - before - server.own_requests
+            report, error = _read(generator, finished, load)
+        trial = Trial(
+            case=case,
+            contender=contender,
+            round=round_,
+            command=shown(command),
+            asked_s=load.seconds,
+            connections=load.connections,
+            requests=requests,
+            user_us_per_request=finished.user_s * 1e6 / max(requests, 1),
+            sys_us_per_request=finished.sys_s * 1e6 / max(requests, 1),
+            max_rss_mb=finished.max_rss_mb,
+            error=error or ("" if requests else "no request arrived"),
+            report=report.to_dict(),
+        )
+        _say(trial)
+        return trial
+
+
+def _read(generator: Generator, finished: Finished, load: Load) -> tuple[Report, str]:
+    """The generator's report, or in a line why there is none."""
+    if finished.status:
+        lines = (finished.stderr.strip() or finished.stdout.strip()).splitlines()
+        return Report(), f"exit {finished.status}: {lines[-1] if lines else 'no message'}"
+    try:
+        return generator.read(finished, load), ""
+    except (ValueError, KeyError, TypeError, IndexError, OSError) as error:
+        return Report(), f"report not understood: {type(error).__name__}: {error}"
+
+
+def rounds(items: Iterable[Item], count: int, seed: int) -> Iterator[tuple[int, Item]]:
+    """Every item once a round, in an order of its own each round."""
+    shuffle: Callable[[list[Item]], None] = random.Random(seed).shuffle
+    for number in range(count):
+        order = list(items)
+        shuffle(order)
+        for item in order:
+            yield number, item
+
+
+def shown(command: list[str]) -> str:
+    """The command line as a person would type it, without this machine's folders."""
+    return shlex.join(Path(word).name if word.startswith("/") else word for word in command)
+
+
+def _say(trial: Trial) -> None:
+    outcome = trial.error or (
+        f"{trial.rate_per_s:>10,.0f}/s {trial.cpu_us_per_request:7.2f} us/request {trial.max_rss_mb:7.1f} MB"
+    )
+    print(f"{trial.case:<28} {trial.contender:<26} {trial.round}  {outcome}", file=sys.stderr)

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Installs the load generators that weir is measured beside. What is already there (on PATH or
+# under benches/out/peers) is left alone; what cannot be had is named in one line, and run.py then
+# leaves it out of its tables and says so.
+set -u
+
+OHA=1.16.0
+K6=v1.8.1
+LOCUST=2.47.0
+
+root=$(cd "$(dirname "$0")" && pwd)/out/peers
+mkdir -p "$root/bin"
+PATH="$root/bin:$root/venv/bin:$PATH:/usr/sbin"
+missing=0
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# present NAME: true when nothing is left to do for that peer.
+present() {
+    have "$1" && echo "$1: $(command -v "$1")"
+}
+
+# missing NAME REASON
+missing() {
+    echo "$1: missing, $2" >&2
+    missing=1
+}
+
+from_apt() { # COMMAND PACKAGE
+    present "$1" && return
+    local sudo=""
+    [ "$(id -u)" = 0 ] || sudo="sudo -n"
+    if have apt-get && $sudo apt-get install -y -qq --no-install-recommends "$2" >/dev/null 2>&1; then
+        present "$1" && return
+    fi
+    missing "$1" "install the package $2 (apt-get install $2)"
+}
+
+from_cargo() { # COMMAND VERSION
+    present "$1" && return
+    if ! have cargo; then missing "$1" "needs cargo"; return; fi
+    cargo install --quiet --locked "$1" --version "$2" --root "$root" || missing "$1" "cargo install failed"
+    present "$1"
+}
+
+from_go() { # COMMAND MODULE@VERSION
+    present "$1" && return
+    PATH="$PATH:/usr/local/go/bin"
+    if ! have go; then missing "$1" "needs go"; return; fi
+    GOBIN="$root/bin" GOFLAGS=-trimpath go install "$2" || missing "$1" "go install $2 failed"
+    present "$1"
+}
+
+from_pip() { # COMMAND VERSION
+    present "$1" && return
+    python3 -m venv "$root/venv" && "$root/venv/bin/pip" install --quiet "$1==$2" || missing "$1" "pip install $1==$2 failed"
+    present "$1"
+}
+
+from_apt nginx nginx
+from_apt wrk wrk
+from_apt ab apache2-utils
+from_apt h2load nghttp2-client
+from_cargo oha "$OHA"
+from_go k6 "go.k6.io/k6@$K6"
+from_pip locust "$LOCUST"
+exit "$missing"

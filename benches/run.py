@@ -1,0 +1,84 @@
+"""The benchmarks: weir beside its peers and beside a bare loop, in the same call.
+
+    python benches/run.py [closed|open|truth|memory|all|page] [--quick] [--pairs 5] [--publish]
+
+`benches/peers.sh` installs the peers first; one that is missing is left out and named. Every run
+is kept with its command line in benches/out/*.json. `page` measures nothing and writes the page
+again from what is kept there; --publish puts it into docs/benchmarks.md instead of on stdout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from harness import closed, machine, memory, opened, page, programs, results, truth
+from harness.plan import Plan
+from harness.trial import Bench, Trial
+
+SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
+    "closed": closed.measure,
+    "open": opened.measure,
+    "truth": truth.measure,
+    "memory": memory.measure,
+}
+
+
+def main() -> int:
+    """Measure what was asked for, then write the page."""
+    args = _arguments()
+    args.out.mkdir(parents=True, exist_ok=True)
+    if args.section != "page":
+        names = list(SECTIONS) if args.section == "all" else [args.section]
+        plan = Plan.of(quick=args.quick, pairs=args.pairs, seed=args.seed)
+        if not _measure(names, plan, args.out):
+            return 2
+    sections = results.load(args.out, tuple(SECTIONS))
+    if not sections:
+        print(f"run.py: nothing was measured into {args.out} yet", file=sys.stderr)
+        return 2
+    _write(page.render(sections), publish=args.publish)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Benchmark weir beside its peers.")
+    parser.add_argument("section", nargs="?", default="all", choices=[*SECTIONS, "all", "page"])
+    parser.add_argument("--quick", action="store_true", help="short runs that only show that it works")
+    parser.add_argument("--pairs", type=int, help="rounds with every contender once (5; 2 if quick)")
+    parser.add_argument("--seed", type=int, default=1, help="of the order within the rounds")
+    parser.add_argument("--out", type=Path, default=programs.ROOT / "benches" / "out")
+    parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
+    return parser.parse_args()
+
+
+def _measure(names: list[str], plan: Plan, out: Path) -> bool:
+    machine.raise_file_limit()
+    found = programs.find()
+    for name in found.missing():
+        print(f"run.py: {name} is missing and left out", file=sys.stderr)
+    if "lean" not in found or "cost" not in found:
+        print("run.py: the bench programs could not be built", file=sys.stderr)
+        return False
+    server_core, generator_core = machine.cores()
+    bench = Bench(found, plan, server_core, generator_core)
+    for name in names:
+        described = machine.describe()
+        results.save(out, name, bench, described, SECTIONS[name](bench))
+    return True
+
+
+def _write(text: str, *, publish: bool) -> None:
+    if not publish:
+        print(text)
+        return
+    path = programs.ROOT / "docs" / "benchmarks.md"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    print(f"run.py: wrote {path.relative_to(programs.ROOT)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,345 @@
+//! One thread's share of a plan: what a free connection does now.
+//!
+//! Both models of load answer the same three questions, so the loop that moves the bytes does not know which one it
+//! drives:
+//!
+//! | question | closed loop | open loop |
+//! |---|---|---|
+//! | [`Feed::due`]: what does the clock ask for? | the next user starts | the next arrival is due |
+//! | [`Feed::again`]: a connection is free: what now? | its user asks again at once | the longest-waiting arrival, if any |
+//! | [`Feed::next_due`]: when is `due` to be asked again? | the next user's start | the next arrival |
+//!
+//! Nothing is stored per waiting arrival: what waits because no connection is free is just the stretch of the
+//! schedule between "handed out" and "now", so a backlog of a billion costs no memory.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::nanos::Nanos;
+use super::schedule::{Arrival, Schedule};
+use super::users::Users;
+
+/// A request to start now, and who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// What to send, and when it was meant to start.
+    pub arrival: Arrival,
+    /// The user who asks; 0 in the open loop, which has none.
+    pub user: u32,
+}
+
+/// A thread's share of a plan.
+#[derive(Clone, Debug)]
+pub enum Feed {
+    /// N users, each waits for its answer.
+    Closed(Closed),
+    /// Arrivals come whether or not answers do.
+    Open(Open),
+}
+
+impl Feed {
+    /// What the clock asks for at `now`: it needs an idle connection, or a new one.
+    pub fn due(&mut self, now: Nanos) -> Option<Start> {
+        match self {
+            Self::Closed(feed) => feed.due(now),
+            Self::Open(feed) => feed.due(now),
+        }
+    }
+
+    /// When `due` is to be asked again; `None`: never.
+    pub fn next_due(&self) -> Option<Nanos> {
+        match self {
+            Self::Closed(feed) => feed.next_due(),
+            Self::Open(feed) => feed.next.map(|arrival| arrival.intended),
+        }
+    }
+
+    /// The connection that `user` had is free at `now`: what it sends next. `None` in the closed loop means that the
+    /// user has gone.
+    pub fn again(&mut self, user: u32, now: Nanos) -> Option<Start> {
+        match self {
+            Self::Closed(feed) => feed.again(user, now),
+            Self::Open(feed) => feed.due(now),
+        }
+    }
+
+    /// Like `again`, for a user whose connection could not be made: not before `until`. Without a pause, a refused
+    /// port would be tried a hundred thousand times a second.
+    pub fn again_after(&mut self, user: u32, until: Nanos) {
+        if let Self::Closed(feed) = self {
+            feed.pausing.push_back((until, user));
+        }
+    }
+
+    /// Nothing more is to start: the run is over. What was due by `now` and is still waiting counts as dropped.
+    pub fn stop(&mut self, now: Nanos) {
+        match self {
+            Self::Closed(feed) => feed.stop(),
+            Self::Open(feed) => feed.stop(now),
+        }
+    }
+
+    /// Arrivals that were due and never sent: they waited longer than their patience, or the run ended.
+    pub fn dropped(&self) -> u64 {
+        match self {
+            Self::Closed(_) => 0,
+            Self::Open(feed) => feed.dropped,
+        }
+    }
+
+    /// Arrivals that are due at `now` and wait for a connection.
+    pub fn backlog(&mut self, now: Nanos) -> u64 {
+        match self {
+            Self::Closed(_) => 0,
+            Self::Open(feed) => feed.backlog(now),
+        }
+    }
+}
+
+/// The closed loop.
+#[derive(Clone, Debug)]
+pub struct Closed {
+    users: Users,
+    /// This thread's users are `next_user`, `next_user + step`, ...
+    next_user: u64,
+    step: u64,
+    /// Requests left of each user that has started, by its local number.
+    left: Vec<u64>,
+    /// Users that wait after a failed connection, the earliest first: all pauses are equally long.
+    pausing: VecDeque<(Nanos, u32)>,
+    /// Numbers of the requests that this thread may still make.
+    tickets: Range<u64>,
+    until: Nanos,
+}
+
+impl Closed {
+    /// Share `index` of `of` of the users; they ask until `until`, and while there are tickets ([`Self::grant`]).
+    pub fn new(users: Users, until: Nanos, index: u64, of: u64) -> Self {
+        let local = users.count.saturating_sub(index).div_ceil(of);
+        Self {
+            users,
+            next_user: index,
+            step: of,
+            left: Vec::with_capacity(usize::try_from(local).unwrap_or(0)),
+            pausing: VecDeque::new(),
+            tickets: 0..0,
+            until,
+        }
+    }
+
+    /// How many tickets are left; the edge grants more before they run out.
+    pub fn tickets_left(&self) -> u64 {
+        self.tickets.end - self.tickets.start
+    }
+
+    /// Replaces the used-up tickets.
+    pub fn grant(&mut self, tickets: Range<u64>) {
+        self.tickets = tickets;
+    }
+
+    fn due(&mut self, now: Nanos) -> Option<Start> {
+        if let Some(&(until, user)) = self.pausing.front()
+            && until <= now
+        {
+            self.pausing.pop_front();
+            return self.again(user, now);
+        }
+        if self.next_user >= self.users.count || self.users.start(self.next_user) > now || now >= self.until {
+            return None;
+        }
+        let user = u32::try_from(self.left.len()).unwrap_or(u32::MAX);
+        self.left.push(self.users.loops.unwrap_or(u64::MAX));
+        self.next_user += self.step;
+        self.again(user, now)
+    }
+
+    fn next_due(&self) -> Option<Nanos> {
+        if self.tickets.is_empty() {
+            return None;
+        }
+        let start =
+            (self.next_user < self.users.count).then(|| self.users.start(self.next_user)).filter(|t| *t < self.until);
+        let pause = self.pausing.front().map(|(until, _)| *until).filter(|t| *t < self.until);
+        start.into_iter().chain(pause).min()
+    }
+
+    fn again(&mut self, user: u32, now: Nanos) -> Option<Start> {
+        let left = self.left.get_mut(user as usize)?;
+        if *left == 0 || now >= self.until {
+            return None;
+        }
+        let number = self.tickets.next()?;
+        *left -= 1;
+        Some(Start { arrival: Arrival { intended: now, number }, user })
+    }
+
+    fn stop(&mut self) {
+        self.until = Nanos::ZERO;
+        self.pausing.clear();
+    }
+}
+
+/// The open loop.
+#[derive(Clone, Debug)]
+pub struct Open {
+    schedule: Schedule,
+    /// The next arrival to hand out; due or not.
+    next: Option<Arrival>,
+    /// Runs ahead of `schedule` to the present, to count what waits.
+    ahead: std::iter::Peekable<Schedule>,
+    /// Arrivals that `ahead` has passed, and that were handed out or dropped.
+    passed: u64,
+    taken: u64,
+    /// How long an arrival waits for a connection before it is dropped.
+    patience: Nanos,
+    dropped: u64,
+    /// Arrivals from this number on are not sent.
+    limit: u64,
+}
+
+impl Open {
+    /// A share of a schedule; arrivals with a number of `limit` or more are left out, and one that has waited longer
+    /// than `patience` for a connection is dropped.
+    pub fn new(mut schedule: Schedule, limit: u64, patience: Nanos) -> Self {
+        let ahead = schedule.clone().peekable();
+        let next = schedule.next().filter(|a| a.number < limit);
+        Self { schedule, next, ahead, passed: 0, taken: 0, patience, dropped: 0, limit }
+    }
+
+    fn due(&mut self, now: Nanos) -> Option<Start> {
+        loop {
+            let arrival = self.next.filter(|a| a.intended <= now)?;
+            self.next = self.schedule.next().filter(|a| a.number < self.limit);
+            self.taken += 1;
+            if now - arrival.intended <= self.patience {
+                return Some(Start { arrival, user: 0 });
+            }
+            self.dropped += 1;
+        }
+    }
+
+    fn backlog(&mut self, now: Nanos) -> u64 {
+        let limit = self.limit;
+        while self.ahead.next_if(|a| a.intended <= now && a.number < limit).is_some() {
+            self.passed += 1;
+        }
+        self.passed.saturating_sub(self.taken)
+    }
+
+    fn stop(&mut self, now: Nanos) {
+        self.dropped += self.backlog(now);
+        self.next = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schedule::{Arrivals, Stage};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn open(rate: f64, seconds: u64, patience: Nanos) -> Feed {
+        let stages = vec![Stage { from_per_s: rate, to_per_s: rate, length: Nanos::from_secs(seconds) }];
+        Feed::Open(Open::new(Schedule::new(stages, Arrivals::Constant, 0), u64::MAX, patience))
+    }
+
+    fn closed(users: Users, until: Nanos, tickets: u64) -> Feed {
+        let mut feed = Closed::new(users, until, 0, 1);
+        feed.grant(0..tickets);
+        Feed::Closed(feed)
+    }
+
+    #[test]
+    fn what_waits_for_a_connection_keeps_its_intended_time() {
+        let mut feed = open(10.0, 1, Nanos::NEVER);
+        let late = Nanos::from_millis(450);
+        assert_eq!(feed.backlog(late), 5);
+        let times: Vec<u64> =
+            std::iter::from_fn(|| feed.again(0, late)).map(|s| s.arrival.intended.0 / 1_000_000).collect();
+        assert_eq!(times, [0, 100, 200, 300, 400]);
+        assert_eq!(feed.next_due(), Some(Nanos::from_millis(500)));
+        assert_eq!(feed.backlog(late), 0);
+    }
+
+    #[test]
+    fn an_arrival_that_waits_beyond_its_patience_is_dropped_and_counted() {
+        let mut feed = open(10.0, 1, Nanos::from_millis(250));
+        let first = feed.due(Nanos::from_millis(500));
+        assert_eq!(first.map(|s| s.arrival.number), Some(3));
+        assert_eq!(feed.dropped(), 3);
+        feed.stop(Nanos::from_millis(700));
+        assert_eq!(feed.dropped(), 3 + 4, "0.4, 0.5, 0.6 and 0.7 s were due");
+        assert_eq!(feed.next_due(), None);
+    }
+
+    #[test]
+    fn a_user_makes_its_loops_and_goes() {
+        let users = Users { count: 2, ramp_up: Nanos::from_secs(10), loops: Some(3) };
+        let mut feed = closed(users, Nanos::NEVER, u64::MAX);
+        let first = feed.due(Nanos::ZERO);
+        assert_eq!(first.map(|s| s.user), Some(0));
+        assert!(feed.due(Nanos(1)).is_none(), "the second user starts at 5 s");
+        assert_eq!(feed.next_due(), Some(Nanos::from_secs(5)));
+        assert!(feed.again(0, Nanos(2)).is_some() && feed.again(0, Nanos(3)).is_some());
+        assert!(feed.again(0, Nanos(4)).is_none());
+        assert_eq!(feed.due(Nanos::from_secs(5)).map(|s| s.user), Some(1));
+    }
+
+    #[test]
+    fn a_user_whose_connection_failed_pauses() {
+        let users = Users { count: 1, ramp_up: Nanos::ZERO, loops: None };
+        let mut feed = closed(users, Nanos::from_secs(1), u64::MAX);
+        assert!(feed.due(Nanos::ZERO).is_some());
+        feed.again_after(0, Nanos::from_millis(100));
+        assert!(feed.due(Nanos::from_millis(99)).is_none());
+        assert_eq!(feed.next_due(), Some(Nanos::from_millis(100)));
+        assert!(feed.due(Nanos::from_millis(100)).is_some());
+        feed.again_after(0, Nanos::from_secs(2));
+        assert_eq!(feed.next_due(), None, "the run is over by then");
+    }
+
+    #[test]
+    fn no_more_requests_than_tickets() {
+        let users = Users { count: 3, ramp_up: Nanos::ZERO, loops: None };
+        let mut feed = closed(users, Nanos::NEVER, 5);
+        let mut made = std::iter::from_fn(|| feed.due(Nanos(1))).count();
+        while feed.again(0, Nanos(2)).is_some() {
+            made += 1;
+        }
+        assert_eq!(made, 5);
+        assert_eq!(feed.next_due(), None);
+    }
+
+    proptest! {
+        /// Whatever the moments at which connections are free: every arrival is handed out once, in order, never
+        /// before its time, or is counted as dropped.
+        #[test]
+        fn each_arrival_is_sent_once_or_dropped(
+            rate in 1.0..500.0_f64, patience_ms in 0..400_u64, steps in prop::collection::vec((0..80_u64, 0..6_usize), 1..80)
+        ) {
+            let mut feed = open(rate, 2, Nanos::from_millis(patience_ms));
+            let total = Schedule::new(
+                vec![Stage { from_per_s: rate, to_per_s: rate, length: Nanos::from_secs(2) }], Arrivals::Constant, 0
+            ).filter(|a| a.intended.0 <= steps.iter().map(|s| s.0 * 1_000_000).sum()).count() as u64;
+            let (mut now, mut sent, mut last) = (Nanos::ZERO, 0_u64, None);
+            for (ms, free) in steps {
+                now += Nanos::from_millis(ms);
+                for _ in 0..free {
+                    if let Some(start) = feed.due(now) {
+                        prop_assert!(start.arrival.intended <= now);
+                        prop_assert!(now - start.arrival.intended <= Nanos::from_millis(patience_ms));
+                        prop_assert!(last.is_none_or(|l| l < start.arrival.number));
+                        last = Some(start.arrival.number);
+                        sent += 1;
+                    }
+                }
+                prop_assert_eq!(feed.backlog(now) + sent + feed.dropped(), feed.backlog(now) + match &feed {
+                    Feed::Open(o) => o.taken,
+                    Feed::Closed(_) => 0,
+                });
+            }
+            feed.stop(now);
+            prop_assert_eq!(sent + feed.dropped(), total);
+        }
+    }
+}

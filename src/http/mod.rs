@@ -1,0 +1,13 @@
+//! Bytes on sockets: HTTP/1.1 as `load` speaks it.
+//!
+//! - [`target`]: a URL and its options -> where a request goes
+//! - [`wire`]: requests to bytes, bytes to answers; no sockets
+//! - [`tls`]: certificates and checks
+//! - [`stream`]: one non-blocking connection
+//! - [`stamp`]: when the kernel received what was read
+
+pub mod stamp;
+pub mod stream;
+pub mod target;
+pub mod tls;
+pub mod wire;

@@ -1,0 +1,260 @@
+//! One non-blocking connection: TCP or Unix socket, plain or TLS.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustls::ClientConnection;
+
+use super::stamp::{self, WallNanos};
+use super::target::Address;
+use super::tls::Tls;
+
+/// A connection.
+#[derive(Debug)]
+pub struct Stream {
+    socket: Socket,
+    tls: Option<Box<ClientConnection>>,
+}
+
+/// What a read brought.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// Bytes; 0 when the peer has closed.
+    pub bytes: usize,
+    /// Whether nothing more was there: an edge-triggered poller will say so when there is.
+    pub drained: bool,
+    /// When the last of it came, if the kernel stamps this connection.
+    pub stamp: Option<WallNanos>,
+}
+
+#[derive(Debug)]
+struct Socket {
+    fd: OwnedFd,
+    stamped: bool,
+    drained: bool,
+    stamp: Option<WallNanos>,
+}
+
+impl Stream {
+    /// Begins to connect; it is done when the socket is writable and [`Self::connected`] says so.
+    ///
+    /// # Errors
+    /// When that cannot even begin: no route, no descriptor, no port left.
+    pub fn connect(address: &Address, stamped: bool) -> io::Result<Self> {
+        let fd = match address {
+            Address::Inet(address) => connect_inet(address)?,
+            Address::Unix(path) => connect_unix(path)?,
+        };
+        // A socket without stamps still works, and is timed at the read.
+        let stamped = stamped && stamp::enable(fd.as_fd()).is_ok();
+        Ok(Self { socket: Socket { fd, stamped, drained: false, stamp: None }, tls: None })
+    }
+
+    /// Whether connecting has worked.
+    ///
+    /// # Errors
+    /// Why it has not.
+    pub fn connected(&self) -> io::Result<()> {
+        Ok(net::sockopt::socket_error(&self.socket.fd)??)
+    }
+
+    /// Puts TLS on top; [`Self::handshake`] then drives it.
+    ///
+    /// # Errors
+    /// When the configuration does not suit.
+    pub fn start_tls(&mut self, tls: &Tls) -> Result<(), rustls::Error> {
+        self.tls = Some(Box::new(ClientConnection::new(Arc::clone(&tls.config), tls.name.clone())?));
+        Ok(())
+    }
+
+    /// Goes on with the TLS handshake as far as the socket lets it; whether it is done.
+    ///
+    /// # Errors
+    /// When the peer's certificate or anything else of TLS does not suit (kind `InvalidData`), or the socket fails.
+    pub fn handshake(&mut self) -> io::Result<bool> {
+        let Some(tls) = &mut self.tls else { return Ok(true) };
+        loop {
+            flush(tls, &mut self.socket)?;
+            if !tls.is_handshaking() {
+                return Ok(!tls.wants_write());
+            }
+            match tls.read_tls(&mut self.socket) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(e) => return Err(e),
+            }
+            if let Err(error) = tls.process_new_packets() {
+                // The alert tells the peer what is wrong; that it may not get through changes nothing.
+                let _ = flush(tls, &mut self.socket);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            }
+        }
+    }
+
+    /// Reads what is there.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is, else what is wrong with the connection; `InvalidData` for TLS.
+    #[inline]
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+        let Some(tls) = &mut self.tls else {
+            let bytes = self.socket.read(buffer)?;
+            return Ok(Received { bytes, drained: self.socket.drained, stamp: self.socket.stamp });
+        };
+        loop {
+            match tls.reader().read(buffer) {
+                Ok(bytes) => return Ok(Received { bytes, drained: false, stamp: self.socket.stamp }),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) => return Err(e),
+            }
+            if std::mem::take(&mut self.socket.drained) {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            tls.read_tls(&mut self.socket)?;
+            tls.process_new_packets().map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        }
+    }
+
+    /// Throws up to `most` bytes away, without copying them anywhere where the kernel can (plain TCP). `scratch` is
+    /// not written to; its length bounds a call.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn skip(&mut self, most: u64, scratch: &mut [u8]) -> io::Result<Received> {
+        let length = usize::try_from(most).unwrap_or(usize::MAX).min(scratch.len());
+        let (_, bytes) = net::recv(&self.socket.fd, &mut scratch[..length], RecvFlags::TRUNC)?;
+        Ok(Received { bytes, drained: bytes < length, stamp: None })
+    }
+
+    /// Whether [`Self::skip`] may be used: on Unix sockets and under TLS the bytes must be read.
+    pub fn can_skip(&self) -> bool {
+        self.tls.is_none()
+            && net::getsockname(&self.socket.fd)
+                .is_ok_and(|name| matches!(name.address_family(), AddressFamily::INET | AddressFamily::INET6))
+    }
+
+    /// Writes as much as the socket takes now of the pieces, in one call.
+    ///
+    /// # Errors
+    /// `WouldBlock` when it takes nothing, else what is wrong with the connection.
+    #[inline]
+    pub fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else {
+            return Ok(match pieces {
+                [piece] => net::send(&self.socket.fd, piece, SendFlags::NOSIGNAL)?,
+                pieces => rustix::io::writev(&self.socket.fd, pieces)?,
+            });
+        };
+        let taken = tls.writer().write_vectored(pieces)?;
+        match flush(tls, &mut self.socket) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && taken == 0 => Err(e),
+            // Taken and not yet sent: goes out with the next flush.
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(taken),
+            Err(e) => Err(e),
+            Ok(()) if taken == 0 => Err(io::ErrorKind::WouldBlock.into()),
+            Ok(()) => Ok(taken),
+        }
+    }
+
+    /// Sends what TLS still holds back; to be called when the socket is writable again.
+    ///
+    /// # Errors
+    /// What is wrong with the connection.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        match flush(tls, &mut self.socket) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Whether TLS holds something back that was taken and not yet sent.
+    pub fn holds_back(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// TLS version and cipher, once there is one.
+    pub fn tls_description(&self) -> Option<String> {
+        let tls = self.tls.as_ref()?;
+        let version = match tls.protocol_version()? {
+            rustls::ProtocolVersion::TLSv1_2 => "TLSv1.2",
+            rustls::ProtocolVersion::TLSv1_3 => "TLSv1.3",
+            _ => "TLS",
+        };
+        let suite = format!("{:?}", tls.negotiated_cipher_suite()?.suite());
+        Some(format!("{version},{}", suite.trim_start_matches("TLS13_")))
+    }
+
+    /// Whether there is a peer yet.
+    pub fn is_connected(&self) -> bool {
+        net::getpeername(&self.socket.fd).is_ok_and(|name| name.is_some())
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.fd.as_fd()
+    }
+}
+
+impl Read for Socket {
+    #[inline]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = if self.stamped {
+            stamp::recv(self.fd.as_fd(), buffer).map(|(bytes, stamp)| {
+                self.stamp = stamp;
+                bytes
+            })
+        } else {
+            net::recv(&self.fd, &mut *buffer, RecvFlags::empty()).map(|(_, bytes)| bytes).map_err(Into::into)
+        };
+        // A stream socket that gives less than was asked for has no more.
+        self.drained = !matches!(read, Ok(bytes) if bytes == buffer.len() || bytes == 0);
+        read
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(net::send(&self.fd, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn flush(tls: &mut ClientConnection, socket: &mut Socket) -> io::Result<()> {
+    while tls.wants_write() {
+        tls.write_tls(socket)?;
+    }
+    Ok(())
+}
+
+fn connect_inet(address: &SocketAddr) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let fd = socket(family)?;
+    net::sockopt::set_tcp_nodelay(&fd, true)?;
+    match net::connect(&fd, address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
+    let fd = socket(AddressFamily::UNIX)?;
+    match net::connect(&fd, &SocketAddrUnix::new(path)?) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn socket(family: AddressFamily) -> io::Result<OwnedFd> {
+    Ok(net::socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?)
+}

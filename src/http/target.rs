@@ -1,0 +1,205 @@
+//! A URL and its options -> where a request goes.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+/// Where requests go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The URL as given, without user and password.
+    pub url: String,
+    /// Whether to speak TLS.
+    pub tls: bool,
+    /// Host, without brackets: what a certificate must name.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Path and query, beginning with `/`.
+    pub path: String,
+    /// `user:password` from the URL, decoded.
+    pub userinfo: Option<String>,
+}
+
+/// An address that a socket can connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// IPv4 or IPv6.
+    Inet(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inet(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// Why a URL leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetError {
+    /// Not a URL.
+    Malformed(String),
+    /// Neither http nor https.
+    Scheme(String),
+    /// `--connect-to` is not HOST:PORT.
+    ConnectTo(String),
+    /// The name has no address.
+    Resolve(String, String),
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(url) => write!(f, "'{url}' is not a URL; write it as http://host:port/path"),
+            Self::Scheme(scheme) => write!(f, "scheme '{scheme}' is not known; use http or https"),
+            Self::ConnectTo(text) => write!(f, "--connect-to '{text}': write it as HOST:PORT"),
+            Self::Resolve(host, why) => write!(f, "no address for host '{host}': {why}"),
+        }
+    }
+}
+
+impl Target {
+    /// Reads a URL; without a scheme it is http.
+    ///
+    /// # Errors
+    /// When it is none, or of another scheme.
+    pub fn parse(url: &str) -> Result<Self, TargetError> {
+        let bad = || TargetError::Malformed(url.to_owned());
+        let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+        let tls = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "https" => true,
+            other => return Err(TargetError::Scheme(other.to_owned())),
+        };
+        let rest = rest.split('#').next().unwrap_or_default();
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let (userinfo, authority) = match authority.rsplit_once('@') {
+            Some((user, host)) => (Some(percent_decoded(user).ok_or_else(bad)?), host),
+            None => (None, authority),
+        };
+        let parsed: http::uri::Authority = authority.parse().map_err(|_| bad())?;
+        let host = parsed.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        // http's Authority takes "host:" and "host:99999" as having no port.
+        let port_text = authority.rsplit_once(':').filter(|(_, port)| !port.contains(']')).map(|(_, port)| port);
+        let port = match port_text {
+            None => {
+                if tls {
+                    443
+                } else {
+                    80
+                }
+            }
+            Some(text) => text.parse().ok().filter(|p| *p > 0).ok_or_else(bad)?,
+        };
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let path_ok = path.parse::<http::uri::PathAndQuery>().is_ok();
+        if host.is_empty() || !path_ok {
+            return Err(bad());
+        }
+        let scheme = if tls { "https" } else { "http" };
+        Ok(Self { url: format!("{scheme}://{authority}{path}"), tls, host, port, path, userinfo })
+    }
+
+    /// The value of the Host header: the port is left out where it is the scheme's own.
+    pub fn host_header(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        match (self.tls, self.port) {
+            (false, 80) | (true, 443) => host,
+            (_, port) => format!("{host}:{port}"),
+        }
+    }
+
+    /// The addresses to try, in the resolver's order; `connect_to` (HOST:PORT) is asked in place of the URL's host.
+    ///
+    /// # Errors
+    /// When the name has no address.
+    pub fn resolve(&self, connect_to: Option<&str>) -> Result<Vec<Address>, TargetError> {
+        let (host, port) = match connect_to {
+            None => (self.host.as_str(), self.port),
+            Some(text) => {
+                let bad = || TargetError::ConnectTo(text.to_owned());
+                let (host, port) = text.rsplit_once(':').ok_or_else(bad)?;
+                (host.trim_start_matches('[').trim_end_matches(']'), port.parse().map_err(|_| bad())?)
+            }
+        };
+        let failed = |why: String| TargetError::Resolve(host.to_owned(), why);
+        let found: Vec<Address> =
+            (host, port).to_socket_addrs().map_err(|e| failed(plain(&e)))?.map(Address::Inet).collect();
+        if found.is_empty() { Err(failed("the name exists, but has none".into())) } else { Ok(found) }
+    }
+}
+
+/// The resolver's message without the function's name in front of it.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.rsplit(": ").next().unwrap_or(&text).to_owned()
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        if first == b'%' {
+            let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &rest[2..];
+        } else {
+            bytes.push(first);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_as_people_write_them() {
+        let parts = |url: &str| {
+            let t = Target::parse(url).expect("valid");
+            (t.tls, t.host.clone(), t.port, t.path.clone(), t.host_header())
+        };
+        let own =
+            |tls, host: &str, port, path: &str, header: &str| (tls, host.into(), port, path.into(), header.into());
+        assert_eq!(parts("http://localhost"), own(false, "localhost", 80, "/", "localhost"));
+        assert_eq!(parts("localhost:8080/x"), own(false, "localhost", 8080, "/x", "localhost:8080"));
+        assert_eq!(parts("HTTPS://a.b/c?d=e#f"), own(true, "a.b", 443, "/c?d=e", "a.b"));
+        assert_eq!(parts("http://[::1]:9/"), own(false, "::1", 9, "/", "[::1]:9"));
+        assert_eq!(parts("http://h?q=1"), own(false, "h", 80, "/?q=1", "h"));
+        let user = Target::parse("http://me:p%40ss@h/").expect("valid");
+        assert_eq!((user.userinfo.as_deref(), user.url.as_str()), (Some("me:p@ss"), "http://h/"));
+    }
+
+    #[test]
+    fn what_is_no_url_is_named() {
+        for url in [
+            "",
+            "http://",
+            "http://:80/",
+            "http://h:99999/",
+            "http://h:0/",
+            "http://h:/",
+            "http://a b/",
+            "http://h/a b",
+        ] {
+            assert!(matches!(Target::parse(url), Err(TargetError::Malformed(_))), "{url}");
+        }
+        assert_eq!(Target::parse("ftp://h/"), Err(TargetError::Scheme("ftp".into())));
+    }
+
+    #[test]
+    fn connect_to_replaces_the_address_only() {
+        let target = Target::parse("http://example.invalid/").expect("valid");
+        let addresses = target.resolve(Some("[::1]:81")).expect("an address");
+        assert_eq!(addresses, [Address::Inet("[::1]:81".parse().expect("valid"))]);
+        assert!(matches!(target.resolve(Some("nope")), Err(TargetError::ConnectTo(_))));
+    }
+}

@@ -1,0 +1,162 @@
+//! Certificates and checks: what the user asked for -> a rustls configuration.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+/// What the user may say about TLS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// Trust the certificates in this PEM file, and no others.
+    pub cacert: Option<PathBuf>,
+    /// Our own certificate chain (PEM).
+    pub cert: Option<PathBuf>,
+    /// Its private key (PEM).
+    pub key: Option<PathBuf>,
+    /// Accept any certificate.
+    pub insecure: bool,
+}
+
+/// Why there can be no TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsError {
+    /// A file cannot be read, or holds nothing of use.
+    File(&'static str, PathBuf, String),
+    /// Certificate without key, or key without certificate.
+    Alone,
+    /// Certificate and key do not belong together.
+    Mismatch(String),
+    /// The machine's own store of certificates is empty or unreadable.
+    NoRoots(String),
+    /// The host cannot be named in a certificate.
+    Name(String),
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(flag, path, why) => write!(f, "{flag} {}: {why}", path.display()),
+            Self::Alone => f.write_str("--cert and --key go together; give both"),
+            Self::Mismatch(why) => write!(f, "--cert and --key do not fit: {why}"),
+            Self::NoRoots(why) => {
+                write!(
+                    f,
+                    "this machine has no usable CA certificates ({why}); install ca-certificates, or give --cacert or -k"
+                )
+            }
+            Self::Name(host) => write!(f, "'{host}' cannot be the name in a certificate"),
+        }
+    }
+}
+
+/// A checked configuration and the name that the service's certificate must bear.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// Shared by all connections.
+    pub config: Arc<ClientConfig>,
+    /// The name asked for (SNI) and checked.
+    pub name: ServerName<'static>,
+}
+
+impl Tls {
+    /// Builds the configuration. Sessions are not resumed: each connection stands for a new client.
+    ///
+    /// # Errors
+    /// When files are missing or do not fit.
+    pub fn new(host: &str, options: &TlsOptions) -> Result<Self, TlsError> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|e| TlsError::Mismatch(e.to_string()))?;
+        let builder = if options.insecure {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+        } else {
+            builder.with_root_certificates(roots(options.cacert.as_deref())?)
+        };
+        let mut config = match (&options.cert, &options.key) {
+            (None, None) => builder.with_no_client_auth(),
+            (Some(cert), Some(key)) => {
+                let chain = certificates("--cert", cert)?;
+                let key = PrivateKeyDer::from_pem_file(key)
+                    .map_err(|e| TlsError::File("--key", key.clone(), e.to_string()))?;
+                builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::Mismatch(e.to_string()))?
+            }
+            _ => return Err(TlsError::Alone),
+        };
+        config.resumption = Resumption::disabled();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))?;
+        Ok(Self { config: Arc::new(config), name })
+    }
+}
+
+fn roots(cacert: Option<&Path>) -> Result<RootCertStore, TlsError> {
+    let mut store = RootCertStore::empty();
+    if let Some(path) = cacert {
+        for certificate in certificates("--cacert", path)? {
+            store.add(certificate).map_err(|e| TlsError::File("--cacert", path.to_owned(), e.to_string()))?;
+        }
+        return Ok(store);
+    }
+    let native = rustls_native_certs::load_native_certs();
+    let (added, _) = store.add_parsable_certificates(native.certs);
+    if added == 0 {
+        let why = native.errors.first().map_or_else(|| "none found".to_owned(), ToString::to_string);
+        return Err(TlsError::NoRoots(why));
+    }
+    Ok(store)
+}
+
+fn certificates(flag: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let failed = |why: String| TlsError::File(flag, path.to_owned(), why);
+    let found: Vec<_> = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<_, _>>)
+        .map_err(|e| failed(e.to_string()))?;
+    if found.is_empty() { Err(failed("no certificate (PEM) in it".into())) } else { Ok(found) }
+}
+
+/// `-k`: takes any certificate. The handshake's signatures are still checked: a broken peer should not look sound.
+#[derive(Debug)]
+struct AcceptAny(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AcceptAny {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

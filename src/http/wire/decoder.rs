@@ -1,0 +1,307 @@
+//! Bytes as they come -> answers, in constant memory, the same however the bytes are cut.
+
+use super::WireError;
+use super::chunked::Chunked;
+use super::head::{Body, Head, HeadCache};
+
+/// A whole answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The final status.
+    pub status: u16,
+    /// Bytes of the body, without framing.
+    pub body: u64,
+    /// Bytes of all: heads (interim ones too), framing, body.
+    pub wire: u64,
+    /// Whether the connection may be used again.
+    pub keep_alive: bool,
+}
+
+/// What came of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// So many of them were used; the rest belongs to the next answer.
+    pub used: usize,
+    /// The answer that they completed.
+    pub answer: Option<Answer>,
+}
+
+/// Decodes one connection's answers, one after the other.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    state: State,
+    /// The beginning of a head whose end has not come yet.
+    partial: Vec<u8>,
+    /// Bytes of the current answer so far.
+    wire: u64,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Head,
+    Length {
+        head: Head,
+        total: u64,
+        left: u64,
+    },
+    Chunked {
+        head: Head,
+        chunked: Chunked,
+    },
+    UntilClose {
+        head: Head,
+        body: u64,
+    },
+}
+
+impl Decoder {
+    /// Takes the next bytes of the connection; `bodyless` says that the answer is to a HEAD request. To be called
+    /// again with what it left, until it has used all.
+    ///
+    /// # Errors
+    /// What makes the bytes no HTTP answer; the connection is then of no further use.
+    pub fn push(&mut self, bytes: &[u8], bodyless: bool, cache: &mut HeadCache) -> Result<Step, WireError> {
+        let mut used = 0;
+        loop {
+            let rest = &bytes[used..];
+            let (step, answer) = match &mut self.state {
+                State::Head => match self.head(rest, bodyless, cache)? {
+                    // A body of length 0 ends before its first byte.
+                    step if step > 0 => (step, self.ended_at_once()),
+                    _ => return Ok(Step { used: bytes.len(), answer: None }),
+                },
+                State::Length { head, total, left } => {
+                    let take = (*left).min(rest.len() as u64);
+                    *left -= take;
+                    let answer = (*left == 0).then_some((*head, *total));
+                    (take as usize, answer)
+                }
+                State::Chunked { head, chunked } => {
+                    let (take, ended) = chunked.push(rest)?;
+                    (take, ended.then_some((*head, chunked.body)))
+                }
+                State::UntilClose { body, .. } => {
+                    *body += rest.len() as u64;
+                    (rest.len(), None)
+                }
+            };
+            used += step;
+            self.wire += step as u64;
+            if let Some((head, body)) = answer {
+                return Ok(Step { used, answer: Some(self.finish(head, body)) });
+            }
+            if used == bytes.len() {
+                return Ok(Step { used, answer: None });
+            }
+        }
+    }
+
+    /// The connection was closed: the answer that this completes, if it is one that ends so.
+    ///
+    /// # Errors
+    /// [`WireError::Cut`] if an answer had begun and is not whole.
+    pub fn close(&mut self) -> Result<Option<Answer>, WireError> {
+        match self.state {
+            State::UntilClose { head, body } => Ok(Some(self.finish(head, body))),
+            State::Head if self.wire == 0 && self.partial.is_empty() => Ok(None),
+            _ => Err(WireError::Cut),
+        }
+    }
+
+    /// Whether some bytes of an answer have come, but not all.
+    pub fn is_within(&self) -> bool {
+        self.wire > 0 || !self.partial.is_empty()
+    }
+
+    /// How many bytes of a body of known length are still to come; 0 elsewhere.
+    pub fn left(&self) -> u64 {
+        if let State::Length { left, .. } = self.state { left } else { 0 }
+    }
+
+    /// The next `n` bytes of a body of known length came and were thrown away unseen; `n` <= [`Self::left`].
+    pub fn skip(&mut self, n: u64) -> Option<Answer> {
+        let State::Length { head, total, left } = &mut self.state else { return None };
+        *left = left.saturating_sub(n);
+        let answer = (*left == 0).then_some((*head, *total));
+        self.wire += n;
+        answer.map(|(head, body)| self.finish(head, body))
+    }
+
+    /// Uses up the bytes of one head; how many of `rest` they were, or 0 if its end is not there and all are kept.
+    fn head(&mut self, rest: &[u8], bodyless: bool, cache: &mut HeadCache) -> Result<usize, WireError> {
+        if rest.is_empty() {
+            return Ok(0);
+        }
+        let before = self.partial.len();
+        let parsed = if before == 0 {
+            cache.parse(rest, bodyless)?
+        } else {
+            // Only a line's end can complete a head, so a head that comes byte by byte is not parsed at each.
+            let may_end = rest.contains(&b'\n');
+            self.partial.extend_from_slice(rest);
+            if self.partial.len() > super::head::MOST_BYTES || may_end {
+                Head::parse(&self.partial, bodyless)?
+            } else {
+                None
+            }
+        };
+        let Some(head) = parsed else {
+            if before == 0 {
+                self.partial.extend_from_slice(rest);
+            }
+            return Ok(0);
+        };
+        if before > 0 {
+            self.partial.clear();
+            self.partial.shrink_to(256);
+            self.wire += before as u64;
+        }
+        self.begin(head);
+        Ok(head.length - before)
+    }
+
+    fn begin(&mut self, head: Head) {
+        // An interim answer (1xx, but 101 is final) is skipped: the real one follows.
+        if (100..200).contains(&head.status) && head.status != 101 {
+            return;
+        }
+        self.state = match head.body {
+            Body::Length(total) => State::Length { head, total, left: total },
+            Body::Chunked => State::Chunked { head, chunked: Chunked::new() },
+            Body::UntilClose => State::UntilClose { head, body: 0 },
+        };
+    }
+
+    fn ended_at_once(&self) -> Option<(Head, u64)> {
+        match self.state {
+            State::Length { head, total: 0, .. } => Some((head, 0)),
+            _ => None,
+        }
+    }
+
+    fn finish(&mut self, head: Head, body: u64) -> Answer {
+        self.state = State::Head;
+        Answer { status: head.status, body, wire: std::mem::take(&mut self.wire), keep_alive: head.keep_alive }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// All answers and the final word, from pieces of the stream.
+    fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>, bodyless: bool) -> (Vec<Answer>, Result<(), WireError>) {
+        let (mut decoder, mut cache, mut answers) = (Decoder::default(), HeadCache::default(), Vec::new());
+        for mut piece in pieces {
+            while !piece.is_empty() {
+                match decoder.push(piece, bodyless, &mut cache) {
+                    Ok(step) => {
+                        answers.extend(step.answer);
+                        piece = &piece[step.used..];
+                    }
+                    Err(error) => return (answers, Err(error)),
+                }
+            }
+        }
+        let end = decoder.close();
+        answers.extend(end.as_ref().ok().copied().flatten());
+        (answers, end.map(|_| ()))
+    }
+
+    const STREAM: &str = "HTTP/1.1 100 Continue\r\n\r\n\
+        HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello\
+        HTTP/1.1 204 None\r\n\r\n\
+        HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+        3;e=1\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nT: 1\r\n\r\n\
+        HTTP/1.1 500 Oh\r\nContent-Length: 0\r\nX-A: b\r\n\r\n\
+        HTTP/1.0 200 OK\r\n\r\nuntil the end";
+
+    #[test]
+    fn a_stream_of_every_kind_of_answer() {
+        let (answers, end) = decode(std::iter::once(STREAM.as_bytes()), false);
+        let seen: Vec<(u16, u64, bool)> = answers.iter().map(|a| (a.status, a.body, a.keep_alive)).collect();
+        assert_eq!(seen, [(200, 5, true), (204, 0, true), (200, 19, true), (500, 0, true), (200, 13, false)]);
+        assert_eq!(end, Ok(()));
+        assert_eq!(answers.iter().map(|a| a.wire).sum::<u64>(), STREAM.len() as u64);
+    }
+
+    #[test]
+    fn the_same_answers_when_split_at_every_byte() {
+        let whole = decode(std::iter::once(STREAM.as_bytes()), false);
+        assert_eq!(decode(STREAM.as_bytes().chunks(1), false), whole);
+        for at in 0..STREAM.len() {
+            let (a, b) = STREAM.as_bytes().split_at(at);
+            assert_eq!(decode([a, b].into_iter(), false), whole, "split at {at}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_is_no_answer() {
+        let full = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        for at in 1..full.len() {
+            let (answers, end) = decode(std::iter::once(&full.as_bytes()[..at]), false);
+            assert_eq!((answers.len(), end), (0, Err(WireError::Cut)), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn gigabytes_pass_through_without_being_kept() {
+        let (mut decoder, mut cache) = (Decoder::default(), HeadCache::default());
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5000000000\r\n\r\n";
+        assert!(decoder.push(head, false, &mut cache).is_ok_and(|s| s.answer.is_none()));
+        assert_eq!(decoder.skip(4_999_999_999), None);
+        assert_eq!(decoder.left(), 1);
+        let last = decoder.push(b"xHTTP", false, &mut cache).expect("valid");
+        assert_eq!((last.used, last.answer.map(|a| a.body)), (1, Some(5_000_000_000)));
+        assert!(decoder.partial.capacity() < 1024);
+    }
+
+    /// Text that is nearly HTTP, so that random cases go deep.
+    fn streams() -> impl Strategy<Value = Vec<u8>> {
+        let parts = prop::sample::select(vec![
+            "HTTP/1.1 200 OK\r\n",
+            "HTTP/1.0 404 No\r\n",
+            "HTTP/1.1 100 Go\r\n\r\n",
+            "Content-Length: 3\r\n",
+            "Content-Length: 0\r\n",
+            "Transfer-Encoding: chunked\r\n",
+            "Connection: close\r\n",
+            "X: y\r\n z\r\n",
+            "\r\n",
+            "\n",
+            "abc",
+            "3\r\nabc\r\n",
+            "0\r\n\r\n",
+            "0\r\nT: v\r\n\r\n",
+            "fff",
+            ";x",
+            "\r",
+            " ",
+            "HTTP/1.1 204 N\r\n\r\n",
+            "\0",
+        ]);
+        prop::collection::vec(parts, 0..12).prop_map(|parts| parts.concat().into_bytes())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+        #[test]
+        fn however_cut_the_result_is_the_same(stream in streams(), cuts in prop::collection::vec(1..20_usize, 1..40), bodyless: bool) {
+            let whole = decode(std::iter::once(stream.as_slice()), bodyless);
+            let mut rest = stream.as_slice();
+            let mut pieces = Vec::new();
+            for cut in cuts.iter().cycle() {
+                if rest.is_empty() { break }
+                let (piece, after) = rest.split_at((*cut).min(rest.len()));
+                pieces.push(piece);
+                rest = after;
+            }
+            let cut = decode(pieces.into_iter(), bodyless);
+            prop_assert_eq!(&cut.0, &whole.0);
+            // What the garbage began with depends on how much of it was there; that it is garbage does not.
+            prop_assert_eq!(cut.1.is_err(), whole.1.is_err());
+        }
+    }
+}

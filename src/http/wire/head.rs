@@ -1,0 +1,248 @@
+//! A response head: status line and headers -> what is needed to find the answer's end.
+
+use super::WireError;
+
+/// The longest accepted head.
+pub(super) const MOST_BYTES: usize = 64 * 1024;
+/// The most accepted headers.
+pub(super) const MOST_HEADERS: usize = 128;
+
+/// How an answer's body ends (RFC 9112 section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    /// After so many bytes.
+    Length(u64),
+    /// With a chunk of size 0 and trailers.
+    Chunked,
+    /// When the connection closes.
+    UntilClose,
+}
+
+/// What a response head says about the answer's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The status, 100..=999.
+    pub status: u16,
+    pub(super) body: Body,
+    /// Whether the connection may be used again.
+    pub(super) keep_alive: bool,
+    /// Bytes of the head itself.
+    pub(super) length: usize,
+}
+
+impl Head {
+    /// Reads a head from the start of `bytes`; `None` if its end is not there yet.
+    ///
+    /// `bodyless` says that the request was a HEAD: its answer has no body whatever its headers say.
+    ///
+    /// # Errors
+    /// Whatever makes the bytes no response head.
+    pub fn parse(bytes: &[u8], bodyless: bool) -> Result<Option<Self>, WireError> {
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut response = httparse::Response::new(&mut headers);
+        let length = match lenient().parse_response(&mut response, bytes) {
+            Ok(httparse::Status::Complete(length)) if length <= MOST_BYTES => length,
+            Ok(httparse::Status::Partial) if bytes.len() <= MOST_BYTES => return Ok(None),
+            Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(WireError::HeadTooLarge),
+            Err(_) => return Err(WireError::NotHttp(printable(bytes))),
+        };
+        let status = response.code.unwrap_or(0);
+        if status < 100 {
+            return Err(WireError::NotHttp(printable(bytes)));
+        }
+        let framing = Framing::of(response.headers, response.version == Some(1))?;
+        let body = match status {
+            _ if bodyless => Body::Length(0),
+            100..200 | 204 | 304 => Body::Length(0),
+            _ => framing.body,
+        };
+        let reusable = framing.keep_alive && body != Body::UntilClose && status != 101;
+        Ok(Some(Self { status, body, keep_alive: reusable, length }))
+    }
+}
+
+/// As lenient as browsers and curl are: what services really send must be measured, not refused.
+fn lenient() -> httparse::ParserConfig {
+    let mut config = httparse::ParserConfig::default();
+    config
+        .allow_obsolete_multiline_headers_in_responses(true)
+        .allow_spaces_after_header_name_in_responses(true)
+        .allow_multiple_spaces_in_response_status_delimiters(true);
+    config
+}
+
+struct Framing {
+    body: Body,
+    keep_alive: bool,
+}
+
+impl Framing {
+    fn of(headers: &[httparse::Header<'_>], is_1_1: bool) -> Result<Self, WireError> {
+        let (mut length, mut coding) = (None, None);
+        let mut keep_alive = is_1_1;
+        for header in headers.iter() {
+            let name = header.name;
+            if name.eq_ignore_ascii_case("content-length") {
+                let value = content_length(header.value).ok_or(WireError::BadLength)?;
+                if length.replace(value).is_some_and(|earlier| earlier != value) {
+                    return Err(WireError::BadLength);
+                }
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                coding = Some(last_token_is(header.value, b"chunked"));
+            } else if name.eq_ignore_ascii_case("connection") {
+                if has_token(header.value, b"close") {
+                    keep_alive = false;
+                } else if has_token(header.value, b"keep-alive") {
+                    keep_alive = true;
+                }
+            }
+        }
+        let body = match (coding, length) {
+            (Some(true), _) => Body::Chunked,
+            (Some(false), _) | (None, None) => Body::UntilClose,
+            (None, Some(length)) => Body::Length(length),
+        };
+        // Both at once is how responses are smuggled; RFC 9112 6.3 has the connection closed after it.
+        let ambiguous = coding.is_some() && length.is_some();
+        Ok(Self { body, keep_alive: keep_alive && !ambiguous })
+    }
+}
+
+/// A length, or a list of equal ones ("42, 42"), which RFC 9110 8.6 allows to be taken as one.
+fn content_length(value: &[u8]) -> Option<u64> {
+    let mut lengths = std::str::from_utf8(value).ok()?.split(',').map(|part| {
+        let digits = part.trim();
+        // u64's own parser would accept a plus sign.
+        digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten()
+    });
+    let first = lengths.next()??;
+    lengths.all(|other| other == Some(first)).then_some(first)
+}
+
+fn tokens(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    value.split(|b| *b == b',').map(<[u8]>::trim_ascii)
+}
+
+fn has_token(value: &[u8], token: &[u8]) -> bool {
+    tokens(value).any(|t| t.eq_ignore_ascii_case(token))
+}
+
+fn last_token_is(value: &[u8], token: &[u8]) -> bool {
+    tokens(value).next_back().is_some_and(|t| t.eq_ignore_ascii_case(token))
+}
+
+fn printable(bytes: &[u8]) -> String {
+    let start = &bytes[..bytes.len().min(40)];
+    start.escape_ascii().to_string()
+}
+
+/// The last head seen. A service under load sends the same head again and again (all but the `Date`, which changes
+/// once a second), and comparing it costs a tenth of parsing it.
+#[derive(Debug, Default)]
+pub struct HeadCache {
+    bytes: Vec<u8>,
+    bodyless: bool,
+    head: Option<Head>,
+}
+
+impl HeadCache {
+    /// Heads longer than this are not kept.
+    const MOST: usize = 2048;
+
+    /// Like [`Head::parse`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn parse(&mut self, bytes: &[u8], bodyless: bool) -> Result<Option<Head>, WireError> {
+        if let Some(head) = self.head
+            && self.bodyless == bodyless
+            && bytes.starts_with(&self.bytes)
+        {
+            return Ok(Some(head));
+        }
+        let head = Head::parse(bytes, bodyless)?;
+        if let Some(found) = head
+            && found.length <= Self::MOST
+        {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(&bytes[..found.length]);
+            (self.bodyless, self.head) = (bodyless, head);
+        }
+        Ok(head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Option<Head>, WireError> {
+        Head::parse(text.as_bytes(), false)
+    }
+
+    fn body(text: &str) -> (Body, bool) {
+        let head = parse(text).expect("valid").expect("whole");
+        (head.body, head.keep_alive)
+    }
+
+    #[test]
+    fn the_end_of_a_body_is_found_as_rfc_9112_says() {
+        use Body::{Chunked, Length, UntilClose};
+        let cases = [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", (Length(5), true)),
+            ("HTTP/1.1 200\r\ncOnTeNt-LeNgTh:5\r\n\r\n", (Length(5), true)),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\n", (Length(5), true)),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", (Length(5), true)),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", (Chunked, true)),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n", (Chunked, true)),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", (UntilClose, false)),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", (Chunked, false)),
+            ("HTTP/1.1 200 OK\r\n\r\n", (UntilClose, false)),
+            ("HTTP/1.1 204 No Content\r\n\r\n", (Length(0), true)),
+            ("HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", (Length(0), true)),
+            ("HTTP/1.1 101 Switching\r\n\r\n", (Length(0), false)),
+            ("HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 1\r\n\r\n", (Length(1), false)),
+            ("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n", (Length(1), false)),
+            ("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\n", (Length(1), true)),
+            ("HTTP/1.1 200 OK\r\nX-Folded: a\r\n b\r\nContent-Length: 3\r\n\r\n", (Length(3), true)),
+            ("HTTP/1.1 200 OK\nContent-Length: 3\n\n", (Length(3), true)),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(body(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_head_request_has_no_body_whatever_its_answer_says() {
+        let text = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
+        let head = Head::parse(text, true).expect("valid").expect("whole");
+        assert_eq!((head.body, head.keep_alive), (Body::Length(0), true));
+    }
+
+    #[test]
+    fn garbage_is_told_apart_from_what_is_incomplete() {
+        assert_eq!(parse("HTTP/1.1 200 OK\r\nContent-Le"), Ok(None));
+        assert_eq!(parse(""), Ok(None));
+        assert!(matches!(parse("SSH-2.0-OpenSSH_9\r\n"), Err(WireError::NotHttp(s)) if s.starts_with("SSH-2.0")));
+        assert!(matches!(parse("HTTP/1.1 007 Bond\r\n\r\n"), Err(WireError::NotHttp(_))));
+        for length in ["-1", "+1", "1 2", "0x5", "99999999999999999999", "5, 6", ""] {
+            let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+            assert_eq!(parse(&text), Err(WireError::BadLength), "{length}");
+        }
+        let long = format!("HTTP/1.1 200 OK\r\nX: {}", "y".repeat(MOST_BYTES));
+        assert_eq!(parse(&long), Err(WireError::HeadTooLarge));
+    }
+
+    #[test]
+    fn a_cached_head_is_the_parsed_head() {
+        let mut cache = HeadCache::default();
+        let heads =
+            ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"];
+        for text in [heads[0], heads[0], heads[1], heads[0]] {
+            for bodyless in [false, true, true, false] {
+                assert_eq!(cache.parse(text.as_bytes(), bodyless), Head::parse(text.as_bytes(), bodyless));
+            }
+        }
+        assert_eq!(cache.parse(b"HTTP/1.1 200 OK\r\nContent-Le", false), Ok(None));
+    }
+}

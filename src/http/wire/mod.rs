@@ -1,0 +1,44 @@
+//! Requests to bytes, bytes to answers. No socket is opened here, so all of it is tested and fuzzed on plain bytes.
+
+mod chunked;
+mod decoder;
+mod head;
+mod request;
+
+pub use decoder::{Answer, Decoder, Step};
+pub use head::{Head, HeadCache};
+pub use request::{Request, RequestError};
+
+use std::fmt;
+
+/// Why bytes are no HTTP/1.x answer. Each is the peer's fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WireError {
+    /// The head does not parse; holds its beginning, made printable.
+    NotHttp(String),
+    /// The head is longer than [`head::MOST_BYTES`] or has more than [`head::MOST_HEADERS`] headers.
+    HeadTooLarge,
+    /// Content-Length is no number, or two of them differ.
+    BadLength,
+    /// A chunk's size or end is malformed, or its line or the trailers are too long.
+    BadChunk,
+    /// Bytes came that no request had asked for.
+    Unasked,
+    /// The connection was closed before the whole answer: not malformed, but cut.
+    Cut,
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotHttp(start) => write!(f, "the answer is not HTTP/1.1: it begins with \"{start}\""),
+            Self::HeadTooLarge => {
+                write!(f, "the answer's head is over {} KiB or {} headers", head::MOST_BYTES / 1024, head::MOST_HEADERS)
+            }
+            Self::BadLength => f.write_str("the answer's Content-Length is malformed or given twice"),
+            Self::BadChunk => f.write_str("the answer's chunked body is malformed"),
+            Self::Unasked => f.write_str("bytes came that no request had asked for"),
+            Self::Cut => f.write_str("the connection was closed before the whole answer"),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Requests to bytes: built once before the run, written as they are.
+
+use std::fmt;
+
+/// A request as it goes on the wire, and what its answer needs to be understood.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Head and body.
+    pub bytes: Vec<u8>,
+    /// Whether the answer has no body whatever it says (HEAD).
+    pub bodyless: bool,
+    /// Its share among the plan's requests.
+    pub weight: f64,
+}
+
+/// What cannot be written as an HTTP request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestError {
+    /// Not a method: letters, digits and some punctuation only.
+    Method(String),
+    /// Not `Name: value`, or with characters that a header can't hold.
+    Header(String),
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Method(method) => write!(f, "'{method}' is not an HTTP method"),
+            Self::Header(header) => write!(f, "'{header}' is not a header; write it as \"Name: value\""),
+        }
+    }
+}
+
+/// A header as given: name and value; an empty value takes a default header away, as curl has it.
+type Header<'a> = (&'a str, &'a str);
+
+impl Request {
+    /// Builds the bytes. `headers` are lines `Name: value`; they replace the defaults (Host, User-Agent, Accept,
+    /// Content-Length, Connection) of the same name.
+    ///
+    /// # Errors
+    /// When method or a header cannot be written.
+    pub fn build(
+        method: &str,
+        path: &str,
+        host: &str,
+        headers: &[String],
+        body: &[u8],
+        keep_alive: bool,
+    ) -> Result<Self, RequestError> {
+        let method_ok = http::Method::from_bytes(method.as_bytes()).is_ok();
+        if !method_ok {
+            return Err(RequestError::Method(method.to_owned()));
+        }
+        let given = headers.iter().map(|line| parse_header(line)).collect::<Result<Vec<Header<'_>>, _>>()?;
+        let agent = concat!("weir/", env!("CARGO_PKG_VERSION"));
+        let length = body.len().to_string();
+        let has_body = !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH");
+        let mut defaults: Vec<Header<'_>> = vec![("Host", host), ("User-Agent", agent), ("Accept", "*/*")];
+        if has_body {
+            defaults.push(("Content-Length", &length));
+        }
+        if !keep_alive {
+            defaults.push(("Connection", "close"));
+        }
+        let is_given = |name: &str| given.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+        let all =
+            defaults.iter().filter(|(name, _)| !is_given(name)).chain(&given).filter(|(_, value)| !value.is_empty());
+        let mut bytes = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
+        for (name, value) in all {
+            bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(body);
+        Ok(Self { bytes, bodyless: method == "HEAD", weight: 1.0 })
+    }
+}
+
+fn parse_header(line: &str) -> Result<Header<'_>, RequestError> {
+    let bad = || RequestError::Header(line.escape_debug().to_string());
+    let (name, value) = line.split_once(':').ok_or_else(bad)?;
+    let (name, value) = (name.trim(), value.trim());
+    http::HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+    http::HeaderValue::from_str(value).map_err(|_| bad())?;
+    Ok((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(method: &str, headers: &[&str], body: &str, keep_alive: bool) -> String {
+        let headers: Vec<String> = headers.iter().map(ToString::to_string).collect();
+        let request = Request::build(method, "/a?b", "h:1", &headers, body.as_bytes(), keep_alive).expect("valid");
+        String::from_utf8(request.bytes).expect("ascii")
+    }
+
+    #[test]
+    fn defaults_are_there_unless_given() {
+        let agent = concat!("weir/", env!("CARGO_PKG_VERSION"));
+        assert_eq!(
+            text("GET", &[], "", true),
+            format!("GET /a?b HTTP/1.1\r\nHost: h:1\r\nUser-Agent: {agent}\r\nAccept: */*\r\n\r\n")
+        );
+        assert_eq!(
+            text("POST", &["host: other", "User-Agent:", "X-Y:  z "], "hey", false),
+            "POST /a?b HTTP/1.1\r\nAccept: */*\r\nContent-Length: 3\r\nConnection: close\r\nhost: other\r\nX-Y: z\r\n\r\nhey"
+        );
+        assert!(text("POST", &[], "", true).contains("Content-Length: 0\r\n"));
+    }
+
+    #[test]
+    fn nothing_is_smuggled_into_the_head() {
+        let build = |method: &str, header: &str| Request::build(method, "/", "h", &[header.to_owned()], b"", true);
+        assert!(matches!(build("GE T", "A: b"), Err(RequestError::Method(_))));
+        for header in ["A: b\r\nC: d", "no colon", "Na me: x", ": x"] {
+            assert!(matches!(build("GET", header), Err(RequestError::Header(_))), "{header:?}");
+        }
+    }
+}

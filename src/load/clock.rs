@@ -1,0 +1,87 @@
+//! The edge's clock: the only place of this room that asks what time it is.
+#![allow(clippy::disallowed_methods, reason = "this is the edge that the ban on raw clocks sends everyone to")]
+
+use std::num::NonZeroU64;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::time::{Timespec, clock_gettime};
+
+use crate::decide::Nanos;
+use crate::http::stamp::WallNanos;
+
+/// Time since the start of a run, for all its threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// The start, in nanoseconds of the monotonic clock.
+    start: i64,
+}
+
+impl Clock {
+    /// A clock that starts `delay` from now: threads get ready before it strikes zero.
+    pub fn starting_in(delay: Nanos) -> Self {
+        Self { start: nanos(clock_gettime(ClockId::Monotonic)) + delay.0 as i64 }
+    }
+
+    /// Time since the start; 0 before it.
+    #[inline]
+    pub fn now(&self) -> Nanos {
+        self.since_start(nanos(clock_gettime(ClockId::Monotonic)))
+    }
+
+    /// What to add to a wall clock stamp to have the monotonic clock's, now. To be asked anew for each batch: the
+    /// wall clock may be set while a run goes on.
+    pub fn wall_offset(&self) -> WallOffset {
+        let wall = nanos(clock_gettime(ClockId::Realtime));
+        WallOffset { start: self.start, offset: nanos(clock_gettime(ClockId::Monotonic)) - wall }
+    }
+
+    /// Sleeps until `until`, exactly: no timer slack, no rounding to milliseconds.
+    pub fn sleep_until(&self, until: Nanos) {
+        // An interruption by a signal is an early end; the loop looks at the time again anyway.
+        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(self.start + until.0 as i64));
+    }
+
+    fn since_start(&self, monotonic: i64) -> Nanos {
+        Nanos(u64::try_from(monotonic - self.start).unwrap_or(0))
+    }
+}
+
+/// Translates the kernel's packet stamps.
+#[derive(Clone, Copy, Debug)]
+pub struct WallOffset {
+    start: i64,
+    offset: i64,
+}
+
+impl WallOffset {
+    /// The stamp on the run's clock.
+    pub fn at(&self, stamp: WallNanos) -> Nanos {
+        Nanos(u64::try_from(stamp.0 + self.offset - self.start).unwrap_or(0))
+    }
+}
+
+/// User and system time of this thread so far.
+pub fn thread_cpu() -> Nanos {
+    Nanos(nanos(clock_gettime(ClockId::ThreadCPUTime)) as u64)
+}
+
+/// Seconds since 1970.
+pub fn unix_s() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
+}
+
+/// Has the kernel end this thread's sleeps at once and not up to 50 us later.
+pub fn sharpen_sleeps() {
+    // Refused in some sandboxes; lateness then shows it.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+}
+
+/// A length as the kernel takes it.
+pub fn timespec(ns: i64) -> Timespec {
+    Timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }
+}
+
+fn nanos(time: Timespec) -> i64 {
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}

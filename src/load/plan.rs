@@ -1,0 +1,365 @@
+//! A checked load: source + schedule + length, and everything that connections need.
+
+use std::fmt;
+use std::fs;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::options::Options;
+use crate::decide::Nanos;
+use crate::decide::feed::{Closed, Feed, Open};
+use crate::decide::schedule::{Schedule, Stage};
+use crate::decide::source::Source;
+use crate::decide::users::Users;
+use crate::http::target::{Address, Target, TargetError};
+use crate::http::tls::{Tls, TlsError};
+use crate::http::wire::{Request, RequestError};
+use crate::measure::run::Model;
+
+/// A load that can be driven.
+#[derive(Debug)]
+pub struct Plan {
+    /// Where requests go.
+    pub target: Target,
+    /// The addresses to try, in order; the run uses the first that answers.
+    pub addresses: Vec<Address>,
+    /// TLS, if the URL asks for it.
+    pub tls: Option<Tls>,
+    /// The method.
+    pub method: String,
+    /// What to choose from, ...
+    pub requests: Vec<Request>,
+    /// ... and how.
+    pub source: Source,
+    /// When to start.
+    pub pace: Pace,
+    /// Most connections at a time.
+    pub connections: u64,
+    /// Generator threads.
+    pub threads: u64,
+    /// No request starts after this.
+    pub until: Nanos,
+    /// Requests in all, if bounded.
+    pub limit: Option<u64>,
+    /// Requests meant to start before this are left out of the result.
+    pub warmup: Nanos,
+    /// The longest wait for an answer.
+    pub timeout: Nanos,
+    /// Whether connections are used again.
+    pub keep_alive: bool,
+    /// Requests in flight on a connection at a time.
+    pub pipeline: usize,
+    /// Whether to spin in place of sleeping.
+    pub spin: bool,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// When requests start.
+#[derive(Clone, Debug)]
+pub enum Pace {
+    /// Users who wait for their answers.
+    Closed(Users),
+    /// Arrivals by schedule.
+    Open(Schedule),
+}
+
+/// Why a load cannot be driven: each names the value and the remedy.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlanError {
+    /// The URL leads nowhere.
+    Target(TargetError),
+    /// TLS cannot be set up.
+    Tls(TlsError),
+    /// A request cannot be written.
+    Request(RequestError),
+    /// A value is out of its range.
+    Value(&'static str, String),
+    /// Two options that do not go together.
+    Conflict(&'static str),
+    /// A file that cannot be read.
+    File(String, String),
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Target(e) => e.fmt(f),
+            Self::Tls(e) => e.fmt(f),
+            Self::Request(e) => e.fmt(f),
+            Self::Value(option, why) => write!(f, "--{option}: {why}"),
+            Self::Conflict(why) => f.write_str(why),
+            Self::File(path, why) => write!(f, "cannot read body file '{path}': {why}"),
+        }
+    }
+}
+
+impl From<TargetError> for PlanError {
+    fn from(e: TargetError) -> Self {
+        Self::Target(e)
+    }
+}
+
+impl From<TlsError> for PlanError {
+    fn from(e: TlsError) -> Self {
+        Self::Tls(e)
+    }
+}
+
+impl From<RequestError> for PlanError {
+    fn from(e: RequestError) -> Self {
+        Self::Request(e)
+    }
+}
+
+/// How long a run is if nothing says so.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+/// Connections of a closed loop if nothing says so.
+const DEFAULT_CONNECTIONS: u64 = 50;
+/// The cap on connections of an open loop if nothing says so.
+const DEFAULT_CAP: u64 = 1000;
+/// The longest wait for an answer if nothing says so.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+/// One thread sends this many per second evenly; beyond, another one helps.
+const RATE_PER_THREAD: f64 = 20_000.0;
+/// More connections than ports to connect from; a typing error rather than a plan.
+const MOST_CONNECTIONS: u64 = 1_000_000;
+/// Faster than any machine of today; a typing error rather than a plan.
+const MOST_PER_S: f64 = 100e6;
+
+impl Plan {
+    /// Checks what was asked for, reads the files that it names and looks up the host.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn new(options: &Options) -> Result<Self, PlanError> {
+        check_conflicts(options)?;
+        let target = Target::parse(&options.url)?;
+        let addresses = match &options.unix_socket {
+            Some(path) => vec![Address::Unix(path.clone())],
+            None => target.resolve(options.connect_to.as_deref())?,
+        };
+        let tls =
+            target.tls.then(|| Tls::new(options.sni.as_deref().unwrap_or(&target.host), &options.tls)).transpose()?;
+        let seed = options.seed.unwrap_or(0);
+        let keep_alive = !options.no_keepalive && !options.fresh;
+        let method =
+            options.method.clone().unwrap_or_else(|| if options.bodies.is_empty() { "GET" } else { "POST" }.into());
+        let requests = requests(options, &target, &method, keep_alive)?;
+        let weights: Vec<f64> = requests.iter().map(|r| r.weight).collect();
+        let length = Length::of(options)?;
+        let (pace, connections) = pace(options, seed)?;
+        let until = match &pace {
+            Pace::Closed(_) => length.until,
+            Pace::Open(schedule) => schedule.length(),
+        };
+        let warmup = Nanos::from(options.warmup.unwrap_or_default());
+        if warmup >= until {
+            return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
+        }
+        let threads = threads(options, &pace, connections)?;
+        Ok(Self {
+            target,
+            addresses,
+            tls,
+            method,
+            source: Source::new(&weights, seed),
+            requests,
+            pace,
+            connections,
+            threads,
+            until,
+            limit: length.requests,
+            warmup,
+            timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
+            keep_alive,
+            pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
+            spin: options.spin,
+            seed,
+        })
+    }
+
+    /// Who sets the pace.
+    pub fn model(&self) -> Model {
+        match self.pace {
+            Pace::Closed(_) => Model::Closed,
+            Pace::Open(_) => Model::Open,
+        }
+    }
+
+    /// The share `index` of `of` of what is to be sent.
+    pub fn feed(&self, index: u64, of: u64) -> Feed {
+        match &self.pace {
+            Pace::Closed(users) => Feed::Closed(Closed::new(*users, self.until, index, of)),
+            Pace::Open(schedule) => {
+                let limit = self.limit.unwrap_or(u64::MAX);
+                Feed::Open(Open::new(schedule.clone().share(index, of), limit, self.timeout))
+            }
+        }
+    }
+
+    /// The connections that thread `index` may have.
+    pub fn connections_of(&self, index: u64) -> usize {
+        let share = self.connections / self.threads + u64::from(index < self.connections % self.threads);
+        usize::try_from(share).unwrap_or(usize::MAX)
+    }
+
+    /// The number of requests that the plan will make, where that is known beforehand.
+    pub fn expected_requests(&self) -> Option<u64> {
+        let by_pace = match &self.pace {
+            Pace::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),
+            Pace::Open(schedule) => Some(schedule.expected().ceil() as u64),
+        };
+        by_pace.into_iter().chain(self.limit).min()
+    }
+}
+
+/// When a run ends.
+struct Length {
+    until: Nanos,
+    requests: Option<u64>,
+}
+
+impl Length {
+    fn of(options: &Options) -> Result<Self, PlanError> {
+        let requests = options.requests.map(|n| in_range("requests", n, 1, u64::MAX)).transpose()?;
+        let until = match options.duration {
+            Some(duration) => positive_time("duration", duration)?,
+            None if requests.is_some() || options.loops.is_some() => Nanos::NEVER,
+            None => DEFAULT_DURATION.into(),
+        };
+        Ok(Self { until, requests })
+    }
+}
+
+fn check_conflicts(options: &Options) -> Result<(), PlanError> {
+    let open = options.rate.is_some() || !options.stages.is_empty();
+    let users = options.users.is_some();
+    let rules = [
+        (
+            options.rate.is_some() && !options.stages.is_empty(),
+            "--rate and --stages do not go together; a stage has its rate",
+        ),
+        (
+            !options.stages.is_empty() && options.duration.is_some(),
+            "--duration and --stages do not go together; stages have lengths",
+        ),
+        (open && users, "--users is a closed loop, --rate and --stages are an open one; choose"),
+        (
+            users && options.connections.is_some(),
+            "--users and --connections do not go together; each user has one connection",
+        ),
+        (!users && (options.ramp_up.is_some() || options.loops.is_some()), "--ramp-up and --loops need --users"),
+        (
+            options.pipeline.unwrap_or(1) > 1 && (options.no_keepalive || options.fresh),
+            "--pipeline needs connections that stay open",
+        ),
+        (
+            options.pipeline.unwrap_or(1) > 1 && users,
+            "--pipeline and --users do not go together; a user waits for its answer",
+        ),
+        (
+            options.unix_socket.is_some() && options.connect_to.is_some(),
+            "--unix-socket and --connect-to do not go together",
+        ),
+        (options.spin && !open, "--spin is for an open loop (--rate, --stages)"),
+    ];
+    rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))
+}
+
+fn pace(options: &Options, seed: u64) -> Result<(Pace, u64), PlanError> {
+    let connections = |default| in_range("connections", options.connections.unwrap_or(default), 1, MOST_CONNECTIONS);
+    if let Some(rate) = options.rate {
+        if !(rate > 0.0 && rate <= MOST_PER_S) {
+            return Err(PlanError::Value("rate", format!("{rate} is not a rate; give requests per second above 0")));
+        }
+        // Bounded by a number of requests alone, it lasts as long as these take.
+        let by_requests = options.requests.map(|n| Duration::from_secs_f64(n as f64 / rate));
+        let length = options.duration.or(by_requests).unwrap_or(DEFAULT_DURATION);
+        let stage = Stage { from_per_s: rate, to_per_s: rate, length: positive_time("duration", length)? };
+        return Ok((Pace::Open(Schedule::new(vec![stage], options.arrivals, seed)), connections(DEFAULT_CAP)?));
+    }
+    if !options.stages.is_empty() {
+        let schedule = Schedule::new(options.stages.clone(), options.arrivals, seed);
+        if schedule.expected() < 1.0 || options.stages.iter().any(|s| s.from_per_s.max(s.to_per_s) > MOST_PER_S) {
+            return Err(PlanError::Value("stages", "they hold no request; give rates above 0".into()));
+        }
+        return Ok((Pace::Open(schedule), connections(DEFAULT_CAP)?));
+    }
+    if let Some(count) = options.users {
+        let count = in_range("users", count, 1, MOST_CONNECTIONS)?;
+        let loops = options.loops.map(|n| in_range("loops", n, 1, u64::MAX)).transpose()?;
+        let ramp_up = options.ramp_up.unwrap_or_default().into();
+        return Ok((Pace::Closed(Users { count, ramp_up, loops }), count));
+    }
+    let count = connections(DEFAULT_CONNECTIONS)?;
+    // More connections than requests would only open and close.
+    let count = options.requests.map_or(count, |n| count.min(n.max(1)));
+    Ok((Pace::Closed(Users { count, ramp_up: Nanos::ZERO, loops: None }), count))
+}
+
+fn threads(options: &Options, pace: &Pace, connections: u64) -> Result<u64, PlanError> {
+    let cores = super::machine::cores();
+    let wanted = match (options.threads, pace) {
+        (Some(threads), _) => in_range("threads", threads, 1, 1024)?,
+        (None, Pace::Closed(_)) => cores,
+        // An even schedule is easier to keep for one thread than for several that share the cores with the service.
+        (None, Pace::Open(schedule)) => ((schedule.peak_per_s() / RATE_PER_THREAD).ceil() as u64).clamp(1, cores),
+    };
+    Ok(wanted.min(connections))
+}
+
+fn requests(options: &Options, target: &Target, method: &str, keep_alive: bool) -> Result<Vec<Request>, PlanError> {
+    let mut headers = options.headers.clone();
+    if let Some(auth) = options.auth.as_ref().or(target.userinfo.as_ref()) {
+        headers.push(format!("Authorization: Basic {}", BASE64_STANDARD.encode(auth)));
+    }
+    let bodies = options.bodies.iter().map(|b| read_body(b)).collect::<Result<Vec<_>, _>>()?;
+    let weights = weights(options, bodies.len())?;
+    let bodies = if bodies.is_empty() { vec![Vec::new()] } else { bodies };
+    let host = target.host_header();
+    let build = |(body, weight): (&Vec<u8>, f64)| {
+        let request = Request::build(method, &target.path, &host, &headers, body, keep_alive)?;
+        Ok(Request { weight, ..request })
+    };
+    bodies.iter().zip(weights).map(build).collect()
+}
+
+fn weights(options: &Options, bodies: usize) -> Result<Vec<f64>, PlanError> {
+    let given = &options.weights;
+    if given.is_empty() {
+        return Ok(vec![1.0; bodies.max(1)]);
+    }
+    let wrong = |why: String| Err(PlanError::Value("weights", why));
+    if given.len() != bodies {
+        return wrong(format!("{} weights for {bodies} bodies; give one for each", given.len()));
+    }
+    if given.iter().any(|w| !w.is_finite() || *w < 0.0) || given.iter().sum::<f64>() <= 0.0 {
+        return wrong("weights are numbers from 0 on, and not all 0".into());
+    }
+    Ok(given.clone())
+}
+
+fn read_body(body: &str) -> Result<Vec<u8>, PlanError> {
+    match body.strip_prefix('@') {
+        Some(path) => fs::read(path).map_err(|e| PlanError::File(path.to_owned(), e.to_string())),
+        None => Ok(body.as_bytes().to_vec()),
+    }
+}
+
+fn in_range(option: &'static str, value: u64, least: u64, most: u64) -> Result<u64, PlanError> {
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    let range = if most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
+    Err(PlanError::Value(option, format!("{value} is out of range; give {range}")))
+}
+
+fn positive_time(option: &'static str, value: Duration) -> Result<Nanos, PlanError> {
+    if value.is_zero() {
+        return Err(PlanError::Value(option, "0 is no time; give e.g. 10s or 500ms".into()));
+    }
+    Ok(value.into())
+}

@@ -1,0 +1,76 @@
+//! Before the start: is the service there at all?
+//!
+//! One connection (with its TLS handshake) is made and closed; no request is sent, since a POST may not be free of
+//! effects. Of several addresses, such as `localhost`'s IPv6 and IPv4, the run uses the first that answers.
+
+use std::io;
+
+use super::LoadError;
+use super::plan::Plan;
+use super::poller::Poller;
+use crate::decide::Nanos;
+use crate::http::stream::Stream;
+use crate::http::target::Address;
+
+/// The first of the plan's addresses that takes a connection.
+pub(super) fn find(plan: &Plan) -> Result<Address, LoadError> {
+    let mut failed = LoadError::Unreachable(plan.target.host.clone(), "it has no address".into());
+    for address in &plan.addresses {
+        match try_one(plan, address) {
+            Ok(()) => return Ok(address.clone()),
+            Err(e) if e.kind() == io::ErrorKind::InvalidData => {
+                let why = e.to_string();
+                let hint =
+                    if why.contains("certificate") { "; give its CA with --cacert, or -k to accept any" } else { "" };
+                failed = LoadError::Handshake(shown(plan, address), format!("{why}{hint}"));
+            }
+            Err(e) => failed = LoadError::Unreachable(shown(plan, address), plain(&e)),
+        }
+    }
+    Err(failed)
+}
+
+fn try_one(plan: &Plan, address: &Address) -> io::Result<()> {
+    let mut stream = Stream::connect(address, false)?;
+    let poller = Poller::new()?;
+    poller.add(&stream, 0)?;
+    let clock = super::clock::Clock::starting_in(Nanos::ZERO);
+    let waits = || -> io::Result<()> {
+        let left = plan.timeout - clock.now();
+        poller.wait(left, &mut Vec::new())?;
+        if clock.now() >= plan.timeout { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+    };
+    loop {
+        stream.connected()?;
+        if stream.is_connected() {
+            break;
+        }
+        waits()?;
+    }
+    if let Some(tls) = &plan.tls {
+        stream.start_tls(tls).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        while !stream.handshake()? {
+            waits()?;
+        }
+    }
+    Ok(())
+}
+
+fn shown(plan: &Plan, address: &Address) -> String {
+    match address {
+        Address::Inet(inet) if inet.ip().to_string() != plan.target.host => format!("{} ({inet})", plan.target.host),
+        other => other.to_string(),
+    }
+}
+
+/// The system's words without its number.
+fn plain(error: &io::Error) -> String {
+    let text = match error.kind() {
+        io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        io::ErrorKind::UnexpectedEof => {
+            "the service closed the connection during the TLS handshake; is it https?".to_owned()
+        }
+        _ => error.to_string(),
+    };
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}

@@ -1,0 +1,196 @@
+//! One connection of a worker, and the requests on it.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+
+use crate::decide::Nanos;
+use crate::decide::feed::Start;
+use crate::http::stream::Stream;
+use crate::http::wire::{Answer, Decoder, Request};
+use crate::measure::outcome::{End, Failure, Outcome};
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Connecting,
+    Handshaking,
+    Open,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) stream: Stream,
+    pub(super) phase: Phase,
+    pub(super) decoder: Decoder,
+    /// Requests without an answer, the oldest first.
+    pub(super) flights: VecDeque<Flight>,
+    /// Who asks on this connection.
+    pub(super) user: u32,
+    /// When connecting began.
+    pub(super) opened: Nanos,
+    /// Whether it is on the list of idle connections.
+    pub(super) idle: bool,
+    /// How many of the flights, from the back, are not written to their end, ...
+    unsent: usize,
+    /// ... and how much of the first of these is.
+    offset: usize,
+}
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    pub(super) number: u64,
+    pub(super) intended: Nanos,
+    /// When only weir itself could still delay it.
+    pub(super) ready: Nanos,
+    pub(super) sent: Nanos,
+    pub(super) first_byte: Option<Nanos>,
+    /// How long it waited for its connection to be made.
+    pub(super) connect: Nanos,
+    /// Which of the plan's requests it is.
+    pub(super) request: u32,
+}
+
+impl Flight {
+    pub(super) fn new(start: &Start, ready: Nanos, request: usize) -> Self {
+        Self {
+            number: start.arrival.number,
+            intended: start.arrival.intended,
+            ready,
+            sent: Nanos::NEVER,
+            first_byte: None,
+            connect: Nanos::ZERO,
+            request: request as u32,
+        }
+    }
+
+    /// Since when its timeout runs, given when its connection was opened.
+    fn begun(&self, opened: Nanos) -> Nanos {
+        if self.sent == Nanos::NEVER { opened } else { self.sent }
+    }
+
+    /// Its record, when it ended with an answer.
+    pub(super) fn answered(&self, answer: &Answer, done: Nanos, bytes_out: usize, timeout: Nanos) -> Outcome {
+        // Answered, but later than anybody waits: the scan for timeouts just had not come by.
+        let in_time = done - self.sent <= timeout;
+        let end = if in_time { End::Answer(answer.status) } else { End::Failed(Failure::Timeout) };
+        self.outcome(end, done, (answer.wire, answer.body), bytes_out)
+    }
+
+    /// Its record, when it failed.
+    pub(super) fn failed(&self, kind: Failure, done: Nanos) -> Outcome {
+        self.outcome(End::Failed(kind), done, (0, 0), 0)
+    }
+
+    fn outcome(&self, end: End, done: Nanos, (bytes_in, body_in): (u64, u64), bytes_out: usize) -> Outcome {
+        let sent = self.sent.min(done);
+        Outcome {
+            number: self.number,
+            intended: self.intended,
+            ready: self.ready,
+            sent,
+            first_byte: self.first_byte.unwrap_or(done),
+            done,
+            connect: self.connect,
+            end,
+            bytes_in,
+            body_in,
+            bytes_out: bytes_out as u64,
+        }
+    }
+}
+
+impl Slot {
+    pub(super) fn new(stream: Stream, user: u32, opened: Nanos) -> Self {
+        Self {
+            stream,
+            phase: Phase::Connecting,
+            decoder: Decoder::default(),
+            flights: VecDeque::with_capacity(1),
+            user,
+            opened,
+            idle: false,
+            unsent: 0,
+            offset: 0,
+        }
+    }
+
+    /// Puts a request at the end of what is to be written.
+    #[inline]
+    pub(super) fn push(&mut self, flight: Flight) {
+        self.flights.push_back(flight);
+        self.unsent += 1;
+    }
+
+    /// Whether requests wait to be written.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent > 0
+    }
+
+    /// Whether the oldest request is not even written to its end: an answer to it came early.
+    pub(super) fn front_is_unsent(&self) -> bool {
+        self.unsent == self.flights.len() && self.unsent > 0
+    }
+
+    /// The earliest moment from which a timeout of this connection's requests runs.
+    pub(super) fn waits_since(&self) -> Option<Nanos> {
+        self.flights.front().map(|flight| flight.begun(self.opened))
+    }
+
+    /// Writes what waits, as far as the socket takes it; `now` is when that begins.
+    ///
+    /// # Errors
+    /// What broke the connection.
+    #[inline]
+    pub(super) fn write(&mut self, requests: &[Request], now: Nanos) -> io::Result<()> {
+        while self.unsent > 0 {
+            let first = self.flights.len() - self.unsent;
+            let written = if self.unsent == 1 {
+                let flight = &mut self.flights[first];
+                if self.offset == 0 {
+                    flight.sent = now;
+                }
+                let bytes = &requests[flight.request as usize].bytes[self.offset..];
+                self.stream.write(&[IoSlice::new(bytes)])
+            } else {
+                self.write_several(requests, first, now)
+            };
+            match written {
+                Ok(bytes) => self.advance(requests, bytes),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_several(&mut self, requests: &[Request], first: usize, now: Nanos) -> io::Result<usize> {
+        const MOST: usize = 64;
+        let mut pieces = [IoSlice::new(&[]); MOST];
+        let mut count = 0;
+        for (piece, flight) in pieces.iter_mut().zip(self.flights.range_mut(first..)) {
+            let skip = if count == 0 { self.offset } else { 0 };
+            if skip == 0 {
+                flight.sent = now;
+            }
+            *piece = IoSlice::new(&requests[flight.request as usize].bytes[skip..]);
+            count += 1;
+        }
+        self.stream.write(&pieces[..count])
+    }
+
+    fn advance(&mut self, requests: &[Request], mut bytes: usize) {
+        while self.unsent > 0 {
+            let flight = &self.flights[self.flights.len() - self.unsent];
+            let left = requests[flight.request as usize].bytes.len() - self.offset;
+            if bytes < left {
+                self.offset += bytes;
+                return;
+            }
+            bytes -= left;
+            self.offset = 0;
+            self.unsent -= 1;
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Times in fixed memory, merged without loss.
+
+use hdrhistogram::Histogram as Hdr;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use serde::{Deserialize as De, Serialize as Ser};
+
+use crate::decide::Nanos;
+
+/// An HDR histogram of times from 1 ns to an hour; longer ones count as an hour.
+///
+/// Its memory is set when it is made (270 kB at 3 digits, of which only what is touched costs anything) and does not
+/// grow with the number of values. Values are exact to the given number of significant digits.
+#[derive(Clone, Debug)]
+pub struct Histogram(Hdr<u64>);
+
+const HOUR_NS: u64 = 3_600_000_000_000;
+
+impl Histogram {
+    /// Three significant digits: every reported figure is within 0.1 % of a recorded value.
+    #[allow(clippy::expect_used, reason = "fails only for bounds that are out of range, and these are constants")]
+    pub fn precise() -> Self {
+        Self(Hdr::new_with_bounds(1, HOUR_NS, 3).expect("the bounds are valid"))
+    }
+
+    /// Two significant digits, in an eighth of the memory: for one second of a series.
+    #[allow(clippy::expect_used, reason = "fails only for bounds that are out of range, and these are constants")]
+    pub fn coarse() -> Self {
+        Self(Hdr::new_with_bounds(1, HOUR_NS, 2).expect("the bounds are valid"))
+    }
+
+    /// Adds one time.
+    pub fn record(&mut self, time: Nanos) {
+        self.0.saturating_record(time.0);
+    }
+
+    /// Adds all of another histogram's times.
+    #[allow(clippy::expect_used, reason = "both sides have the same upper bound, so no value is out of range")]
+    pub fn add(&mut self, other: &Self) {
+        self.0.add(&other.0).expect("the same bounds on both sides");
+    }
+
+    /// Forgets all, keeps the memory.
+    pub fn reset(&mut self) {
+        self.0.reset();
+    }
+
+    /// How many times were recorded.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The least value that at least the share `q` (in [0, 1]) of all values do not exceed; 0 if there are none.
+    pub fn quantile(&self, q: f64) -> Nanos {
+        Nanos(if self.0.is_empty() { 0 } else { self.0.value_at_quantile(q).min(self.0.max()) })
+    }
+
+    /// The least value; 0 if there are none.
+    pub fn min(&self) -> Nanos {
+        Nanos(if self.0.is_empty() { 0 } else { self.0.min() })
+    }
+
+    /// The greatest value; 0 if there are none.
+    pub fn max(&self) -> Nanos {
+        Nanos(self.0.max())
+    }
+
+    /// The mean, in nanoseconds; 0 if there are none.
+    pub fn mean_ns(&self) -> f64 {
+        self.0.mean()
+    }
+
+    /// The standard deviation (of the population), in nanoseconds.
+    pub fn sd_ns(&self) -> f64 {
+        self.0.stdev()
+    }
+
+    /// The share, in [0, 1], of values at or below `time`; 1 if there are none.
+    pub fn share_up_to(&self, time: Nanos) -> f64 {
+        self.0.quantile_below(time.0)
+    }
+
+    /// How many values lie from `low` to `high`, both included, to the histogram's precision.
+    pub fn count_between(&self, low: Nanos, high: Nanos) -> u64 {
+        self.0.count_between(low.0, high.0)
+    }
+
+    /// The figures that reports print.
+    pub fn spread(&self) -> Spread {
+        let ms = |q| self.quantile(q).as_millis_f64();
+        Spread {
+            mean: self.mean_ns() / 1e6,
+            sd: self.sd_ns() / 1e6,
+            min: self.min().as_millis_f64(),
+            p50: ms(0.5),
+            p75: ms(0.75),
+            p90: ms(0.9),
+            p95: ms(0.95),
+            p99: ms(0.99),
+            p999: ms(0.999),
+            max: self.max().as_millis_f64(),
+        }
+    }
+
+    /// The bytes of the HdrHistogram V2 format, uncompressed.
+    #[allow(clippy::expect_used, reason = "writing to memory fails only on histograms of over 2^31 buckets")]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&self.0, &mut bytes).expect("memory takes all bytes");
+        bytes
+    }
+
+    /// Reads what [`Self::to_bytes`] or any other HdrHistogram library wrote.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes, in words.
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, String> {
+        let hdr: Hdr<u64> =
+            Deserializer::new().deserialize(&mut bytes).map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
+        if hdr.high() > HOUR_NS {
+            return Err("a histogram that reaches beyond an hour".into());
+        }
+        let mut own = match hdr.sigfig() {
+            2 => Self::coarse(),
+            _ => Self::precise(),
+        };
+        own.0.add(&hdr).map_err(|e| format!("a histogram that does not fit: {e}"))?;
+        Ok(own)
+    }
+}
+
+/// The figures of a distribution, all in milliseconds; all 0 if it is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Ser, De)]
+pub struct Spread {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation of the population.
+    pub sd: f64,
+    /// Least value.
+    pub min: f64,
+    /// 50th percentile.
+    pub p50: f64,
+    /// 75th percentile.
+    pub p75: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// Greatest value.
+    pub max: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_empty_histogram_reports_zeros() {
+        assert_eq!(Histogram::precise().spread(), Spread::default());
+    }
+
+    proptest! {
+        /// The oracle: sort, and take the value of rank ceil(q n).
+        #[test]
+        fn every_quantile_is_within_a_thousandth(mut values in prop::collection::vec(1..HOUR_NS, 1..400), q in 0.0..1.0_f64) {
+            let mut histogram = Histogram::precise();
+            values.iter().for_each(|v| histogram.record(Nanos(*v)));
+            values.sort_unstable();
+            let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let (got, exact) = (histogram.quantile(q).0 as f64, values[rank - 1] as f64);
+            // A hair of slack in rank: q n may fall on a whole number, where rounding decides.
+            let above = values[rank.min(values.len() - 1)] as f64;
+            let close = |truth: f64| (got - truth).abs() <= truth * 1e-3 + 1.0;
+            prop_assert!(close(exact) || close(above), "{got} against {exact}");
+        }
+
+        #[test]
+        fn merging_loses_nothing(a in prop::collection::vec(0..HOUR_NS, 0..200), b in prop::collection::vec(0..HOUR_NS, 0..200)) {
+            let fill = |values: &[u64]| {
+                let mut h = Histogram::precise();
+                values.iter().for_each(|v| h.record(Nanos(*v)));
+                h
+            };
+            let mut merged = fill(&a);
+            merged.add(&fill(&b));
+            let whole = fill(&[a, b].concat());
+            prop_assert_eq!(merged.spread(), whole.spread());
+            prop_assert_eq!(merged.count(), whole.count());
+        }
+
+        #[test]
+        fn bytes_come_back_as_they_were(values in prop::collection::vec(0..HOUR_NS, 0..200), coarse: bool) {
+            let mut h = if coarse { Histogram::coarse() } else { Histogram::precise() };
+            values.iter().for_each(|v| h.record(Nanos(*v)));
+            let back = Histogram::from_bytes(&h.to_bytes()).expect("own bytes");
+            prop_assert_eq!(back.count(), h.count());
+            prop_assert_eq!(back.quantile(0.9), h.quantile(0.9));
+        }
+
+        #[test]
+        fn garbage_is_an_error_and_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Histogram::from_bytes(&bytes);
+        }
+    }
+}

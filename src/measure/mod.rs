@@ -1,0 +1,22 @@
+//! PURE. What was seen, and what it says.
+//!
+//! - [`outcome`]: one request's record: three clocks, how it ended, how many bytes
+//! - [`histogram`]: times in fixed memory, merged without loss
+//! - [`recorder`]: outcomes -> totals and the current second; one per thread, never shared
+//! - [`series`]: the run second by second, in bounded memory
+//! - [`run`]: the result of a plan, as people's tools read it
+//! - [`trust`]: may the run be believed, and if not, why
+//! - [`slo`]: objectives such as `p99<200ms`, held or not
+
+pub mod histogram;
+pub mod outcome;
+pub mod recorder;
+pub mod run;
+pub mod series;
+pub mod slo;
+pub mod trust;
+
+pub use histogram::Histogram;
+pub use outcome::{Failure, Outcome};
+pub use recorder::{Recorder, Totals};
+pub use run::Run;

@@ -1,0 +1,285 @@
+//! Outcomes -> totals and the current second. One recorder per thread: nothing here is shared or locked.
+
+use std::collections::BTreeMap;
+
+use super::histogram::Histogram;
+use super::outcome::{End, Failure, Outcome};
+use crate::decide::Nanos;
+
+/// Everything counted over the measured window; adds up over threads.
+#[derive(Clone, Debug)]
+pub struct Totals {
+    /// Requests that ended; dropped and unfinished ones are not among them.
+    pub requests: u64,
+    /// Whole answers with a status below 400.
+    pub ok: u64,
+    /// Of all answers and failures, those that ended within the window: what the rate is computed from.
+    pub answers_in_window: u64,
+    /// Answers by status.
+    statuses: Box<[u64; 1000]>,
+    /// Requests without an answer, by kind.
+    failures: [u64; Failure::ALL.len()],
+    /// Bytes read, heads and framing included.
+    pub bytes_in: u64,
+    /// Bytes of bodies read.
+    pub body_in: u64,
+    /// Bytes written.
+    pub bytes_out: u64,
+    /// Response times of all answers.
+    pub response: Histogram,
+    /// Service times of all answers.
+    pub service: Histogram,
+    /// From send to first byte, of all answers.
+    pub first_byte: Histogram,
+    /// Time to connect, of the requests that waited for it.
+    pub connect: Histogram,
+    /// How late the generator itself sent.
+    pub lateness: Histogram,
+    /// Requests that waited because every connection was busy.
+    pub waited: u64,
+    /// The first answer's body length, and how many answers had another one.
+    pub body_length: Option<u64>,
+    /// See `body_length`.
+    pub other_lengths: u64,
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self {
+            requests: 0,
+            ok: 0,
+            answers_in_window: 0,
+            statuses: Box::new([0; 1000]),
+            failures: [0; Failure::ALL.len()],
+            bytes_in: 0,
+            body_in: 0,
+            bytes_out: 0,
+            response: Histogram::precise(),
+            service: Histogram::precise(),
+            first_byte: Histogram::precise(),
+            connect: Histogram::precise(),
+            lateness: Histogram::precise(),
+            waited: 0,
+            body_length: None,
+            other_lengths: 0,
+        }
+    }
+}
+
+impl Totals {
+    /// Adds another thread's totals.
+    pub fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.ok += other.ok;
+        self.answers_in_window += other.answers_in_window;
+        self.statuses.iter_mut().zip(other.statuses.iter()).for_each(|(a, b)| *a += b);
+        self.failures.iter_mut().zip(other.failures).for_each(|(a, b)| *a += b);
+        self.bytes_in += other.bytes_in;
+        self.body_in += other.body_in;
+        self.bytes_out += other.bytes_out;
+        self.response.add(&other.response);
+        self.service.add(&other.service);
+        self.first_byte.add(&other.first_byte);
+        self.connect.add(&other.connect);
+        self.lateness.add(&other.lateness);
+        self.waited += other.waited;
+        self.other_lengths += other.other_lengths;
+        if self.body_length != other.body_length && other.body_length.is_some() {
+            match self.body_length {
+                None => self.body_length = other.body_length,
+                Some(_) => self.other_lengths += other.answers() - other.other_lengths,
+            }
+        }
+    }
+
+    /// Requests that got a whole answer, whatever its status.
+    pub fn answers(&self) -> u64 {
+        self.response.count()
+    }
+
+    /// Requests that ended without an answer.
+    pub fn unanswered(&self) -> u64 {
+        self.requests - self.answers()
+    }
+
+    /// Answers by status, those that occurred.
+    pub fn by_status(&self) -> BTreeMap<String, u64> {
+        self.statuses.iter().enumerate().filter(|(_, n)| **n > 0).map(|(s, n)| (s.to_string(), *n)).collect()
+    }
+
+    /// Failed requests by kind: no answer, or an answer of class `4xx` or `5xx` (and above).
+    pub fn by_failure(&self) -> BTreeMap<String, u64> {
+        let sum = |range: std::ops::Range<usize>| self.statuses[range].iter().sum::<u64>();
+        Failure::ALL
+            .iter()
+            .map(|kind| (kind.name(), self.failures[*kind as usize]))
+            .chain([("4xx", sum(400..500)), ("5xx", sum(500..1000))])
+            .filter(|(_, n)| *n > 0)
+            .map(|(name, n)| (name.to_owned(), n))
+            .collect()
+    }
+
+    /// How many requests failed in this way.
+    pub fn failed(&self, kind: Failure) -> u64 {
+        self.failures[kind as usize]
+    }
+}
+
+/// What happened in one second (or whatever stretch the series has come to use).
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Requests that ended well.
+    pub ok: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Bytes read.
+    pub bytes_in: u64,
+    /// Response times of the answers.
+    pub response: Histogram,
+    /// Requests that waited for a connection when the interval ended.
+    pub backlog: u64,
+    /// Requests in flight when the interval ended.
+    pub in_flight: u64,
+}
+
+impl Default for Interval {
+    fn default() -> Self {
+        Self { ok: 0, failed: 0, bytes_in: 0, response: Histogram::coarse(), backlog: 0, in_flight: 0 }
+    }
+}
+
+impl Interval {
+    /// Adds what another thread saw in the same interval.
+    pub fn add(&mut self, other: &Self) {
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.bytes_in += other.bytes_in;
+        self.response.add(&other.response);
+        self.backlog += other.backlog;
+        self.in_flight += other.in_flight;
+    }
+
+    /// Back to nothing, keeping the memory.
+    pub fn reset(&mut self) {
+        self.response.reset();
+        (self.ok, self.failed, self.bytes_in, self.backlog, self.in_flight) = (0, 0, 0, 0, 0);
+    }
+}
+
+/// One thread's record.
+#[derive(Debug)]
+pub struct Recorder {
+    /// What counts for the result.
+    pub totals: Totals,
+    /// What has happened since it was last taken.
+    pub interval: Interval,
+    from: Nanos,
+    until: Nanos,
+}
+
+impl Recorder {
+    /// Requests meant to start before `from` (the warm-up) count in the series only; answers after `until` do not
+    /// count for the rate.
+    pub fn new(from: Nanos, until: Nanos) -> Self {
+        Self { totals: Totals::default(), interval: Interval::default(), from, until }
+    }
+
+    /// Takes one outcome in.
+    #[inline]
+    pub fn record(&mut self, outcome: &Outcome) {
+        let response = outcome.response();
+        let ok = outcome.is_ok();
+        let interval = &mut self.interval;
+        interval.ok += u64::from(ok);
+        interval.failed += u64::from(!ok);
+        interval.bytes_in += outcome.bytes_in;
+        if matches!(outcome.end, End::Answer(_)) {
+            interval.response.record(response);
+        }
+        // The rate belongs to the window whoever started the request; the warm-up's last answers make up for those
+        // that are still open at the end.
+        let answered = matches!(outcome.end, End::Answer(_));
+        if answered && outcome.done >= self.from && outcome.done <= self.until {
+            self.totals.answers_in_window += 1;
+        }
+        if outcome.intended < self.from {
+            return;
+        }
+        let totals = &mut self.totals;
+        totals.requests += 1;
+        totals.ok += u64::from(ok);
+        totals.bytes_in += outcome.bytes_in;
+        totals.body_in += outcome.body_in;
+        totals.bytes_out += outcome.bytes_out;
+        if outcome.connect > Nanos::ZERO {
+            totals.connect.record(outcome.connect);
+        }
+        match outcome.end {
+            End::Failed(kind) => totals.failures[kind as usize] += 1,
+            End::Answer(status) => {
+                totals.statuses[usize::from(status.min(999))] += 1;
+                totals.response.record(response);
+                totals.service.record(outcome.service());
+                totals.first_byte.record(outcome.first_byte - outcome.sent);
+                totals.lateness.record(outcome.lateness());
+                let length = *totals.body_length.get_or_insert(outcome.body_in);
+                totals.other_lengths += u64::from(length != outcome.body_in);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(intended: u64, done: u64, status: u16) -> Outcome {
+        Outcome {
+            number: 0,
+            intended: Nanos(intended),
+            ready: Nanos(intended),
+            sent: Nanos(intended + 10),
+            first_byte: Nanos(done),
+            done: Nanos(done),
+            connect: Nanos::ZERO,
+            end: End::Answer(status),
+            bytes_in: 100,
+            body_in: 40,
+            bytes_out: 50,
+        }
+    }
+
+    #[test]
+    fn the_warm_up_is_in_the_series_and_not_in_the_totals() {
+        let mut recorder = Recorder::new(Nanos(1000), Nanos(2000));
+        recorder.record(&answer(0, 900, 200));
+        recorder.record(&answer(990, 1010, 200));
+        recorder.record(&answer(1500, 1600, 404));
+        recorder.record(&answer(1990, 2500, 200));
+        assert_eq!(recorder.interval.ok + recorder.interval.failed, 4);
+        let totals = &recorder.totals;
+        assert_eq!((totals.requests, totals.ok), (2, 1));
+        assert_eq!(totals.answers_in_window, 2, "one begun in the warm-up, one in the window");
+        assert_eq!(totals.by_failure(), BTreeMap::from([("4xx".to_owned(), 1)]));
+    }
+
+    #[test]
+    fn a_failure_has_no_response_time() {
+        let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+        recorder.record(&Outcome { end: End::Failed(Failure::Timeout), ..answer(0, 5, 200) });
+        assert_eq!((recorder.totals.answers(), recorder.totals.unanswered()), (0, 1));
+        assert_eq!(recorder.totals.failed(Failure::Timeout), 1);
+    }
+
+    #[test]
+    fn totals_add_up_over_threads_that_saw_other_lengths() {
+        let mut a = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+        let mut b = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+        a.record(&answer(0, 5, 200));
+        b.record(&Outcome { body_in: 41, ..answer(0, 5, 500) });
+        b.record(&Outcome { body_in: 41, ..answer(0, 5, 200) });
+        a.totals.add(&b.totals);
+        assert_eq!((a.totals.requests, a.totals.ok), (3, 2));
+        assert_eq!((a.totals.body_length, a.totals.other_lengths), (Some(40), 2));
+    }
+}

@@ -1,0 +1,341 @@
+//! The result of a plan, as people's tools read it: one documented, versioned object (`docs/run.schema.json`).
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::histogram::{Histogram, Spread};
+use super::recorder::Totals;
+use super::series::Point;
+use super::slo::Held;
+use super::trust::{Evidence, Trust};
+
+/// The version of the object's form; it grows when a field changes its meaning or goes.
+pub const SCHEMA: u32 = 1;
+
+/// Who sets the pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Model {
+    /// A number of users, each of whom waits for its answer.
+    Closed,
+    /// Arrivals come whether or not answers do.
+    Open,
+}
+
+/// The result of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The version of weir that made it.
+    pub weir: String,
+    /// The version of this object's form, [`SCHEMA`].
+    pub schema: u32,
+    /// Who set the pace.
+    pub model: Model,
+    /// What was asked.
+    pub target: Target,
+    /// How many requests, and how they ended.
+    pub requests: Requests,
+    /// Requests per second.
+    pub rate_per_s: Rate,
+    /// Length of the measured window, without warm-up, in seconds.
+    pub duration_s: f64,
+    /// Length of the warm-up before it, in seconds.
+    pub warmup_s: f64,
+    /// From the intended start to the whole answer, over all answers.
+    pub response_ms: Spread,
+    /// From the send to the whole answer, over all answers.
+    pub service_ms: Spread,
+    /// From the send to the first byte of the answer, over all answers.
+    pub first_byte_ms: Spread,
+    /// Time to connect, over the requests that waited for a connection to be made.
+    pub connect_ms: Spread,
+    /// Bytes moved.
+    pub bytes: Bytes,
+    /// Answers by status.
+    pub status: BTreeMap<String, u64>,
+    /// Failed requests by kind.
+    pub failures: BTreeMap<String, u64>,
+    /// What connections were made.
+    pub connections: Connections,
+    /// How late the generator itself sent.
+    pub lateness_ms: Spread,
+    /// User and system time of the generator per request, in microseconds.
+    pub cpu_us_per_request: f64,
+    /// The busiest generator thread's share of a core, in [0, 1].
+    pub cpu_share: f64,
+    /// Requests in the system, averaged over time.
+    pub in_flight_mean: f64,
+    /// Whether the run may be believed.
+    pub trust: Trust,
+    /// Objectives, held or not.
+    pub slo: Vec<Held>,
+    /// Whether the run was cut short by an interrupt.
+    pub interrupted: bool,
+    /// The run second by second, warm-up included.
+    pub series: Vec<Point>,
+    /// All response times: HdrHistogram V2 at three digits, in nanoseconds, base64.
+    pub histogram: String,
+    /// All service times, in the same form.
+    pub service_histogram: String,
+    /// What was run, where and when.
+    pub manifest: Manifest,
+}
+
+/// What was asked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// The URL as given.
+    pub url: String,
+    /// The method.
+    pub method: String,
+    /// The host that was asked.
+    pub host: String,
+    /// The port that was asked.
+    pub port: u16,
+    /// Path and query.
+    pub path: String,
+    /// What the service calls itself (the `Server` header of the first answer).
+    pub server: Option<String>,
+    /// Body length of the first answer.
+    pub body_length: Option<u64>,
+    /// Answers with another body length than the first.
+    pub other_lengths: u64,
+    /// TLS version and cipher, if there is TLS.
+    pub tls: Option<String>,
+    /// What the first failure of each kind said.
+    pub failure_details: BTreeMap<String, String>,
+}
+
+/// How many requests, and how they ended. `total` = `ok` + `failed`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requests {
+    /// All that were meant to start in the window and ended: sent, or dropped.
+    pub total: u64,
+    /// Whole answers with a status below 400.
+    pub ok: u64,
+    /// All others, dropped ones included.
+    pub failed: u64,
+    /// Of the failed: never sent, since no connection was free in time.
+    pub dropped: u64,
+    /// Sent late because all connections were busy.
+    pub waited: u64,
+    /// Cut off by an interrupt; not in `total`.
+    pub unfinished: u64,
+}
+
+/// Requests per second over the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    /// Meant to start; in the closed loop the same as `achieved`.
+    pub offered: f64,
+    /// Answered.
+    pub achieved: f64,
+}
+
+/// Bytes moved for the requests of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Read, heads and framing included.
+    #[serde(rename = "in")]
+    pub read: u64,
+    /// Written.
+    #[serde(rename = "out")]
+    pub written: u64,
+    /// Read, bodies only.
+    pub body_in: u64,
+}
+
+/// What connections were made, over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connections {
+    /// The cap: most connections (or users) at a time.
+    pub limit: u64,
+    /// Made in all.
+    pub opened: u64,
+    /// Most requests that waited for a connection at one moment.
+    pub most_backlog: u64,
+}
+
+/// What was run, where and when.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The command, or the call, that made the run; secrets left out.
+    pub command: Vec<String>,
+    /// The seed that repeats its arrivals and bodies.
+    pub seed: u64,
+    /// When it started, seconds since 1970.
+    pub started_unix_s: f64,
+    /// Generator threads.
+    pub threads: u64,
+    /// Name of the machine.
+    pub hostname: String,
+    /// Operating system and version.
+    pub os: String,
+    /// Processor model.
+    pub cpu: String,
+    /// Cores that this process may use.
+    pub cores: u64,
+    /// Memory of the machine, MiB.
+    pub memory_mib: u64,
+}
+
+/// What a [`Run`] is made from: what was counted, and what was known beforehand.
+#[derive(Debug)]
+pub struct Parts {
+    /// Who set the pace.
+    pub model: Model,
+    /// What was asked.
+    pub target: Target,
+    /// What was counted.
+    pub totals: Totals,
+    /// The run second by second.
+    pub series: Vec<Point>,
+    /// Length of the window, in seconds; > 0.
+    pub duration_s: f64,
+    /// Length of the warm-up, in seconds.
+    pub warmup_s: f64,
+    /// Arrivals meant to start in the window (open loop only).
+    pub offered: Option<u64>,
+    /// Arrivals never sent.
+    pub dropped: u64,
+    /// Requests that an interrupt cut off.
+    pub unfinished: u64,
+    /// Connections made.
+    pub connections: Connections,
+    /// User and system time of all generator threads in the window, in seconds.
+    pub cpu_s: f64,
+    /// The busiest generator thread's share of a core.
+    pub cpu_share: f64,
+    /// Whether the generator spins on purpose, so that its share says nothing.
+    pub spins: bool,
+    /// Requests in the system, averaged over time.
+    pub in_flight_mean: f64,
+    /// Whether it was cut short.
+    pub interrupted: bool,
+    /// What was run, where and when.
+    pub manifest: Manifest,
+}
+
+impl Run {
+    /// Puts the parts together and judges them.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { totals, duration_s, .. } = &parts;
+        let total = totals.requests + parts.dropped;
+        let achieved = totals.answers_in_window as f64 / duration_s;
+        let offered = parts.offered.map_or(achieved, |n| n as f64 / duration_s);
+        let trust = Trust::judge(&Evidence {
+            model: parts.model,
+            duration_s: *duration_s,
+            totals,
+            offered,
+            achieved,
+            dropped: parts.dropped,
+            cpu_share: if parts.spins { 0.0 } else { parts.cpu_share },
+            in_flight_mean: parts.in_flight_mean,
+        });
+        let encode = |histogram: &Histogram| BASE64_STANDARD.encode(histogram.to_bytes());
+        Self {
+            weir: env!("CARGO_PKG_VERSION").into(),
+            schema: SCHEMA,
+            model: parts.model,
+            requests: Requests {
+                total,
+                ok: totals.ok,
+                failed: total - totals.ok,
+                dropped: parts.dropped,
+                waited: totals.waited,
+                unfinished: parts.unfinished,
+            },
+            rate_per_s: Rate { offered, achieved },
+            duration_s: *duration_s,
+            warmup_s: parts.warmup_s,
+            response_ms: totals.response.spread(),
+            service_ms: totals.service.spread(),
+            first_byte_ms: totals.first_byte.spread(),
+            connect_ms: totals.connect.spread(),
+            bytes: Bytes { read: totals.bytes_in, written: totals.bytes_out, body_in: totals.body_in },
+            status: totals.by_status(),
+            failures: failures(totals, parts.dropped),
+            lateness_ms: totals.lateness.spread(),
+            cpu_us_per_request: parts.cpu_s * 1e6 / total.max(1) as f64,
+            cpu_share: parts.cpu_share,
+            in_flight_mean: parts.in_flight_mean,
+            trust,
+            slo: Vec::new(),
+            interrupted: parts.interrupted,
+            histogram: encode(&totals.response),
+            service_histogram: encode(&totals.service),
+            target: Target { body_length: totals.body_length, other_lengths: totals.other_lengths, ..parts.target },
+            connections: parts.connections,
+            series: parts.series,
+            manifest: parts.manifest,
+        }
+    }
+
+    /// All response times.
+    ///
+    /// # Errors
+    /// When the run came from a file and its histogram is damaged.
+    pub fn response_histogram(&self) -> Result<Histogram, String> {
+        decode(&self.histogram)
+    }
+
+    /// All service times.
+    ///
+    /// # Errors
+    /// When the run came from a file and its histogram is damaged.
+    pub fn service_histogram(&self) -> Result<Histogram, String> {
+        decode(&self.service_histogram)
+    }
+
+    /// Requests that got a whole answer, whatever its status.
+    pub fn answers(&self) -> u64 {
+        self.status.values().sum()
+    }
+
+    /// Failed requests as a share of all, in [0, 1]; 0 without requests.
+    pub fn error_share(&self) -> f64 {
+        self.requests.failed as f64 / self.requests.total.max(1) as f64
+    }
+
+    /// Failed requests of a kind.
+    pub fn failures_of(&self, kind: &str) -> u64 {
+        self.failures.get(kind).copied().unwrap_or(0)
+    }
+
+    /// Reads a run that [`Self::to_json`] wrote.
+    ///
+    /// # Errors
+    /// What is wrong with the text and where, in one line.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        let run: Self = serde_json::from_str(text).map_err(|e| format!("not a run of weir: {e}"))?;
+        if run.schema != SCHEMA {
+            return Err(format!("a run of schema {}, and this weir reads schema {SCHEMA}", run.schema));
+        }
+        run.response_histogram().and(run.service_histogram()).map(|_| run)
+    }
+
+    /// The run as JSON on several lines, with a newline at its end.
+    #[allow(clippy::expect_used, reason = "plain structs with string keys always serialise")]
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("a run serialises");
+        text.push('\n');
+        text
+    }
+}
+
+fn decode(base64: &str) -> Result<Histogram, String> {
+    let bytes = BASE64_STANDARD.decode(base64).map_err(|e| format!("histogram: not base64: {e}"))?;
+    Histogram::from_bytes(&bytes)
+}
+
+fn failures(totals: &Totals, dropped: u64) -> BTreeMap<String, u64> {
+    let mut failures = totals.by_failure();
+    if dropped > 0 {
+        failures.insert("dropped".into(), dropped);
+    }
+    failures
+}
