@@ -1,6 +1,35 @@
-//! weir
-#![allow(missing_docs)]
+//! weir finds out how much load an HTTP service can take.
+//!
+//! One idea: *decide pure, act at the edge*. Decisions and measures are plain values that take time and events as
+//! arguments; edges read the clock, move bytes and ask them what to do.
+//!
+//! The rooms, and who may import whom (`tests/arrows.rs` holds it):
+//!
+//! ```text
+//! cli ──► live ─────────────────► measure, decide
+//!  │ └──► load ──► report ──────► measure, decide
+//!  │        └────► http ────────► decide
+//! ```
+//!
+//! - [`decide`] PURE: when to send ([`decide::schedule`], [`decide::users`]), what ([`decide::source`]), and what a
+//!   free connection does now ([`decide::feed`])
+//! - [`measure`] PURE: one request's record ([`measure::Outcome`]), histograms, the run, trust, objectives
+//! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection
+//! - [`load`] drives a plan: an event loop per thread
+//! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL
+//! - [`live`] the run while it goes
+//! - [`cli`] arguments to a checked plan
+//!
+//! One request's journey in `weir load`: the command line becomes [`load::Options`], checked into a [`load::Plan`].
+//! [`load::run`] starts workers. A worker asks its [`decide::feed::Feed`] what to start, writes bytes that were built
+//! before the run ([`http::wire::Request`]), feeds what comes back to a [`http::wire::Decoder`], and hands the
+//! [`measure::Outcome`] to its [`measure::Recorder`]. All recorders together become a [`measure::Run`], which
+//! [`report`] shows.
+
+pub mod cli;
 pub mod decide;
 pub mod http;
+pub mod live;
 pub mod load;
 pub mod measure;
+pub mod report;

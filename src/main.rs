@@ -1,2 +1,5 @@
 //! The `weir` command.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    weir::cli::run(std::env::args_os()).into()
+}

@@ -58,9 +58,20 @@ def _open(section: Section) -> Iterator[Goal]:
     found = section.median(even, "weir --spin", deviation)
     yield _at_most(f"{even} with --spin: at most 10 us off at p99", found, 10, "{:.1f} us")
     for case, rate, share in ((even, opened.RATE, 0.001), (fast, opened.FAST_RATE, 0.005)):
-        found = section.median(case, "weir", results.noted("rate_per_s"))
+        found = section.median(case, "weir", _achieved(rate))
         yield _within(f"{case}: achieved rate within {share:.1%}", found, rate, share * rate, "{:,.1f}/s")
     yield _lateness(section, fast)
+
+
+def _achieved(rate: int) -> Value:
+    """By the count of the server or by its clock, whichever is further from the asked rate."""
+
+    def value(trial: Trial) -> float | None:
+        by_clock = results.noted("rate_per_s")(trial)
+        rates = [trial.rate_per_s] if by_clock is None else [trial.rate_per_s, by_clock]
+        return max(rates, key=lambda found: abs(found - rate))
+
+    return value
 
 
 def _lateness(section: Section, case: str) -> Goal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from harness import closed, memory, results, truth
+from harness import closed, results, truth
 from harness.goals import PERCENTILES, Goal, judge
 from harness.results import Section
 
@@ -65,8 +65,8 @@ def _closed(section: Section) -> Iterator[str]:
     yield "## Closed loop: the cost of a request"
     seconds, pairs = section.plan["closed_s"], section.plan["pairs"]
     yield (
-        f"{closed.CONNECTIONS} keep-alive connections, {seconds} s a run, {pairs} rounds"
-        f" ({section.plan['slow_rounds']} for k6 and Locust)."
+        f"{closed.CONNECTIONS} keep-alive connections, {seconds} s a run; rounds: {pairs},"
+        f" for k6 and Locust {section.plan['slow_rounds']}."
     )
     header = ["generator", "requests/s", "CPU us/request", "user", "system", "x floor", "x wrk", "peak MB"]
     for target in section.cases():
@@ -185,16 +185,16 @@ def _memory(section: Section) -> Iterator[str]:
                 _number(section.median(case, name, results.said("failed")), "{:.0f}"),
             ])  # fmt: skip
     yield _table(["case", "generator", "peak MB", "requests", "failed"], rows)
-    if section.plan["memory_s"] and memory.MANY:
-        yield "A dash under failed: the tool does not say, or not in a form that is read here."
+    yield "A dash under failed: the tool does not say, or not in a form that is read here."
 
 
 def _troubles(section: Section) -> Iterator[str]:
     """What is not in the tables, and why."""
     lines = [f"- {name}: not on this machine" for name in section.missing]
+    lines += [f"- in the tables, though weir itself says not to trust it: {doubt}" for doubt in section.doubts()]
     lines += [f"- {error}" for error in section.errors()]
     if lines:
-        yield "Left out:"
+        yield "Missing or in doubt:"
         yield "\n".join(lines)
 
 

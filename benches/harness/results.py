@@ -45,6 +45,16 @@ class Section:
         lines = (f"{t.contender} ({t.case}): {t.error}" for t in self.every if t.error)
         return list(dict.fromkeys(lines))
 
+    def doubts(self) -> list[str]:
+        """Each different reason for which a generator does not trust its own run."""
+        lines = (
+            f"{trial.contender} ({trial.case}): {reason}"
+            for trial in self.every
+            if trial.report.get("trusted") is False
+            for reason in trial.report.get("reasons", ["no reason given"])
+        )
+        return list(dict.fromkeys(lines))
+
     def commands(self) -> list[str]:
         """One command line for each contender, as it ran first."""
         first = {(trial.case, trial.contender): trial.command for trial in reversed(self.every)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shlex
 import sys
 import tempfile
@@ -132,8 +133,9 @@ def rounds(items: Iterable[Item], count: int, seed: int) -> Iterator[tuple[int, 
 
 
 def shown(command: list[str]) -> str:
-    """The command line as a person would type it, without this machine's folders."""
-    return shlex.join(Path(word).name if word.startswith("/") else word for word in command)
+    """The command line as a person would type it, without folders and ports of the moment."""
+    line = shlex.join(Path(word).name if word.startswith("/") else word for word in command)
+    return re.sub(r"(127\.0\.0\.1:|--port )\d+", r"\1PORT", line)
 
 
 def _say(trial: Trial) -> None:

@@ -9,9 +9,7 @@ use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::io::{Errno, read};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use rustix::process::{Resource, getrlimit, setrlimit};
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
-};
+use rustix::time::Timespec;
 
 use crate::behaviour::{Answer, Behaviour, Ticket};
 use crate::clock::{self, Nanos};
@@ -29,7 +27,6 @@ pub struct Server<B> {
     behaviour: B,
     epoll: OwnedFd,
     listener: OwnedFd,
-    timer: OwnedFd,                       // wakes the wait in time for what is due
     connections: Vec<Option<Connection>>, // by descriptor
     generation: u64,
     requests: u64,
@@ -50,11 +47,9 @@ impl<B: Behaviour> Server<B> {
         let port = SocketAddrV4::try_from(net::getsockname(&listener)?)?.port();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, data(&listener), EventFlags::IN)?;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        epoll::add(&epoll, &timer, data(&timer), EventFlags::IN | EventFlags::ET)?;
         let answers = ANSWER.repeat(BATCH);
         let connections = Vec::new();
-        Ok((Self { behaviour, epoll, listener, timer, connections, generation: 0, requests: 0, spin, answers }, port))
+        Ok((Self { behaviour, epoll, listener, connections, generation: 0, requests: 0, spin, answers }, port))
     }
 
     /// Serves until the process ends.
@@ -64,8 +59,7 @@ impl<B: Behaviour> Server<B> {
         let listener = data(&self.listener).u64();
         loop {
             events.clear();
-            let patience = self.patience()?;
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), patience.as_ref()) {
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), self.patience().as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -87,24 +81,15 @@ impl<B: Behaviour> Server<B> {
         }
     }
 
-    /// How long the next wait may last; None is until something happens, which the timer may be.
-    fn patience(&self) -> io::Result<Option<Timespec>> {
+    /// How long the next wait may last, to the nanosecond; None is until something happens.
+    fn patience(&self) -> Option<Timespec> {
         if self.spin {
-            return Ok(Some(clock::timespec(0)));
+            return Some(clock::timespec(0));
         }
         if !B::TIMED {
-            return Ok(None);
+            return None;
         }
-        match self.behaviour.idle(clock::now()) {
-            None => Ok(None),
-            Some(0) => Ok(Some(clock::timespec(0))),
-            Some(idle) => {
-                // The timeout of epoll itself would be rounded up to whole milliseconds.
-                let once = Itimerspec { it_interval: clock::timespec(0), it_value: clock::timespec(idle) };
-                timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)?;
-                Ok(None)
-            }
-        }
+        self.behaviour.idle(clock::now()).map(clock::timespec)
     }
 
     fn answer_due(&mut self) {
@@ -137,7 +122,7 @@ impl<B: Behaviour> Server<B> {
         }
     }
 
-    /// Handles one event; a connection that is at its end is dropped, which closes it. The timer has no connection.
+    /// Handles one event; a connection that is at its end is dropped, which closes it.
     fn serve(&mut self, index: usize, flags: EventFlags, buffer: &mut [u8]) {
         let Some(mut connection) = self.connections.get_mut(index).and_then(Option::take) else { return };
         let ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);

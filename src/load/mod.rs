@@ -6,7 +6,6 @@
 //! - [`clock`]: the only place that asks what time it is
 
 pub mod clock;
-pub mod log;
 pub mod machine;
 pub mod options;
 pub mod plan;
@@ -14,6 +13,7 @@ mod poller;
 mod probe;
 mod slot;
 mod tally;
+pub mod words;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -25,15 +25,16 @@ use std::thread;
 use std::time::Duration;
 
 use self::clock::Clock;
-use self::log::Log;
-pub use self::options::Options;
+pub use self::options::{Body, Options};
 pub use self::plan::{Pace, Plan, PlanError};
 use self::tally::Tally;
 use self::worker::{Report, Shared, Worker};
 use crate::decide::Nanos;
+use crate::measure::Progress;
 use crate::measure::recorder::Interval;
 use crate::measure::run::{Connections, Manifest, Parts, Run, Target};
 use crate::measure::series::Series;
+use crate::report::jtl;
 
 /// Why a run could not start. Nothing has been sent to the service but a connection to see whether it is there.
 #[derive(Debug)]
@@ -63,27 +64,14 @@ impl fmt::Display for LoadError {
     }
 }
 
-/// How far a run is.
-#[derive(Debug)]
-pub struct Progress<'a> {
-    /// Since the start.
-    pub elapsed: Nanos,
-    /// Requests ended so far.
-    pub ended: u64,
-    /// The last whole second over all workers, when it has just come in.
-    pub second: Option<&'a Interval>,
-}
-
 /// Who looks on while a run goes: called about ten times a second; `false` ends the run.
 pub type Watch<'a> = dyn FnMut(&Progress<'_>) -> bool + 'a;
-/// Makes the log of worker number N.
-pub type MakeLog<'a> = dyn FnMut(u64) -> Option<Box<dyn Log>> + 'a;
 
-/// Drives the plan to its end, or until `watch` says no.
+/// Drives the plan to its end, or until `watch` says no; `log` takes a line for each request.
 ///
 /// # Errors
 /// When it cannot start.
-pub fn run(plan: &Plan, command: &[String], watch: &mut Watch<'_>, logs: &mut MakeLog<'_>) -> Result<Run, LoadError> {
+pub fn run(plan: &Plan, command: &[String], watch: &mut Watch<'_>, log: Option<&jtl::Log>) -> Result<Run, LoadError> {
     machine::allow_open_files(plan.connections).map_err(|possible| LoadError::OpenFiles(plan.connections, possible))?;
     let address = probe::find(plan)?;
     let (sender, reports) = mpsc::channel();
@@ -96,7 +84,7 @@ pub fn run(plan: &Plan, command: &[String], watch: &mut Watch<'_>, logs: &mut Ma
         claimed: AtomicU64::new(0),
     };
     let workers = (0..plan.threads)
-        .map(|index| Worker::new(&shared, index, sender.clone(), logs(index)))
+        .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.lines(index, started * 1e3))))
         .collect::<io::Result<Vec<_>>>()
         .map_err(LoadError::System)?;
     drop(sender);

@@ -1,6 +1,8 @@
 //! What the user asked for, before any of it is checked: the command line and Python fill in the same form.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::decide::schedule::{Arrivals, Stage};
@@ -37,8 +39,8 @@ pub struct Options {
     pub method: Option<String>,
     /// Lines `Name: value`.
     pub headers: Vec<String>,
-    /// Bodies to choose from: text, or `@FILE`.
-    pub bodies: Vec<String>,
+    /// Bodies to choose from.
+    pub bodies: Vec<Body>,
     /// The bodies' weights, in their order; equal if none.
     pub weights: Vec<f64>,
     /// `user:password` for basic authentication.
@@ -63,4 +65,25 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Never sleep: more even sends for a whole core.
     pub spin: bool,
+}
+
+/// Where a request's body comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// All of this file.
+    File(PathBuf),
+}
+
+/// As the command line has it: text, or `@FILE`.
+impl FromStr for Body {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text.strip_prefix('@') {
+            Some(path) => Self::File(path.into()),
+            None => Self::Bytes(text.into()),
+        })
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use super::options::Options;
+use super::options::{Body, Options};
 use crate::decide::Nanos;
 use crate::decide::feed::{Closed, Feed, Open};
 use crate::decide::schedule::{Schedule, Stage};
@@ -316,7 +316,7 @@ fn requests(options: &Options, target: &Target, method: &str, keep_alive: bool) 
     if let Some(auth) = options.auth.as_ref().or(target.userinfo.as_ref()) {
         headers.push(format!("Authorization: Basic {}", BASE64_STANDARD.encode(auth)));
     }
-    let bodies = options.bodies.iter().map(|b| read_body(b)).collect::<Result<Vec<_>, _>>()?;
+    let bodies = options.bodies.iter().map(read_body).collect::<Result<Vec<_>, _>>()?;
     let weights = weights(options, bodies.len())?;
     let bodies = if bodies.is_empty() { vec![Vec::new()] } else { bodies };
     let host = target.host_header();
@@ -342,10 +342,12 @@ fn weights(options: &Options, bodies: usize) -> Result<Vec<f64>, PlanError> {
     Ok(given.clone())
 }
 
-fn read_body(body: &str) -> Result<Vec<u8>, PlanError> {
-    match body.strip_prefix('@') {
-        Some(path) => fs::read(path).map_err(|e| PlanError::File(path.to_owned(), e.to_string())),
-        None => Ok(body.as_bytes().to_vec()),
+fn read_body(body: &Body) -> Result<Vec<u8>, PlanError> {
+    match body {
+        Body::Bytes(bytes) => Ok(bytes.clone()),
+        Body::File(path) => {
+            fs::read(path).map_err(|e| PlanError::File(path.to_string_lossy().into_owned(), e.to_string()))
+        }
     }
 }
 

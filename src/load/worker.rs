@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 use super::clock::{Clock, WallOffset, sharpen_sleeps, thread_cpu};
-use super::log::Log;
 use super::plan::Plan;
 use super::poller::{Poller, Ready};
 use super::slot::{Flight, Phase, Slot};
@@ -22,6 +21,7 @@ use crate::http::target::Address;
 use crate::http::wire::{HeadCache, WireError};
 use crate::measure::outcome::{Failure, Outcome};
 use crate::measure::recorder::Interval;
+use crate::report::jtl::Lines;
 
 /// What all workers of a run share.
 #[derive(Debug)]
@@ -46,7 +46,6 @@ pub(super) enum Report {
 
 pub(super) struct Worker<'a> {
     shared: &'a Shared<'a>,
-    index: u64,
     feed: Feed,
     poller: Poller,
     slots: Vec<Option<Slot>>,
@@ -58,7 +57,7 @@ pub(super) struct Worker<'a> {
     connecting: usize,
     tally: Tally,
     reports: Sender<Report>,
-    log: Option<Box<dyn Log>>,
+    log: Option<Lines>,
     cache: HeadCache,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
@@ -88,13 +87,12 @@ impl<'a> Worker<'a> {
         shared: &'a Shared<'a>,
         index: u64,
         reports: Sender<Report>,
-        log: Option<Box<dyn Log>>,
+        log: Option<Lines>,
     ) -> io::Result<Self> {
         let plan = shared.plan;
         let stamped = matches!(plan.pace, super::plan::Pace::Open(_)) && !plan.spin;
         Ok(Self {
             shared,
-            index,
             feed: plan.feed(index, plan.threads),
             poller: Poller::new()?,
             slots: Vec::new(),
@@ -518,7 +516,7 @@ impl<'a> Worker<'a> {
     fn end(&mut self, outcome: &Outcome, user: u32) {
         self.tally.end(outcome);
         if let Some(log) = &mut self.log {
-            log.outcome(outcome, self.index, user, self.slots.len() - self.vacant.len());
+            log.push(outcome, user, self.slots.len() - self.vacant.len());
         }
     }
 
@@ -583,9 +581,7 @@ impl<'a> Worker<'a> {
         self.publish(0);
         self.tally.note_cpu(now, thread_cpu());
         self.tally.close(now, self.feed.dropped());
-        if let Some(log) = self.log.take() {
-            log.finish();
-        }
+        drop(self.log.take());
         let _ = self.reports.send(Report::Done(Box::new(self.tally)));
     }
 }

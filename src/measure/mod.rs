@@ -4,12 +4,14 @@
 //! - [`histogram`]: times in fixed memory, merged without loss
 //! - [`recorder`]: outcomes -> totals and the current second; one per thread, never shared
 //! - [`series`]: the run second by second, in bounded memory
+//! - [`progress`]: how far a run is, for whoever looks on
 //! - [`run`]: the result of a plan, as people's tools read it
 //! - [`trust`]: may the run be believed, and if not, why
 //! - [`slo`]: objectives such as `p99<200ms`, held or not
 
 pub mod histogram;
 pub mod outcome;
+pub mod progress;
 pub mod recorder;
 pub mod run;
 pub mod series;
@@ -18,5 +20,6 @@ pub mod trust;
 
 pub use histogram::Histogram;
 pub use outcome::{Failure, Outcome};
+pub use progress::Progress;
 pub use recorder::{Recorder, Totals};
 pub use run::Run;

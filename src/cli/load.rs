@@ -1,0 +1,320 @@
+//! `weir load`: arguments -> a plan, driven, shown and kept.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{ArgAction, Args};
+
+use super::exit;
+use super::interrupt::Interrupt;
+use super::messages::Messages;
+use super::report::show;
+use crate::decide::schedule::{Arrivals, Stage};
+use crate::http::tls::TlsOptions;
+use crate::live::bar::{Bar, Extent};
+use crate::load::{self, Options, Plan, words};
+use crate::measure::Run;
+use crate::measure::slo::Slo;
+use crate::report::{Format, csv, jtl};
+
+#[derive(Debug, Args)]
+pub(super) struct LoadArgs {
+    /// Where to, e.g. http://localhost:8080/path
+    url: String,
+
+    /// Closed loop: connections that ask all the time [default: 50]. Open loop: the cap on connections [default: 1000]
+    #[arg(short, long, value_name = "N", help_heading = CLOSED)]
+    connections: Option<u64>,
+    /// Stop after this many requests
+    #[arg(short = 'n', long, value_name = "N", help_heading = CLOSED)]
+    requests: Option<u64>,
+    /// Stop after this time [default: 10s, unless -n or --loops bounds the run]
+    #[arg(short, long, value_name = "TIME", value_parser = words::time, help_heading = CLOSED)]
+    duration: Option<Duration>,
+    /// Generator threads [default: one per core; in the open loop one per 20,000 requests/s]
+    #[arg(short, long, value_name = "N", help_heading = CLOSED)]
+    threads: Option<u64>,
+
+    /// Users, each of whom waits for its answer before asking again
+    #[arg(long, value_name = "N", help_heading = USERS)]
+    users: Option<u64>,
+    /// Time over which the users start, evenly
+    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = USERS)]
+    ramp_up: Option<Duration>,
+    /// Requests that each user makes
+    #[arg(long, value_name = "N", help_heading = USERS)]
+    loops: Option<u64>,
+    /// A new connection for each request
+    #[arg(long, help_heading = USERS)]
+    fresh: bool,
+
+    /// Requests per second that start whether or not answers come
+    #[arg(short, long, value_name = "PER_S", help_heading = OPEN)]
+    rate: Option<f64>,
+    /// How arrivals are spread: constant or poisson
+    #[arg(long, value_name = "KIND", default_value = "constant", value_parser = words::arrivals, help_heading = OPEN)]
+    arrivals: Arrivals,
+    /// Rates that change, e.g. 0-200/30s,200/1m
+    #[arg(long, value_name = "STAGES", value_parser = Stages::read, help_heading = OPEN)]
+    stages: Option<Stages>,
+    /// Never sleep: sends within 10 us of their time, for a whole core per thread
+    #[arg(long, help_heading = OPEN)]
+    spin: bool,
+
+    /// The method [default: GET, or POST with a body]
+    #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
+    method: Option<String>,
+    /// A header; repeatable. One without a value takes a default header away
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = REQUEST)]
+    headers: Vec<String>,
+    /// The body, or @FILE; repeatable: each request takes one at random, by seed
+    #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
+    bodies: Vec<String>,
+    /// The bodies' weights, in their order
+    #[arg(long, value_name = "W,W,...", value_delimiter = ',', help_heading = REQUEST)]
+    weights: Vec<f64>,
+    /// Basic authentication
+    #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
+    auth: Option<String>,
+    /// The longest wait for an answer, and for a free connection [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = REQUEST)]
+    timeout: Option<Duration>,
+
+    /// Close the connection after each answer
+    #[arg(long, help_heading = CONNECTION)]
+    no_keepalive: bool,
+    /// Requests in flight on a connection at a time
+    #[arg(long, value_name = "N", help_heading = CONNECTION)]
+    pipeline: Option<u64>,
+    /// Connect to this Unix socket
+    #[arg(long, value_name = "PATH", help_heading = CONNECTION)]
+    unix_socket: Option<PathBuf>,
+    /// Connect here, whatever the URL's host
+    #[arg(long, value_name = "HOST:PORT", help_heading = CONNECTION)]
+    connect_to: Option<String>,
+    /// Trust the CA certificates in this PEM file only
+    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
+    cacert: Option<PathBuf>,
+    /// Our own certificate (PEM); needs --key
+    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
+    cert: Option<PathBuf>,
+    /// Our own private key (PEM); needs --cert
+    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
+    key: Option<PathBuf>,
+    /// Accept any certificate
+    #[arg(short = 'k', long, help_heading = CONNECTION)]
+    insecure: bool,
+    /// The name to ask for in TLS [default: the URL's host]
+    #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
+    sni: Option<String>,
+
+    /// Leave the requests of this first stretch out of the result
+    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = RESULT)]
+    warmup: Option<Duration>,
+    /// Repeats arrivals and choices of bodies
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESULT)]
+    seed: u64,
+    /// An objective, e.g. "p99<200ms", "errors<1%", "rate>1000"; repeatable. Exit code 1 if one fails
+    #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, help_heading = RESULT)]
+    slos: Vec<Slo>,
+    /// Exit code 3 if the run is not to be trusted
+    #[arg(long, action = ArgAction::SetTrue, help_heading = RESULT)]
+    strict: bool,
+    /// The form of the report on stdout
+    #[arg(short, long, value_enum, default_value_t = Format::Text, help_heading = RESULT)]
+    format: Format,
+    /// Keep the run as JSON, for 'weir report'
+    #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
+    out: Option<PathBuf>,
+    /// Log each request as JMeter does (CSV)
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    jtl: Option<PathBuf>,
+    /// Write the run second by second, as CSV
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    csv: Option<PathBuf>,
+}
+
+const CLOSED: &str = "Closed loop (ab's and wrk's words)";
+const USERS: &str = "Closed loop (JMeter's words)";
+const OPEN: &str = "Open loop";
+const REQUEST: &str = "Request";
+const CONNECTION: &str = "Connection";
+const RESULT: &str = "Result";
+
+/// Stages as one value: clap takes a bare list for a repeatable option.
+#[derive(Clone, Debug)]
+struct Stages(Vec<Stage>);
+
+impl Stages {
+    fn read(text: &str) -> Result<Self, String> {
+        words::stages(text).map(Self)
+    }
+}
+
+pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8 {
+    match try_run(asked, args, messages) {
+        Ok(code) => code,
+        Err(why) => {
+            messages.error(&why);
+            exit::USAGE
+        }
+    }
+}
+
+/// All that can go wrong before the run comes back as one line; what goes wrong after it does not lose the run.
+fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
+    let outputs = Outputs::open(&asked)?;
+    let (format, strict, slos) = (asked.format, asked.strict, asked.slos.clone());
+    let plan = Plan::new(&asked.into_options()).map_err(|e| e.to_string())?;
+    let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
+    let label = plan.target.path.split('?').next().unwrap_or("/");
+    let log = outputs.jtl.as_ref().map(|(_, file)| file.try_clone().map(|file| jtl::Log::new(file, label, &plan.target.url)));
+    let log = log.transpose().map_err(|e| format!("--jtl: {e}"))?;
+    let mut bar = (!messages.is_quiet()).then(|| Bar::new(Extent { until: plan.until, requests: plan.expected_requests() }));
+    let mut watch = |progress: &crate::measure::Progress<'_>| {
+        if let Some(bar) = &mut bar {
+            bar.update(progress);
+        }
+        !interrupt.asked()
+    };
+    let run = load::run(&plan, &redacted(args), &mut watch, log.as_ref());
+    if let Some(bar) = bar {
+        bar.finish();
+    }
+    let mut run = run.map_err(|e| e.to_string())?;
+    run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
+    let shown = show(&run, format, messages);
+    let kept = outputs.write(&run, log, messages);
+    Ok(code(&run, strict, shown.max(kept), messages))
+}
+
+fn code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
+    if run.interrupted {
+        return exit::INTERRUPTED;
+    }
+    if written != exit::OK {
+        return written;
+    }
+    if run.answers() == 0 {
+        let first = run.target.failure_details.iter().next();
+        let why = first.map_or_else(|| "none was sent".to_owned(), |(kind, words)| format!("{kind}: {words}"));
+        messages.error(&format!("not one of {} requests was answered; {why}", run.requests.total));
+        return exit::USAGE;
+    }
+    if strict && !run.trust.ok {
+        return exit::UNTRUSTED;
+    }
+    if run.slo.iter().all(|held| held.ok) { exit::OK } else { exit::OBJECTIVE }
+}
+
+/// The files to write, opened before the run: a path that cannot be written is told before ten minutes of load.
+struct Outputs {
+    json: Option<(PathBuf, File)>,
+    csv: Option<(PathBuf, File)>,
+    jtl: Option<(PathBuf, File)>,
+}
+
+impl Outputs {
+    fn open(asked: &LoadArgs) -> Result<Self, String> {
+        let open = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
+        Ok(Self { json: open(&asked.out)?, csv: open(&asked.csv)?, jtl: open(&asked.jtl)? })
+    }
+
+    /// Writes all files; one that fails does not keep the others from being written.
+    fn write(self, run: &Run, log: Option<jtl::Log>, messages: &Messages) -> u8 {
+        let put = |text: String| move |mut file: File| file.write_all(text.as_bytes()).and_then(|()| sync(&file));
+        let done = [
+            self.json.map(|(path, file)| (path, put(run.to_json())(file))),
+            self.csv.map(|(path, file)| (path, put(csv::series(run))(file))),
+            self.jtl.zip(log).map(|((path, _), log)| (path, log.finish())),
+        ];
+        let mut code = exit::OK;
+        for (path, result) in done.into_iter().flatten() {
+            if let Err(error) = result {
+                messages.error(&format!("cannot write {}: {error}", path.display()));
+                code = exit::USAGE;
+            }
+        }
+        code
+    }
+}
+
+fn create(path: &Path) -> Result<(PathBuf, File), String> {
+    match File::create(path) {
+        Ok(file) => Ok((path.to_owned(), file)),
+        Err(error) => Err(format!("cannot write {}: {error}", path.display())),
+    }
+}
+
+/// Some file systems say only now that they are full; a pipe or a terminal has nothing to say.
+fn sync(file: &File) -> io::Result<()> {
+    match file.sync_all() {
+        Err(e) if e.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        other => other,
+    }
+}
+
+/// The command line as the manifest keeps it: without passwords.
+fn redacted(args: &[OsString]) -> Vec<String> {
+    let mut secret_next = false;
+    let hide = |arg: &OsString| {
+        let text = arg.to_string_lossy().into_owned();
+        let hidden = std::mem::replace(&mut secret_next, matches!(text.as_str(), "-a" | "--auth"));
+        let lower = text.to_ascii_lowercase();
+        let secret_header = ["authorization:", "cookie:", "x-api-key:", "proxy-authorization:"];
+        if hidden || secret_header.iter().any(|name| lower.trim_start().starts_with(name)) {
+            "***".to_owned()
+        } else if lower.starts_with("--auth=") {
+            "--auth=***".to_owned()
+        } else {
+            without_userinfo(&text)
+        }
+    };
+    args.iter().map(hide).collect()
+}
+
+fn without_userinfo(text: &str) -> String {
+    let hidden = text.split_once("://").and_then(|(scheme, rest)| {
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let at = rest[..end].rfind('@')?;
+        Some(format!("{scheme}://***{}", &rest[at..]))
+    });
+    hidden.unwrap_or_else(|| text.to_owned())
+}
+
+impl LoadArgs {
+    fn into_options(self) -> Options {
+        Options {
+            url: self.url,
+            connections: self.connections,
+            threads: self.threads,
+            requests: self.requests,
+            duration: self.duration,
+            users: self.users,
+            ramp_up: self.ramp_up,
+            loops: self.loops,
+            fresh: self.fresh,
+            rate: self.rate,
+            arrivals: self.arrivals,
+            stages: self.stages.map(|s| s.0).unwrap_or_default(),
+            method: self.method,
+            headers: self.headers,
+            bodies: self.bodies,
+            weights: self.weights,
+            auth: self.auth,
+            timeout: self.timeout,
+            no_keepalive: self.no_keepalive,
+            pipeline: self.pipeline,
+            unix_socket: self.unix_socket,
+            connect_to: self.connect_to,
+            tls: TlsOptions { cacert: self.cacert, cert: self.cert, key: self.key, insecure: self.insecure },
+            sni: self.sni,
+            warmup: self.warmup,
+            seed: Some(self.seed),
+            spin: self.spin,
+        }
+    }
+}

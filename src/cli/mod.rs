@@ -1,0 +1,104 @@
+//! Arguments -> a checked config; nothing else. `main.rs` and the Python package's script both call [`run`].
+
+mod interrupt;
+mod load;
+mod messages;
+mod report;
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use self::messages::Messages;
+
+/// Exit codes, the same for every command.
+pub mod exit {
+    /// Done, and all objectives held.
+    pub const OK: u8 = 0;
+    /// Done, and an objective failed.
+    pub const OBJECTIVE: u8 = 1;
+    /// Bad usage or set-up; nothing was measured.
+    pub const USAGE: u8 = 2;
+    /// The run is not to be trusted, and `--strict` was given.
+    pub const UNTRUSTED: u8 = 3;
+    /// Interrupted; what was measured has been written.
+    pub const INTERRUPTED: u8 = 130;
+}
+
+/// Find out how much load an HTTP service can take.
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+struct Common {
+    /// No progress, no notes; errors only
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// How messages on stderr are written
+    #[arg(long, global = true, value_name = "FORM", default_value = "text")]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Drive load at a service and see how it behaves
+    #[command(visible_alias = "run")]
+    Load(Box<load::LoadArgs>),
+    /// Show a run that was kept with --out, in any format
+    Report(report::ReportArgs),
+}
+
+/// Runs the command line (the program's name first) and says how it ended, as an exit code ([`exit`]).
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let messages = Messages::new(&cli.common);
+    match cli.command {
+        Command::Load(asked) => load::run(*asked, &args, &messages),
+        Command::Report(asked) => report::run(&asked, &messages),
+    }
+}
+
+/// Help and version go to stdout; what is wrong with the arguments is one line on stderr.
+fn usage(error: &clap::Error) -> u8 {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let _ = error.print();
+        return exit::OK;
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        return exit::USAGE;
+    }
+    let text = error.render().to_string();
+    let parts: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
+    let what = parts.iter().filter(|line| !line.is_empty() && !line.starts_with("tip:"));
+    let line = what.copied().collect::<Vec<_>>().join(" ");
+    let line = line.trim_start_matches("error: ").trim_end_matches("For more information, try '--help'.").trim_end();
+    let suggestion = [ContextKind::SuggestedArg, ContextKind::SuggestedValue, ContextKind::SuggestedSubcommand]
+        .into_iter()
+        .find_map(|kind| match error.get(kind) {
+            Some(ContextValue::String(text)) => Some(text.clone()),
+            Some(ContextValue::Strings(all)) => all.first().cloned(),
+            _ => None,
+        });
+    let hint = suggestion.map_or_else(|| "try 'weir --help'".to_owned(), |text| format!("did you mean '{text}'?"));
+    eprintln!("weir: {line}; {hint}");
+    exit::USAGE
+}

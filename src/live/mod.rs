@@ -1,0 +1,3 @@
+//! The run while it goes.
+
+pub mod bar;

@@ -1,0 +1,15 @@
+//! How far a run is, for whoever looks on while it goes.
+
+use super::recorder::Interval;
+use crate::decide::Nanos;
+
+/// How far a run is.
+#[derive(Debug)]
+pub struct Progress<'a> {
+    /// Since the start.
+    pub elapsed: Nanos,
+    /// Requests ended so far, up to the last whole second.
+    pub ended: u64,
+    /// The last whole second over all threads, when it has just come in.
+    pub second: Option<&'a Interval>,
+}

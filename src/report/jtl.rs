@@ -1,0 +1,186 @@
+//! Every request as a line of JMeter's CSV log (JTL), which JMeter, Jenkins, Taurus and BlazeMeter read.
+//!
+//! `timeStamp` is the intended start and `elapsed` the response time, so a request that had to wait for a connection
+//! shows it; `Latency` counts to the first byte, `Connect` is the time to connect, both as JMeter has them. A request
+//! without an answer has the code `Non HTTP response code: KIND`.
+//!
+//! Threads write lines into blocks of their own and hand whole blocks to one writing thread, so that no request waits
+//! for the disk. If the disk is slower than the load for long, the threads do wait: a log with holes is worse.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use crate::measure::Outcome;
+use crate::measure::outcome::{End, Failure};
+
+const HEADER: &str = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,\
+                      bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect\n";
+const BLOCK: usize = 64 * 1024;
+/// Blocks that may wait for the disk: 16 MiB.
+const WAITING: usize = 256;
+
+/// The log of a run.
+#[derive(Debug)]
+pub struct Log {
+    blocks: SyncSender<Vec<u8>>,
+    writer: JoinHandle<io::Result<()>>,
+    label: String,
+    url: String,
+}
+
+impl Log {
+    /// Begins a log in `file`. `label` is what JMeter calls the sampler's name.
+    pub fn new(file: File, label: &str, url: &str) -> Self {
+        let (blocks, waiting) = sync_channel(WAITING);
+        let writer = thread::spawn(move || write_all(file, &waiting));
+        Self { blocks, writer, label: quoted(label), url: quoted(url) }
+    }
+
+    /// The part of one thread; `start_ms` is the run's start on the wall clock.
+    pub fn lines(&self, thread: u64, start_ms: f64) -> Lines {
+        Lines {
+            block: Vec::with_capacity(BLOCK + 1024),
+            blocks: self.blocks.clone(),
+            label: self.label.clone(),
+            url: self.url.clone(),
+            thread: thread + 1,
+            start_ms,
+        }
+    }
+
+    /// Waits until all is written.
+    ///
+    /// # Errors
+    /// What the disk said first; the lines from then on are lost.
+    pub fn finish(self) -> io::Result<()> {
+        drop(self.blocks);
+        self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread failed")))
+    }
+}
+
+fn write_all(mut file: File, blocks: &Receiver<Vec<u8>>) -> io::Result<()> {
+    let mut result = file.write_all(HEADER.as_bytes());
+    // After a failure the rest is still taken, or the load would come to a stand.
+    for block in blocks {
+        if result.is_ok() {
+            result = file.write_all(&block);
+        }
+    }
+    result.and_then(|()| file.sync_all().or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) }))
+}
+
+/// One thread's part of a log.
+#[derive(Debug)]
+pub struct Lines {
+    block: Vec<u8>,
+    blocks: SyncSender<Vec<u8>>,
+    label: String,
+    url: String,
+    thread: u64,
+    start_ms: f64,
+}
+
+impl Lines {
+    /// Appends an outcome. `connections` is how many the thread has at the moment.
+    pub fn push(&mut self, outcome: &Outcome, user: u32, connections: usize) {
+        let ms = |n: crate::decide::Nanos| n.as_millis_f64().round() as u64;
+        let (code, message) = match outcome.end {
+            End::Answer(status) => (status.to_string(), reason(status).to_owned()),
+            End::Failed(kind) => failure_words(kind),
+        };
+        let (timestamp, latency) = (
+            self.start_ms as u64 + ms(outcome.intended),
+            if matches!(outcome.end, End::Answer(_)) { ms(outcome.first_byte - outcome.intended) } else { 0 },
+        );
+        // Writing to memory does not fail.
+        let _ = writeln!(
+            self.block,
+            "{timestamp},{},{},{code},{message},weir {}-{},text,{},,{},{},{connections},{connections},{},{latency},0,{}",
+            ms(outcome.response()),
+            self.label,
+            self.thread,
+            user + 1,
+            outcome.is_ok(),
+            outcome.bytes_in,
+            outcome.bytes_out,
+            self.url,
+            ms(outcome.connect),
+        );
+        if self.block.len() >= BLOCK {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let block = std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK + 1024));
+        // The writer takes blocks until all senders are gone.
+        let _ = self.blocks.send(block);
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+fn failure_words(kind: Failure) -> (String, String) {
+    (format!("Non HTTP response code: {}", kind.name()), format!("Non HTTP response message: {}", kind.name()))
+}
+
+fn reason(status: u16) -> &'static str {
+    http::StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or("")
+}
+
+/// A field of CSV (RFC 4180): in quotes where it must be.
+fn quoted(field: &str) -> String {
+    if field.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::Nanos;
+    use std::io::{Read, Seek};
+
+    #[test]
+    fn a_line_for_each_request_as_jmeter_writes_it() {
+        let mut file = tempfile::tempfile().expect("a file");
+        let log = Log::new(file.try_clone().expect("a file"), "/a,b", "http://h/a,b");
+        let mut lines = log.lines(0, 1_000_000.0);
+        let outcome = Outcome {
+            number: 0,
+            intended: Nanos::from_millis(250),
+            ready: Nanos::from_millis(250),
+            sent: Nanos::from_millis(255),
+            first_byte: Nanos::from_millis(260),
+            done: Nanos::from_millis(262),
+            connect: Nanos::from_millis(5),
+            end: End::Answer(200),
+            bytes_in: 186,
+            body_in: 38,
+            bytes_out: 80,
+        };
+        lines.push(&outcome, 6, 3);
+        lines.push(&Outcome { end: End::Failed(Failure::Timeout), bytes_in: 0, ..outcome }, 6, 3);
+        drop(lines);
+        log.finish().expect("written");
+        let mut text = String::new();
+        file.rewind().and_then(|()| file.read_to_string(&mut text)).expect("readable");
+        let expected = "1000250,12,\"/a,b\",200,OK,weir 1-7,text,true,,186,80,3,3,\"http://h/a,b\",10,0,5\n\
+            1000250,12,\"/a,b\",Non HTTP response code: timeout,Non HTTP response message: timeout,weir 1-7,text,false,,\
+            0,80,3,3,\"http://h/a,b\",0,0,5\n";
+        assert_eq!(text, format!("{HEADER}{expected}"));
+    }
+
+    #[test]
+    fn a_full_disk_is_said_at_the_end_and_stops_nobody() {
+        let Ok(full) = File::create("/dev/full") else { return };
+        let log = Log::new(full, "/", "http://h/");
+        drop(log.lines(0, 0.0));
+        let error = log.finish().expect_err("no space");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+}
