@@ -1,1 +1,47 @@
-//! python
+//! The compiled half of the Python package `weir`: `weir._weir`.
+//!
+//! It converts, releases the GIL and calls the core; it decides nothing. What a person sees (signatures, docstrings,
+//! classes) is Python, in `weir/`.
+//!
+//! - [`form`]: what Python was asked for -> [`weir::load::Options`]
+//! - [`load`]: one call of the core, during which Ctrl-C works
+//! - [`run`]: a handle on its result
+//! - [`errors`]: Rust errors -> Python exceptions
+
+mod errors;
+mod form;
+mod load;
+mod run;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use pyo3::prelude::*;
+
+/// Runs the command line (the program's name first) and returns its exit code.
+#[pyfunction]
+fn cli(py: Python<'_>, args: Vec<OsString>) -> u8 {
+    py.detach(|| {
+        let code = weir::cli::run(args);
+        // Only a Rust `main` flushes Rust's stdout on its way out.
+        let _ = std::io::stdout().flush();
+        code
+    })
+}
+
+#[pymodule]
+mod _weir {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::cli;
+    #[pymodule_export]
+    use super::load::load;
+    #[pymodule_export]
+    use super::run::RunHandle;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -15,6 +15,7 @@ use super::report::show;
 use crate::decide::schedule::{Arrivals, Stage};
 use crate::http::tls::TlsOptions;
 use crate::live::bar::{Bar, Extent};
+use crate::load::options::Body;
 use crate::load::{self, Options, Plan, words};
 use crate::measure::Run;
 use crate::measure::slo::Slo;
@@ -72,7 +73,7 @@ pub(super) struct LoadArgs {
     headers: Vec<String>,
     /// The body, or @FILE; repeatable: each request takes one at random, by seed
     #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
-    bodies: Vec<String>,
+    bodies: Vec<Body>,
     /// The bodies' weights, in their order
     #[arg(long, value_name = "W,W,...", value_delimiter = ',', help_heading = REQUEST)]
     weights: Vec<f64>,
@@ -171,9 +172,11 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let plan = Plan::new(&asked.into_options()).map_err(|e| e.to_string())?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     let label = plan.target.path.split('?').next().unwrap_or("/");
-    let log = outputs.jtl.as_ref().map(|(_, file)| file.try_clone().map(|file| jtl::Log::new(file, label, &plan.target.url)));
+    let log =
+        outputs.jtl.as_ref().map(|(_, file)| file.try_clone().map(|file| jtl::Log::new(file, label, &plan.target.url)));
     let log = log.transpose().map_err(|e| format!("--jtl: {e}"))?;
-    let mut bar = (!messages.is_quiet()).then(|| Bar::new(Extent { until: plan.until, requests: plan.expected_requests() }));
+    let mut bar =
+        (!messages.is_quiet()).then(|| Bar::new(Extent { until: plan.until, requests: plan.expected_requests() }));
     let mut watch = |progress: &crate::measure::Progress<'_>| {
         if let Some(bar) = &mut bar {
             bar.update(progress);

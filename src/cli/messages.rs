@@ -24,13 +24,6 @@ impl Messages {
         self.say("error", text);
     }
 
-    /// What is worth knowing.
-    pub(super) fn note(&self, text: &str) {
-        if !self.quiet {
-            self.say("note", text);
-        }
-    }
-
     fn say(&self, level: &str, text: &str) {
         match self.format {
             LogFormat::Text => eprintln!("weir: {text}"),

@@ -26,7 +26,8 @@ pub(super) struct ReportArgs {
 
 pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
     let shown = asked.file.display();
-    let text = if asked.file.as_os_str() == "-" { io::read_to_string(io::stdin()) } else { fs::read_to_string(&asked.file) };
+    let text =
+        if asked.file.as_os_str() == "-" { io::read_to_string(io::stdin()) } else { fs::read_to_string(&asked.file) };
     let run = text.map_err(|e| e.to_string()).and_then(|text| Run::from_json(&text));
     let run = match run {
         Ok(run) => run,

@@ -52,7 +52,9 @@ impl Bar {
             Extent { until, .. } if until != Nanos::NEVER => {
                 (progress.elapsed.as_secs_f64() / until.as_secs_f64(), format!("/{:?}", until.as_duration()))
             }
-            Extent { requests: Some(n), .. } => (progress.ended as f64 / n.max(1) as f64, format!("  {}/{n}", progress.ended)),
+            Extent { requests: Some(n), .. } => {
+                (progress.ended as f64 / n.max(1) as f64, format!("  {}/{n}", progress.ended))
+            }
             Extent { .. } => (0.0, String::new()),
         };
         self.bar.set_position((share.clamp(0.0, 1.0) * 1000.0) as u64);

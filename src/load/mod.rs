@@ -2,7 +2,7 @@
 //!
 //! - [`options`]: what the user asked for; [`plan`]: the same, checked
 //! - [`run`]: sets up, starts the workers, gathers what they report, and makes the [`Run`]
-//! - `worker`: one thread's event loop; `slot`: one connection of it; `tally`: what it counts
+//! - `worker`: one thread's event loop; `table` and `slot`: its connections; `tally`: what it counts
 //! - [`clock`]: the only place that asks what time it is
 
 pub mod clock;
@@ -12,6 +12,7 @@ pub mod plan;
 mod poller;
 mod probe;
 mod slot;
+mod table;
 mod tally;
 pub mod words;
 mod worker;
@@ -19,6 +20,7 @@ mod worker;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -79,7 +81,8 @@ pub fn run(plan: &Plan, command: &[String], watch: &mut Watch<'_>, log: Option<&
     let shared = Shared {
         plan,
         address: &address,
-        clock: Clock::starting_in(Nanos::from_millis(2)),
+        clock: OnceLock::new(),
+        ready: AtomicU64::new(0),
         stop: AtomicBool::new(false),
         claimed: AtomicU64::new(0),
     };
@@ -145,7 +148,7 @@ fn gather(shared: &Shared<'_>, reports: &Receiver<Report>, watch: &mut Watch<'_>
         if let Some((second, sum)) = &whole {
             gathered.series.add(*second, sum);
         }
-        let elapsed = shared.clock.now();
+        let elapsed = shared.clock.get().map_or(Nanos::ZERO, Clock::now);
         let progress = Progress { elapsed, ended, second: whole.as_ref().map(|(_, sum)| sum) };
         if !watch(&progress) && gathered.stopped.is_none() {
             gathered.stopped = Some(elapsed);

@@ -51,6 +51,8 @@ pub struct Plan {
     pub keep_alive: bool,
     /// Requests in flight on a connection at a time.
     pub pipeline: usize,
+    /// Whether all connections are made before the start.
+    pub preconnect: bool,
     /// Whether to spin in place of sleeping.
     pub spin: bool,
     /// The seed.
@@ -167,7 +169,6 @@ impl Plan {
             method,
             source: Source::new(&weights, seed),
             requests,
-            pace,
             connections,
             threads,
             until,
@@ -176,6 +177,8 @@ impl Plan {
             timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
             keep_alive,
             pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
+            preconnect: keep_alive && matches!(pace, Pace::Closed(_)) && options.users.is_none(),
+            pace,
             spin: options.spin,
             seed,
         })

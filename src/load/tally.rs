@@ -102,6 +102,11 @@ impl Tally {
         self.recorder.totals.waited += u64::from(intended >= self.from);
     }
 
+    /// A connection was made before the start, in this time.
+    pub(super) fn connected_beforehand(&mut self, time: Nanos) {
+        self.recorder.totals.connect.record(time);
+    }
+
     pub(super) fn see_backlog(&mut self, backlog: u64) {
         self.most_backlog = self.most_backlog.max(backlog);
     }

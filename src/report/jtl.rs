@@ -68,7 +68,9 @@ fn write_all(mut file: File, blocks: &Receiver<Vec<u8>>) -> io::Result<()> {
             result = file.write_all(&block);
         }
     }
-    result.and_then(|()| file.sync_all().or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) }))
+    result.and_then(|()| {
+        file.sync_all().or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
+    })
 }
 
 /// One thread's part of a log.
@@ -136,7 +138,11 @@ fn reason(status: u16) -> &'static str {
 
 /// A field of CSV (RFC 4180): in quotes where it must be.
 fn quoted(field: &str) -> String {
-    if field.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+    if field.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
 }
 
 #[cfg(test)]

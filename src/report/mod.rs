@@ -1,8 +1,145 @@
-//! A run -> text, ab, wrk, JMeter, JSON, CSV/JTL.
+//! A run as text: for people, for the scripts and eyes that know other tools, and as plain data.
+//!
+//! Everything here is made from a [`Run`] alone, so that a run read back from its JSON gives the same reports as the
+//! one that has just ended; only the log of all requests ([`jtl`]) is written while it goes.
+//!
+//! - [`text`]: weir's own report
+//! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
+//! - [`csv`]: the run second by second
+//! - [`jtl`]: every request as a line of JMeter's log
+//! - [`figure`], [`bars`], [`paint`]: how a number, a histogram and a colour are written in weir's own report
 
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+
+use crate::measure::Run;
+
+pub mod ab;
+mod bars;
+pub mod csv;
+mod figure;
+pub mod jmeter;
 pub mod jtl;
-/// Placeholder until the formats are in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format { Text, Ab, Wrk, Jmeter, Json }
-pub fn render(run: &crate::measure::Run, _f: Format, _color: bool) -> String { run.to_json() }
-pub mod csv { pub fn series(_r: &crate::measure::Run) -> String { String::new() } }
+mod paint;
+#[cfg(test)]
+mod sample;
+pub mod text;
+pub mod wrk;
+
+/// In which form a run is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// weir's own report
+    #[default]
+    Text,
+    /// What `ab` prints
+    Ab,
+    /// What `wrk --latency` prints
+    Wrk,
+    /// JMeter's Summary Report
+    Jmeter,
+    /// The whole run as one JSON object
+    Json,
+}
+
+impl Format {
+    /// The word for it on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Ab => "ab",
+            Self::Wrk => "wrk",
+            Self::Jmeter => "jmeter",
+            Self::Json => "json",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = Self::value_variants();
+        let names = || all.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ");
+        all.iter()
+            .find(|f| f.name() == text)
+            .copied()
+            .ok_or_else(|| format!("unknown format '{text}'; expected one of {}", names()))
+    }
+}
+
+/// The run in the given form, with a newline at its end. Only [`Format::Text`] has colours, and only when asked.
+pub fn render(run: &Run, format: Format, color: bool) -> String {
+    match format {
+        Format::Text => text::render(run, color),
+        Format::Ab => ab::render(run),
+        Format::Wrk => wrk::render(run),
+        Format::Jmeter => jmeter::render(run),
+        Format::Json => run.to_json(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_known_by_its_name_here_and_to_clap() {
+        for format in Format::value_variants() {
+            assert_eq!(format.to_string().parse(), Ok(*format));
+            assert_eq!(<Format as ValueEnum>::from_str(format.name(), false), Ok(*format));
+        }
+        assert_eq!(
+            "hey".parse::<Format>(),
+            Err("unknown format 'hey'; expected one of text, ab, wrk, jmeter, json".into())
+        );
+    }
+
+    #[test]
+    fn a_run_read_back_from_its_json_gives_the_same_reports() {
+        for run in sample::all() {
+            let back = Run::from_json(&render(&run, Format::Json, false)).expect("own JSON");
+            for format in Format::value_variants() {
+                assert_eq!(render(&back, *format, true), render(&run, *format, true), "{format}");
+            }
+            assert_eq!(csv::series(&back), csv::series(&run));
+        }
+    }
+
+    #[test]
+    fn no_line_for_people_is_wider_than_a_terminal_and_every_report_ends_with_one_newline() {
+        for run in sample::all() {
+            for format in Format::value_variants() {
+                let report = render(&run, *format, false);
+                assert!(report.ends_with('\n') && !report.ends_with("\n\n"), "{format}");
+            }
+            let text = render(&run, Format::Text, false);
+            for line in text.lines() {
+                assert!(line.chars().count() <= figure::WIDTH, "{line}");
+                assert!(!line.ends_with(' '), "{line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_service_says_cannot_steer_the_terminal() {
+        let mut run = sample::open();
+        let evil = "\u{1b}[2J\rgood\n";
+        run.target.server = Some(evil.into());
+        run.target.url = evil.into();
+        run.target.path = evil.into();
+        run.target.failure_details.values_mut().for_each(|words| *words = evil.into());
+        for format in Format::value_variants() {
+            let report = render(&run, *format, false);
+            assert!(!report.contains('\u{1b}') && !report.contains('\r'), "{format}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The decoder of answers: the same result however the bytes are cut, and never more memory than a head may take.
+//!
+//! Input: a byte of options, then sizes of pieces, then the stream. Options: bit 0 says that the answers are to HEAD
+//! requests; bits 1 to 3 how many sizes follow; bits 4 and 5 how often the stream is repeated, so that a short input
+//! can be a long stream.
+#![no_main]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::iter;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use libfuzzer_sys::fuzz_target;
+use weir::http::wire::{Answer, Decoder, HeadCache};
+
+/// The longest head, as the decoder has it.
+const MOST_HEAD: usize = 64 * 1024;
+/// What a decoder may hold between answers and within bodies: the cached head, the beginning of the next one.
+const IDLE: usize = 8 * 1024;
+
+/// What came of a stream: its answers, and whether it ended well.
+type Decoded = (Vec<Answer>, bool);
+
+/// Feeds the pieces one by one; with `skip`, bodies of known length are thrown away as the load loop does it.
+fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>, bodyless: bool, skip: bool) -> Decoded {
+    let before = LIVE.load(Ordering::Relaxed);
+    let (mut decoder, mut cache, mut answers) = (Decoder::default(), HeadCache::default(), Vec::new());
+    for piece in pieces {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let thrown_away = if skip { decoder.left().min(rest.len() as u64) as usize } else { 0 };
+            if thrown_away > 0 {
+                answers.extend(decoder.skip(thrown_away as u64));
+                rest = &rest[thrown_away..];
+                continue;
+            }
+            let Ok(step) = decoder.push(rest, bodyless, &mut cache) else { return (answers, false) };
+            assert!(step.used <= rest.len(), "used {} of {}", step.used, rest.len());
+            assert!(step.used > 0, "no progress");
+            answers.extend(step.answer);
+            rest = &rest[step.used..];
+            let own = answers.capacity() * size_of::<Answer>();
+            let held = LIVE.load(Ordering::Relaxed).saturating_sub(before + own);
+            let in_a_head = decoder.is_within() && decoder.left() == 0;
+            let most = if in_a_head { 2 * (MOST_HEAD + piece.len()) + IDLE } else { IDLE };
+            assert!(held <= most, "{held} bytes held");
+        }
+    }
+    match decoder.close() {
+        Ok(last) => {
+            answers.extend(last);
+            (answers, true)
+        }
+        Err(_) => (answers, false),
+    }
+}
+
+/// Cuts the stream into pieces of these sizes, over and over.
+fn pieces<'a>(stream: &'a [u8], sizes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = stream;
+    let mut sizes = sizes.iter().cycle();
+    iter::from_fn(move || {
+        let size = usize::from(*sizes.next()?).max(1).min(rest.len());
+        let (piece, after) = rest.split_at(size);
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&options, rest)) = data.split_first() else { return };
+    let bodyless = options & 1 == 1;
+    let Some((sizes, stream)) = rest.split_at_checked(1 + usize::from(options >> 1 & 7)) else { return };
+    let stream = stream.repeat([1, 2, 5, 40][usize::from(options >> 4 & 3)]);
+
+    let whole = decode(iter::once(stream.as_slice()), bodyless, false);
+    let (answers, ended_well) = &whole;
+    let wire: u64 = answers.iter().map(|answer| answer.wire).sum();
+    assert!(wire <= stream.len() as u64, "{wire} bytes counted of {}", stream.len());
+    assert!(!ended_well || wire == stream.len() as u64, "a whole stream of {} bytes counts {wire}", stream.len());
+    for answer in answers {
+        assert!((100..1000).contains(&answer.status) && answer.body < answer.wire, "{answer:?}");
+        assert!(!bodyless || answer.body == 0, "{answer:?}");
+    }
+    assert_eq!(decode(pieces(&stream, sizes), bodyless, false), whole, "cut");
+    assert_eq!(decode(pieces(&stream, sizes), bodyless, true), whole, "cut, bodies skipped");
+    assert_eq!(decode(stream.chunks(1), bodyless, false), whole, "byte by byte");
+});
+
+/// Bytes allocated and not yet freed.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// The system's allocator, counting.
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator as it came; only a number is kept beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promises are the ones that the system's allocator asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;

@@ -1,0 +1,184 @@
+//! What Python was asked for -> [`Options`].
+//!
+//! `weir/_load.py` has the signature and the docstring and hands its arguments on as a dictionary, by name. Each is
+//! taken out of it once; one that nobody takes is a mistake of ours and fails every call.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDelta, PyDict, PyString};
+use weir::decide::Nanos;
+use weir::decide::schedule::{Arrivals, Stage};
+use weir::http::tls::TlsOptions;
+use weir::load::{Body, Options, words};
+use weir::measure::slo::Slo;
+
+use crate::errors;
+
+/// A load as asked for, and what is expected of it.
+pub(crate) struct Asked {
+    pub(crate) options: Options,
+    pub(crate) slos: Vec<Slo>,
+}
+
+impl Asked {
+    /// Reads the whole form.
+    pub(crate) fn read(form: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let form = Form(form.copy()?);
+        let slos: Vec<Objective> = form.take("slo")?;
+        let options = Options {
+            url: form.take("url")?,
+            connections: form.take("connections")?,
+            threads: form.take("threads")?,
+            requests: form.take("requests")?,
+            duration: form.time("duration")?,
+            users: form.take("users")?,
+            ramp_up: form.time("ramp_up")?,
+            loops: form.take("loops")?,
+            fresh: form.take("fresh")?,
+            rate: form.take("rate")?,
+            arrivals: form.take::<Kind>("arrivals")?.0,
+            stages: form.take::<Option<Stages>>("stages")?.map(|s| s.0).unwrap_or_default(),
+            method: form.take("method")?,
+            headers: form.take("headers")?,
+            bodies: form.take::<Vec<Content>>("body")?.into_iter().map(|c| c.0).collect(),
+            weights: form.take::<Option<_>>("weights")?.unwrap_or_default(),
+            auth: form.take("auth")?,
+            timeout: form.time("timeout")?,
+            no_keepalive: !form.take::<bool>("keepalive")?,
+            pipeline: form.take("pipeline")?,
+            unix_socket: form.take("unix_socket")?,
+            connect_to: form.take("connect_to")?,
+            tls: TlsOptions {
+                cacert: form.take("cacert")?,
+                cert: form.take("cert")?,
+                key: form.take("key")?,
+                insecure: form.take("insecure")?,
+            },
+            sni: form.take("sni")?,
+            warmup: form.time("warmup")?,
+            seed: form.take("seed")?,
+            spin: form.take("spin")?,
+        };
+        form.is_empty()?;
+        Ok(Self { options, slos: slos.into_iter().map(|o| o.0).collect() })
+    }
+}
+
+/// Arguments by name.
+struct Form<'py>(Bound<'py, PyDict>);
+
+impl<'py> Form<'py> {
+    fn take<T>(&self, name: &str) -> PyResult<T>
+    where
+        T: for<'a> FromPyObject<'a, 'py>,
+    {
+        let value = self.0.as_any().get_item(name)?;
+        self.0.del_item(name)?;
+        value.extract().map_err(|error: <T as FromPyObject<'_, 'py>>::Error| {
+            let error: PyErr = error.into();
+            errors::argument(value.py(), name, &value, &error)
+        })
+    }
+
+    fn time(&self, name: &str) -> PyResult<Option<Duration>> {
+        Ok(self.take::<Option<Time>>(name)?.map(|time| time.0))
+    }
+
+    fn is_empty(&self) -> PyResult<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(PyTypeError::new_err(format!("not taken: {}", self.0.keys()))) }
+    }
+}
+
+/// Seconds, a timedelta, or text such as `300ms`.
+struct Time(Duration);
+
+impl FromPyObject<'_, '_> for Time {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = value.cast::<PyString>() {
+            return words::time(&text.to_cow()?).map(Self).map_err(|why| errors::usage(&why));
+        }
+        if value.is_instance_of::<PyDelta>() {
+            return value.extract().map(Self);
+        }
+        let seconds: f64 = value.extract().map_err(|_| {
+            let kind = value.get_type();
+            PyTypeError::new_err(format!("a time is seconds, a timedelta or text such as '300ms', not {kind}"))
+        })?;
+        // A century: as on the command line.
+        if !(0.0..=3e9).contains(&seconds) {
+            return Err(errors::usage(&format!("{seconds} is not a time; give seconds from 0 on")));
+        }
+        Ok(Self(Duration::from_secs_f64(seconds)))
+    }
+}
+
+/// `constant` or `poisson`.
+struct Kind(Arrivals);
+
+impl FromPyObject<'_, '_> for Kind {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        words::arrivals(&value.extract::<String>()?).map(Self).map_err(|why| errors::usage(&why))
+    }
+}
+
+/// Text such as `0-200/30s,200/1m`, or a list of (from per second, to per second, time).
+struct Stages(Vec<Stage>);
+
+impl FromPyObject<'_, '_> for Stages {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = value.cast::<PyString>() {
+            return words::stages(&text.to_cow()?).map(Self).map_err(|why| errors::usage(&why));
+        }
+        let stages: Vec<(f64, f64, Time)> = value.extract()?;
+        let stage = |(from_per_s, to_per_s, Time(length)): (f64, f64, Time)| {
+            let rates_ok = [from_per_s, to_per_s].iter().all(|r| r.is_finite() && *r >= 0.0);
+            if !rates_ok || length.is_zero() {
+                let why = format!("({from_per_s}, {to_per_s}, {length:?}) is not a stage; give two rates and a time");
+                return Err(errors::usage(&why));
+            }
+            Ok(Stage { from_per_s, to_per_s, length: Nanos::from(length) })
+        };
+        stages.into_iter().map(stage).collect::<PyResult<_>>().map(Self)
+    }
+}
+
+/// Bytes, text, or the path of a file.
+struct Content(Body);
+
+impl FromPyObject<'_, '_> for Content {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = value.cast::<PyString>() {
+            return Ok(Self(Body::Bytes(text.to_cow()?.as_bytes().to_vec())));
+        }
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(Self(Body::Bytes(bytes.as_bytes().to_vec())));
+        }
+        let path: PathBuf = value
+            .extract()
+            .map_err(|_| PyTypeError::new_err(format!("a body is str, bytes or a path, not {}", value.get_type())))?;
+        Ok(Self(Body::File(path)))
+    }
+}
+
+/// An objective such as `p99<200ms`.
+struct Objective(Slo);
+
+impl FromPyObject<'_, '_> for Objective {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let text: String = value.extract()?;
+        text.parse().map(Self).map_err(|why| errors::usage(&format!("'{text}': {why}")))
+    }
+}

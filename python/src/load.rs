@@ -1,0 +1,43 @@
+//! One call of the core, during which other Python threads run and Ctrl-C works.
+
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use weir::load::Plan;
+use weir::measure::Progress;
+
+use crate::errors;
+use crate::form::Asked;
+use crate::run::RunHandle;
+
+/// Drives the load that the form describes. `command` goes into the manifest.
+///
+/// About ten times a second Python's signal handlers run, if this is its main thread. What they raise ends the run:
+/// a KeyboardInterrupt gives what was measured, any other exception comes out as it is.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands over owned strings")]
+pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String>) -> PyResult<RunHandle> {
+    let Asked { options, slos } = Asked::read(form)?;
+    let mut raised: Option<PyErr> = None;
+    let run = py.detach(|| {
+        let plan = Plan::new(&options).map_err(|e| errors::plan(&e))?;
+        let mut watch = |_: &Progress<'_>| {
+            let go_on = Python::try_attach(|py| match py.check_signals() {
+                Ok(()) => raised.is_none(),
+                Err(error) => {
+                    raised = Some(error);
+                    false
+                }
+            });
+            // No interpreter to attach to: it is shutting down.
+            go_on.unwrap_or(false)
+        };
+        weir::load::run(&plan, &command, &mut watch, None).map_err(|e| errors::load(&e))
+    });
+    if let Some(error) = raised.filter(|error| !error.is_instance_of::<PyKeyboardInterrupt>(py)) {
+        return Err(error);
+    }
+    let mut run = run?;
+    run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
+    Ok(RunHandle(run))
+}

@@ -1,0 +1,56 @@
+//! A handle on a run: what its Python form (`weir/_run.py`) asks of Rust.
+
+use clap::ValueEnum;
+use pyo3::prelude::*;
+use weir::measure::{Histogram, Run};
+use weir::report::{Format, render};
+
+use crate::errors;
+
+/// The result of a load, as Rust has it.
+#[pyclass(frozen, module = "weir._weir")]
+pub(crate) struct RunHandle(pub(crate) Run);
+
+#[pymethods]
+impl RunHandle {
+    /// Reads what `to_json` or `weir load --out` wrote.
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Self> {
+        Run::from_json(text).map(Self).map_err(|why| errors::usage(&why))
+    }
+
+    /// The run as JSON.
+    fn to_json(&self) -> String {
+        self.0.to_json()
+    }
+
+    /// The run as a report: text, ab, wrk, jmeter or json.
+    fn report(&self, format: &str) -> PyResult<String> {
+        let format = Format::from_str(format, false).map_err(|_| {
+            let known: Vec<_> = Format::value_variants()
+                .iter()
+                .filter_map(|f| Some(f.to_possible_value()?.get_name().to_owned()))
+                .collect();
+            errors::usage(&format!("format: '{format}' is not known; choose {}", known.join(", ")))
+        })?;
+        Ok(render(&self.0, format, false))
+    }
+
+    /// A percentile in [0, 100] of the response times, in milliseconds.
+    fn response_percentile(&self, percentile: f64) -> PyResult<f64> {
+        percentile_of(self.0.response_histogram(), percentile)
+    }
+
+    /// A percentile in [0, 100] of the service times, in milliseconds.
+    fn service_percentile(&self, percentile: f64) -> PyResult<f64> {
+        percentile_of(self.0.service_histogram(), percentile)
+    }
+}
+
+fn percentile_of(histogram: Result<Histogram, String>, percentile: f64) -> PyResult<f64> {
+    if !(0.0..=100.0).contains(&percentile) {
+        return Err(errors::usage(&format!("{percentile} is not a percentile; give 0 to 100")));
+    }
+    let histogram = histogram.map_err(|why| errors::usage(&why))?;
+    Ok(histogram.quantile(percentile / 100.0).as_millis_f64())
+}

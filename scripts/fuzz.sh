@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets with the stable compiler and runs each for some seconds.
+#
+#     scripts/fuzz.sh [SECONDS] [TARGET...]        10 seconds each, all targets
+#
+# An input that makes a target fail is kept in fuzz/artifacts/TARGET/ and ends this with 1. What was found interesting
+# is kept in fuzz/corpus/TARGET/, so that the next call starts where this one ended; fuzz/seeds/TARGET/ is where the
+# very first one starts. To repeat a failure: the command that is printed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:-10}
+shift $(($# > 0 ? 1 : 0))
+if ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
+    echo "fuzz: '$seconds' is no number of seconds; call it as scripts/fuzz.sh [SECONDS] [TARGET...]" >&2
+    exit 2
+fi
+targets=("$@")
+if [ ${#targets[@]} = 0 ]; then
+    for file in fuzz/fuzz_targets/*.rs; do targets+=("$(basename "$file" .rs)"); done
+fi
+
+# What `cargo fuzz` passes, but for the sanitizers, which only nightly has: there is hardly any unsafe code to sanitize.
+# --target keeps build scripts and procedural macros free of it.
+coverage=(
+    -Cpasses=sancov-module
+    -Cllvm-args=-sanitizer-coverage-level=4
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
+    -Cllvm-args=-sanitizer-coverage-pc-table
+    -Cllvm-args=-sanitizer-coverage-trace-compares
+    --cfg fuzzing
+)
+host=$(rustc -vV | sed -n 's/^host: //p')
+built=${CARGO_TARGET_DIR:-$PWD/fuzz/target}
+bins=()
+for target in "${targets[@]}"; do bins+=(--bin "$target"); done
+RUSTFLAGS="${coverage[*]}" cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml \
+    --target "$host" --target-dir "$built" "${bins[@]}"
+
+failed=0
+for target in "${targets[@]}"; do
+    corpus=fuzz/corpus/$target artifacts=fuzz/artifacts/$target
+    mkdir -p "$corpus" "$artifacts"
+    log=$artifacts/log.txt
+    options=(-max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1)
+    [ -f "fuzz/dicts/$target.txt" ] && options+=(-dict="fuzz/dicts/$target.txt")
+    program=$built/$host/release/$target
+    if "$program" "${options[@]}" -artifact_prefix="$artifacts/" "$corpus" "fuzz/seeds/$target" >"$log" 2>&1; then
+        runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+        echo "fuzz: $target held for ${runs:-?} inputs in $seconds s"
+    else
+        failed=1
+        found=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
+        echo "fuzz: $target FAILED; repeat with: $program ${found:-$log}" >&2
+        grep -v -e '^#[0-9]' -e '^INFO' -e '^NEW_FUNC' "$log" | head -40 >&2
+    fi
+done
+exit "$failed"

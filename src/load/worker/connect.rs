@@ -1,0 +1,149 @@
+//! Making connections, and what becomes of their users when they end.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use super::{LONGEST_SLEEP, Worker};
+use crate::decide::Nanos;
+use crate::decide::feed::Start;
+use crate::load::slot::{Flight, Phase};
+use crate::measure::outcome::Failure;
+
+/// How long a user waits after a connection could not be made.
+const PAUSE: Nanos = Nanos::from_millis(100);
+/// The longest time that is spent on making connections before the start.
+const PRECONNECT: Nanos = Nanos::from_secs(5);
+
+impl Worker<'_> {
+    /// Makes all connections before the start, while the service has nothing else to do: a loaded one may take new
+    /// connections so slowly that its queue of them overflows, and then some users would begin seconds later.
+    pub(super) fn preconnect(&mut self) {
+        let mut ready = Vec::with_capacity(256);
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            // What fails now is tried again, and counted, in the run.
+            while self.table.can_open() && self.open(0).is_ok() {}
+            let left = PRECONNECT - self.clock.now();
+            if self.table.connecting() == 0 || left == Nanos::ZERO {
+                break;
+            }
+            self.poll(left.min(LONGEST_SLEEP), &mut ready);
+            for event in ready.drain(..) {
+                self.handle(event);
+            }
+        }
+        for index in self.table.indices() {
+            if self.table.get(index).is_some_and(|slot| slot.phase != Phase::Open) {
+                self.table.close(index);
+            }
+        }
+    }
+
+    fn open(&mut self, user: u32) -> io::Result<u32> {
+        let index = self.table.open(self.shared.address, self.wall.is_some(), user, self.clock.now())?;
+        self.tally.connections += 1;
+        Ok(index)
+    }
+
+    /// A new connection takes a request.
+    pub(super) fn connect(&mut self, start: &Start, now: Nanos) {
+        let request = self.shared.plan.source.pick(start.arrival.number);
+        self.tally.begin(start.arrival.intended, now);
+        let flight = Flight::new(start, start.arrival.intended, request);
+        match self.open(start.user) {
+            Ok(index) => {
+                if let Some(slot) = self.table.get(index) {
+                    slot.push(flight);
+                }
+            }
+            Err(error) => {
+                self.end(&flight.failed(Failure::Connect, now), start.user);
+                self.tally.detail(Failure::Connect, || error.to_string());
+                self.feed.again_after(start.user, now + PAUSE);
+            }
+        }
+    }
+
+    pub(super) fn connected(&mut self, index: u32) {
+        let plan = self.shared.plan;
+        let Some(slot) = self.table.get(index) else { return };
+        if let Err(error) = slot.stream.connected() {
+            return self.fail(index, Failure::Connect, || error.to_string());
+        }
+        let Some(tls) = &plan.tls else { return self.opened(index) };
+        if let Err(error) = slot.stream.start_tls(tls) {
+            return self.fail(index, Failure::Tls, || error.to_string());
+        }
+        slot.phase = Phase::Handshaking;
+        self.handshake(index);
+    }
+
+    pub(super) fn handshake(&mut self, index: u32) {
+        let Some(slot) = self.table.get(index) else { return };
+        match slot.stream.handshake() {
+            Ok(true) => self.opened(index),
+            Ok(false) => {}
+            Err(error) => self.fail(index, Failure::Tls, || error.to_string()),
+        }
+    }
+
+    /// The connection can be used: its first request, which waited for it, goes out.
+    fn opened(&mut self, index: u32) {
+        let now = self.clock.now();
+        let Some(slot) = self.table.set_open(index) else { return };
+        if self.tally.tls.is_none() {
+            self.tally.tls = slot.stream.tls_description();
+        }
+        if slot.flights.is_empty() {
+            self.tally.connected_beforehand(now - slot.opened);
+            return self.table.set_idle(index);
+        }
+        for flight in &mut slot.flights {
+            flight.connect = now - slot.opened;
+            flight.ready = now;
+        }
+        self.go_on(index, now);
+    }
+
+    /// The connection is of no more use, its user goes on with a new one. Requests that were still on it have failed.
+    pub(super) fn reconnect(&mut self, index: u32, now: Nanos) {
+        let Some(slot) = self.table.get(index) else { return };
+        if !slot.flights.is_empty() {
+            return self.fail(index, Failure::Closed, || "the service closed with requests in the pipeline".into());
+        }
+        let user = slot.user;
+        let capped = self.table.is_exhausted();
+        self.table.close(index);
+        self.claim();
+        if let Some(start) = self.feed.again(user, now) {
+            let intended = start.arrival.intended;
+            if capped && intended < now {
+                self.tally.waited(intended);
+            }
+            self.connect(&start, now);
+        }
+    }
+
+    /// The connection broke: so did all requests on it.
+    pub(super) fn fail(&mut self, index: u32, kind: Failure, detail: impl FnOnce() -> String) {
+        let now = self.clock.now();
+        let Some(slot) = self.table.get(index) else { return };
+        let (user, phase, flights) = (slot.user, slot.phase, std::mem::take(&mut slot.flights));
+        self.table.close(index);
+        // An idle connection that goes is nobody's failure.
+        if flights.is_empty() {
+            return;
+        }
+        self.tally.detail(kind, detail);
+        for flight in &flights {
+            self.end(&flight.failed(kind, now), user);
+        }
+        if phase == Phase::Open {
+            self.claim();
+            if let Some(start) = self.feed.again(user, now) {
+                self.connect(&start, now);
+            }
+        } else {
+            self.feed.again_after(user, now + PAUSE);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Bytes that have come -> answers, and what the connection does next.
+
+use std::io;
+
+use super::Worker;
+use crate::decide::Nanos;
+use crate::http::wire::WireError;
+use crate::measure::outcome::Failure;
+
+pub(super) const READ_BUFFER: usize = 64 * 1024;
+/// From this many bytes of body on, the kernel is asked to throw them away.
+const WORTH_SKIPPING: u64 = 1 << 20;
+
+impl Worker<'_> {
+    #[inline]
+    pub(super) fn read(&mut self, index: u32, hung_up: bool) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        loop {
+            let Some(slot) = self.table.get(index) else { break };
+            let left = slot.decoder.left();
+            let received = if left > WORTH_SKIPPING && slot.stream.can_skip() {
+                // Never written to, so it takes address space and no memory.
+                self.scratch.resize(WORTH_SKIPPING as usize, 0);
+                let received = slot.stream.skip(left - READ_BUFFER as u64, &mut self.scratch);
+                if let Ok(received) = &received {
+                    slot.decoder.skip(received.bytes as u64);
+                    if received.bytes > 0 && !received.drained {
+                        continue;
+                    }
+                }
+                received.map(|r| (r, 0))
+            } else {
+                slot.stream.read(&mut buffer).map(|r| (r, r.bytes))
+            };
+            let now = self.clock.now();
+            match received {
+                Ok((received, _)) if received.bytes == 0 => {
+                    self.closed_by_peer(index, now);
+                    break;
+                }
+                Ok((received, taken)) => {
+                    let at = match (self.wall, received.stamp) {
+                        (Some(wall), Some(stamp)) => wall.at(stamp).min(now),
+                        _ => now,
+                    };
+                    let open = self.take(index, &buffer[..taken], at, now);
+                    if !open || (received.drained && !hung_up) {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => {
+                    self.fail(index, super::kind_of(&error), || error.to_string());
+                    break;
+                }
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    /// Takes in what came at `at` on a connection; whether it is still open.
+    #[inline]
+    fn take(&mut self, index: u32, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
+        let plan = self.shared.plan;
+        let mut answered = false;
+        while !bytes.is_empty() {
+            let Some(slot) = self.table.get(index) else { return false };
+            let early = slot.front_is_unsent();
+            let Some(flight) = slot.flights.front_mut() else {
+                self.fail(index, Failure::Protocol, || WireError::Unasked.to_string());
+                return false;
+            };
+            let request = &plan.requests[flight.request as usize];
+            // A stamp may be older than the send by the clocks' disagreement; nothing is answered before it is sent.
+            let at = at.max(flight.sent.min(now));
+            flight.first_byte.get_or_insert(at);
+            if self.tally.server.is_none() {
+                self.tally.find_server(bytes);
+            }
+            let step = match slot.decoder.push(bytes, request.bodyless, &mut self.cache) {
+                Ok(step) => step,
+                Err(error) => {
+                    self.fail(index, Failure::Protocol, || error.to_string());
+                    return false;
+                }
+            };
+            bytes = &bytes[step.used..];
+            let Some(answer) = step.answer else { continue };
+            let outcome = flight.answered(&answer, at, request.bytes.len(), plan.timeout);
+            slot.flights.pop_front();
+            let user = slot.user;
+            self.end(&outcome, user);
+            if !answer.keep_alive || !plan.keep_alive || early {
+                self.reconnect(index, now);
+                return false;
+            }
+            answered = true;
+        }
+        if answered {
+            self.go_on(index, now);
+        }
+        true
+    }
+
+    /// The peer has closed: that ends an answer without a length, and cuts any other.
+    fn closed_by_peer(&mut self, index: u32, now: Nanos) {
+        let plan = self.shared.plan;
+        let Some(slot) = self.table.get(index) else { return };
+        match (slot.flights.front(), slot.decoder.close()) {
+            // Idle: a service may close what it likes.
+            (None, _) => self.table.close(index),
+            (Some(flight), Ok(Some(answer))) => {
+                let bytes_out = plan.requests[flight.request as usize].bytes.len();
+                let outcome = flight.answered(&answer, now, bytes_out, plan.timeout);
+                slot.flights.pop_front();
+                let user = slot.user;
+                self.end(&outcome, user);
+                self.reconnect(index, now);
+            }
+            (Some(_), Ok(None)) => {
+                self.fail(index, Failure::Closed, || "the connection was closed before an answer".into())
+            }
+            (Some(_), Err(error)) => self.fail(index, Failure::Closed, || error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! ApacheBench's report, field by field as `ab` 2.3 lays it out, for scripts and eyes that know it.
+//!
+//! What `ab` has no word for, and what this report says in its place:
+//!
+//! - *Complete requests* are all that were sent and ended, well or not, as in `ab`.
+//! - *Failed requests* are, as in `ab`, not those with a status of 400 and above (they are in *Non-2xx responses*), but
+//!   those without a whole answer and those with another length than the first. *Connect* counts connections that
+//!   failed or came too late for their request (`connect`, `tls`, `dropped`), *Receive* those that ended in the middle
+//!   (`closed`, `reset`), *Length* answers with another body length than the first, and *Exceptions* all else
+//!   (`timeout`, `protocol`).
+//! - *Requests per second* is weir's rate: answers within the measured window. *Time per request* follows from it
+//!   as in `ab`, but in the open loop, where the number of users is not fixed, its mean is the mean response time.
+//! - *Connect* is the time to connect, 0 for requests on a connection that was there already; *Processing* is the
+//!   service time, *Waiting* the time to the first byte, *Total* the response time, from the intended start on. All
+//!   are over answers only. The median of *Connect* is that of new connections when most requests had one, else 0.
+//! - *Keep-Alive requests* are answers after which the connection went on; the line is there when there were any.
+//! - The body sent is shown for methods that have one. The size of the certificate's key is not known to weir: `-`.
+//! - `ab`'s warnings that mean and median are apart are left out; [`crate::measure::trust`] judges a run instead.
+
+use super::figure::plain;
+use crate::measure::Run;
+use crate::measure::histogram::Spread;
+use crate::measure::run::Model;
+
+/// The report from `Server Software` on.
+pub fn render(run: &Run) -> String {
+    [server(run), counts(run), rates(run), times(run), percentiles(run)].concat()
+}
+
+fn field(label: &str, value: impl std::fmt::Display) -> String {
+    format!("{:<24}{value}\n", format!("{label}:"))
+}
+
+fn server(run: &Run) -> String {
+    let target = &run.target;
+    let mut text = field("Server Software", plain(target.server.as_deref().unwrap_or_default()));
+    text += &field("Server Hostname", plain(&target.host));
+    text += &field("Server Port", target.port);
+    if let Some(tls) = &target.tls {
+        text += &field("SSL/TLS Protocol", protocol(tls));
+        // As ab: an address is no name that TLS could ask for.
+        if target.host.parse::<std::net::IpAddr>().is_err() {
+            text += &field("TLS Server Name", plain(&target.host));
+        }
+    }
+    text.push('\n');
+    text += &field("Document Path", plain(&target.path));
+    text += &field("Document Length", format_args!("{} bytes", target.body_length.unwrap_or(0)));
+    text.push('\n');
+    text
+}
+
+/// `TLSv1.2,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384` in OpenSSL's words and `ab`'s order: version, cipher, bits of the
+/// certificate's key, bits of the cipher.
+fn protocol(tls: &str) -> String {
+    let Some((version, suite)) = tls.split_once(',') else { return plain(tls) };
+    let bits = if suite.contains("128") { 128 } else { 256 };
+    let cipher = if version == "TLSv1.3" {
+        format!("TLS_{}", suite.trim_start_matches("TLS_"))
+    } else {
+        let words = suite.trim_start_matches("TLS_").replace("_WITH_", "_").replace("AES_", "AES");
+        words
+            .replace("CHACHA20_POLY1305_SHA256", "CHACHA20_POLY1305")
+            .replace("CHACHA20_", "CHACHA20-")
+            .replace('_', "-")
+    };
+    plain(&format!("{version},{cipher},-,{bits}"))
+}
+
+fn counts(run: &Run) -> String {
+    let of = |kinds: &[&str]| kinds.iter().map(|kind| run.failures_of(kind)).sum::<u64>();
+    let connect = of(&["connect", "tls", "dropped"]);
+    let receive = of(&["closed", "reset"]);
+    let exceptions = of(&["timeout", "protocol"]);
+    let length = run.target.other_lengths;
+    let failed = connect + receive + length + exceptions;
+    let other_status: u64 = run.status.iter().filter(|(s, _)| !s.starts_with('2')).map(|(_, n)| n).sum();
+    let kept = kept_alive(run);
+
+    let mut text = field("Concurrency Level", run.connections.limit);
+    text += &field("Time taken for tests", format_args!("{:.3} seconds", run.duration_s));
+    text += &field("Complete requests", complete(run));
+    text += &field("Failed requests", failed);
+    if failed > 0 {
+        text += &format!("   (Connect: {connect}, Receive: {receive}, Length: {length}, Exceptions: {exceptions})\n");
+    }
+    if other_status > 0 {
+        text += &field("Non-2xx responses", other_status);
+    }
+    if kept > 0 {
+        text += &field("Keep-Alive requests", kept);
+    }
+    text += &field("Total transferred", format_args!("{} bytes", run.bytes.read));
+    if sends_body(run) {
+        text += &field("Total body sent", run.bytes.written);
+    }
+    text += &field("HTML transferred", format_args!("{} bytes", run.bytes.body_in));
+    text
+}
+
+fn rates(run: &Run) -> String {
+    let rate = run.rate_per_s.achieved;
+    if rate <= 0.0 || run.duration_s <= 0.0 {
+        return String::new();
+    }
+    let across_all = 1000.0 / rate;
+    let mean = match run.model {
+        Model::Closed => across_all * run.connections.limit as f64,
+        Model::Open => run.response_ms.mean,
+    };
+    let kb_per_s = |bytes: u64| bytes as f64 / 1024.0 / run.duration_s;
+    let mut text = field("Requests per second", format_args!("{rate:.2} [#/sec] (mean)"));
+    text += &field("Time per request", format_args!("{mean:.3} [ms] (mean)"));
+    text += &field("Time per request", format_args!("{across_all:.3} [ms] (mean, across all concurrent requests)"));
+    text += &field("Transfer rate", format_args!("{:.2} [Kbytes/sec] received", kb_per_s(run.bytes.read)));
+    if sends_body(run) {
+        text += &format!("{:24}{:.2} kb/s sent\n", "", kb_per_s(run.bytes.written));
+        text += &format!("{:24}{:.2} kb/s total\n", "", kb_per_s(run.bytes.read + run.bytes.written));
+    }
+    text
+}
+
+fn times(run: &Run) -> String {
+    let answers = run.answers();
+    if answers == 0 {
+        return String::new();
+    }
+    let row = |label: &str, times: &Times| {
+        let Times { min, mean, sd, median, max } = times;
+        format!("{label:<12}{min:>5.0} {mean:>4.0} {sd:>5.1} {median:>6.0} {max:>7.0}\n")
+    };
+    let of = |spread: &Spread| Times::of(spread, answers);
+    let mut text = String::from("\nConnection Times (ms)\n              min  mean[+/-sd] median   max\n");
+    text += &row("Connect:", &Times::connect(&run.connect_ms, connecting(run), answers));
+    text += &row("Processing:", &of(&run.service_ms));
+    text += &row("Waiting:", &of(&run.first_byte_ms));
+    text += &row("Total:", &of(&run.response_ms));
+    text
+}
+
+fn percentiles(run: &Run) -> String {
+    let Ok(histogram) = run.response_histogram() else { return String::new() };
+    if histogram.count() < 2 {
+        return String::new();
+    }
+    let ms = |percent: f64| histogram.quantile(percent / 100.0).as_millis_f64();
+    let mut text = String::from("\nPercentage of the requests served within a certain time (ms)\n");
+    for percent in [50.0, 66.0, 75.0, 80.0, 90.0, 95.0, 98.0, 99.0] {
+        text += &format!("  {percent:.0}%  {:>5.0}\n", ms(percent).round());
+    }
+    text += &format!(" 100%  {:>5.0} (longest request)\n", histogram.max().as_millis_f64().round());
+    text
+}
+
+/// A row of the table, in ms.
+struct Times {
+    min: f64,
+    mean: f64,
+    sd: f64,
+    median: f64,
+    max: f64,
+}
+
+impl Times {
+    /// Rounded as `ab` does, halves up; the standard deviation is that of a sample, as `ab` has it.
+    fn of(spread: &Spread, n: u64) -> Self {
+        Self {
+            min: spread.min.round(),
+            mean: spread.mean.round(),
+            sd: spread.sd * sample(n),
+            median: spread.p50.round(),
+            max: spread.max.round(),
+        }
+    }
+
+    /// Of `n` requests, `connecting` took the times of `spread` to connect and all others none.
+    fn connect(spread: &Spread, connecting: u64, n: u64) -> Self {
+        let share = connecting as f64 / n as f64;
+        let mean = spread.mean * share;
+        let square = (spread.sd.powi(2) + spread.mean.powi(2)) * share;
+        Self {
+            min: if connecting < n { 0.0 } else { spread.min.round() },
+            mean: mean.round(),
+            sd: (square - mean.powi(2)).max(0.0).sqrt() * sample(n),
+            median: if connecting * 2 > n { spread.p50.round() } else { 0.0 },
+            max: spread.max.round(),
+        }
+    }
+}
+
+/// What makes the standard deviation of a population that of a sample.
+fn sample(n: u64) -> f64 {
+    if n > 1 { (n as f64 / (n - 1) as f64).sqrt() } else { 0.0 }
+}
+
+/// Requests that were sent and ended.
+fn complete(run: &Run) -> u64 {
+    run.requests.total.saturating_sub(run.requests.dropped)
+}
+
+/// Answered requests that waited for a connection to be made.
+fn connecting(run: &Run) -> u64 {
+    // Connections are counted over the whole run; those of the warm-up have left no time.
+    if run.connect_ms.max > 0.0 { run.connections.opened.min(run.answers()) } else { 0 }
+}
+
+/// Answers after which the connection went on; 0 if each request had a connection of its own.
+fn kept_alive(run: &Run) -> u64 {
+    let opened = run.connections.opened;
+    if opened >= complete(run) {
+        return 0;
+    }
+    // Those that are open at the end were never closed; a failure closes one, but is no answer.
+    let failures = ["tls", "timeout", "closed", "reset", "protocol"].iter().map(|kind| run.failures_of(kind)).sum();
+    let closed = opened.saturating_sub(run.connections.limit).saturating_sub(failures);
+    run.answers().saturating_sub(closed)
+}
+
+fn sends_body(run: &Run) -> bool {
+    matches!(run.target.method.as_str(), "POST" | "PUT" | "PATCH")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn the_report_is_laid_out_as_ab_does() {
+        sample::same(&render(&sample::closed()), include_str!("golden/closed.ab.txt"), "closed.ab.txt");
+        sample::same(&render(&sample::open()), include_str!("golden/open.ab.txt"), "open.ab.txt");
+        sample::same(&render(&sample::wide()), include_str!("golden/wide.ab.txt"), "wide.ab.txt");
+        sample::same(&render(&sample::empty()), include_str!("golden/empty.ab.txt"), "empty.ab.txt");
+    }
+
+    #[test]
+    fn ciphers_have_the_names_that_openssl_gives_them() {
+        assert_eq!(protocol("TLSv1.3,AES_256_GCM_SHA384"), "TLSv1.3,TLS_AES_256_GCM_SHA384,-,256");
+        assert_eq!(
+            protocol("TLSv1.2,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
+            "TLSv1.2,ECDHE-RSA-AES128-GCM-SHA256,-,128"
+        );
+        assert_eq!(
+            protocol("TLSv1.2,TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"),
+            "TLSv1.2,ECDHE-ECDSA-CHACHA20-POLY1305,-,256"
+        );
+    }
+
+    #[test]
+    fn a_request_on_an_open_connection_took_no_time_to_connect() {
+        let spread = Spread { mean: 10.0, sd: 0.0, min: 10.0, p50: 10.0, max: 10.0, ..Spread::default() };
+        let few = Times::connect(&spread, 1, 4);
+        assert_eq!((few.min, few.mean, few.median, few.max), (0.0, 3.0, 0.0, 10.0));
+        // Of 10, 0, 0, 0: squares 100 - 4 * 2.5^2 = 75, over n - 1 = 3.
+        assert!((few.sd - 5.0).abs() < 1e-9);
+        let all = Times::connect(&spread, 4, 4);
+        assert_eq!((all.min, all.mean, all.sd, all.median), (10.0, 10.0, 0.0, 10.0));
+    }
+}

@@ -1,0 +1,37 @@
+//! The run second by second, as a table that spreadsheets and data frames read.
+
+use crate::measure::Run;
+
+/// A header line, then one line per point of the series, warm-up included; units are in the names.
+pub fn series(run: &Run) -> String {
+    let mut text = String::from("t_s,width_s,ok,failed,rate_per_s,bytes_in,in_flight,backlog,p50_ms,p99_ms,max_ms\n");
+    for point in &run.series {
+        // Times to the microsecond: the histograms behind them hold two digits.
+        text.push_str(&format!(
+            "{:.3},{:.3},{},{},{:.3},{},{},{},{:.3},{:.3},{:.3}\n",
+            point.t_s,
+            point.width_s,
+            point.ok,
+            point.failed,
+            point.rate_per_s(),
+            point.bytes_in,
+            point.in_flight,
+            point.backlog,
+            point.p50_ms,
+            point.p99_ms,
+            point.max_ms,
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+
+    #[test]
+    fn each_second_is_a_line_and_a_run_without_any_is_its_header() {
+        sample::same(&super::series(&sample::open()), include_str!("golden/open.csv"), "open.csv");
+        assert_eq!(super::series(&sample::empty()).lines().count(), 1);
+    }
+}

@@ -1,0 +1,199 @@
+//! Four small runs that look like what users see, the same every time, for the tests of all formats.
+
+use std::collections::BTreeMap;
+
+use crate::decide::Nanos;
+use crate::measure::outcome::{End, Failure, Outcome};
+use crate::measure::recorder::Recorder;
+use crate::measure::run::{Connections, Manifest, Model, Parts, Run, Target};
+use crate::measure::series::Series;
+use crate::measure::slo::Slo;
+
+/// What a request is made of: response time, time it waited before it was sent, time to connect, and its end.
+struct Asked {
+    response_us: u64,
+    waited_us: u64,
+    connect_us: u64,
+    end: End,
+    body: u64,
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self { response_us: 0, waited_us: 0, connect_us: 0, end: End::Answer(200), body: 612 }
+    }
+}
+
+/// All samples.
+pub(super) fn all() -> [Run; 4] {
+    [closed(), open(), wide(), empty()]
+}
+
+/// A sound closed loop: 20,000 requests in 2 s on 50 connections after 1 s of warm-up, around 5 ms, TLS.
+pub(super) fn closed() -> Run {
+    let asked = |i: u64| Asked {
+        response_us: 3_400
+            + scatter(i, 1_500)
+            + scatter(i * 7 + 1, 1_500)
+            + if i.is_multiple_of(150) { 9_000 } else { 0 },
+        ..Asked::default()
+    };
+    let mut parts = parts(Model::Closed, 1.0, 2.0, 30_000, asked);
+    parts.target.url = "https://shop.example:8443/items?page=1".into();
+    parts.target.host = "shop.example".into();
+    parts.target.port = 8443;
+    parts.target.tls = Some("TLSv1.3,AES_256_GCM_SHA384".into());
+    parts.connections = Connections { limit: 50, opened: 50, most_backlog: 0 };
+    parts.in_flight_mean = 49.8;
+    parts.cpu_s = 0.124;
+    parts.cpu_share = 0.31;
+    finished(parts, &["p99<200ms", "service.p50<10ms", "errors<1%"])
+}
+
+/// An overloaded open loop: what had to wait took long, and some arrivals were dropped or failed.
+pub(super) fn open() -> Run {
+    let asked = |i: u64| Asked {
+        response_us: 20_000 + scatter(i, 15_000) + i * 1_400,
+        waited_us: i * 1_400,
+        connect_us: if i.is_multiple_of(20) { 300 + scatter(i, 400) } else { 0 },
+        end: match i % 50 {
+            7 => End::Failed(Failure::Timeout),
+            19 if i % 100 == 19 => End::Failed(Failure::Reset),
+            31 => End::Answer(503),
+            43 => End::Answer(404),
+            _ => End::Answer(200),
+        },
+        body: 612 + i % 2,
+    };
+    let mut parts = parts(Model::Open, 0.0, 3.0, 1_500, asked);
+    parts.offered = Some(1_560);
+    parts.dropped = 60;
+    parts.unfinished = 12;
+    parts.interrupted = true;
+    parts.target.method = "POST".into();
+    parts.target.failure_details = BTreeMap::from([
+        ("dropped".into(), "waited longer than the timeout of 2s for a free connection".into()),
+        ("reset".into(), "connection reset by peer (os error 104)".into()),
+        ("timeout".into(), "no whole answer within 2s".into()),
+    ]);
+    parts.connections = Connections { limit: 20, opened: 75, most_backlog: 412 };
+    parts.in_flight_mean = 503.2;
+    parts.cpu_s = 0.05;
+    parts.cpu_share = 0.02;
+    finished(parts, &["p99<200ms", "errors<5%", "rate>100"])
+}
+
+/// Times from 20 us to 30 s.
+pub(super) fn wide() -> Run {
+    let asked = |i: u64| Asked {
+        response_us: (20.0 * 1.5e6_f64.powf(i as f64 / 999.0)).round() as u64,
+        connect_us: if i < 64 { 2_000 + i * 100 } else { 0 },
+        ..Asked::default()
+    };
+    let mut parts = parts(Model::Closed, 0.0, 40.0, 1_000, asked);
+    parts.connections = Connections { limit: 64, opened: 64, most_backlog: 0 };
+    parts.in_flight_mean = 46.4;
+    finished(parts, &[])
+}
+
+/// A run in which nothing happened.
+pub(super) fn empty() -> Run {
+    let mut parts = parts(Model::Closed, 0.0, 1.0, 0, |_| Asked::default());
+    parts.target.server = None;
+    parts.connections = Connections { limit: 1, opened: 0, most_backlog: 0 };
+    finished(parts, &["p99<200ms"])
+}
+
+/// Compares whole reports. With `WEIR_BLESS` set it writes the golden file instead, to be looked at before it is
+/// committed.
+#[allow(clippy::panic, reason = "a test says what differs")]
+pub(super) fn same(actual: &str, golden: &str, file: &str) {
+    if std::env::var_os("WEIR_BLESS").is_some() {
+        let path = format!("{}/src/report/golden/{file}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::write(&path, actual).expect("the source tree is writable");
+    } else if actual != golden {
+        panic!("{file} differs. Got:\n{actual}\nexpected:\n{golden}");
+    }
+}
+
+/// A number below `below` that looks random.
+fn scatter(i: u64, below: u64) -> u64 {
+    (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % below
+}
+
+/// `n` requests, evenly over warm-up and window.
+fn parts(model: Model, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u64) -> Asked) -> Parts {
+    let end_s = warmup_s + duration_s;
+    let mut recorder = Recorder::new(Nanos::from_secs_f64(warmup_s), Nanos::from_secs_f64(end_s));
+    let mut series = Series::default();
+    let mut second = 0;
+    for i in 0..n {
+        let intended = Nanos::from_secs_f64(end_s * i as f64 / n as f64);
+        if intended.0 / Nanos::SECOND.0 > second {
+            series.add(second, &recorder.interval);
+            recorder.interval.reset();
+            second += 1;
+        }
+        recorder.record(&outcome(i, intended, &asked(i)));
+    }
+    recorder.totals.waited = (0..n).filter(|i| asked(*i).waited_us > 0).count() as u64;
+    if n > 0 {
+        (recorder.interval.in_flight, recorder.interval.backlog) = (17, 3);
+        series.add(second, &recorder.interval);
+    }
+    Parts {
+        model,
+        target: Target {
+            url: "http://127.0.0.1:8080/items?page=1".into(),
+            method: "GET".into(),
+            host: "127.0.0.1".into(),
+            port: 8080,
+            path: "/items?page=1".into(),
+            server: Some("nginx/1.22.1".into()),
+            ..Target::default()
+        },
+        totals: recorder.totals,
+        series: series.points(end_s),
+        duration_s,
+        warmup_s,
+        offered: None,
+        dropped: 0,
+        unfinished: 0,
+        connections: Connections::default(),
+        cpu_s: 0.0,
+        cpu_share: 0.0,
+        spins: false,
+        in_flight_mean: 0.0,
+        interrupted: false,
+        manifest: Manifest { threads: 2, seed: 1, hostname: "lab".into(), ..Manifest::default() },
+    }
+}
+
+fn outcome(number: u64, intended: Nanos, asked: &Asked) -> Outcome {
+    let us = |us: u64| Nanos(us * 1_000);
+    let ready = intended + us(asked.waited_us);
+    let sent = ready + us(asked.connect_us) + Nanos(11_000 + number % 40 * 1_000);
+    let done = (intended + us(asked.response_us + asked.connect_us)).max(sent + us(9));
+    let answered = matches!(asked.end, End::Answer(_));
+    Outcome {
+        number,
+        intended,
+        ready: ready + us(asked.connect_us),
+        sent,
+        first_byte: Nanos(done.0 - (done - sent).0 / 10),
+        done,
+        connect: us(asked.connect_us),
+        end: asked.end,
+        bytes_in: if answered { asked.body + 238 } else { 0 },
+        body_in: if answered { asked.body } else { 0 },
+        bytes_out: 127,
+    }
+}
+
+/// The run as it is read back from a file.
+fn finished(parts: Parts, slo: &[&str]) -> Run {
+    let mut run = Run::new(parts);
+    run.slo = slo.iter().map(|text| text.parse::<Slo>().expect("an objective").check(&run)).collect();
+    run.weir = "0.1.0".into();
+    Run::from_json(&run.to_json()).expect("own JSON")
+}

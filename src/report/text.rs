@@ -1,0 +1,242 @@
+//! weir's own report: what matters first, readable at a glance, within 100 columns.
+//!
+//! In this order: whether the run may be believed, when not; what was run; how much; both clocks; the shape of the
+//! response times; how requests ended; objectives; and how weir itself did.
+
+use super::figure::{self, WIDTH, bytes, count, cut, ms, ms_like, percent, rate, share, wrap};
+use super::{bars, paint::Paint};
+use crate::decide::Nanos;
+use crate::measure::Run;
+use crate::measure::histogram::Spread;
+use crate::measure::run::Model;
+
+/// The report, with ANSI colours if asked.
+pub fn render(run: &Run, color: bool) -> String {
+    let paint = Paint { on: color };
+    let blocks = [
+        doubts(run, paint),
+        headline(run, paint),
+        totals(run, paint),
+        clocks(run, paint),
+        shape(run, paint),
+        ends(run, paint),
+        objectives(run, paint),
+        own(run, paint),
+    ];
+    let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    blocks.join("\n\n") + "\n"
+}
+
+fn doubts(run: &Run, paint: Paint) -> Vec<String> {
+    if run.trust.ok {
+        return Vec::new();
+    }
+    let mut lines = vec!["NOT TO BE TRUSTED".to_owned()];
+    lines.extend(run.trust.reasons.iter().flat_map(|reason| wrap("  - ", reason)));
+    lines.iter().map(|line| paint.red(line)).collect()
+}
+
+fn headline(run: &Run, paint: Paint) -> Vec<String> {
+    let target = &run.target;
+    let asked = format!("{} {}", target.method, target.url);
+    let limit = count(run.connections.limit);
+    let plural = if run.connections.limit == 1 { "" } else { "s" };
+    let model = match run.model {
+        Model::Closed => format!("closed loop, {limit} connection{plural}"),
+        Model::Open => {
+            format!("open loop, {}/s offered, up to {limit} connection{plural}", rate(run.rate_per_s.offered))
+        }
+    };
+    let warmup = match run.warmup_s {
+        w if w > 0.0 => format!(" after {} of warm-up", seconds(w)),
+        _ => String::new(),
+    };
+    let threads = run.manifest.threads;
+    let facts = [
+        model,
+        format!("{}{warmup}", seconds(run.duration_s)),
+        format!("{threads} thread{}", if threads == 1 { "" } else { "s" }),
+        // Version alone; the cipher is in the JSON.
+        target.tls.as_deref().map_or("no TLS", |tls| tls.split(',').next().unwrap_or(tls)).into(),
+    ];
+    let mut lines = vec![paint.bold(&cut(&asked, WIDTH)), cut(&facts.join(" · "), WIDTH)];
+    if run.interrupted {
+        let left = match run.requests.unfinished {
+            0 => String::new(),
+            n => format!("; {} on their way, not counted", count(n)),
+        };
+        lines.push(paint.red(&format!("interrupted{left}")));
+    }
+    lines
+}
+
+fn totals(run: &Run, paint: Paint) -> Vec<String> {
+    let requests = &run.requests;
+    let failed = match requests.failed {
+        0 => "0 failed".into(),
+        n => paint.red(&format!("{} failed ({})", count(n), share(run.error_share()))),
+    };
+    let rates = &run.rate_per_s;
+    let offered = match run.model {
+        Model::Open => format!(" answered of {}/s offered", rate(rates.offered)),
+        Model::Closed => String::new(),
+    };
+    let per_s = |n: u64| bytes(if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 });
+    let mut lines = vec![
+        line(
+            paint,
+            "requests",
+            &[format!("{} in all", count(requests.total)), format!("{} ok", count(requests.ok)), failed],
+        ),
+        line(paint, "rate", &[format!("{}/s{offered}", rate(rates.achieved))]),
+        line(
+            paint,
+            "traffic",
+            &[
+                format!("{}/s in", per_s(run.bytes.read)),
+                format!("{}/s out", per_s(run.bytes.written)),
+                format!("{} read in all", bytes(run.bytes.read as f64)),
+            ],
+        ),
+        line(
+            paint,
+            "connections",
+            &[
+                format!("{} opened", count(run.connections.opened)),
+                format!("{} requests in flight on average", rate(run.in_flight_mean)),
+            ],
+        ),
+    ];
+    let queue: Vec<String> = [
+        (requests.waited, "waited for a free connection"),
+        (requests.dropped, "dropped, never sent"),
+        (run.connections.most_backlog, "waiting at most"),
+    ]
+    .into_iter()
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, words)| format!("{} {words}", count(n)))
+    .collect();
+    if !queue.is_empty() {
+        lines.push(line(paint, "queue", &queue));
+    }
+    lines
+}
+
+fn clocks(run: &Run, paint: Paint) -> Vec<String> {
+    if run.answers() == 0 {
+        return vec!["no answer, hence no times".into()];
+    }
+    let (response, service) = (figures(&run.response_ms), figures(&run.service_ms));
+    let heading = NAMES.iter().map(|name| format!("{name:>9}")).collect::<String>();
+    let cells = |own: &[f64; 8], other: &[f64; 8]| {
+        own.iter().zip(other).map(|(ms, other)| format!("{:>9}", ms_like(*ms, ms.max(*other)))).collect::<String>()
+    };
+    let same = response.iter().zip(service).all(|(r, s)| (r - s).abs() <= r * 0.01);
+    let mut lines = vec![
+        format!("{:<15}{}", "", paint.dim(&heading)),
+        format!("{:<15}{}", "response time", paint.bold(&cells(&response, &service))),
+    ];
+    if same {
+        lines.push(paint.dim("service time   the same, within 1 %"));
+    } else {
+        lines.push(format!("{:<15}{}", "service time", cells(&service, &response)));
+    }
+    lines
+}
+
+const NAMES: [&str; 8] = ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
+
+/// In the order of [`NAMES`].
+fn figures(spread: &Spread) -> [f64; 8] {
+    let Spread { mean, p50, p75, p90, p95, p99, p999, max, .. } = *spread;
+    [mean, p50, p75, p90, p95, p99, p999, max]
+}
+
+fn shape(run: &Run, paint: Paint) -> Vec<String> {
+    // A damaged histogram was refused when the run was read.
+    run.response_histogram().map_or_else(|_| Vec::new(), |histogram| bars::lines(&histogram, paint))
+}
+
+fn ends(run: &Run, paint: Paint) -> Vec<String> {
+    let rows = |section: &str, kind: &str, n: u64, words: &str, failed: bool| {
+        let share = percent(n as f64 / run.requests.total.max(1) as f64);
+        let first = format!("{section:<LABEL$}{:<9}{:>12}  {share:>7}  ", cut(kind, 9), count(n));
+        let lines = wrap(&first, words).into_iter();
+        lines.map(move |line| if failed { paint.red(line.trim_end()) } else { line.trim_end().to_owned() })
+    };
+    let statuses = run.status.iter().enumerate().flat_map(|(i, (status, n))| {
+        let failed = !matches!(status.as_bytes().first(), Some(b'1'..=b'3'));
+        rows(if i == 0 { "status" } else { "" }, status, *n, "", failed)
+    });
+    // The classes of statuses are in the rows above.
+    let without_answer = run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx")).enumerate();
+    let failures = without_answer.flat_map(|(i, (kind, n))| {
+        let words = run.target.failure_details.get(kind).map_or("", String::as_str);
+        rows(if i == 0 { "no answer" } else { "" }, kind, *n, words, true)
+    });
+    statuses.chain(failures).collect()
+}
+
+fn objectives(run: &Run, paint: Paint) -> Vec<String> {
+    let width = run.slo.iter().map(|held| held.objective.chars().count()).max().unwrap_or(0);
+    let line = |held: &crate::measure::slo::Held| {
+        let line = format!("{:<width$}  {}", held.objective, held.measured);
+        let line = cut(&line, WIDTH - 2);
+        if held.ok { format!("{} {line}", paint.green("✓")) } else { paint.red(&format!("✗ {line}")) }
+    };
+    run.slo.iter().map(line).collect()
+}
+
+fn own(run: &Run, paint: Paint) -> Vec<String> {
+    if run.requests.total == 0 {
+        return Vec::new();
+    }
+    let late = &run.lateness_ms;
+    let facts = [
+        format!("sent late by {} p50, {} p99", ms(late.p50), ms(late.p99)),
+        format!("{} CPU per request", ms(run.cpu_us_per_request / 1e3)),
+        format!("busiest thread {:.0} %", run.cpu_share * 100.0),
+    ];
+    vec![line(paint, "weir itself", &facts)]
+}
+
+/// The width of the column of labels.
+const LABEL: usize = 13;
+
+fn label(name: &str, paint: Paint) -> String {
+    paint.dim(&format!("{name:<LABEL$}"))
+}
+
+fn line(paint: Paint, name: &str, facts: &[String]) -> String {
+    label(name, paint) + &facts.join(" · ")
+}
+
+fn seconds(s: f64) -> String {
+    figure::round_time(Nanos::from_millis((s * 1e3).round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn the_report_is_readable_at_a_glance() {
+        sample::same(&render(&sample::closed(), false), include_str!("golden/closed.text.txt"), "closed.text.txt");
+        sample::same(&render(&sample::open(), false), include_str!("golden/open.text.txt"), "open.text.txt");
+        sample::same(&render(&sample::wide(), false), include_str!("golden/wide.text.txt"), "wide.text.txt");
+        sample::same(&render(&sample::empty(), false), include_str!("golden/empty.text.txt"), "empty.text.txt");
+    }
+
+    #[test]
+    fn colours_change_no_word_and_doubts_come_first_in_red() {
+        let colored = render(&sample::open(), true);
+        assert!(colored.starts_with("\x1b[31mNOT TO BE TRUSTED\x1b[0m\n\x1b[31m  - "), "{colored}");
+        let mut bare = String::new();
+        for (i, part) in colored.split('\x1b').enumerate() {
+            bare += if i == 0 { part } else { part.split_once('m').expect("the end of a colour").1 };
+        }
+        let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+        assert_eq!(trimmed(&bare), trimmed(&render(&sample::open(), false)));
+    }
+}
