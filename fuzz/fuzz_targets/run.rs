@@ -61,9 +61,9 @@ fn edited(edits: &[u8]) -> String {
 
 fn leaves<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
     match value {
-        Value::Array(items) if !items.is_empty() => items.iter_mut().for_each(|item| leaves(item, found)),
-        Value::Object(fields) if !fields.is_empty() => fields.values_mut().for_each(|field| leaves(field, found)),
-        _ => found.push(value),
+        Value::Array(items) => items.iter_mut().for_each(|item| leaves(item, found)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| leaves(field, found)),
+        leaf => found.push(leaf),
     }
 }
 

@@ -243,7 +243,11 @@ class Run:
     status: Mapping[int, int]
     """Answers by status."""
     failures: Mapping[str, int]
-    """Failed requests without a whole answer, by kind: connect, tls, timeout, closed, reset, protocol, dropped."""
+    """Failed requests by kind; together they are `requests.failed`.
+
+    Kinds are ``connect``, ``tls``, ``timeout``, ``closed``, ``reset``, ``protocol``, ``dropped`` (never sent, since no
+    connection was free in time), ``4xx`` and ``5xx``.
+    """
     connections: Connections
     """What connections were made."""
     lateness_ms: Spread

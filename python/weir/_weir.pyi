@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import final
 
+__all__ = ["RunHandle", "__version__", "cli", "load"]
+
 __version__: str
 
 def cli(args: Sequence[str]) -> int:

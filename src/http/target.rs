@@ -1,7 +1,7 @@
 //! A URL and its options -> where a request goes.
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 /// Where requests go.
@@ -84,18 +84,13 @@ impl Target {
             None => (None, authority),
         };
         let parsed: http::uri::Authority = authority.parse().map_err(|_| bad())?;
-        let host = parsed.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        // http's Authority takes "host:" and "host:99999" as having no port.
-        let port_text = authority.rsplit_once(':').filter(|(_, port)| !port.contains(']')).map(|(_, port)| port);
-        let port = match port_text {
-            None => {
-                if tls {
-                    443
-                } else {
-                    80
-                }
-            }
-            Some(text) => text.parse().ok().filter(|p| *p > 0).ok_or_else(bad)?,
+        let host = without_brackets(parsed.host()).ok_or_else(bad)?.to_owned();
+        // http's Authority takes "host:", "host:99999" and "[::1]x" as having no port.
+        let port = match authority.strip_prefix(parsed.host()) {
+            Some("") if tls => 443,
+            Some("") => 80,
+            Some(rest) => port(rest).ok_or_else(bad)?,
+            None => return Err(bad()),
         };
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         let path_ok = path.parse::<http::uri::PathAndQuery>().is_ok();
@@ -133,6 +128,20 @@ impl Target {
             (host, port).to_socket_addrs().map_err(|e| failed(plain(&e)))?.map(Address::Inet).collect();
         if found.is_empty() { Err(failed("the name exists, but has none".into())) } else { Ok(found) }
     }
+}
+
+/// A name or an IPv4 address as it is, an IPv6 address out of its brackets; brackets are for nothing else.
+fn without_brackets(host: &str) -> Option<&str> {
+    match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        Some(inner) => inner.parse::<Ipv6Addr>().is_ok().then_some(inner),
+        None => (!host.contains(['[', ']'])).then_some(host),
+    }
+}
+
+/// Reads `:8080`; u16's own parser would accept a plus sign.
+fn port(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix(':').filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
+    digits.parse().ok().filter(|port| *port > 0)
 }
 
 /// The resolver's message without the function's name in front of it.
@@ -187,6 +196,10 @@ mod tests {
             "http://h:99999/",
             "http://h:0/",
             "http://h:/",
+            "http://h:+80/",
+            "http://h[::1]/",
+            "http://[::1]h/",
+            "http://[h]/",
             "http://a b/",
             "http://h/a b",
         ] {

@@ -62,6 +62,11 @@ impl Table {
         self.connecting < MOST_CONNECTING && self.in_use() < self.most
     }
 
+    /// Whether a connection has nothing to do.
+    pub(super) fn has_idle(&self) -> bool {
+        !self.idle.is_empty()
+    }
+
     /// Whether a request can be started now.
     pub(super) fn can_start(&self) -> bool {
         !self.idle.is_empty() || self.can_open()

@@ -311,7 +311,7 @@ impl Run {
     /// # Errors
     /// What is wrong with the text and where, in one line.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let run: Self = serde_json::from_str(text).map_err(|e| format!("not a run of weir: {e}"))?;
+        let run: Self = serde_json::from_str(text).map_err(|e| format!("not a run of weir: {}", one_line(&e.to_string())))?;
         if run.schema != SCHEMA {
             return Err(format!("a run of schema {}, and this weir reads schema {SCHEMA}", run.schema));
         }
@@ -325,6 +325,11 @@ impl Run {
         text.push('\n');
         text
     }
+}
+
+/// What is in a damaged file may be quoted in the message, line breaks and all.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn decode(base64: &str) -> Result<Histogram, String> {

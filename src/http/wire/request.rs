@@ -50,7 +50,7 @@ impl Request {
     ) -> Result<Self, RequestError> {
         let method_ok = http::Method::from_bytes(method.as_bytes()).is_ok();
         if !method_ok {
-            return Err(RequestError::Method(method.to_owned()));
+            return Err(RequestError::Method(method.escape_debug().to_string()));
         }
         let given = headers.iter().map(|line| parse_header(line)).collect::<Result<Vec<Header<'_>>, _>>()?;
         let agent = concat!("weir/", env!("CARGO_PKG_VERSION"));

@@ -63,6 +63,8 @@ pub(super) struct Worker<'a> {
     scratch: Vec<u8>,
     /// Present while answers are timed by the kernel.
     wall: Option<WallOffset>,
+    /// When answers are looked for again, where the kernel times them.
+    next_harvest: Nanos,
     second: u64,
     next_tick: Nanos,
 }
@@ -73,6 +75,8 @@ const MOST_STARTS: usize = 64;
 const LONGEST_SLEEP: Nanos = Nanos::from_millis(50);
 /// If the next send is due within this time, answers are left to wait until then.
 const DOZE: Nanos = Nanos::from_millis(1);
+/// Answers that the kernel times are read this often: several at a time cost less each.
+const HARVEST: Nanos = Nanos::from_millis(1);
 /// A sleep shorter than this would end too late.
 const SHORTEST_SLEEP: Nanos = Nanos(3_000);
 
@@ -98,6 +102,7 @@ impl<'a> Worker<'a> {
             buffer: vec![0; receive::READ_BUFFER].into_boxed_slice(),
             scratch: Vec::new(),
             wall: stamped.then(|| clock.wall_offset()),
+            next_harvest: Nanos::ZERO,
             second: 0,
             next_tick: Nanos::ZERO,
         })
@@ -113,17 +118,18 @@ impl<'a> Worker<'a> {
         self.tally.note_cpu(Nanos::ZERO, thread_cpu());
         let mut ready = Vec::with_capacity(256);
         loop {
-            let polled = self.rest(&mut ready);
+            let mut polled = self.rest(&mut ready);
+            if !polled && !self.table.has_idle() {
+                // Better an answer that frees a connection than a new connection.
+                self.poll(Nanos::ZERO, &mut ready);
+                self.work_off(&mut ready);
+                polled = true;
+            }
             self.pump();
-            if !polled {
+            if !polled && self.clock.now() >= self.next_harvest {
                 self.poll(Nanos::ZERO, &mut ready);
             }
-            if self.wall.is_some() && !ready.is_empty() {
-                self.wall = Some(self.clock.wall_offset());
-            }
-            for event in ready.drain(..) {
-                self.handle(event);
-            }
+            self.work_off(&mut ready);
             let now = self.clock.now();
             if now >= self.next_tick {
                 self.tick(now);
@@ -174,6 +180,16 @@ impl<'a> Worker<'a> {
         // Cannot fail but for a closed or wrong descriptor, and this one is ours; a stop is noticed all the same.
         if self.table.wait(most, ready).is_err() {
             self.shared.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn work_off(&mut self, ready: &mut Vec<Ready>) {
+        if self.wall.is_some() && !ready.is_empty() {
+            self.wall = Some(self.clock.wall_offset());
+            self.next_harvest = self.clock.now() + HARVEST;
+        }
+        for event in ready.drain(..) {
+            self.handle(event);
         }
     }
 

@@ -1,0 +1,87 @@
+"""A real service on 127.0.0.1, started before a test and stopped after it."""
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as the service saw it."""
+
+    method: str
+    path: str
+    headers: Message
+    body: bytes
+
+
+@dataclass
+class Service:
+    """A running service.
+
+    ``/`` answers "hello"; ``/status?code=503`` with that status; ``/slow?ms=50`` after that time; ``/close`` closes the
+    connection without a word; ``/garbage`` answers what is not HTTP.
+    """
+
+    url: str
+    seen: list[Seen] = field(default_factory=list)
+    asked: threading.Event = field(default_factory=threading.Event)
+    """Set once the first request is there."""
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return urlsplit(self.url).port or 0
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    service: Service
+
+    def answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.service.seen.append(Seen(self.command, self.path, self.headers, body))
+        self.service.asked.set()
+        url = urlsplit(self.path)
+        query = {name: int(values[0]) for name, values in parse_qs(url.query).items()}
+        if url.path in {"/close", "/garbage"}:
+            self.close_connection = True
+            self.wfile.write(b"" if url.path == "/close" else b"220 this is a mail server\r\n")
+            return
+        # The service's own behaviour, not a wait of the test.
+        time.sleep(query.get("ms", 0) / 1000)
+        self.send_response(query.get("code", 200))
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815  http.server calls them so
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keep quiet."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that go away are the point of some tests."""
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    handler = type("Handler", (_Handler,), {})
+    with _Server(("127.0.0.1", 0), handler) as server:
+        handler.service = service = Service(f"http://127.0.0.1:{server.server_address[1]}")  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield service
+        server.shutdown()
+        thread.join()

@@ -1,0 +1,93 @@
+"""What cannot be done is said in Python's words, before anything is sent."""
+
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Service
+
+import weir
+
+USAGE: list[tuple[dict[str, Any], str]] = [
+    ({"connections": -1}, "connections: -1 is out of range"),
+    ({"connections": 0}, "connections: 0 is out of range; give 1 to 1000000"),
+    ({"requests": 2**70}, "requests: 1180591620717411303424 is out of range"),
+    ({"duration": "10"}, "duration: '10' is not a time; write e.g. 300ms, 1.5s, 2m or 1h"),
+    ({"duration": -0.5}, "duration: -0.5 is not a time; give seconds from 0 on"),
+    ({"duration": math.nan}, "duration: NaN is not a time; give seconds from 0 on"),
+    ({"timeout": 0}, "timeout: 0 is no time; give e.g. 10s or 500ms"),
+    ({"rate": 0}, "rate: 0 is not a rate; give requests per second above 0"),
+    ({"arrivals": "uneven"}, "arrivals: 'uneven' is no kind of arrivals; choose constant or poisson"),
+    ({"stages": "fast"}, "stages: 'fast' is not a stage"),
+    ({"stages": [(1, -1, "1s")]}, "stages: (1, -1, 1s) is not a stage"),
+    ({"stages": "1/1s", "duration": 1}, "duration and stages do not go together"),
+    ({"ramp_up": 1}, "ramp_up and loops need users"),
+    ({"slo": "quick"}, "slo: 'quick': no < or > in it"),
+    ({"headers": {"a b": "c"}}, "'a b: c' is not a header"),
+    ({"headers": {"a:b": "c"}}, "headers: 'a:b' is not a header's name"),
+    ({"headers": {"a": "b\r\nc: d"}}, r"'a: b\r\nc: d' is not a header"),
+    ({"method": "GET /"}, "'GET /' is not an HTTP method"),
+    ({"auth": ("a:b", "c")}, "auth: a user's name cannot hold a colon"),
+    ({"body": "x", "json": {}}, "body and json do not go together"),
+    ({"json": math.inf}, "json: Out of range float values"),
+    ({"body": Path("/nowhere/at/all")}, "cannot read body file '/nowhere/at/all'"),
+    ({"weights": [1]}, "weights: 1 weights for 0 bodies"),
+    ({"url": "ftp://localhost/"}, "scheme 'ftp' is not known; use http or https"),
+    ({"url": "http://"}, "'http://' is not a URL"),
+    ({"url": "http://no.such.host.invalid/"}, "no address for host 'no.such.host.invalid'"),
+    ({"url": "https://localhost/", "cert": "/x.pem"}, "cert and key go together"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), USAGE, ids=[words for _, words in USAGE])
+def test_a_value_that_makes_no_sense_is_a_usage_error(service: Service, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(weir.UsageError) as caught:
+        weir.load(**{"url": service.url, **arguments})
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+    assert service.seen == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"url": 3}, "url: 'int' object"),
+        ({"connections": "many"}, "connections: 'str' object"),
+        ({"connections": 1.5}, "connections: 'float' object"),
+        ({"duration": []}, "duration: a time is seconds, a timedelta or text"),
+        ({"body": [3]}, "body: a body is str, bytes or a path, not"),
+        ({"fresh": "yes"}, "fresh: 'str' object"),
+        ({"slo": [1]}, "slo: 'int' object"),
+        ({"conections": 1}, "unexpected keyword argument 'conections'"),
+    ],
+)
+def test_a_wrong_type_is_a_type_error(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        weir.load(**{"url": "http://127.0.0.1/", **arguments})
+    assert words in str(caught.value)
+
+
+def test_a_service_that_is_not_there_is_a_setup_error() -> None:
+    with pytest.raises(weir.SetupError, match=r"cannot connect to 127\.0\.0\.1:1: Connection refused"):
+        weir.load("http://127.0.0.1:1/")
+
+
+def test_a_service_without_tls_is_a_setup_error(service: Service) -> None:
+    with pytest.raises(weir.SetupError, match="no TLS with"):
+        weir.load(service.url.replace("http:", "https:"), insecure=True)
+
+
+def test_the_tree_is_as_drawn() -> None:
+    assert weir.UsageError.__mro__[1:3] == (weir.WeirError, ValueError)
+    assert issubclass(weir.SetupError, weir.WeirError)
+    assert issubclass(weir.Interrupted, KeyboardInterrupt)
+    assert not issubclass(weir.Interrupted, Exception)
+    assert repr(weir.UsageError) == "<class 'weir.UsageError'>"
+
+
+def test_an_interrupt_pickles_with_its_run(service: Service) -> None:
+    run = weir.load(service.url, requests=3)
+    assert pickle.loads(pickle.dumps(weir.Interrupted(run))).run == run

@@ -1,0 +1,78 @@
+"""Ctrl-C, as a terminal sends it to a real process."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from conftest import Service
+
+TIMEOUT_S = 30
+
+
+@contextmanager
+def started(*command: str) -> Iterator["subprocess.Popen[str]"]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, *command], stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_ctrl_c_ends_a_run_and_keeps_what_was_measured(service: Service) -> None:
+    script = f"""
+import weir
+print("running", flush=True)
+try:
+    weir.load("{service.url}", duration="10m", connections=2)
+except weir.Interrupted as interrupt:
+    print(interrupt.run.to_json())
+"""
+    with started("-c", script) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+        assert service.asked.wait(TIMEOUT_S)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    run = json.loads(out)
+    assert (process.returncode, err, run["interrupted"]) == (0, "", True)
+    assert run["requests"]["ok"] > 0
+    assert run["duration_s"] < TIMEOUT_S
+
+
+def test_ctrl_c_that_nobody_catches_ends_the_program(service: Service) -> None:
+    script = f"import weir; weir.load('{service.url}', duration='10m', connections=2)"
+    with started("-c", script) as process:
+        assert service.asked.wait(TIMEOUT_S)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode != 0
+    assert "weir.Interrupted: after" in err
+
+
+def test_what_another_signal_handler_raises_comes_out_as_it_is(service: Service) -> None:
+    script = f"""
+import signal, weir
+def stop(number, frame):
+    raise SystemExit(7)
+signal.signal(signal.SIGTERM, stop)
+weir.load("{service.url}", duration="10m", connections=2)
+"""
+    with started("-c", script) as process:
+        assert service.asked.wait(TIMEOUT_S)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, err) == (7, "")
+
+
+def test_ctrl_c_on_the_command_writes_what_was_measured(service: Service) -> None:
+    with started("-m", "weir", "load", service.url, "-c", "2", "-d", "10m", "--format", "json") as process:
+        assert service.asked.wait(TIMEOUT_S)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 130
+    assert json.loads(out)["interrupted"] is True
+    assert "Traceback" not in err

@@ -1,0 +1,115 @@
+"""What a run can do once it is there."""
+
+import copy
+import dataclasses
+import json
+import pickle
+from typing import Any
+
+import pytest
+from conftest import Service
+
+import weir
+
+
+@pytest.fixture
+def run(service: Service) -> weir.Run:
+    return weir.load(service.url, connections=2, requests=200, slo="p99<30s")
+
+
+def test_percentiles_come_from_the_histogram(run: weir.Run) -> None:
+    known = [(50, run.response_ms.p50), (99, run.response_ms.p99), (99.9, run.response_ms.p999)]
+    assert [run.percentile(p) for p, _ in known] == [ms for _, ms in known]
+    assert run.service_percentile(95) == run.service_ms.p95
+    assert run.percentile(100) == run.response_ms.max
+    steps = [run.percentile(p) for p in range(101)]
+    assert steps == sorted(steps)
+
+
+@pytest.mark.parametrize("percentile", [-0.1, 100.1, float("nan")])
+def test_a_percentile_is_from_0_to_100(run: weir.Run, percentile: float) -> None:
+    with pytest.raises(weir.UsageError, match="is not a percentile; give 0 to 100"):
+        run.percentile(percentile)
+
+
+def test_json_comes_back_as_it_was(run: weir.Run) -> None:
+    again = weir.Run.from_json(run.to_json())
+    assert again == run
+    assert again.to_json() == run.to_json()
+    assert pickle.loads(pickle.dumps(run)) == run
+    assert copy.deepcopy(run) == run
+
+
+def test_to_dict_is_the_object_of_to_json(run: weir.Run) -> None:
+    data = run.to_dict()
+    assert data == json.loads(run.to_json())
+    assert data["status"] == {"200": 200}
+    data.clear()
+    assert run.to_dict()["requests"]["total"] == 200
+
+
+def _without_weir(data: dict[str, Any]) -> None:
+    del data["weir"]
+
+
+def _of_the_future(data: dict[str, Any]) -> None:
+    data["schema"] = 99
+
+
+def _damaged(data: dict[str, Any]) -> None:
+    data["histogram"] = "AAAA"
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (_without_weir, "not a run of weir: missing field `weir`"),
+        (_of_the_future, "a run of schema 99"),
+        (_damaged, "not an HdrHistogram"),
+    ],
+)
+def test_what_is_no_run_is_a_usage_error(run: weir.Run, damage: Any, words: str) -> None:
+    data = run.to_dict()
+    damage(data)
+    with pytest.raises(weir.UsageError, match=words):
+        weir.Run.from_json(json.dumps(data))
+
+
+def test_a_newer_run_may_have_more_fields(run: weir.Run) -> None:
+    data = run.to_dict() | {"colour": "blue"}
+    assert weir.Run.from_json(json.dumps(data)) == run
+
+
+def test_printing_shows_the_text_report(run: weir.Run) -> None:
+    assert str(run) == run.report() == run.report("text")
+    assert "p99" in str(run)
+    assert "\x1b" not in str(run)
+
+
+def test_reports_are_those_that_people_know(run: weir.Run) -> None:
+    assert "Requests per second:" in run.report("ab")
+    assert "Requests/sec:" in run.report("wrk")
+    assert "Throughput" in run.report("jmeter")
+    assert run.report("json") == run.to_json()
+    with pytest.raises(weir.UsageError, match="'xml' is not known; choose text, ab, wrk, jmeter, json"):
+        run.report("xml")  # type: ignore[arg-type]
+
+
+def test_repr_is_one_line(run: weir.Run) -> None:
+    assert repr(run).startswith("<weir.Run closed GET http://127.0.0.1:")
+    assert "200 requests, 0 failed" in repr(run)
+    assert "\n" not in repr(run)
+
+
+def test_nothing_can_be_changed(run: weir.Run) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        run.requests.total = 1  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        run.status[200] = 1  # type: ignore[index]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        run.duration_s = 1.0  # type: ignore[misc]
+
+
+def test_the_series_adds_up(run: weir.Run) -> None:
+    assert sum(point.ok for point in run.series) == run.requests.ok
+    assert run.series[0].t_s == 0

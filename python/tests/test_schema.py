@@ -1,0 +1,133 @@
+"""`docs/run.schema.json`, Rust's form of a run and Python's classes say the same."""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from conftest import Service
+from jsonschema import Draft202012Validator
+
+import weir
+
+SCHEMA: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "run.schema.json").read_text("utf-8"))
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+@pytest.fixture
+def runs(service: Service) -> dict[str, weir.Run]:
+    url = service.url
+    slow = url + "/slow?ms=200"
+    return {
+        "closed": weir.load(url, connections=2, requests=50, slo=["p99<30s", "rate>1e9"]),
+        "open": weir.load(url, rate=100, duration="500ms", warmup="100ms", arrivals="poisson"),
+        "failing": weir.load(url + "/status?code=500", connections=1, requests=5),
+        "closing": weir.load(url + "/close", connections=1, requests=5),
+        "dropping": weir.load(slow, connections=1, rate=50, duration="1s", timeout="100ms"),
+        "posting": weir.load(url, users=2, loops=3, fresh=True, json={"a": 1}),
+    }
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_every_run_fits_the_schema(runs: dict[str, weir.Run]) -> None:
+    for name, run in runs.items():
+        errors = [f"{name}: {error.json_path}: {error.message}" for error in VALIDATOR.iter_errors(run.to_dict())]
+        assert errors == []
+    assert "dropped" in runs["dropping"].failures
+
+
+def test_every_field_of_the_schema_occurs(runs: dict[str, weir.Run]) -> None:
+    # All fields are required, so one that no longer exists would fail above; this is for those that are never filled.
+    empty = {"$.target.tls"}
+    filled: set[str] = set()
+    for run in runs.values():
+        filled |= {path for path, value in _leaves("$", SCHEMA, run.to_dict()) if value is not None}
+    assert filled >= set(_paths("$", SCHEMA)) - empty
+
+
+def test_every_object_is_closed_and_every_field_is_described() -> None:
+    for schema in [SCHEMA, *SCHEMA["$defs"].values()]:
+        assert schema["additionalProperties"] is False
+        assert sorted(schema["required"]) == sorted(schema["properties"])
+        assert schema["description"]
+        for name, field in schema["properties"].items():
+            assert field["description"].endswith("."), name
+
+
+def test_a_wrong_run_does_not_fit(runs: dict[str, weir.Run]) -> None:
+    right = runs["closed"].to_dict()
+    wrong = [
+        right | {"colour": "blue"},
+        right | {"schema": 2},
+        right | {"status": {"20": 1}},
+        right | {"failures": {"bad luck": 1}},
+        right | {"response_ms": right["response_ms"] | {"p98": 1.0}},
+        {name: value for name, value in right.items() if name != "trust"},
+    ]
+    assert [VALIDATOR.is_valid(data) for data in wrong] == [False] * len(wrong)
+
+
+def test_the_python_classes_have_the_schemas_fields_and_types() -> None:
+    _assert_same("Run", weir.Run, SCHEMA)
+
+
+def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    reference: str | None = schema.get("$ref")
+    return SCHEMA["$defs"][reference.rpartition("/")[2]] if reference else schema
+
+
+def _paths(path: str, schema: dict[str, Any]) -> Iterator[str]:
+    schema = _resolved(schema)
+    if "properties" in schema:
+        for name, field in schema["properties"].items():
+            yield from _paths(f"{path}.{name}", field)
+    elif "items" in schema:
+        yield from _paths(f"{path}[]", schema["items"])
+    else:
+        yield path
+
+
+def _leaves(path: str, schema: dict[str, Any], data: Any) -> Iterator[tuple[str, Any]]:
+    schema = _resolved(schema)
+    if "properties" in schema:
+        for name, field in schema["properties"].items():
+            yield from _leaves(f"{path}.{name}", field, data[name])
+    elif "items" in schema:
+        for item in data:
+            yield from _leaves(f"{path}[]", schema["items"], item)
+    else:
+        yield path, data
+
+
+def _assert_same(path: str, kind: Any, schema: dict[str, Any]) -> None:
+    """Walk both trees; `path` says where they part."""
+    schema = _resolved(schema)
+    if dataclasses.is_dataclass(kind):
+        hints = get_type_hints(kind)
+        fields = {f.metadata.get("json", f.name): f.name for f in dataclasses.fields(kind) if f.name[0] != "_"}
+        assert list(fields) == list(schema["properties"]), path
+        for in_json, name in fields.items():
+            _assert_same(f"{path}.{name}", hints[name], schema["properties"][in_json])
+    elif get_origin(kind) is tuple:
+        assert schema["type"] == "array", path
+        _assert_same(f"{path}[]", get_args(kind)[0], schema["items"])
+    elif get_origin(kind) is Mapping:
+        assert schema["type"] == "object", path
+    elif get_origin(kind) is Literal:
+        assert schema["enum"] == list(get_args(kind)), path
+    elif isinstance(kind, UnionType):
+        assert schema["type"] == [_json_type(get_args(kind)[0]), "null"], path
+    elif path == "Run.schema":
+        assert schema["const"] == 1
+    else:
+        assert schema["type"] == _json_type(kind), path
+
+
+def _json_type(kind: type) -> str:
+    return {str: "string", int: "integer", float: "number", bool: "boolean"}[kind]

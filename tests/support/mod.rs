@@ -1,0 +1,18 @@
+//! What the tests share: a scripted service, certificates, and the real binary in a fresh folder.
+#![allow(dead_code, unused_imports, reason = "each test file is a crate of its own and uses its part of this")]
+
+mod certificates;
+mod reply;
+mod server;
+mod weir;
+mod wire;
+
+pub(crate) use certificates::Authority;
+pub(crate) use reply::{Gate, Reply};
+pub(crate) use server::{Builder, Seen, Server};
+pub(crate) use weir::{Output, Running, Weir, load, until};
+
+/// Whether `value` is within `share` of `truth`.
+pub(crate) fn close(value: f64, truth: f64, share: f64) -> bool {
+    (value - truth).abs() <= truth.abs() * share
+}

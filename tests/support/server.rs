@@ -1,0 +1,406 @@
+//! A service that does what a script says, request by request, and remembers what it was asked.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustls::ServerConfig;
+
+use super::reply::{Reply, Step};
+use super::wire::{Listener, Wire};
+
+/// A request as the service got it.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    /// Number of the connection, from 0, in the order of acceptance.
+    pub(crate) connection: u64,
+    /// Number of the request on its connection, from 0.
+    pub(crate) turn: u64,
+    /// Number of the request in all, from 0.
+    pub(crate) number: u64,
+    pub(crate) at: Instant,
+    /// Request line and headers.
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Seen {
+    pub(crate) fn line(&self) -> &str {
+        self.head.lines().next().unwrap_or_default()
+    }
+
+    /// The value of a header, if it is there once.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.head.lines().skip(1).filter_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim())
+        });
+        values.next().filter(|_| values.next().is_none())
+    }
+}
+
+/// What the service has counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// Connections accepted, the probe's before the run included.
+    pub(crate) connections: u64,
+    /// Of these, the ones that brought a request.
+    pub(crate) used: u64,
+    pub(crate) open: u64,
+    pub(crate) most_open: u64,
+    pub(crate) requests: u64,
+    /// The most requests that lay on one connection at once, unanswered.
+    pub(crate) deepest: u64,
+    pub(crate) bytes_sent: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    counts: Counts,
+    seen: Vec<Seen>,
+    names: Vec<Option<String>>,
+    stopped: bool,
+}
+
+/// Requests that are kept; beyond, they are only counted.
+const KEPT: usize = 20_000;
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    script: Box<dyn Fn(&Seen) -> Reply + Send + Sync>,
+    greeting: Option<Reply>,
+    tls: Option<Arc<ServerConfig>>,
+    idle: Option<Duration>,
+    batch: usize,
+}
+
+/// How a service is to be, before it starts.
+#[derive(Default)]
+pub(crate) struct Builder {
+    tls: Option<Arc<ServerConfig>>,
+    greeting: Option<Reply>,
+    idle: Option<Duration>,
+    batch: usize,
+}
+
+impl Builder {
+    pub(crate) fn tls(mut self, config: Arc<ServerConfig>) -> Self {
+        self.tls = Some(config);
+        self
+    }
+
+    /// What is done to each connection before any request; to the probe's too.
+    pub(crate) fn greeting(mut self, greeting: Reply) -> Self {
+        self.greeting = Some(greeting);
+        self
+    }
+
+    /// Closes a connection on which nothing comes for so long.
+    pub(crate) fn closes_idle_after(mut self, idle: Duration) -> Self {
+        self.idle = Some(idle);
+        self
+    }
+
+    /// Answers only once so many requests lie on a connection, all in one write; what comes after waits for as many.
+    pub(crate) fn answers_in_batches_of(mut self, batch: usize) -> Self {
+        self.batch = batch;
+        self
+    }
+
+    pub(crate) fn start(self, script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        self.listen_tcp(listener, script)
+    }
+
+    pub(crate) fn start_v6(self, script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
+        let listener = TcpListener::bind("[::1]:0").unwrap();
+        self.listen_tcp(listener, script)
+    }
+
+    pub(crate) fn start_unix(
+        self,
+        path: &Path,
+        script: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+    ) -> Server {
+        let listener = UnixListener::bind(path).unwrap();
+        self.listen(Listener::Unix(listener), Place::Unix(path.to_owned()), script)
+    }
+
+    fn listen_tcp(self, listener: TcpListener, script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
+        let place = Place::Tcp(listener.local_addr().unwrap());
+        self.listen(Listener::Tcp(listener), place, script)
+    }
+
+    fn listen(
+        self,
+        listener: Listener,
+        place: Place,
+        script: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+    ) -> Server {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            script: Box::new(script),
+            greeting: self.greeting,
+            tls: self.tls,
+            idle: self.idle,
+            batch: self.batch.max(1),
+        });
+        let acceptor = thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || accept(&listener, &shared)
+        });
+        Server { shared, place, acceptor: Mutex::new(Some(acceptor)) }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+/// A running service; it ends when it is dropped.
+pub(crate) struct Server {
+    shared: Arc<Shared>,
+    place: Place,
+    acceptor: Mutex<Option<thread::JoinHandle<()>>>,
+}
+
+impl Server {
+    /// A plain one on 127.0.0.1.
+    pub(crate) fn start(script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+        Self::build().start(script)
+    }
+
+    /// One that answers everything at once with a short body.
+    pub(crate) fn hello() -> Self {
+        Self::start(|_| Reply::ok("hello"))
+    }
+
+    pub(crate) fn build() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        match &self.place {
+            Place::Tcp(address) => address.port(),
+            Place::Unix(_) => panic!("a Unix socket has no port"),
+        }
+    }
+
+    /// Where it listens, as HOST:PORT.
+    pub(crate) fn address(&self) -> String {
+        match &self.place {
+            Place::Tcp(address) => address.to_string(),
+            Place::Unix(path) => path.display().to_string(),
+        }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        let scheme = if self.shared.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{path}", self.address())
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.shared.state.lock().unwrap().counts.clone()
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.counts().requests
+    }
+
+    /// The requests so far, in the order in which they came.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.shared.state.lock().unwrap().seen.clone()
+    }
+
+    /// The names asked for in TLS, by connection.
+    pub(crate) fn names(&self) -> Vec<Option<String>> {
+        self.shared.state.lock().unwrap().names.clone()
+    }
+
+    /// Waits until the counts are as wanted; 20 s at the most.
+    pub(crate) fn wait_for(&self, what: &str, wanted: impl Fn(&Counts) -> bool) {
+        let state = self.shared.state.lock().unwrap();
+        let waited =
+            self.shared.changed.wait_timeout_while(state, Duration::from_secs(20), |state| !wanted(&state.counts));
+        let (state, timeout) = waited.unwrap();
+        assert!(!timeout.timed_out(), "waited in vain for {what}: {:?}", state.counts);
+    }
+
+    /// Takes no connections any more: they are refused from now on. Those that are open stay.
+    pub(crate) fn stop_listening(&self) {
+        self.shared.state.lock().unwrap().stopped = true;
+        let Some(acceptor) = self.acceptor.lock().unwrap().take() else { return };
+        // Wakes the acceptor.
+        match &self.place {
+            Place::Tcp(address) => drop(TcpStream::connect(address)),
+            Place::Unix(path) => drop(UnixStream::connect(path)),
+        }
+        acceptor.join().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop_listening();
+    }
+}
+
+fn accept(listener: &Listener, shared: &Arc<Shared>) {
+    while let Ok(raw) = listener.accept() {
+        let number = {
+            let mut state = shared.state.lock().unwrap();
+            if state.stopped {
+                return;
+            }
+            let counts = &mut state.counts;
+            counts.connections += 1;
+            counts.open += 1;
+            counts.most_open = counts.most_open.max(counts.open);
+            counts.connections - 1
+        };
+        shared.changed.notify_all();
+        let shared = Arc::clone(shared);
+        thread::spawn(move || {
+            // What a peer does to a connection, and what the script did, are no concern here.
+            if let Ok((wire, name)) = Wire::new(raw, shared.tls.as_ref()) {
+                shared.state.lock().unwrap().names.push(name);
+                let _ = Connection { wire: Some(wire), number, turn: 0, buffer: Vec::new(), shared: &shared }.serve();
+            }
+            shared.state.lock().unwrap().counts.open -= 1;
+            shared.changed.notify_all();
+        });
+    }
+}
+
+struct Connection<'a> {
+    /// Absent once it is closed.
+    wire: Option<Wire>,
+    number: u64,
+    turn: u64,
+    buffer: Vec<u8>,
+    shared: &'a Shared,
+}
+
+impl Connection<'_> {
+    fn serve(&mut self) -> io::Result<()> {
+        if let Some(greeting) = &self.shared.greeting {
+            self.act(greeting.clone())?;
+        }
+        let mut batch = Vec::new();
+        loop {
+            while let Some(seen) = self.next_request() {
+                let reply = (self.shared.script)(&seen);
+                batch.push(reply);
+                if batch.len() >= self.shared.batch {
+                    let whole = Reply { steps: batch.drain(..).flat_map(|reply| reply.steps).collect() };
+                    self.act(if self.shared.batch > 1 { joined(whole) } else { whole })?;
+                }
+            }
+            if !self.fill()? {
+                if let Some(wire) = self.wire.take() {
+                    wire.close();
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads more; `false` when the peer has closed or been idle for too long.
+    fn fill(&mut self) -> io::Result<bool> {
+        let Some(wire) = &mut self.wire else { return Ok(false) };
+        wire.set_patience(self.shared.idle);
+        let mut piece = [0; 64 * 1024];
+        match wire.read(&mut piece) {
+            Ok(0) => Ok(false),
+            Ok(length) => {
+                self.buffer.extend_from_slice(&piece[..length]);
+                Ok(true)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn next_request(&mut self) -> Option<Seen> {
+        let end = self.buffer.windows(4).position(|w| w == b"\r\n\r\n")? + 4;
+        let head = String::from_utf8_lossy(&self.buffer[..end - 2]).into_owned();
+        let mut seen = Seen {
+            connection: self.number,
+            turn: self.turn,
+            number: 0,
+            at: Instant::now(),
+            head,
+            body: Vec::new(),
+        };
+        let length: usize = seen.header("content-length").map_or(0, |text| text.parse().unwrap());
+        if self.buffer.len() < end + length {
+            return None;
+        }
+        seen.body = self.buffer[end..end + length].to_vec();
+        self.buffer.drain(..end + length);
+        let waiting = self.buffer.windows(4).filter(|w| *w == b"\r\n\r\n").count() as u64 + 1;
+        let mut state = self.shared.state.lock().unwrap();
+        seen.number = state.counts.requests;
+        state.counts.requests += 1;
+        state.counts.used += u64::from(self.turn == 0);
+        state.counts.deepest = state.counts.deepest.max(waiting);
+        if state.seen.len() < KEPT {
+            state.seen.push(seen.clone());
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+        self.turn += 1;
+        Some(seen)
+    }
+
+    fn act(&mut self, reply: Reply) -> io::Result<()> {
+        for step in reply.steps {
+            let Some(wire) = &mut self.wire else { return Ok(()) };
+            match step {
+                Step::Send(bytes) => {
+                    for piece in bytes.chunks(256 * 1024) {
+                        wire.write_all(piece)?;
+                        wire.flush()?;
+                        self.shared.state.lock().unwrap().counts.bytes_sent += piece.len() as u64;
+                        self.shared.changed.notify_all();
+                    }
+                }
+                Step::Wait(time) => thread::sleep(time),
+                Step::WaitUntil(moment) => thread::sleep(moment.saturating_duration_since(Instant::now())),
+                Step::Await(gate) => gate.pass(),
+                Step::Close => self.wire.take().into_iter().for_each(Wire::close),
+                Step::Reset => self.wire.take().into_iter().for_each(Wire::reset),
+                Step::Freeze => {
+                    // Until the test is over: nothing else ends it, since nothing is read.
+                    let state = self.shared.state.lock().unwrap();
+                    let _state = self.shared.changed.wait_while(state, |state| !state.stopped).unwrap();
+                    return Err(ErrorKind::Other.into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All bytes of a batch in one write.
+fn joined(reply: Reply) -> Reply {
+    let mut all = Vec::new();
+    let mut rest = Vec::new();
+    for step in reply.steps {
+        match step {
+            Step::Send(bytes) => all.extend_from_slice(&bytes),
+            other => rest.push(other),
+        }
+    }
+    let mut reply = Reply::raw(all);
+    reply.steps.extend(rest);
+    reply
+}
