@@ -42,6 +42,8 @@ class Service:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Head and body are written apart: with Nagle's algorithm the body would wait for an acknowledgement, 40 ms.
+    disable_nagle_algorithm = True
     service: Service
 
     def answer(self) -> None:

@@ -21,7 +21,7 @@ impl Messages {
 
     /// What went wrong.
     pub(super) fn error(&self, text: &str) {
-        self.say("error", text);
+        self.say("error", &without_number(text));
     }
 
     fn say(&self, level: &str, text: &str) {
@@ -30,4 +30,11 @@ impl Messages {
             LogFormat::Json => eprintln!("{}", serde_json::json!({ "level": level, "message": text })),
         }
     }
+}
+
+/// The system's words on an error without its number, which nobody knows by heart.
+fn without_number(text: &str) -> String {
+    let Some((before, rest)) = text.split_once(" (os error ") else { return text.to_owned() };
+    let after = rest.split_once(')').map_or("", |(_, after)| after);
+    format!("{before}{after}")
 }

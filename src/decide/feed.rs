@@ -192,6 +192,8 @@ pub struct Open {
     taken: u64,
     /// How long an arrival waits for a connection before it is dropped.
     patience: Nanos,
+    /// Drops of arrivals meant to start before this (the warm-up) are not counted.
+    from: Nanos,
     dropped: u64,
     /// Arrivals from this number on are not sent.
     limit: u64,
@@ -203,19 +205,34 @@ impl Open {
     pub fn new(mut schedule: Schedule, limit: u64, patience: Nanos) -> Self {
         let ahead = schedule.clone().peekable();
         let next = schedule.next().filter(|a| a.number < limit);
-        Self { schedule, next, ahead, passed: 0, taken: 0, patience, dropped: 0, limit }
+        Self { schedule, next, ahead, passed: 0, taken: 0, patience, from: Nanos::ZERO, dropped: 0, limit }
+    }
+
+    /// Counts dropped arrivals only from those on that are meant to start at `from`, the end of the warm-up.
+    pub fn counting_from(self, from: Nanos) -> Self {
+        Self { from, ..self }
     }
 
     fn due(&mut self, now: Nanos) -> Option<Start> {
         loop {
-            let arrival = self.next.filter(|a| a.intended <= now)?;
-            self.next = self.schedule.next().filter(|a| a.number < self.limit);
-            self.taken += 1;
+            let arrival = self.take(now)?;
             if now - arrival.intended <= self.patience {
                 return Some(Start { arrival, user: 0 });
             }
-            self.dropped += 1;
+            self.drop(&arrival);
         }
+    }
+
+    /// The next arrival, if it is due.
+    fn take(&mut self, now: Nanos) -> Option<Arrival> {
+        let arrival = self.next.filter(|a| a.intended <= now)?;
+        self.next = self.schedule.next().filter(|a| a.number < self.limit);
+        self.taken += 1;
+        Some(arrival)
+    }
+
+    fn drop(&mut self, arrival: &Arrival) {
+        self.dropped += u64::from(arrival.intended >= self.from);
     }
 
     fn backlog(&mut self, now: Nanos) -> u64 {
@@ -227,7 +244,9 @@ impl Open {
     }
 
     fn stop(&mut self, now: Nanos) {
-        self.dropped += self.backlog(now);
+        while let Some(arrival) = self.take(now) {
+            self.drop(&arrival);
+        }
         self.next = None;
     }
 }
@@ -270,6 +289,16 @@ mod tests {
         feed.stop(Nanos::from_millis(700));
         assert_eq!(feed.dropped(), 3 + 4, "0.4, 0.5, 0.6 and 0.7 s were due");
         assert_eq!(feed.next_due(), None);
+    }
+
+    #[test]
+    fn what_is_dropped_in_the_warm_up_does_not_count() {
+        let Feed::Open(feed) = open(10.0, 1, Nanos::from_millis(250)) else { return };
+        let mut feed = Feed::Open(feed.counting_from(Nanos::from_millis(150)));
+        assert_eq!(feed.due(Nanos::from_millis(500)).map(|s| s.arrival.number), Some(3));
+        assert_eq!(feed.dropped(), 1, "of 0, 0.1 and 0.2 s");
+        feed.stop(Nanos::from_millis(700));
+        assert_eq!(feed.dropped(), 1 + 4);
     }
 
     #[test]

@@ -12,14 +12,21 @@ pub fn cores() -> u64 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u64)
 }
 
+/// Open files that a process has beside its connections: standard streams, pollers, result files, the shared libraries
+/// of a Python around us.
+const OTHER_FILES: u64 = 128;
+
+/// The most connections that the system lets us have.
+pub fn most_connections() -> u64 {
+    getrlimit(Resource::Nofile).maximum.map_or(u64::MAX, |most| most.saturating_sub(OTHER_FILES))
+}
+
 /// Makes room for `wanted` open files beside those that the process has anyway.
 ///
 /// # Errors
 /// The most that can be had, when that is not enough.
 pub fn allow_open_files(wanted: u64) -> Result<(), u64> {
-    // Standard streams, pollers, result files, shared libraries of a Python around us.
-    const OTHERS: u64 = 128;
-    let needed = wanted + OTHERS;
+    let needed = wanted + OTHER_FILES;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|n| n >= needed) {
         return Ok(());
@@ -29,7 +36,7 @@ pub fn allow_open_files(wanted: u64) -> Result<(), u64> {
     if setrlimit(Resource::Nofile, raised).is_ok() {
         return Ok(());
     }
-    Err(limit.maximum.unwrap_or(0).saturating_sub(OTHERS))
+    Err(most_connections())
 }
 
 /// What the manifest says about the machine.

@@ -198,7 +198,8 @@ impl Plan {
             Pace::Closed(users) => Feed::Closed(Closed::new(*users, self.until, index, of)),
             Pace::Open(schedule) => {
                 let limit = self.limit.unwrap_or(u64::MAX);
-                Feed::Open(Open::new(schedule.clone().share(index, of), limit, self.timeout))
+                let open = Open::new(schedule.clone().share(index, of), limit, self.timeout);
+                Feed::Open(open.counting_from(self.warmup))
             }
         }
     }
@@ -273,6 +274,8 @@ fn check_conflicts(options: &Options) -> Result<(), PlanError> {
 }
 
 fn pace(options: &Options, seed: u64) -> Result<(Pace, u64), PlanError> {
+    // Who names no cap has not asked for more than the system allows.
+    let cap = DEFAULT_CAP.min(super::machine::most_connections().max(1));
     let connections = |default| in_range("connections", options.connections.unwrap_or(default), 1, MOST_CONNECTIONS);
     if let Some(rate) = options.rate {
         if !(rate > 0.0 && rate <= MOST_PER_S) {
@@ -282,14 +285,14 @@ fn pace(options: &Options, seed: u64) -> Result<(Pace, u64), PlanError> {
         let by_requests = options.requests.map(|n| Duration::from_secs_f64(n as f64 / rate));
         let length = options.duration.or(by_requests).unwrap_or(DEFAULT_DURATION);
         let stage = Stage { from_per_s: rate, to_per_s: rate, length: positive_time("duration", length)? };
-        return Ok((Pace::Open(Schedule::new(vec![stage], options.arrivals, seed)), connections(DEFAULT_CAP)?));
+        return Ok((Pace::Open(Schedule::new(vec![stage], options.arrivals, seed)), connections(cap)?));
     }
     if !options.stages.is_empty() {
         let schedule = Schedule::new(options.stages.clone(), options.arrivals, seed);
         if schedule.expected() < 1.0 || options.stages.iter().any(|s| s.from_per_s.max(s.to_per_s) > MOST_PER_S) {
             return Err(PlanError::Value("stages", "they hold no request; give rates above 0".into()));
         }
-        return Ok((Pace::Open(schedule), connections(DEFAULT_CAP)?));
+        return Ok((Pace::Open(schedule), connections(cap)?));
     }
     if let Some(count) = options.users {
         let count = in_range("users", count, 1, MOST_CONNECTIONS)?;

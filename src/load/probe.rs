@@ -19,10 +19,7 @@ pub(super) fn find(plan: &Plan) -> Result<Address, LoadError> {
         match try_one(plan, address) {
             Ok(()) => return Ok(address.clone()),
             Err(e) if e.kind() == io::ErrorKind::InvalidData => {
-                let why = e.to_string();
-                let hint =
-                    if why.contains("certificate") { "; give its CA with --cacert, or -k to accept any" } else { "" };
-                failed = LoadError::Handshake(shown(plan, address), format!("{why}{hint}"));
+                failed = LoadError::Handshake(shown(plan, address), tls_words(&e));
             }
             Err(e) => failed = LoadError::Unreachable(shown(plan, address), plain(&e)),
         }
@@ -63,14 +60,23 @@ fn shown(plan: &Plan, address: &Address) -> String {
     }
 }
 
-/// The system's words without its number.
+/// What TLS says, and what to do about it.
+fn tls_words(error: &io::Error) -> String {
+    let why = error.to_string();
+    let remedy = match &why {
+        _ if why.contains("certificate") => "; give its CA with --cacert, or -k to accept any",
+        _ if why.contains("corrupt message") => "; does it speak TLS there? Try http://",
+        _ => "",
+    };
+    format!("{why}{remedy}")
+}
+
 fn plain(error: &io::Error) -> String {
-    let text = match error.kind() {
+    match error.kind() {
         io::ErrorKind::TimedOut => "no answer in time".to_owned(),
         io::ErrorKind::UnexpectedEof => {
-            "the service closed the connection during the TLS handshake; is it https?".to_owned()
+            "it closed the connection during the TLS handshake; does it speak TLS there?".to_owned()
         }
         _ => error.to_string(),
-    };
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
+    }
 }

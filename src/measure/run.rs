@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::histogram::{Histogram, Spread};
 use super::recorder::Totals;
@@ -311,11 +312,28 @@ impl Run {
     /// # Errors
     /// What is wrong with the text and where, in one line.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let run: Self = serde_json::from_str(text).map_err(|e| format!("not a run of weir: {}", one_line(&e.to_string())))?;
+        let run: Self =
+            serde_json::from_str(text).map_err(|e| format!("not a run of weir: {}", one_line(&e.to_string())))?;
         if run.schema != SCHEMA {
             return Err(format!("a run of schema {}, and this weir reads schema {SCHEMA}", run.schema));
         }
+        run.check().map_err(|why| format!("not a run of weir: {why}"))?;
         run.response_histogram().and(run.service_histogram()).map(|_| run)
+    }
+
+    /// Whether the figures can be those of a run: reports add and subtract them, and need not expect absurd ones.
+    fn check(&self) -> Result<(), String> {
+        let fields = serde_json::to_value(self).map_err(|e| e.to_string())?;
+        if let Some((name, figure)) = absurd(&fields) {
+            return Err(format!("{name} is {figure}, which nothing can have been"));
+        }
+        let sum = |counts: &BTreeMap<String, u64>| counts.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
+        let Requests { total, ok, failed, dropped, .. } = self.requests;
+        let adds_up = ok + failed == total && dropped <= failed;
+        if adds_up && sum(&self.status) <= total && sum(&self.failures) <= failed {
+            return Ok(());
+        }
+        Err("its counts of requests do not add up".into())
     }
 
     /// The run as JSON on several lines, with a newline at its end.
@@ -325,6 +343,18 @@ impl Run {
         text.push('\n');
         text
     }
+}
+
+/// The first figure that is negative, or so large that JSON would not hold it exactly; the manifest has no such rule.
+fn absurd(value: &Value) -> Option<(&str, &Value)> {
+    const MOST: f64 = (1_u64 << 53) as f64;
+    let within = |(name, value)| match value {
+        Value::Number(n) => (!n.as_f64().is_some_and(|n| (0.0..=MOST).contains(&n))).then_some((name, value)),
+        Value::Array(items) => items.iter().find_map(absurd),
+        other => absurd(other),
+    };
+    let fields = value.as_object()?.iter();
+    fields.map(|(name, value)| (name.as_str(), value)).filter(|(name, _)| *name != "manifest").find_map(within)
 }
 
 /// What is in a damaged file may be quoted in the message, line breaks and all.

@@ -3,7 +3,7 @@
 //! In this order: whether the run may be believed, when not; what was run; how much; both clocks; the shape of the
 //! response times; how requests ended; objectives; and how weir itself did.
 
-use super::figure::{self, WIDTH, bytes, count, cut, ms, ms_like, percent, rate, share, wrap};
+use super::figure::{WIDTH, bytes, count, cut, ms, ms_like, percent, rate, share, wrap};
 use super::{bars, paint::Paint};
 use crate::decide::Nanos;
 use crate::measure::Run;
@@ -212,7 +212,7 @@ fn line(paint: Paint, name: &str, facts: &[String]) -> String {
 }
 
 fn seconds(s: f64) -> String {
-    figure::round_time(Nanos::from_millis((s * 1e3).round() as u64))
+    Nanos::from_secs_f64((s * 1e3).round() / 1e3).to_string()
 }
 
 #[cfg(test)]

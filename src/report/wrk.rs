@@ -9,8 +9,12 @@
 //!   alone.
 //! - Without any answer the last column reads `0.00%`, where wrk has `-nan%`.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
 use super::figure::plain;
 use crate::decide::Nanos;
+use crate::measure::series::Point;
 use crate::measure::{Histogram, Run};
 
 /// The report.
@@ -57,14 +61,23 @@ fn rates_per_thread(run: &Run) -> Vec<f64> {
     let widest = run.series.iter().map(|point| point.width_s).fold(0.0, f64::max);
     let threads = run.manifest.threads.max(1) as f64;
     let inside = run.series.iter().filter(|point| {
-        point.t_s >= from && point.t_s + point.width_s <= until + 1e-6 && point.width_s >= widest * 0.999
+        point.t_s >= from
+            && point.t_s + point.width_s <= until + 1e-6
+            && point.width_s > 0.0
+            && point.width_s >= widest * 0.999
     });
-    let rates: Vec<f64> = inside.map(|point| (point.rate_per_s() / threads).floor()).collect();
+    let rates: Vec<f64> = inside.map(|point| (answers(point) as f64 / point.width_s / threads).floor()).collect();
     // Shorter than a second: there is but one rate.
     if rates.is_empty() && run.rate_per_s.achieved > 0.0 {
         return vec![(run.rate_per_s.achieved / threads).floor()];
     }
     rates
+}
+
+/// As in wrk, what broke off does not count.
+fn answers(point: &Point) -> u64 {
+    let bytes = BASE64_STANDARD.decode(&point.histogram).unwrap_or_default();
+    Histogram::from_bytes(&bytes).map_or(0, |times| times.count())
 }
 
 /// A line of wrk's table.

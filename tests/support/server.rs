@@ -122,11 +122,7 @@ impl Builder {
         self.listen_tcp(listener, script)
     }
 
-    pub(crate) fn start_unix(
-        self,
-        path: &Path,
-        script: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
-    ) -> Server {
+    pub(crate) fn start_unix(self, path: &Path, script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
         let listener = UnixListener::bind(path).unwrap();
         self.listen(Listener::Unix(listener), Place::Unix(path.to_owned()), script)
     }
@@ -332,14 +328,8 @@ impl Connection<'_> {
     fn next_request(&mut self) -> Option<Seen> {
         let end = self.buffer.windows(4).position(|w| w == b"\r\n\r\n")? + 4;
         let head = String::from_utf8_lossy(&self.buffer[..end - 2]).into_owned();
-        let mut seen = Seen {
-            connection: self.number,
-            turn: self.turn,
-            number: 0,
-            at: Instant::now(),
-            head,
-            body: Vec::new(),
-        };
+        let mut seen =
+            Seen { connection: self.number, turn: self.turn, number: 0, at: Instant::now(), head, body: Vec::new() };
         let length: usize = seen.header("content-length").map_or(0, |text| text.parse().unwrap());
         if self.buffer.len() < end + length {
             return None;

@@ -263,7 +263,7 @@ impl<'a> Worker<'a> {
         // Waiting arrivals had no connection only if none could be had.
         let capped = self.table.is_exhausted();
         self.claim();
-        let Some(slot) = self.table.get(index) else { return };
+        let Some(mut slot) = self.table.get(index) else { return };
         while slot.flights.len() < plan.pipeline {
             let Some(start) = self.feed.again(slot.user, now) else { break };
             let intended = start.arrival.intended;
@@ -273,10 +273,10 @@ impl<'a> Worker<'a> {
             }
             self.tally.begin(intended, now);
             slot.push(Flight::new(&start, ready, plan.source.pick(start.arrival.number)));
-            if let Feed::Closed(feed) = &self.feed
-                && feed.tickets_left() == 0
-            {
-                break;
+            if slot.flights.len() < plan.pipeline {
+                self.claim();
+                let Some(same) = self.table.get(index) else { return };
+                slot = same;
             }
         }
         if !slot.flights.is_empty() {

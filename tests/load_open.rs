@@ -1,0 +1,260 @@
+//! The open loop: arrivals come whether or not answers do.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use support::{Reply, Seen, Server, Weir, close, load};
+use weir::measure::Run;
+
+/// When requests were meant to start, in ms after the first of them, as the log has it.
+fn intended(weir: &Weir, log: &str) -> Vec<u64> {
+    let mut times: Vec<u64> =
+        weir.read(log).lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
+    times.sort_unstable();
+    let first = times[0];
+    times.iter().map(|time| time - first).collect()
+}
+
+fn shares(server: &Server) -> BTreeMap<Vec<u8>, u64> {
+    let mut counts = BTreeMap::new();
+    server.seen().into_iter().for_each(|seen| *counts.entry(seen.body).or_insert(0) += 1);
+    counts
+}
+
+#[test]
+fn arrivals_are_rate_times_duration_on_any_number_of_threads() {
+    let mut all = Vec::new();
+    for threads in ["1", "2", "3", "4"] {
+        let (weir, server) = (Weir::new(), Server::hello());
+        let run = weir.load(&server.url("/"), &["-r", "300", "-d", "1s", "-t", threads, "--jtl", "log"]);
+        assert_eq!((run.requests.total, run.requests.ok, server.requests()), (300, 300, 300), "-t {threads}");
+        assert!(close(run.rate_per_s.offered, 300.0, 1e-9), "{}", run.rate_per_s.offered);
+        assert_eq!(run.manifest.threads.to_string(), threads);
+        all.push(intended(&weir, "log"));
+    }
+    let even: Vec<u64> = (0..300).map(|k| (f64::from(k) / 0.3).round() as u64).collect();
+    assert!(all[0].iter().zip(&even).all(|(a, b)| a.abs_diff(*b) <= 1), "{:?}", all[0]);
+    assert!(all.iter().all(|times| *times == all[0]), "other times on other numbers of threads");
+}
+
+#[test]
+fn poisson_arrivals_are_those_of_their_seed_on_any_number_of_threads() {
+    let run = |seed: &str, threads: &str| {
+        let (weir, server) = (Weir::new(), Server::hello());
+        let flags = ["-r", "200", "-d", "1s", "--arrivals", "poisson", "--seed", seed, "-t", threads, "--jtl", "log"];
+        let run = weir.load(&server.url("/"), &flags);
+        assert_eq!(run.requests.total, server.requests());
+        assert_eq!(run.manifest.seed.to_string(), seed);
+        intended(&weir, "log")
+    };
+    let times = run("7", "1");
+    assert!((140..=260).contains(&times.len()), "{}: more than 4 sigma from 200", times.len());
+    let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let sd = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
+    assert!((0.7..1.4).contains(&(sd / mean)), "the gaps of independent arrivals spread as much as their mean: {sd}");
+    for threads in ["1", "2", "4"] {
+        assert_eq!(run("7", threads), times, "-t {threads}");
+    }
+    assert_ne!(run("8", "1"), times);
+}
+
+#[test]
+fn stages_have_as_many_arrivals_as_the_area_under_them() {
+    for threads in ["1", "3"] {
+        let (weir, server) = (Weir::new(), Server::hello());
+        let run =
+            weir.load(&server.url("/"), &["--stages", "0-200/1s, 0/500ms,100/500ms", "-t", threads, "--jtl", "log"]);
+        assert_eq!((run.requests.total, server.requests()), (150, 150));
+        assert!(close(run.duration_s, 2.0, 1e-9));
+        let times = intended(&weir, "log");
+        assert_eq!(times.iter().filter(|at| **at < 1000).count(), 100, "a ramp from 0 to 200 in 1 s");
+        assert_eq!(times.iter().filter(|at| (1000..1499).contains(*at)).count(), 0, "a pause");
+        assert!(times[25].abs_diff(500) <= 1, "a quarter of the ramp's arrivals in its first half: {}", times[25]);
+    }
+}
+
+#[test]
+fn a_number_of_requests_bounds_the_open_loop_too() {
+    for (flags, count) in [
+        (["-n", "30", "-r", "100"].as_slice(), 30),
+        (&["-n", "30", "-r", "100", "-d", "10s"], 30),
+        (&["-n", "300", "-r", "100", "-d", "200ms"], 20),
+        (&["-n", "30", "--stages", "100/1s", "-t", "2"], 30),
+    ] {
+        let server = Server::hello();
+        let run = load(&server.url("/"), flags);
+        assert_eq!((run.requests.total, server.requests()), (count, count), "{flags:?}");
+        assert!(run.duration_s < 1.0, "{}", run.duration_s);
+    }
+}
+
+#[test]
+fn bodies_come_in_the_shares_of_their_weights_and_the_same_again() {
+    let run = |seed: &str, threads: &str| {
+        let server = Server::hello();
+        let bodies = ["-b", "one", "-b", "never", "-b", "three", "--weights", "1,0,3"];
+        let flags = ["-r", "800", "-d", "500ms", "--seed", seed, "-t", threads];
+        load(&server.url("/"), &[bodies.as_slice(), &flags].concat());
+        shares(&server)
+    };
+    let first = run("5", "1");
+    assert_eq!(first.values().sum::<u64>(), 400);
+    assert_eq!(first.len(), 2, "a weight of 0 is never: {first:?}");
+    assert!(first[b"one".as_slice()].abs_diff(100) < 35, "{first:?}");
+    for threads in ["1", "2", "4"] {
+        assert_eq!(run("5", threads), first, "-t {threads}");
+    }
+    assert_ne!(run("6", "1"), first);
+}
+
+#[test]
+fn the_closed_loop_chooses_bodies_by_number_too() {
+    let run = |threads: &str| {
+        let server = Server::hello();
+        load(&server.url("/"), &["-n", "300", "-c", "4", "-t", threads, "-b", "a", "-b", "b", "-b", "c"]);
+        shares(&server)
+    };
+    let first = run("1");
+    assert!(first.len() == 3 && first.values().all(|n| n.abs_diff(100) < 35), "{first:?}");
+    assert_eq!(run("2"), first);
+    assert_eq!(run("4"), first);
+}
+
+#[test]
+fn what_waits_for_a_connection_keeps_its_intended_start() {
+    // One connection, 50 ms each: 20/s can be served of the 60/s that come.
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(50)));
+    let run = load(&server.url("/"), &["-r", "60", "-d", "500ms", "-c", "1"]);
+    assert_eq!((run.requests.total, run.requests.dropped, server.requests()), (30, 0, 30));
+    assert_eq!(server.counts().most_open, 1);
+    assert!((27..=29).contains(&run.requests.waited), "all but the first ones wait: {}", run.requests.waited);
+    // The last was meant to start at 483 ms and ends at 30 x 50 ms.
+    assert!(run.response_ms.max >= 1500.0 - 484.0, "{}", run.response_ms.max);
+    assert!(run.service_ms.p50 >= 50.0 && run.service_ms.p50 < 100.0, "{}", run.service_ms.p50);
+    assert!(run.connections.most_backlog >= 10, "{}", run.connections.most_backlog);
+    assert!(run.lateness_ms.p99 < 25.0, "waiting for the service is no lateness of weir's: {}", run.lateness_ms.p99);
+}
+
+#[test]
+fn what_waits_beyond_the_timeout_is_dropped_and_counted() {
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(100)));
+    let output = Weir::new().run(&[
+        "load",
+        &server.url("/"),
+        "-r",
+        "100",
+        "-d",
+        "1s",
+        "-c",
+        "1",
+        "--timeout",
+        "250ms",
+        "--format",
+        "json",
+    ]);
+    let run = output.json();
+    assert_eq!(output.code, 0);
+    assert_eq!((run.requests.total, run.failures_of("dropped")), (100, run.requests.dropped));
+    assert_eq!(run.requests.total, server.requests() + run.requests.dropped);
+    assert!(run.requests.dropped >= 80, "{}", run.requests.dropped);
+    assert_eq!(run.requests.failed, run.requests.dropped);
+    assert!(run.response_ms.max >= 250.0 && run.response_ms.max < 1000.0, "{}", run.response_ms.max);
+    assert!(!run.trust.ok && run.trust.reasons.iter().any(|why| why.contains("never sent")), "{:?}", run.trust);
+}
+
+#[test]
+fn what_is_dropped_in_the_warm_up_is_left_out_as_well() {
+    let begun = Instant::now();
+    let script = move |_: &Seen| Reply::ok("hello").not_before(begun + Duration::from_millis(900));
+    let server = Server::start(script);
+    let flags = ["-r", "100", "-d", "3s", "-c", "1", "--timeout", "400ms", "--warmup", "2s", "--format", "json"];
+    let run = Weir::new().run(&[&["load", &server.url("/")], flags.as_slice()].concat()).json();
+    assert!(close(run.rate_per_s.offered, 100.0, 1e-9));
+    assert_eq!((run.requests.total, run.requests.ok, run.requests.dropped), (100, 100, 0), "{:?}", run.failures);
+}
+
+#[test]
+fn a_service_that_closes_idle_connections_causes_no_failure() {
+    let server = Server::build().closes_idle_after(Duration::from_millis(20)).start(|_| Reply::ok("hello"));
+    let run = load(&server.url("/"), &["-r", "8", "-d", "2s"]);
+    assert_eq!((run.requests.ok, run.requests.failed), (16, 0), "{:?}", run.failures);
+    assert_eq!(run.connections.opened, 16, "each was closed before the next arrival");
+}
+
+#[test]
+fn connections_grow_as_needed_and_no_further() {
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(100)));
+    let run = load(&server.url("/"), &["-r", "100", "-d", "1s"]);
+    assert_eq!((run.requests.ok, run.requests.waited), (100, 0));
+    // 10 are in flight at a time; a busy machine has a few more.
+    assert!((10..40).contains(&run.connections.opened), "{}", run.connections.opened);
+
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(100)));
+    let run = load(&server.url("/"), &["-r", "100", "-d", "500ms", "-c", "3", "-t", "2"]);
+    assert_eq!((run.requests.ok, server.counts().most_open), (50, 3));
+    assert_eq!(run.connections.limit, 3);
+}
+
+#[test]
+fn a_rate_that_the_service_cannot_take_is_seen_as_such() {
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(20)));
+    let run = load(&server.url("/"), &["-r", "200", "-d", "1s", "-c", "2"]);
+    assert!(close(run.rate_per_s.offered, 200.0, 1e-9));
+    assert!(run.rate_per_s.achieved <= 101.0, "{}", run.rate_per_s.achieved);
+    assert_eq!((run.requests.total, server.requests()), (200, 200), "all are sent in the end");
+}
+
+/// The share `q` quantile of response times against a service that answers at once but in its freezes.
+fn frozen_quantile(q: f64, freeze_s: f64, every_s: f64) -> f64 {
+    // A request meant to start x before the end of a freeze takes x, and x is uniform over the freeze.
+    let frozen = freeze_s / every_s;
+    (freeze_s * (1.0 - (1.0 - q) / frozen)).max(0.0)
+}
+
+#[test]
+fn freezes_of_the_service_show_in_full_whatever_the_connections() {
+    for connections in [["-c", "50"].as_slice(), &[]] {
+        let begun = Instant::now();
+        let script = move |_: &Seen| {
+            // Whole periods since the start; the first 1.5 s of each are fine.
+            let into = begun.elapsed().as_secs_f64() % 2.5;
+            let left = if into < 1.5 { 0.0 } else { 2.5 - into };
+            Reply::ok("hello").after(Duration::from_secs_f64(left))
+        };
+        let server = Server::start(script);
+        let run = load(&server.url("/"), &[["-r", "500", "-d", "5s"].as_slice(), connections].concat());
+        assert_eq!((run.requests.ok, server.requests()), (2500, 2500));
+        check_freezes(&run, connections);
+    }
+}
+
+fn check_freezes(run: &Run, connections: &[&str]) {
+    let truth = |q| frozen_quantile(q, 1.0, 2.5) * 1e3;
+    for (measured, q) in [(run.response_ms.p75, 0.75), (run.response_ms.p90, 0.9), (run.response_ms.p99, 0.99)] {
+        assert!(close(measured, truth(q), 0.05), "{connections:?} q {q}: {measured} ms, not {}", truth(q));
+    }
+    assert!(run.response_ms.p50 < 50.0, "most requests meet no freeze: {}", run.response_ms.p50);
+    // What a tool shows that does not count from the intended start, and one reason why there are two clocks.
+    if !connections.is_empty() {
+        assert!(run.service_ms.p90 < run.response_ms.p90 / 2.0, "{}", run.service_ms.p90);
+        assert!(run.requests.waited > 500, "{}", run.requests.waited);
+    }
+}
+
+#[test]
+fn a_constant_service_time_is_measured_as_it_is() {
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(20)));
+    for flags in [["-r", "100", "-d", "1s"].as_slice(), &["-c", "4", "-d", "1s"]] {
+        let run = load(&server.url("/"), flags);
+        // The service never answers earlier; how much later it does is the machine's affair.
+        assert!(run.response_ms.min >= 20.0 && run.service_ms.min >= 20.0, "{}", run.service_ms.min);
+        assert!(run.service_ms.p50 < 20.2 + 3.0, "{flags:?}: {}", run.service_ms.p50);
+        assert!(run.response_ms.p50 < 20.2 + 5.0, "{flags:?}: {}", run.response_ms.p50);
+        assert!(run.first_byte_ms.p50 >= 20.0 && run.first_byte_ms.p50 <= run.service_ms.p50 * 1.001);
+    }
+}
