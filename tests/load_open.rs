@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use support::{Reply, Seen, Server, Weir, close, load};
-use weir::measure::Run;
 
 /// When requests were meant to start, in ms after the first of them, as the log has it.
 fn intended(weir: &Weir, log: &str) -> Vec<u64> {
@@ -30,13 +29,13 @@ fn arrivals_are_rate_times_duration_on_any_number_of_threads() {
     let mut all = Vec::new();
     for threads in ["1", "2", "3", "4"] {
         let (weir, server) = (Weir::new(), Server::hello());
-        let run = weir.load(&server.url("/"), &["-r", "300", "-d", "1s", "-t", threads, "--jtl", "log"]);
+        let run = weir.load(&server.url("/"), &["-r", "600", "-d", "500ms", "-t", threads, "--jtl", "log"]);
         assert_eq!((run.requests.total, run.requests.ok, server.requests()), (300, 300, 300), "-t {threads}");
-        assert!(close(run.rate_per_s.offered, 300.0, 1e-9), "{}", run.rate_per_s.offered);
+        assert!(close(run.rate_per_s.offered, 600.0, 1e-9), "{}", run.rate_per_s.offered);
         assert_eq!(run.manifest.threads.to_string(), threads);
         all.push(intended(&weir, "log"));
     }
-    let even: Vec<u64> = (0..300).map(|k| (f64::from(k) / 0.3).round() as u64).collect();
+    let even: Vec<u64> = (0..300).map(|k| (f64::from(k) / 0.6).round() as u64).collect();
     assert!(all[0].iter().zip(&even).all(|(a, b)| a.abs_diff(*b) <= 1), "{:?}", all[0]);
     assert!(all.iter().all(|times| *times == all[0]), "other times on other numbers of threads");
 }
@@ -45,7 +44,8 @@ fn arrivals_are_rate_times_duration_on_any_number_of_threads() {
 fn poisson_arrivals_are_those_of_their_seed_on_any_number_of_threads() {
     let run = |seed: &str, threads: &str| {
         let (weir, server) = (Weir::new(), Server::hello());
-        let flags = ["-r", "200", "-d", "1s", "--arrivals", "poisson", "--seed", seed, "-t", threads, "--jtl", "log"];
+        let flags =
+            ["-r", "500", "-d", "400ms", "--arrivals", "poisson", "--seed", seed, "-t", threads, "--jtl", "log"];
         let run = weir.load(&server.url("/"), &flags);
         assert_eq!(run.requests.total, server.requests());
         assert_eq!(run.manifest.seed.to_string(), seed);
@@ -68,13 +68,13 @@ fn stages_have_as_many_arrivals_as_the_area_under_them() {
     for threads in ["1", "3"] {
         let (weir, server) = (Weir::new(), Server::hello());
         let run =
-            weir.load(&server.url("/"), &["--stages", "0-200/1s, 0/500ms,100/500ms", "-t", threads, "--jtl", "log"]);
+            weir.load(&server.url("/"), &["--stages", "0-400/500ms, 0/250ms,200/250ms", "-t", threads, "--jtl", "log"]);
         assert_eq!((run.requests.total, server.requests()), (150, 150));
-        assert!(close(run.duration_s, 2.0, 1e-9));
+        assert!(close(run.duration_s, 1.0, 1e-9));
         let times = intended(&weir, "log");
-        assert_eq!(times.iter().filter(|at| **at < 1000).count(), 100, "a ramp from 0 to 200 in 1 s");
-        assert_eq!(times.iter().filter(|at| (1000..1499).contains(*at)).count(), 0, "a pause");
-        assert!(times[25].abs_diff(500) <= 1, "a quarter of the ramp's arrivals in its first half: {}", times[25]);
+        assert_eq!(times.iter().filter(|at| **at < 500).count(), 100, "a ramp from 0 to 400 in 0.5 s");
+        assert_eq!(times.iter().filter(|at| (500..749).contains(*at)).count(), 0, "a pause");
+        assert!(times[25].abs_diff(250) <= 1, "a quarter of the ramp's arrivals in its first half: {}", times[25]);
     }
 }
 
@@ -98,7 +98,7 @@ fn bodies_come_in_the_shares_of_their_weights_and_the_same_again() {
     let run = |seed: &str, threads: &str| {
         let server = Server::hello();
         let bodies = ["-b", "one", "-b", "never", "-b", "three", "--weights", "1,0,3"];
-        let flags = ["-r", "800", "-d", "500ms", "--seed", seed, "-t", threads];
+        let flags = ["-r", "2000", "-d", "200ms", "--seed", seed, "-t", threads];
         load(&server.url("/"), &[bodies.as_slice(), &flags].concat());
         shares(&server)
     };
@@ -170,11 +170,11 @@ fn what_waits_beyond_the_timeout_is_dropped_and_counted() {
 #[test]
 fn what_is_dropped_in_the_warm_up_is_left_out_as_well() {
     let begun = Instant::now();
-    let script = move |_: &Seen| Reply::ok("hello").not_before(begun + Duration::from_millis(900));
+    let script = move |_: &Seen| Reply::ok("hello").not_before(begun + Duration::from_millis(600));
     let server = Server::start(script);
-    let flags = ["-r", "100", "-d", "3s", "-c", "1", "--timeout", "400ms", "--warmup", "2s", "--format", "json"];
+    let flags = ["-r", "200", "-d", "1500ms", "-c", "1", "--timeout", "300ms", "--warmup", "1s", "--format", "json"];
     let run = Weir::new().run(&[&["load", &server.url("/")], flags.as_slice()].concat()).json();
-    assert!(close(run.rate_per_s.offered, 100.0, 1e-9));
+    assert!(close(run.rate_per_s.offered, 200.0, 1e-9));
     assert_eq!((run.requests.total, run.requests.ok, run.requests.dropped), (100, 100, 0), "{:?}", run.failures);
 }
 
@@ -217,23 +217,26 @@ fn frozen_quantile(q: f64, freeze_s: f64, every_s: f64) -> f64 {
 }
 
 #[test]
-fn freezes_of_the_service_show_in_full_whatever_the_connections() {
-    for connections in [["-c", "50"].as_slice(), &[]] {
-        let begun = Instant::now();
-        let script = move |_: &Seen| {
-            // Whole periods since the start; the first 1.5 s of each are fine.
-            let into = begun.elapsed().as_secs_f64() % 2.5;
-            let left = if into < 1.5 { 0.0 } else { 2.5 - into };
-            Reply::ok("hello").after(Duration::from_secs_f64(left))
-        };
-        let server = Server::start(script);
-        let run = load(&server.url("/"), &[["-r", "500", "-d", "5s"].as_slice(), connections].concat());
-        assert_eq!((run.requests.ok, server.requests()), (2500, 2500));
-        check_freezes(&run, connections);
-    }
+fn freezes_of_the_service_show_in_full_with_a_cap_on_connections() {
+    check_freezes(&["-c", "50"]);
 }
 
-fn check_freezes(run: &Run, connections: &[&str]) {
+#[test]
+fn freezes_of_the_service_show_in_full_without_a_cap() {
+    check_freezes(&[]);
+}
+
+fn check_freezes(connections: &[&str]) {
+    let begun = Instant::now();
+    let script = move |_: &Seen| {
+        // Two whole periods pass in 5 s, wherever in one the run begins; the first 1.5 s of each are fine.
+        let into = begun.elapsed().as_secs_f64() % 2.5;
+        let left = if into < 1.5 { 0.0 } else { 2.5 - into };
+        Reply::ok("hello").after(Duration::from_secs_f64(left))
+    };
+    let server = Server::start(script);
+    let run = load(&server.url("/"), &[["-r", "500", "-d", "5s"].as_slice(), connections].concat());
+    assert_eq!((run.requests.ok, server.requests()), (2500, 2500));
     let truth = |q| frozen_quantile(q, 1.0, 2.5) * 1e3;
     for (measured, q) in [(run.response_ms.p75, 0.75), (run.response_ms.p90, 0.9), (run.response_ms.p99, 0.99)] {
         assert!(close(measured, truth(q), 0.05), "{connections:?} q {q}: {measured} ms, not {}", truth(q));

@@ -37,7 +37,8 @@ pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String
     if let Some(error) = raised.filter(|error| !error.is_instance_of::<PyKeyboardInterrupt>(py)) {
         return Err(error);
     }
-    let mut run = run?;
+    // Ctrl-C while it connects is what ended it, whatever became of the connection.
+    let mut run = run.map_err(|error| py.check_signals().err().unwrap_or(error))?;
     run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
     Ok(RunHandle(run))
 }

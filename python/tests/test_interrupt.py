@@ -2,10 +2,11 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from conftest import Service
 
@@ -51,6 +52,23 @@ def test_ctrl_c_that_nobody_catches_ends_the_program(service: Service) -> None:
         _, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode != 0
     assert "weir.Interrupted: after" in err
+
+
+def test_ctrl_c_while_it_connects_is_a_plain_keyboard_interrupt() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, ExitStack() as stack:
+        # A listener that accepts nobody and whose queue is full leaves the next one waiting.
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        port = listener.getsockname()[1]
+        script = f"import weir; print('running', flush=True); weir.load('http://127.0.0.1:{port}/', timeout=1)"
+        with started("-c", script) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "running\n"
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, err.splitlines()[-1]) == (-signal.SIGINT, "KeyboardInterrupt")
 
 
 def test_what_another_signal_handler_raises_comes_out_as_it_is(service: Service) -> None:

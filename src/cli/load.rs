@@ -189,6 +189,10 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     }
     let mut run = run.map_err(|e| e.to_string())?;
     run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
+    if matches!(format, Format::Ab | Format::Wrk | Format::Jmeter) {
+        // Other tools' reports have no place for it.
+        run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not to be trusted: {reason}")));
+    }
     let shown = show(&run, format, messages);
     let kept = outputs.write(&run, log, messages);
     Ok(code(&run, strict, shown.max(kept), messages))

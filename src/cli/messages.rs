@@ -24,7 +24,16 @@ impl Messages {
         self.say("error", &without_number(text));
     }
 
+    /// What is worth knowing.
+    pub(super) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.say("note", text);
+        }
+    }
+
     fn say(&self, level: &str, text: &str) {
+        // What a message quotes (a URL, a path) may hold line breaks or steer the terminal.
+        let text = text.replace(char::is_control, " ");
         match self.format {
             LogFormat::Text => eprintln!("weir: {text}"),
             LogFormat::Json => eprintln!("{}", serde_json::json!({ "level": level, "message": text })),

@@ -87,6 +87,14 @@ impl Feed {
         }
     }
 
+    /// Arrivals that were due so far and count for the result: sent, or dropped.
+    pub fn offered(&self) -> u64 {
+        match self {
+            Self::Closed(_) => 0,
+            Self::Open(feed) => feed.offered,
+        }
+    }
+
     /// Arrivals that are due at `now` and wait for a connection.
     pub fn backlog(&mut self, now: Nanos) -> u64 {
         match self {
@@ -194,6 +202,7 @@ pub struct Open {
     patience: Nanos,
     /// Drops of arrivals meant to start before this (the warm-up) are not counted.
     from: Nanos,
+    offered: u64,
     dropped: u64,
     /// Arrivals from this number on are not sent.
     limit: u64,
@@ -205,7 +214,7 @@ impl Open {
     pub fn new(mut schedule: Schedule, limit: u64, patience: Nanos) -> Self {
         let ahead = schedule.clone().peekable();
         let next = schedule.next().filter(|a| a.number < limit);
-        Self { schedule, next, ahead, passed: 0, taken: 0, patience, from: Nanos::ZERO, dropped: 0, limit }
+        Self { schedule, next, ahead, passed: 0, taken: 0, patience, from: Nanos::ZERO, offered: 0, dropped: 0, limit }
     }
 
     /// Counts dropped arrivals only from those on that are meant to start at `from`, the end of the warm-up.
@@ -228,6 +237,7 @@ impl Open {
         let arrival = self.next.filter(|a| a.intended <= now)?;
         self.next = self.schedule.next().filter(|a| a.number < self.limit);
         self.taken += 1;
+        self.offered += u64::from(arrival.intended >= self.from);
         Some(arrival)
     }
 

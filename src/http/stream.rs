@@ -107,13 +107,19 @@ impl Stream {
             let bytes = self.socket.read(buffer)?;
             return Ok(Received { bytes, drained: self.socket.drained, stamp: self.socket.stamp });
         };
+        // What an earlier read (of the handshake, say) found says nothing about now.
+        self.socket.drained = false;
         loop {
             match tls.reader().read(buffer) {
-                Ok(bytes) => return Ok(Received { bytes, drained: false, stamp: self.socket.stamp }),
+                Ok(bytes) => {
+                    // Nothing left in the socket, and nothing left in rustls.
+                    let drained = self.socket.drained && bytes < buffer.len();
+                    return Ok(Received { bytes, drained, stamp: self.socket.stamp });
+                }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) => return Err(e),
             }
-            if std::mem::take(&mut self.socket.drained) {
+            if self.socket.drained {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             tls.read_tls(&mut self.socket)?;

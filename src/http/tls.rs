@@ -4,11 +4,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 /// What the user may say about TLS.
@@ -77,8 +78,10 @@ impl Tls {
             .map_err(|e| TlsError::Mismatch(e.to_string()))?;
         let builder = if options.insecure {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+        } else if let Some(path) = &options.cacert {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustGiven::new(path, &provider)?))
         } else {
-            builder.with_root_certificates(roots(options.cacert.as_deref())?)
+            builder.with_root_certificates(native_roots()?)
         };
         let mut config = match (&options.cert, &options.key) {
             (None, None) => builder.with_no_client_auth(),
@@ -97,14 +100,8 @@ impl Tls {
     }
 }
 
-fn roots(cacert: Option<&Path>) -> Result<RootCertStore, TlsError> {
+fn native_roots() -> Result<RootCertStore, TlsError> {
     let mut store = RootCertStore::empty();
-    if let Some(path) = cacert {
-        for certificate in certificates("--cacert", path)? {
-            store.add(certificate).map_err(|e| TlsError::File("--cacert", path.to_owned(), e.to_string()))?;
-        }
-        return Ok(store);
-    }
     let native = rustls_native_certs::load_native_certs();
     let (added, _) = store.add_parsable_certificates(native.certs);
     if added == 0 {
@@ -120,6 +117,71 @@ fn certificates(flag: &'static str, path: &Path) -> Result<Vec<CertificateDer<'s
         .and_then(Iterator::collect::<Result<_, _>>)
         .map_err(|e| failed(e.to_string()))?;
     if found.is_empty() { Err(failed("no certificate (PEM) in it".into())) } else { Ok(found) }
+}
+
+/// `--cacert`: trusts what these certificates have signed, and these certificates themselves.
+///
+/// The latter is for what `openssl req -x509` makes, and many a developer's service uses: a self-signed certificate that
+/// calls itself a CA. As the certificate of a service, webpki refuses it even where it is given as trusted; OpenSSL, and
+/// so curl, takes it. Its name is checked all the same.
+#[derive(Debug)]
+struct TrustGiven {
+    webpki: Arc<WebPkiServerVerifier>,
+    given: Vec<CertificateDer<'static>>,
+}
+
+impl TrustGiven {
+    fn new(path: &Path, provider: &Arc<CryptoProvider>) -> Result<Self, TlsError> {
+        let failed = |why: String| TlsError::File("--cacert", path.to_owned(), why);
+        let given = certificates("--cacert", path)?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &given {
+            roots.add(certificate.clone()).map_err(|e| failed(e.to_string()))?;
+        }
+        let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+            .build()
+            .map_err(|e| failed(e.to_string()))?;
+        Ok(Self { webpki, given })
+    }
+}
+
+impl ServerCertVerifier for TrustGiven {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.given.iter().any(|given| given == end_entity) {
+            verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.webpki.verify_server_cert(end_entity, intermediates, name, ocsp, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.webpki.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.webpki.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.webpki.supported_verify_schemes()
+    }
 }
 
 /// `-k`: takes any certificate. The handshake's signatures are still checked: a broken peer should not look sound.

@@ -170,15 +170,7 @@ impl Gathered {
         let end = stopped.map_or(natural, |at| at.min(plan.until));
         let length = end - plan.warmup;
         let duration_s = length.as_secs_f64().max(1e-9);
-        let offered = match &plan.pace {
-            Pace::Closed(_) => None,
-            Pace::Open(schedule) => {
-                let due = |a: &crate::decide::schedule::Arrival| a.intended >= plan.warmup;
-                let limit = plan.limit.unwrap_or(u64::MAX);
-                let all = schedule.clone().take_while(|a| a.intended < end.max(Nanos(1)) && a.number < limit);
-                Some(all.filter(due).count() as u64)
-            }
-        };
+        let offered = matches!(plan.pace, Pace::Open(_)).then_some(tally.offered);
         let target = Target {
             url: plan.target.url.clone(),
             method: plan.method.clone(),

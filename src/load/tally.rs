@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::decide::Nanos;
+use crate::decide::feed::Feed;
 use crate::measure::outcome::{Failure, Outcome};
 use crate::measure::recorder::{Interval, Recorder, Totals};
 
@@ -19,6 +20,8 @@ pub(super) struct Tally {
     pub(super) last_done: Nanos,
     /// Requests on their way when the run was cut off.
     pub(super) unfinished: u64,
+    /// Arrivals of the open loop that were due in the window, and those of them that were never sent.
+    pub(super) offered: u64,
     pub(super) dropped: u64,
     pub(super) most_backlog: u64,
     pub(super) connections: u64,
@@ -44,6 +47,7 @@ impl Tally {
             last: Nanos::ZERO,
             last_done: Nanos::ZERO,
             unfinished: 0,
+            offered: 0,
             dropped: 0,
             most_backlog: 0,
             connections: 0,
@@ -145,10 +149,10 @@ impl Tally {
     }
 
     /// The run is over.
-    pub(super) fn close(&mut self, now: Nanos, dropped: u64) {
+    pub(super) fn close(&mut self, now: Nanos, feed: &Feed) {
         self.flow_to(now);
         self.unfinished = self.in_flight;
-        self.dropped = dropped;
+        (self.offered, self.dropped) = (feed.offered(), feed.dropped());
         if let Some((start, before)) = self.cpu_start {
             let (end, after) = self.cpu_end;
             self.cpu = after - before;
@@ -162,6 +166,7 @@ impl Tally {
         self.area += other.area;
         self.last_done = self.last_done.max(other.last_done);
         self.unfinished += other.unfinished;
+        self.offered += other.offered;
         self.dropped += other.dropped;
         self.most_backlog += other.most_backlog;
         self.connections += other.connections;

@@ -312,8 +312,9 @@ impl Run {
     /// # Errors
     /// What is wrong with the text and where, in one line.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let run: Self =
-            serde_json::from_str(text).map_err(|e| format!("not a run of weir: {}", one_line(&e.to_string())))?;
+        // What is wrong is quoted from the text, line breaks and all.
+        let one_line = |e: serde_json::Error| e.to_string().replace(char::is_control, " ");
+        let run: Self = serde_json::from_str(text).map_err(|e| format!("not a run of weir: {}", one_line(e)))?;
         if run.schema != SCHEMA {
             return Err(format!("a run of schema {}, and this weir reads schema {SCHEMA}", run.schema));
         }
@@ -324,7 +325,7 @@ impl Run {
     /// Whether the figures can be those of a run: reports add and subtract them, and need not expect absurd ones.
     fn check(&self) -> Result<(), String> {
         let fields = serde_json::to_value(self).map_err(|e| e.to_string())?;
-        if let Some((name, figure)) = absurd(&fields) {
+        if let Some((name, figure)) = absurd("it", &fields) {
             return Err(format!("{name} is {figure}, which nothing can have been"));
         }
         let sum = |counts: &BTreeMap<String, u64>| counts.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
@@ -346,20 +347,16 @@ impl Run {
 }
 
 /// The first figure that is negative, or so large that JSON would not hold it exactly; the manifest has no such rule.
-fn absurd(value: &Value) -> Option<(&str, &Value)> {
+fn absurd<'a>(name: &'a str, value: &'a Value) -> Option<(&'a str, &'a Value)> {
     const MOST: f64 = (1_u64 << 53) as f64;
-    let within = |(name, value)| match value {
+    match value {
         Value::Number(n) => (!n.as_f64().is_some_and(|n| (0.0..=MOST).contains(&n))).then_some((name, value)),
-        Value::Array(items) => items.iter().find_map(absurd),
-        other => absurd(other),
-    };
-    let fields = value.as_object()?.iter();
-    fields.map(|(name, value)| (name.as_str(), value)).filter(|(name, _)| *name != "manifest").find_map(within)
-}
-
-/// What is in a damaged file may be quoted in the message, line breaks and all.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+        Value::Array(items) => items.iter().find_map(|item| absurd(name, item)),
+        Value::Object(fields) => {
+            fields.iter().filter(|(name, _)| *name != "manifest").find_map(|(name, field)| absurd(name, field))
+        }
+        _ => None,
+    }
 }
 
 fn decode(base64: &str) -> Result<Histogram, String> {

@@ -57,6 +57,9 @@ fn errors(run: &Run) -> String {
 
 /// Requests per second and thread, one sample for each whole point of the series that lies in the window.
 fn rates_per_thread(run: &Run) -> Vec<f64> {
+    if run.answers() == 0 {
+        return Vec::new();
+    }
     let (from, until) = (run.warmup_s, run.warmup_s + run.duration_s);
     let widest = run.series.iter().map(|point| point.width_s).fold(0.0, f64::max);
     let threads = run.manifest.threads.max(1) as f64;

@@ -117,7 +117,7 @@ impl<'a> Worker<'a> {
         self.start_together();
         self.tally.note_cpu(Nanos::ZERO, thread_cpu());
         let mut ready = Vec::with_capacity(256);
-        loop {
+        while !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
             let mut polled = self.rest(&mut ready);
             if !polled && !self.table.has_idle() {
                 // Better an answer that frees a connection than a new connection.
@@ -133,9 +133,6 @@ impl<'a> Worker<'a> {
             let now = self.clock.now();
             if now >= self.next_tick {
                 self.tick(now);
-            }
-            if self.shared.stop.load(Ordering::Relaxed) || self.is_done() {
-                break;
             }
         }
         self.finish();
@@ -358,7 +355,7 @@ impl<'a> Worker<'a> {
         self.feed.stop(now.min(self.shared.plan.until));
         self.publish(0);
         self.tally.note_cpu(now, thread_cpu());
-        self.tally.close(now, self.feed.dropped());
+        self.tally.close(now, &self.feed);
         drop(self.log.take());
         let _ = self.reports.send(Report::Done(Box::new(self.tally)));
     }

@@ -19,8 +19,10 @@ impl Worker<'_> {
             let Some(slot) = self.table.get(index) else { break };
             let left = slot.decoder.left();
             let received = if left > WORTH_SKIPPING && slot.stream.can_skip() {
-                // Never written to, so it takes address space and no memory.
-                self.scratch.resize(WORTH_SKIPPING as usize, 0);
+                if self.scratch.is_empty() {
+                    // Zeroed by the system and never written to: it takes address space and no memory.
+                    self.scratch = vec![0; WORTH_SKIPPING as usize];
+                }
                 let received = slot.stream.skip(left - READ_BUFFER as u64, &mut self.scratch);
                 if let Ok(received) = &received {
                     slot.decoder.skip(received.bytes as u64);

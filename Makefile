@@ -1,0 +1,49 @@
+# `make help` lists what there is. Every target sets up what it needs; see scripts/setup.sh.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench fuzz clean
+
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+# How long each fuzz target runs.
+SECONDS := 10
+# What `make bench` measures: closed, open, truth, memory or all; --quick, --publish, ...
+BENCH := all
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+
+demo: ## start a real service, load it in two ways, and say what to see (40 s)
+	@scripts/setup.sh demo
+	@scripts/demo.sh
+
+test: ## everything that shows that weir works: Rust, Python, examples, benches build, fuzz targets hold
+	scripts/setup.sh test
+	cargo test --workspace --locked
+	cargo build --benches --locked
+	.venv/bin/python -m pytest -q
+	scripts/fuzz.sh 5
+
+check: ## formatting, lints, types and docs; warnings are errors
+	scripts/setup.sh check
+	cargo fmt --all --check
+	cargo fmt --check --manifest-path fuzz/Cargo.toml
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy --strict
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+
+bench: ## weir beside its peers, an hour; BENCH="closed --quick" for less
+	scripts/setup.sh bench
+	-benches/peers.sh
+	python3 benches/run.py $(BENCH)
+
+fuzz: ## look for inputs that break the parsers; SECONDS=10 for each target
+	scripts/setup.sh fuzz
+	scripts/fuzz.sh $(SECONDS)
+
+clean: ## remove all that was built or installed here
+	rm -rf target fuzz/target fuzz/corpus .venv dist .mypy_cache .ruff_cache .pytest_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +

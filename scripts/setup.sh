@@ -1,0 +1,181 @@
+#!/usr/bin/env bash
+# Makes a machine ready for a make target: system packages, .venv, and weir in it.
+#
+#     scripts/setup.sh demo|test|check|fuzz|bench
+#
+# A fresh Debian 12 with Rust (stable) is enough to start from. Packages are installed where that is allowed (root, or
+# sudo without a password, and apt); elsewhere what is missing is named in one line, and this ends with 2. Called
+# again, it only does what has changed: a fraction of a second if nothing has.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+PATH=$PATH:$HOME/.cargo/bin:/usr/sbin:/usr/local/go/bin
+python=${PYTHON:-python3}
+
+main() {
+    local purpose=${1:-}
+    case $purpose in
+        demo | check) ;;
+        test | fuzz) wants+=(c++) ;;
+        bench) wants+=(c++ nginx wrk ab h2load) ;;
+        *) fail "'$purpose' is nothing to set up for; choose demo, test, check, fuzz or bench" ;;
+    esac
+    system
+    rust "$purpose"
+    case $purpose in
+        demo) venv && examples && package ;;
+        test) venv && tools && examples && package ;;
+        check) venv && tools ;;
+        *) ;;
+    esac
+}
+
+say() { echo "setup: $*" >&2; }
+
+fail() {
+    say "$*"
+    exit 2
+}
+
+# --- System packages
+
+wants=(cc headers python venv) # what is looked for
+
+has() {
+    case $1 in
+        headers) echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1 ;;
+        python) command -v "$python" >/dev/null ;;
+        venv) "$python" -c 'import ensurepip, venv' 2>/dev/null ;;
+        *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+# The Debian package that brings it.
+package_of() {
+    case $1 in
+        cc) echo gcc ;;
+        headers) echo libc6-dev ;;
+        c++) echo g++ ;;
+        python) echo python3 ;;
+        venv) echo python3-venv ;;
+        ab) echo apache2-utils ;;
+        h2load) echo nghttp2-client ;;
+        *) echo "$1" ;;
+    esac
+}
+
+missing() {
+    local want
+    for want in "${wants[@]}"; do has "$want" || package_of "$want"; done
+}
+
+system() {
+    local packages root=()
+    mapfile -t packages < <(missing)
+    if [ ${#packages[@]} -gt 0 ]; then
+        [ "$(id -u)" = 0 ] || root=(sudo -n)
+        if command -v apt-get >/dev/null && { [ ${#root[@]} = 0 ] || sudo -n true 2>/dev/null; }; then
+            say "installing ${packages[*]}"
+            install_packages || true
+        fi
+        mapfile -t packages < <(missing)
+        [ ${#packages[@]} = 0 ] || fail "missing, and not to be installed from here: ${packages[*]}; try: apt-get install ${packages[*]}"
+    fi
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+        fail "$("$python" --version) is too old; weir needs Python 3.10 or newer (PYTHON=... chooses another)"
+}
+
+# Package lists are fetched only when the ones at hand do not do.
+install_packages() {
+    local install=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends)
+    "${install[@]}" "${packages[@]}" >/dev/null 2>&1 && return
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null
+    "${install[@]}" "${packages[@]}" >/dev/null
+}
+
+# --- Rust
+
+rust() {
+    local least have
+    least=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    command -v cargo >/dev/null || fail "Rust is missing; install the stable toolchain, $least or newer, with rustup"
+    have=$(cargo --version | cut -d' ' -f2)
+    [ "$(printf '%s\n' "$least" "${have%%-*}" | sort -V | head -1)" = "$least" ] ||
+        fail "Rust $have is too old; weir needs $least or newer (rustup update stable)"
+    if [ "$1" = check ]; then
+        local tool
+        for tool in fmt clippy; do
+            cargo $tool --version >/dev/null 2>&1 || rustup component add "${tool/#fmt/rustfmt}" ||
+                fail "cargo $tool is missing; try: rustup component add rustfmt clippy"
+        done
+    fi
+}
+
+# --- .venv, and what is in it. A stamp holds the digest of what a step was made from.
+
+is_done() { [ "$(cat ".venv/stamps/$1" 2>/dev/null)" = "$2" ]; }
+
+stamp() { echo "$2" >".venv/stamps/$1"; }
+
+digest() { cat -- "$@" | sha256sum | cut -d' ' -f1; }
+
+pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@" </dev/null; }
+
+venv() {
+    if ! .venv/bin/python -c '' 2>/dev/null; then
+        say "making .venv"
+        "$python" -m venv --clear .venv
+    fi
+    mkdir -p .venv/stamps
+}
+
+# Reads a list of requirements out of pyproject.toml.
+requirements() {
+    .venv/bin/python - "$@" <<'PYTHON'
+import sys
+
+try:
+    import tomllib
+except ImportError:  # Python 3.10
+    from pip._vendor import tomli as tomllib
+
+with open("pyproject.toml", "rb") as file:
+    table = tomllib.load(file)
+for key in sys.argv[1:]:
+    table = table[key]
+print(*table, sep="\n")
+PYTHON
+}
+
+tools() {
+    local now
+    now=$(digest pyproject.toml)
+    if ! is_done tools "$now"; then
+        say "installing the tools for development"
+        pip install -r <(requirements project optional-dependencies dev)
+        stamp tools "$now"
+    fi
+}
+
+examples() {
+    local now
+    now=$(digest examples/requirements.txt)
+    if ! is_done examples "$now"; then
+        say "installing what the examples need"
+        pip install -r examples/requirements.txt
+        stamp examples "$now"
+    fi
+}
+
+package() {
+    local now
+    now=$(find src python Cargo.toml Cargo.lock pyproject.toml README.md -type f -not -name '*.pyc' \
+        -not -path 'python/tests/*' -print0 | sort -z | xargs -0 sha256sum | digest -)
+    if ! is_done package "$now" || ! [ -x .venv/bin/weir ]; then
+        say "building weir and installing it into .venv (some minutes the first time)"
+        pip install -r <(requirements build-system requires)
+        PATH="$PWD/.venv/bin:$PATH" pip install --no-build-isolation --no-deps --force-reinstall .
+        stamp package "$now"
+    fi
+}
+
+main "$@"
