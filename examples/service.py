@@ -18,7 +18,7 @@ async def stand_still() -> None:
     """Block the event loop, and with it every request, now and then."""
     while True:
         await asyncio.sleep(PERIOD_S - PAUSE_S)
-        time.sleep(PAUSE_S)  # noqa: ASYNC251
+        time.sleep(PAUSE_S)
 
 
 @asynccontextmanager

@@ -56,7 +56,7 @@ answers() {
 load() {
     local name=$1
     shift
-    printf '%s$ weir load %s%s\n\n' "$dim" "$url $*" "$plain"
+    printf '\n%s$ weir load %s%s\n\n' "$dim" "$url $*" "$plain"
     "$venv/weir" load "$url" "$@" --out "$scratch/$name.json"
 }
 
@@ -78,8 +78,8 @@ if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
     bold=$'\e[1m' dim=$'\e[2m' plain=$'\e[0m'
 fi
 
-heading() { printf '\n%s%s%s\n\n' "$bold" "$*" "$plain"; }
+heading() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
-say() { fold -s -w 100 <<<"$*"; }
+say() { echo; fold -s -w 100 <<<"$*"; }
 
 main

@@ -14,14 +14,14 @@ fn run(server: &Server, flags: &[&str]) -> Output {
 }
 
 /// A run of 30 requests, every third of which gets this answer and the others a good one.
-fn every_third(bad: Reply, flags: &[&str]) -> Run {
+fn every_third(bad: Reply, timeout: &str) -> Run {
     let server = Server::start(move |seen| if seen.number % 3 == 2 { bad.clone() } else { Reply::ok("hello") });
-    let output = run(&server, &[&["-n", "30", "-c", "1", "--timeout", "300ms"], flags].concat());
+    let output = run(&server, &["-n", "30", "-c", "1", "--timeout", timeout]);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     let run = output.json();
     assert_eq!(server.requests(), 30);
     assert_eq!((run.requests.total, run.requests.ok, run.requests.failed), (30, 20, 10), "{:?}", run.failures);
-    assert_eq!(run.connections.opened, 11, "a broken connection is replaced, a sound one kept");
+    assert_eq!(run.connections.opened, 10, "a broken connection is replaced, a sound one kept");
     assert_eq!(run.status, BTreeMap::from([("200".to_owned(), 20)]));
     run
 }
@@ -41,7 +41,7 @@ fn a_connection_closed_before_or_within_an_answer_is_closed() {
         Reply::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n").close(),
         Reply::raw("HTTP/1.1 100 Continue\r\n\r\n").close(),
     ] {
-        let run = every_third(bad.clone(), &[]);
+        let run = every_third(bad.clone(), "5s");
         assert_eq!(run.failures, only("closed", 10), "{bad:?}");
         assert!(run.target.failure_details["closed"].contains("closed"), "{:?}", run.target.failure_details);
     }
@@ -49,19 +49,26 @@ fn a_connection_closed_before_or_within_an_answer_is_closed() {
 
 #[test]
 fn a_reset_is_reset() {
-    for bad in [Reply::nothing().reset(), Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx").wait(Duration::from_millis(20)).reset()] {
-        let run = every_third(bad, &[]);
+    for bad in [
+        Reply::nothing().reset(),
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx").wait(Duration::from_millis(20)).reset(),
+    ] {
+        let run = every_third(bad, "5s");
         assert_eq!(run.failures, only("reset", 10));
     }
     // An answer without a length is not whole when the connection breaks.
-    let run = every_third(Reply::raw("HTTP/1.1 200 OK\r\n\r\nhello").wait(Duration::from_millis(20)).reset(), &[]);
+    let run = every_third(Reply::raw("HTTP/1.1 200 OK\r\n\r\nhello").wait(Duration::from_millis(20)).reset(), "5s");
     assert_eq!(run.failures, only("reset", 10));
 }
 
 #[test]
 fn no_answer_in_time_is_a_timeout() {
-    for bad in [Reply::nothing(), Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), Reply::ok("x").after(Duration::from_millis(700))] {
-        let run = every_third(bad, &["--timeout", "100ms"]);
+    for bad in [
+        Reply::nothing(),
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"),
+        Reply::ok("x").after(Duration::from_millis(700)),
+    ] {
+        let run = every_third(bad, "100ms");
         assert_eq!(run.failures, only("timeout", 10));
         assert!(run.response_ms.max < 100.0, "a timeout has no response time: {}", run.response_ms.max);
     }
@@ -69,7 +76,9 @@ fn no_answer_in_time_is_a_timeout() {
 
 #[test]
 fn an_answer_that_trickles_in_is_a_timeout_too() {
-    let server = Server::start(|_| Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n{}", "x".repeat(4000))).in_pieces(1));
+    let server = Server::start(|_| {
+        Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n{}", "x".repeat(4000))).in_pieces(1)
+    });
     let output = run(&server, &["-n", "2", "-c", "2", "--timeout", "150ms"]);
     assert_eq!((output.code, output.json().failures), (2, only("timeout", 2)));
 }
@@ -90,7 +99,7 @@ fn what_is_no_http_is_a_protocol_failure() {
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n".to_owned(), "chunked"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n".to_owned(), "chunked"),
     ] {
-        let run = every_third(Reply::raw(&bad), &[]);
+        let run = every_third(Reply::raw(&bad), "5s");
         assert_eq!(run.failures, only("protocol", 10), "{:.40}", bad);
         let said = &run.target.failure_details["protocol"];
         assert!(said.contains(words), "{said}");
@@ -100,13 +109,30 @@ fn what_is_no_http_is_a_protocol_failure() {
 #[test]
 fn bytes_that_nobody_asked_for_cost_the_connection_and_answer_nobody() {
     // Two answers to one request: the second belongs to none.
-    let server = Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"));
+    let server = Server::start(|_| {
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
+    });
     let output = run(&server, &["-n", "10", "-c", "1"]);
     let run = output.json();
     assert_eq!((run.requests.total, server.requests()), (10, 10));
     assert_eq!(run.status, BTreeMap::from([("200".to_owned(), 10)]), "no answer is taken for that of the next request");
     assert!(run.connections.opened >= 9, "{}", run.connections.opened);
     assert!(run.target.failure_details.contains_key("protocol"), "it is said: {:?}", run.target.failure_details);
+}
+
+#[test]
+fn a_service_that_speaks_first_is_no_http() {
+    // As SSH or SMTP do; and then it waits.
+    let server = Server::build().greeting(Reply::raw("SSH-2.0-OpenSSH_9.2\r\n")).start(|_| Reply::nothing());
+    for flags in [["-n", "8", "-c", "2"].as_slice(), &["-n", "8", "-r", "100"]] {
+        let before = server.counts().connections;
+        let output = run(&server, &[flags, &["--timeout", "2s"]].concat());
+        let run = output.json();
+        assert_eq!((output.code, run.requests.total), (2, 8));
+        assert_eq!(run.failures, only("protocol", 8), "{:?}", run.target.failure_details);
+        let made = server.counts().connections - before;
+        assert!(made <= 1 + 2 + 8, "not one more than the probe's, those of the start and one a request: {made}");
+    }
 }
 
 #[test]
@@ -152,7 +178,20 @@ fn a_service_that_stops_reading_is_a_timeout() {
     let weir = Weir::new();
     weir.write("body", vec![b'x'; 8 << 20]);
     let server = Server::build().greeting(Reply::nothing().freeze()).start(|_| Reply::nothing());
-    let output = weir.run(&["load", &server.url("/"), "-n", "4", "-c", "2", "-b", "@body", "--timeout", "200ms", "--format", "json"]);
+    let output = weir.run(&[
+        "load",
+        &server.url("/"),
+        "-n",
+        "4",
+        "-c",
+        "2",
+        "-b",
+        "@body",
+        "--timeout",
+        "200ms",
+        "--format",
+        "json",
+    ]);
     let run = output.json();
     assert_eq!((run.failures, run.requests.total), (only("timeout", 4), 4));
     assert_eq!(output.code, 2);
@@ -186,7 +225,8 @@ fn failures_in_the_open_loop_are_counted_one_by_one() {
 
 #[test]
 fn an_objective_on_a_percentile_counts_the_unanswered_as_never() {
-    let server = Server::start(|seen| if seen.number % 10 == 0 { Reply::nothing().close() } else { Reply::ok("hello") });
+    let server =
+        Server::start(|seen| if seen.number % 10 == 0 { Reply::nothing().close() } else { Reply::ok("hello") });
     let flags = ["-n", "200", "-c", "1", "--slo", "p85<10s", "--slo", "p95<10s", "--slo", "errors<=10%"];
     let output = run(&server, &flags);
     let held: Vec<bool> = output.json().slo.iter().map(|held| held.ok).collect();

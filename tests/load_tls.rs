@@ -181,6 +181,9 @@ fn tls_where_plain_http_is_expected_is_no_http() {
     output.one_line();
 }
 
+/// More than sockets hold, so that the client must wait for room.
+const LARGE: usize = 16_000_000;
+
 #[test]
 fn large_answers_and_large_requests_come_through_whole() {
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
@@ -188,12 +191,13 @@ fn large_answers_and_large_requests_come_through_whole() {
         let config = setting.authority.service_of(NAME, &[version]);
         let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n{}", "x".repeat(3_000_000));
         // Slow to read, so that our side has to wait for room.
-        let server = Server::build().tls(config).start(move |_| Reply::raw(&answer).after(Duration::from_millis(5)));
-        setting.weir.write("body", "y".repeat(3_000_000));
+        let slow = Server::build().tls(config).reads_every(Duration::from_millis(1));
+        let server = slow.start(move |_| Reply::raw(&answer));
+        setting.weir.write("body", "y".repeat(LARGE));
         let flags = ["-n", "6", "-c", "2", "-b", "@body", "--timeout", "10s"];
         let run = setting.load(&server, &flags);
         assert_eq!((run.requests.ok, run.bytes.body_in), (6, 18_000_000), "{:?}", run.target.failure_details);
-        assert!(server.seen().iter().all(|seen| seen.body.len() == 3_000_000));
+        assert!(server.seen().iter().all(|seen| seen.body.len() == LARGE));
     }
 }
 

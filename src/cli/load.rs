@@ -16,7 +16,7 @@ use crate::decide::schedule::{Arrivals, Stage};
 use crate::http::tls::TlsOptions;
 use crate::live::bar::{Bar, Extent};
 use crate::load::options::Body;
-use crate::load::{self, Options, Plan, words};
+use crate::load::{self, LoadError, Options, Plan, words};
 use crate::measure::Run;
 use crate::measure::slo::Slo;
 use crate::report::{Format, csv, jtl};
@@ -187,7 +187,14 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     if let Some(bar) = bar {
         bar.finish();
     }
-    let mut run = run.map_err(|e| e.to_string())?;
+    let mut run = match run {
+        Ok(run) => run,
+        Err(why @ LoadError::Interrupted) => {
+            messages.error(&why.to_string());
+            return Ok(exit::INTERRUPTED);
+        }
+        Err(why) => return Err(why.to_string()),
+    };
     run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
     if matches!(format, Format::Ab | Format::Wrk | Format::Jmeter) {
         // Other tools' reports have no place for it.
@@ -269,25 +276,36 @@ fn redacted(args: &[OsString]) -> Vec<String> {
     let mut secret_next = false;
     let hide = |arg: &OsString| {
         let text = arg.to_string_lossy().into_owned();
-        let hidden = std::mem::replace(&mut secret_next, matches!(text.as_str(), "-a" | "--auth"));
-        let lower = text.to_ascii_lowercase();
-        let secret_header = ["authorization:", "cookie:", "x-api-key:", "proxy-authorization:"];
-        if hidden || secret_header.iter().any(|name| lower.trim_start().starts_with(name)) {
-            "***".to_owned()
-        } else if lower.starts_with("--auth=") {
-            "--auth=***".to_owned()
-        } else {
-            without_userinfo(&text)
+        if std::mem::replace(&mut secret_next, matches!(text.as_str(), "-a" | "--auth")) {
+            return HIDDEN.to_owned();
+        }
+        for flag in ["--auth=", "-a"] {
+            if text.len() > flag.len() && text.starts_with(flag) {
+                return format!("{flag}{HIDDEN}");
+            }
+        }
+        let header = text.strip_prefix("--header=").or_else(|| text.strip_prefix("-H")).unwrap_or(&text);
+        match header.split_once(':') {
+            Some((name, _)) if is_secret(name) => text.replace(header, &format!("{name}: {HIDDEN}")),
+            _ => without_userinfo(&text),
         }
     };
     args.iter().map(hide).collect()
+}
+
+const HIDDEN: &str = "***";
+
+/// Headers whose value lets whoever reads it in.
+fn is_secret(header: &str) -> bool {
+    let name = header.trim().to_ascii_lowercase();
+    ["authorization", "cookie", "token", "secret", "api-key", "apikey"].iter().any(|word| name.ends_with(word))
 }
 
 fn without_userinfo(text: &str) -> String {
     let hidden = text.split_once("://").and_then(|(scheme, rest)| {
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let at = rest[..end].rfind('@')?;
-        Some(format!("{scheme}://***{}", &rest[at..]))
+        Some(format!("{scheme}://{HIDDEN}{}", &rest[at..]))
     });
     hidden.unwrap_or_else(|| text.to_owned())
 }
@@ -323,5 +341,33 @@ impl LoadArgs {
             seed: Some(self.seed),
             spin: self.spin,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manifest_holds_no_password() {
+        let typed = [
+            "weir",
+            "load",
+            "http://me:pw@h/a@b",
+            "-a",
+            "me:pw",
+            "-ame:pw",
+            "--auth=me:pw",
+            "-H",
+            "Authorization: Bearer pw",
+            "-HX-Api-Key: pw",
+            "--header=cookie: pw",
+            "-H",
+            "Accept: */*",
+        ];
+        let kept = redacted(&typed.map(OsString::from));
+        assert!(!kept.join(" ").contains("pw"), "{kept:?}");
+        assert_eq!(kept[2], "http://***@h/a@b");
+        assert_eq!(kept.last().map(String::as_str), Some("Accept: */*"));
     }
 }

@@ -35,6 +35,7 @@ pub struct Received {
 #[derive(Debug)]
 struct Socket {
     fd: OwnedFd,
+    inet: bool,
     stamped: bool,
     drained: bool,
     stamp: Option<WallNanos>,
@@ -52,7 +53,8 @@ impl Stream {
         };
         // A socket without stamps still works, and is timed at the read.
         let stamped = stamped && stamp::enable(fd.as_fd()).is_ok();
-        Ok(Self { socket: Socket { fd, stamped, drained: false, stamp: None }, tls: None })
+        let inet = matches!(address, Address::Inet(_));
+        Ok(Self { socket: Socket { fd, inet, stamped, drained: false, stamp: None }, tls: None })
     }
 
     /// Whether connecting has worked.
@@ -140,9 +142,7 @@ impl Stream {
 
     /// Whether [`Self::skip`] may be used: on Unix sockets and under TLS the bytes must be read.
     pub fn can_skip(&self) -> bool {
-        self.tls.is_none()
-            && net::getsockname(&self.socket.fd)
-                .is_ok_and(|name| matches!(name.address_family(), AddressFamily::INET | AddressFamily::INET6))
+        self.tls.is_none() && self.socket.inet
     }
 
     /// Writes as much as the socket takes now of the pieces, in one call.

@@ -47,6 +47,8 @@ pub enum LoadError {
     Handshake(String, String),
     /// The system does not let us have so many open files: wanted, possible.
     OpenFiles(u64, u64),
+    /// `watch` said no before the start.
+    Interrupted,
     /// The system has no thread or poller for us.
     System(io::Error),
 }
@@ -61,6 +63,7 @@ impl fmt::Display for LoadError {
                 "{wanted} connections need more open files than this system allows (room for {possible}); \
                  raise 'ulimit -n', or ask for fewer with -c"
             ),
+            Self::Interrupted => f.write_str("interrupted before the start; nothing was sent"),
             Self::System(e) => write!(f, "the system refuses: {e}"),
         }
     }
@@ -75,7 +78,7 @@ pub type Watch<'a> = dyn FnMut(&Progress<'_>) -> bool + 'a;
 /// When it cannot start.
 pub fn run(plan: &Plan, command: &[String], watch: &mut Watch<'_>, log: Option<&jtl::Log>) -> Result<Run, LoadError> {
     machine::allow_open_files(plan.connections).map_err(|possible| LoadError::OpenFiles(plan.connections, possible))?;
-    let address = probe::find(plan)?;
+    let address = probe::find(plan, watch)?;
     let (sender, reports) = mpsc::channel();
     let started = clock::unix_s();
     let shared = Shared {

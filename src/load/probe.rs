@@ -5,19 +5,24 @@
 
 use std::io;
 
-use super::LoadError;
 use super::plan::Plan;
 use super::poller::Poller;
+use super::{LoadError, Watch};
 use crate::decide::Nanos;
 use crate::http::stream::Stream;
 use crate::http::target::Address;
+use crate::measure::Progress;
+
+/// An interrupt is noticed within it.
+const SLICE: Nanos = Nanos::from_millis(50);
 
 /// The first of the plan's addresses that takes a connection.
-pub(super) fn find(plan: &Plan) -> Result<Address, LoadError> {
+pub(super) fn find(plan: &Plan, watch: &mut Watch<'_>) -> Result<Address, LoadError> {
     let mut failed = LoadError::Unreachable(plan.target.host.clone(), "it has no address".into());
     for address in &plan.addresses {
-        match try_one(plan, address) {
+        match try_one(plan, address, watch) {
             Ok(()) => return Ok(address.clone()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Err(LoadError::Interrupted),
             Err(e) if e.kind() == io::ErrorKind::InvalidData => {
                 failed = LoadError::Handshake(shown(plan, address), tls_words(&e));
             }
@@ -27,15 +32,20 @@ pub(super) fn find(plan: &Plan) -> Result<Address, LoadError> {
     Err(failed)
 }
 
-fn try_one(plan: &Plan, address: &Address) -> io::Result<()> {
+fn try_one(plan: &Plan, address: &Address, watch: &mut Watch<'_>) -> io::Result<()> {
     let mut stream = Stream::connect(address, false)?;
     let poller = Poller::new()?;
     poller.add(&stream, 0)?;
     let clock = super::clock::Clock::starting_in(Nanos::ZERO);
-    let waits = || -> io::Result<()> {
-        let left = plan.timeout - clock.now();
-        poller.wait(left, &mut Vec::new())?;
-        if clock.now() >= plan.timeout { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+    let mut waits = || -> io::Result<()> {
+        let elapsed = clock.now();
+        if elapsed >= plan.timeout {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if !watch(&Progress { elapsed: Nanos::ZERO, ended: 0, second: None }) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        poller.wait(SLICE.min(plan.timeout - elapsed), &mut Vec::new())
     };
     loop {
         stream.connected()?;

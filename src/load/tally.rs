@@ -120,13 +120,14 @@ impl Tally {
         self.details.entry(kind).or_insert_with(words);
     }
 
-    /// Looks for the `Server` header in the first bytes of an answer; once.
+    /// Looks for the `Server` header in the first head that comes in one piece; once.
     #[cold]
     pub(super) fn find_server(&mut self, bytes: &[u8]) {
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut response = httparse::Response::new(&mut headers);
-        // An incomplete or odd head has no name that matters.
-        let _ = response.parse(bytes);
+        if !response.parse(bytes).is_ok_and(|status| status.is_complete()) || response.code < Some(200) {
+            return;
+        }
         let named = response.headers.iter().find(|h| h.name.eq_ignore_ascii_case("server"));
         self.server = Some(named.map_or_else(String::new, |h| String::from_utf8_lossy(h.value).into_owned()));
     }

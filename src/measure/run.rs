@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::histogram::{Histogram, Spread};
 use super::recorder::Totals;
 use super::series::Point;
-use super::slo::Held;
 use super::trust::{Evidence, Trust};
 
 /// The version of the object's form; it grows when a field changes its meaning or goes.
@@ -183,6 +182,17 @@ pub struct Manifest {
     pub memory_mib: u64,
 }
 
+/// An objective and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// The objective as given.
+    pub objective: String,
+    /// Whether it held.
+    pub ok: bool,
+    /// What was measured, in words: figure, clock and unit.
+    pub measured: String,
+}
+
 /// What a [`Run`] is made from: what was counted, and what was known beforehand.
 #[derive(Debug)]
 pub struct Parts {
@@ -228,7 +238,6 @@ impl Run {
         let achieved = totals.answers_in_window as f64 / duration_s;
         let offered = parts.offered.map_or(achieved, |n| n as f64 / duration_s);
         let trust = Trust::judge(&Evidence {
-            model: parts.model,
             duration_s: *duration_s,
             totals,
             offered,

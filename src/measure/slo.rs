@@ -6,9 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
-use super::run::Run;
+use super::run::{Held, Run};
 use crate::decide::Nanos;
 
 /// One objective.
@@ -35,17 +33,6 @@ enum Figure {
 enum Clock {
     Response,
     Service,
-}
-
-/// An objective and what became of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Held {
-    /// The objective as given.
-    pub objective: String,
-    /// Whether it held.
-    pub ok: bool,
-    /// What was measured, in words: figure, clock and unit.
-    pub measured: String,
 }
 
 impl Slo {
@@ -182,7 +169,7 @@ fn limit_of(figure: Figure, text: &str) -> Option<f64> {
         },
         Figure::Rate => number(text.strip_suffix("/s").unwrap_or(text)),
         _ => {
-            let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3), ("m", 60e3)];
+            let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3.6e6)];
             let (unit, scale) = units.iter().find(|(unit, _)| text.ends_with(unit))?;
             number(text.strip_suffix(unit)?).map(|v| v * scale)
         }

@@ -13,7 +13,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::recorder::Totals;
-use super::run::Model;
 use crate::decide::Nanos;
 
 /// The least measured time, in seconds, that is not called too short.
@@ -37,8 +36,6 @@ pub struct Trust {
 /// What the judgement rests on.
 #[derive(Debug)]
 pub struct Evidence<'a> {
-    /// Who set the pace.
-    pub model: Model,
     /// Length of the window, in seconds.
     pub duration_s: f64,
     /// What was counted.
@@ -159,7 +156,6 @@ mod tests {
 
     fn evidence(totals: &Totals) -> Evidence<'_> {
         Evidence {
-            model: Model::Closed,
             duration_s: 10.0,
             totals,
             offered: 100.0,

@@ -179,7 +179,7 @@ fn ends(run: &Run, paint: Paint) -> Vec<String> {
 
 fn objectives(run: &Run, paint: Paint) -> Vec<String> {
     let width = run.slo.iter().map(|held| held.objective.chars().count()).max().unwrap_or(0);
-    let line = |held: &crate::measure::slo::Held| {
+    let line = |held: &crate::measure::run::Held| {
         let line = format!("{:<width$}  {}", held.objective, held.measured);
         let line = cut(&line, WIDTH - 2);
         if held.ok { format!("{} {line}", paint.green("✓")) } else { paint.red(&format!("✗ {line}")) }

@@ -74,8 +74,10 @@ struct Shared {
     changed: Condvar,
     script: Box<dyn Fn(&Seen) -> Reply + Send + Sync>,
     greeting: Option<Reply>,
+    to_head: Option<Reply>,
     tls: Option<Arc<ServerConfig>>,
     idle: Option<Duration>,
+    reads_every: Option<Duration>,
     batch: usize,
 }
 
@@ -84,7 +86,9 @@ struct Shared {
 pub(crate) struct Builder {
     tls: Option<Arc<ServerConfig>>,
     greeting: Option<Reply>,
+    to_head: Option<Reply>,
     idle: Option<Duration>,
+    reads_every: Option<Duration>,
     batch: usize,
 }
 
@@ -97,6 +101,18 @@ impl Builder {
     /// What is done to each connection before any request; to the probe's too.
     pub(crate) fn greeting(mut self, greeting: Reply) -> Self {
         self.greeting = Some(greeting);
+        self
+    }
+
+    /// What is done as soon as a head is there whose body is not.
+    pub(crate) fn answers_heads(mut self, reply: Reply) -> Self {
+        self.to_head = Some(reply);
+        self
+    }
+
+    /// Reads 64 KiB, then nothing for so long.
+    pub(crate) fn reads_every(mut self, pause: Duration) -> Self {
+        self.reads_every = Some(pause);
         self
     }
 
@@ -143,6 +159,8 @@ impl Builder {
             changed: Condvar::new(),
             script: Box::new(script),
             greeting: self.greeting,
+            to_head: self.to_head,
+            reads_every: self.reads_every,
             tls: self.tls,
             idle: self.idle,
             batch: self.batch.max(1),
@@ -300,6 +318,11 @@ impl Connection<'_> {
                     self.act(if self.shared.batch > 1 { joined(whole) } else { whole })?;
                 }
             }
+            if let Some(reply) = &self.shared.to_head
+                && self.buffer.windows(4).any(|w| w == b"\r\n\r\n")
+            {
+                self.act(reply.clone())?;
+            }
             if !self.fill()? {
                 if let Some(wire) = self.wire.take() {
                     wire.close();
@@ -313,6 +336,7 @@ impl Connection<'_> {
     fn fill(&mut self) -> io::Result<bool> {
         let Some(wire) = &mut self.wire else { return Ok(false) };
         wire.set_patience(self.shared.idle);
+        self.shared.reads_every.into_iter().for_each(thread::sleep);
         let mut piece = [0; 64 * 1024];
         match wire.read(&mut piece) {
             Ok(0) => Ok(false),
@@ -380,8 +404,11 @@ impl Connection<'_> {
     }
 }
 
-/// All bytes of a batch in one write.
+/// All bytes of a batch in one write, unless it is to come in pieces.
 fn joined(reply: Reply) -> Reply {
+    if reply.steps.iter().any(|step| matches!(step, Step::Wait(_))) {
+        return reply;
+    }
     let mut all = Vec::new();
     let mut rest = Vec::new();
     for step in reply.steps {

@@ -109,11 +109,6 @@ impl Decoder {
         }
     }
 
-    /// Whether some bytes of an answer have come, but not all.
-    pub fn is_within(&self) -> bool {
-        self.wire > 0 || !self.partial.is_empty()
-    }
-
     /// How many bytes of a body of known length are still to come; 0 elsewhere.
     pub fn left(&self) -> u64 {
         if let State::Length { left, .. } = self.state { left } else { 0 }

@@ -80,7 +80,7 @@ impl Framing {
     fn of(headers: &[httparse::Header<'_>], is_1_1: bool) -> Result<Self, WireError> {
         let (mut length, mut coding) = (None, None);
         let mut keep_alive = is_1_1;
-        for header in headers.iter() {
+        for header in headers {
             let name = header.name;
             if name.eq_ignore_ascii_case("content-length") {
                 let value = content_length(header.value).ok_or(WireError::BadLength)?;

@@ -19,9 +19,13 @@ impl Worker<'_> {
     /// connections so slowly that its queue of them overflows, and then some users would begin seconds later.
     pub(super) fn preconnect(&mut self) {
         let mut ready = Vec::with_capacity(256);
+        // Each once: a service that hangs up on silent connections must not be tried again and again.
+        let mut left_to_open = self.table.most();
         while !self.shared.stop.load(Ordering::Relaxed) {
             // What fails now is tried again, and counted, in the run.
-            while self.table.can_open() && self.open(0).is_ok() {}
+            while left_to_open > 0 && self.table.can_open() && self.open(0).is_ok() {
+                left_to_open -= 1;
+            }
             let left = PRECONNECT - self.clock.now();
             if self.table.connecting() == 0 || left == Nanos::ZERO {
                 break;

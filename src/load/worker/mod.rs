@@ -61,6 +61,8 @@ pub(super) struct Worker<'a> {
     cache: HeadCache,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
+    /// Connections with more to read than had its turn.
+    unread: Vec<Ready>,
     /// Present while answers are timed by the kernel.
     wall: Option<WallOffset>,
     /// When answers are looked for again, where the kernel times them.
@@ -101,6 +103,7 @@ impl<'a> Worker<'a> {
             cache: HeadCache::default(),
             buffer: vec![0; receive::READ_BUFFER].into_boxed_slice(),
             scratch: Vec::new(),
+            unread: Vec::new(),
             wall: stamped.then(|| clock.wall_offset()),
             next_harvest: Nanos::ZERO,
             second: 0,
@@ -157,6 +160,11 @@ impl<'a> Worker<'a> {
 
     /// Waits until there is something to do. Whether it has asked for events (else the caller does, after its sends).
     fn rest(&mut self, ready: &mut Vec<Ready>) -> bool {
+        if !self.unread.is_empty() {
+            self.poll(Nanos::ZERO, ready);
+            ready.append(&mut self.unread);
+            return true;
+        }
         let now = self.clock.now();
         let can_start = self.table.can_start();
         let due = if can_start { self.feed.next_due() } else { None };
@@ -243,10 +251,17 @@ impl<'a> Worker<'a> {
                     self.write(index, now);
                 }
                 if event.readable {
-                    self.read(index, event.hung_up);
+                    self.read(event, index);
                 }
             }
-            Phase::Connecting if event.writable => self.connected(index),
+            Phase::Connecting if event.writable => {
+                self.connected(index);
+                // A service that speaks first: its bytes have no event of their own.
+                let is_open = self.table.get(index).is_some_and(|slot| slot.phase == Phase::Open);
+                if event.readable && is_open && self.table.owner(&event).is_some() {
+                    self.read(event, index);
+                }
+            }
             Phase::Handshaking => self.handshake(index),
             Phase::Connecting => {}
         }

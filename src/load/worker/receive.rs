@@ -4,60 +4,75 @@ use std::io;
 
 use super::Worker;
 use crate::decide::Nanos;
+use crate::http::stream::Received;
 use crate::http::wire::WireError;
+use crate::load::poller::Ready;
 use crate::measure::outcome::Failure;
 
 pub(super) const READ_BUFFER: usize = 64 * 1024;
 /// From this many bytes of body on, the kernel is asked to throw them away.
 const WORTH_SKIPPING: u64 = 1 << 20;
 
+/// Reads of one connection in a row; then the others, and sends that are due, have their turn.
+const MOST_READS: usize = 16;
+
 impl Worker<'_> {
+    /// Reads what has come on a connection, until nothing is left.
     #[inline]
-    pub(super) fn read(&mut self, index: u32, hung_up: bool) {
+    pub(super) fn read(&mut self, event: Ready, index: u32) {
         let mut buffer = std::mem::take(&mut self.buffer);
-        loop {
-            let Some(slot) = self.table.get(index) else { break };
-            let left = slot.decoder.left();
-            let received = if left > WORTH_SKIPPING && slot.stream.can_skip() {
-                if self.scratch.is_empty() {
-                    // Zeroed by the system and never written to: it takes address space and no memory.
-                    self.scratch = vec![0; WORTH_SKIPPING as usize];
-                }
-                let received = slot.stream.skip(left - READ_BUFFER as u64, &mut self.scratch);
-                if let Ok(received) = &received {
-                    slot.decoder.skip(received.bytes as u64);
-                    if received.bytes > 0 && !received.drained {
-                        continue;
-                    }
-                }
-                received.map(|r| (r, 0))
-            } else {
-                slot.stream.read(&mut buffer).map(|r| (r, r.bytes))
-            };
+        let mut reads = 0;
+        while let Some((received, taken)) = self.receive(index, &mut buffer) {
             let now = self.clock.now();
-            match received {
-                Ok((received, _)) if received.bytes == 0 => {
-                    self.closed_by_peer(index, now);
-                    break;
-                }
-                Ok((received, taken)) => {
-                    let at = match (self.wall, received.stamp) {
-                        (Some(wall), Some(stamp)) => wall.at(stamp).min(now),
-                        _ => now,
-                    };
-                    let open = self.take(index, &buffer[..taken], at, now);
-                    if !open || (received.drained && !hung_up) {
-                        break;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => {
-                    self.fail(index, super::kind_of(&error), || error.to_string());
-                    break;
-                }
+            if received.bytes == 0 {
+                self.closed_by_peer(index, now);
+                break;
+            }
+            let at = match (self.wall, received.stamp) {
+                (Some(wall), Some(stamp)) => wall.at(stamp).min(now),
+                _ => now,
+            };
+            let open = self.take(index, &buffer[..taken], at, now);
+            if !open || (received.drained && !event.hung_up) {
+                break;
+            }
+            reads += 1;
+            if reads == MOST_READS {
+                // The poller speaks of news only, and this is none.
+                self.unread.push(event);
+                break;
             }
         }
         self.buffer = buffer;
+    }
+
+    /// The next bytes, and how many of them are in the buffer; `None` when there are none for now, or the connection
+    /// has gone.
+    #[inline]
+    fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<(Received, usize)> {
+        let slot = self.table.get(index)?;
+        let left = slot.decoder.left();
+        let received = if left > WORTH_SKIPPING && slot.stream.can_skip() {
+            if self.scratch.is_empty() {
+                // Zeroed by the system and never written to: it takes address space and no memory.
+                self.scratch = vec![0; WORTH_SKIPPING as usize];
+            }
+            // The last of it is read, for its time of arrival.
+            slot.stream.skip(left - READ_BUFFER as u64, &mut self.scratch).map(|received| {
+                slot.decoder.skip(received.bytes as u64);
+                (received, 0)
+            })
+        } else {
+            slot.stream.read(buffer).map(|received| (received, received.bytes))
+        };
+        match received {
+            Ok(received) => Some(received),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            Err(error) => {
+                self.fail(index, super::kind_of(&error), || error.to_string());
+                None
+            }
+        }
     }
 
     /// Takes in what came at `at` on a connection; whether it is still open.
@@ -69,7 +84,7 @@ impl Worker<'_> {
             let Some(slot) = self.table.get(index) else { return false };
             let early = slot.front_is_unsent();
             let Some(flight) = slot.flights.front_mut() else {
-                self.fail(index, Failure::Protocol, || WireError::Unasked.to_string());
+                self.unasked(index, answered, now);
                 return false;
             };
             let request = &plan.requests[flight.request as usize];
@@ -104,6 +119,18 @@ impl Worker<'_> {
         true
     }
 
+    /// Bytes came that no request had asked for: whose they are nobody knows, so they are no request's failure. But
+    /// the connection is of no more use. `answered`: its user has just had an answer, and goes on with a new one.
+    #[cold]
+    fn unasked(&mut self, index: u32, answered: bool, now: Nanos) {
+        self.tally.detail(Failure::Protocol, || WireError::Unasked.to_string());
+        if answered {
+            self.reconnect(index, now);
+        } else {
+            self.table.close(index);
+        }
+    }
+
     /// The peer has closed: that ends an answer without a length, and cuts any other.
     fn closed_by_peer(&mut self, index: u32, now: Nanos) {
         let plan = self.shared.plan;
@@ -120,7 +147,7 @@ impl Worker<'_> {
                 self.reconnect(index, now);
             }
             (Some(_), Ok(None)) => {
-                self.fail(index, Failure::Closed, || "the connection was closed before an answer".into())
+                self.fail(index, Failure::Closed, || "the connection was closed before an answer".into());
             }
             (Some(_), Err(error)) => self.fail(index, Failure::Closed, || error.to_string()),
         }

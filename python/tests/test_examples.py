@@ -1,0 +1,47 @@
+"""The examples in `examples/`: run as they say that they are run."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """`examples/service.py`, running; port 0 lets the system choose, and uvicorn says what it chose."""
+    command = [sys.executable, "-m", "uvicorn", "--app-dir", str(EXAMPLES), "service:app", "--port", "0"]
+    with subprocess.Popen([*command, "--no-access-log"], stderr=subprocess.PIPE, text=True) as service:
+        assert service.stderr
+        said = []
+        for line in service.stderr:
+            said.append(line)
+            if found := re.search(r"running on (http://\S+)", line):
+                yield f"{found[1]}/"
+                break
+        else:
+            pytest.fail(f"the service did not start: {''.join(said)}")
+        service.kill()
+
+
+def test_the_python_example_loads_the_service_and_holds_its_objectives(url: str) -> None:
+    command = [sys.executable, str(EXAMPLES / "load_service.py"), url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "200 in all" in done.stdout
+    assert re.search(r"^second  1: +\d+ answers", done.stdout, re.MULTILINE)
+
+
+def test_the_python_example_says_in_one_line_that_nobody_answers() -> None:
+    command = [sys.executable, str(EXAMPLES / "load_service.py"), "http://127.0.0.1:1/"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+
+
+@pytest.mark.parametrize("example", [path for path in EXAMPLES.iterdir() if path.is_file()], ids=lambda path: path.name)
+def test_an_example_fits_on_a_page(example: Path) -> None:
+    assert len(example.read_text().splitlines()) < 40
