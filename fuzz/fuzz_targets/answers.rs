@@ -40,8 +40,8 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>, bodyless: bool, skip: bool
             rest = &rest[step.used..];
             let own = answers.capacity() * size_of::<Answer>();
             let held = LIVE.load(Ordering::Relaxed).saturating_sub(before + own);
-            let in_a_head = decoder.is_within() && decoder.left() == 0;
-            let most = if in_a_head { 2 * (MOST_HEAD + piece.len()) + IDLE } else { IDLE };
+            let idle = step.answer.is_some() || decoder.left() > 0;
+            let most = if idle { IDLE } else { 2 * (MOST_HEAD + piece.len()) + IDLE };
             assert!(held <= most, "{held} bytes held");
         }
     }

@@ -81,9 +81,12 @@ impl Stream {
     pub fn handshake(&mut self) -> io::Result<bool> {
         let Some(tls) = &mut self.tls else { return Ok(true) };
         loop {
-            flush(tls, &mut self.socket)?;
+            match flush(tls, &mut self.socket) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                other => other?,
+            }
             if !tls.is_handshaking() {
-                return Ok(!tls.wants_write());
+                return Ok(true);
             }
             match tls.read_tls(&mut self.socket) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -157,14 +160,17 @@ impl Stream {
                 pieces => rustix::io::writev(&self.socket.fd, pieces)?,
             });
         };
-        let taken = tls.writer().write_vectored(pieces)?;
-        match flush(tls, &mut self.socket) {
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock && taken == 0 => Err(e),
-            // Taken and not yet sent: goes out with the next flush.
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(taken),
-            Err(e) => Err(e),
-            Ok(()) if taken == 0 => Err(io::ErrorKind::WouldBlock.into()),
-            Ok(()) => Ok(taken),
+        loop {
+            let taken = tls.writer().write_vectored(pieces)?;
+            match flush(tls, &mut self.socket) {
+                // Taken and not yet sent: goes out with the next flush.
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock && taken > 0 => return Ok(taken),
+                Err(e) => return Err(e),
+                // rustls was full of an earlier write, and all of that has now gone out. The socket may well have
+                // room for more, and no event would ever say so: on with it.
+                Ok(()) if taken == 0 => {}
+                Ok(()) => return Ok(taken),
+            }
         }
     }
 

@@ -81,6 +81,13 @@ fn totals(run: &Run, paint: Paint) -> Vec<String> {
         Model::Open => format!(" answered of {}/s offered", rate(rates.offered)),
         Model::Closed => String::new(),
     };
+    let mut rate_words = vec![format!("{}/s{offered}", rate(rates.achieved))];
+    // Else 475/s of 500/s, and all requests ok, look like a contradiction.
+    let within = (rates.achieved * run.duration_s).round() as u64;
+    let late = run.answers().saturating_sub(within);
+    if late * 100 > run.answers() {
+        rate_words.push(format!("{} answers came after the end", count(late)));
+    }
     let per_s = |n: u64| bytes(if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 });
     let mut lines = vec![
         line(
@@ -88,7 +95,7 @@ fn totals(run: &Run, paint: Paint) -> Vec<String> {
             "requests",
             &[format!("{} in all", count(requests.total)), format!("{} ok", count(requests.ok)), failed],
         ),
-        line(paint, "rate", &[format!("{}/s{offered}", rate(rates.achieved))]),
+        line(paint, "rate", &rate_words),
         line(
             paint,
             "traffic",
