@@ -52,7 +52,7 @@ for target in "${targets[@]}"; do
         failed=1
         found=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
         echo "fuzz: $target FAILED; repeat with: $program ${found:-$log}" >&2
-        grep -v -e '^#[0-9]' -e '^INFO' -e '^NEW_FUNC' "$log" | head -40 >&2
+        grep -v -e '^#[0-9]' -e '^INFO' -e 'NEW_FUNC' -e '^WARNING' "$log" | head -40 >&2
     fi
 done
 exit "$failed"

@@ -1,4 +1,5 @@
 //! The example of the library, run as it says that it is run. (Those in Python: `python/tests/test_examples.py`.)
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
 

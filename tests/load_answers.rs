@@ -207,6 +207,20 @@ fn large_bodies_pass_through_fixed_memory() {
 }
 
 #[test]
+fn large_bodies_one_after_the_other_are_told_apart() {
+    let body = "x".repeat(3_000_000);
+    let server = Server::start(move |seen| Reply::status(200 + (seen.number % 2) as u16, &body));
+    for flags in
+        [["-n", "24", "-c", "2", "--pipeline", "4"].as_slice(), &["-n", "24", "-c", "2"], &["-n", "24", "-r", "60"]]
+    {
+        let run = load(&server.url("/"), &[flags, &["--timeout", "10s"]].concat());
+        let each = ["200", "201"].map(|status| (status.to_owned(), 12));
+        assert_eq!(run.status, BTreeMap::from(each), "{flags:?} {:?}", run.target.failure_details);
+        assert_eq!((run.bytes.body_in, run.target.other_lengths), (24 * 3_000_000, 0), "{flags:?}");
+    }
+}
+
+#[test]
 fn a_slow_answer_is_timed_to_its_last_byte() {
     let reply =
         Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello").wait(Duration::from_millis(80)).send("world");

@@ -157,6 +157,16 @@ fn a_service_that_says_close_each_time_gets_a_new_connection_each_time() {
 }
 
 #[test]
+fn hundreds_of_users_meet_no_failure_of_our_own_making() {
+    for flags in [["--users", "400", "--loops", "5"].as_slice(), &["--users", "400", "--loops", "2", "--fresh"]] {
+        let server = Server::hello();
+        let run = load(&server.url("/"), flags);
+        assert_eq!((run.requests.ok, run.requests.failed), (server.requests(), 0), "{:?}", run.target.failure_details);
+        assert!(run.requests.ok == 2000 || run.requests.ok == 800);
+    }
+}
+
+#[test]
 fn a_closed_loop_obeys_littles_law() {
     let server = Server::start(|seen| Reply::ok("hello").after(Duration::from_millis(2 + seen.number % 7)));
     for threads in ["1", "2"] {

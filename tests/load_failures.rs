@@ -48,6 +48,16 @@ fn a_connection_closed_before_or_within_an_answer_is_closed() {
 }
 
 #[test]
+fn a_large_body_that_is_cut_is_closed() {
+    let cut = format!("HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\n\r\n{}", "x".repeat(4_000_000));
+    let server = Server::start(move |_| Reply::raw(&cut).close());
+    for flags in [["-n", "6", "-c", "2"], ["-n", "6", "-r", "50"]] {
+        let output = run(&server, &flags);
+        assert_eq!((output.code, output.json().failures), (2, only("closed", 6)), "{flags:?}");
+    }
+}
+
+#[test]
 fn a_reset_is_reset() {
     for bad in [
         Reply::nothing().reset(),
@@ -100,7 +110,7 @@ fn what_is_no_http_is_a_protocol_failure() {
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n".to_owned(), "chunked"),
     ] {
         let run = every_third(Reply::raw(&bad), "5s");
-        assert_eq!(run.failures, only("protocol", 10), "{:.40}", bad);
+        assert_eq!(run.failures, only("protocol", 10), "{bad:.40}");
         let said = &run.target.failure_details["protocol"];
         assert!(said.contains(words), "{said}");
     }

@@ -173,6 +173,27 @@ fn plain_http_where_tls_is_expected_is_one_line() {
 }
 
 #[test]
+fn a_service_that_never_answers_the_handshake_is_one_line_in_time() {
+    let server = Server::start(|_| Reply::nothing());
+    let url = server.url("/").replace("http:", "https:");
+    let output = Weir::new().run(&["load", &url, "-k", "-n", "1", "--timeout", "200ms"]);
+    assert_eq!(output.code, 2);
+    assert!(output.one_line().contains("time"), "{}", output.stderr);
+}
+
+#[test]
+fn ctrl_c_before_the_start_ends_at_once() {
+    let server = Server::start(|_| Reply::nothing());
+    let weir = Weir::new();
+    let running = weir.start(&["load", &server.url("/").replace("http:", "https:"), "-k", "-n", "1"]);
+    server.wait_for("the connection", |counts| counts.connections == 1);
+    running.interrupt();
+    let output = running.finish();
+    assert_eq!((output.code, output.stdout.as_str()), (130, ""));
+    output.one_line();
+}
+
+#[test]
 fn tls_where_plain_http_is_expected_is_no_http() {
     let setting = Setting::new();
     let server = setting.server();

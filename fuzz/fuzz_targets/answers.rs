@@ -1,8 +1,9 @@
 //! The decoder of answers: the same result however the bytes are cut, and never more memory than a head may take.
 //!
 //! Input: a byte of options, then sizes of pieces, then the stream. Options: bit 0 says that the answers are to HEAD
-//! requests; bits 1 to 3 how many sizes follow; bits 4 and 5 how often the stream is repeated, so that a short input
-//! can be a long stream.
+//! requests; bits 1 to 3 how many sizes follow; bits 4 to 6 how often the stream is repeated, so that a short input
+//! can be a long stream; bit 7 that the stream is a recipe (see [`cook`]), since chance hardly ever makes a chunk whose
+//! size is that of its data.
 #![no_main]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -66,11 +67,60 @@ fn pieces<'a>(stream: &'a [u8], sizes: &'a [u8]) -> impl Iterator<Item = &'a [u8
     })
 }
 
+const PARTS: [&str; 22] = [
+    "HTTP/1.1 200 OK\r\n",
+    "HTTP/1.0 404 Not Found\r\n",
+    "HTTP/1.1 100 Continue\r\n\r\n",
+    "HTTP/1.1 101 Switching\r\n",
+    "HTTP/1.1 204 None\r\n",
+    "HTTP/1.1 304 Same\r\n",
+    "Transfer-Encoding: chunked\r\n",
+    "Transfer-Encoding: gzip, chunked\r\nContent-Length: 3\r\n",
+    "Connection: close\r\n",
+    "Connection: keep-alive\r\n",
+    "Folded: a\r\n b\r\n",
+    "Odd : v\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "\r\n",
+    "\r\n",
+    "\n",
+    "\r",
+    "0\r\n\r\n",
+    "0;last\r\nTrailer: t\r\n\r\n",
+    "00\n\n",
+    ";x=\"y\"\r\n",
+    "\0",
+];
+
+/// A stream from pairs of bytes: the first chooses a part, the second how long it is, if it has a length.
+fn cook(recipe: &[u8]) -> Vec<u8> {
+    let mut stream = Vec::new();
+    for pair in recipe.chunks_exact(2) {
+        let (part, length) = (usize::from(pair[0] & 31), usize::from(pair[1]));
+        let data = "x".repeat(length);
+        let text = match PARTS.get(part) {
+            Some(text) => (*text).to_owned(),
+            None => match part - PARTS.len() {
+                0 | 1 => format!("{length:x}\r\n{data}\r\n"),
+                2 => format!("0{length:X} ;e=1\n{data}\n"),
+                3 => format!("Content-Length: {length}\r\n\r\n{data}"),
+                4 => format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{data}"),
+                5 => format!("Content-Length: {length}\r\n"),
+                6 => format!("Long: {data}\r\n"),
+                _ => data,
+            },
+        };
+        stream.extend_from_slice(text.as_bytes());
+    }
+    stream
+}
+
 fuzz_target!(|data: &[u8]| {
     let Some((&options, rest)) = data.split_first() else { return };
     let bodyless = options & 1 == 1;
     let Some((sizes, stream)) = rest.split_at_checked(1 + usize::from(options >> 1 & 7)) else { return };
-    let stream = stream.repeat([1, 2, 5, 40][usize::from(options >> 4 & 3)]);
+    let stream = if options >> 7 == 1 { cook(stream) } else { stream.to_vec() };
+    let stream = stream.repeat([1, 1, 1, 1, 1, 2, 5, 40][usize::from(options >> 4 & 7)]);
 
     let whole = decode(iter::once(stream.as_slice()), bodyless, false);
     let (answers, ended_well) = &whole;
@@ -83,7 +133,8 @@ fuzz_target!(|data: &[u8]| {
     }
     assert_eq!(decode(pieces(&stream, sizes), bodyless, false), whole, "cut");
     assert_eq!(decode(pieces(&stream, sizes), bodyless, true), whole, "cut, bodies skipped");
-    assert_eq!(decode(stream.chunks(1), bodyless, false), whole, "byte by byte");
+    // A long one byte by byte would take too long.
+    assert_eq!(decode(stream.chunks(1 + stream.len() / 8192 * 60), bodyless, false), whole, "byte by byte");
 });
 
 /// Bytes allocated and not yet freed.

@@ -169,6 +169,7 @@ pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8
 fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let outputs = Outputs::open(&asked)?;
     let (format, strict, slos) = (asked.format, asked.strict, asked.slos.clone());
+    let command = redacted(args, &asked.secrets());
     let plan = Plan::new(&asked.into_options()).map_err(|e| e.to_string())?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     let label = plan.target.path.split('?').next().unwrap_or("/");
@@ -183,7 +184,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
         }
         !interrupt.asked()
     };
-    let run = load::run(&plan, &redacted(args), &mut watch, log.as_ref());
+    let run = load::run(&plan, &command, &mut watch, log.as_ref());
     if let Some(bar) = bar {
         bar.finish();
     }
@@ -239,7 +240,11 @@ impl Outputs {
 
     /// Writes all files; one that fails does not keep the others from being written.
     fn write(self, run: &Run, log: Option<jtl::Log>, messages: &Messages) -> u8 {
-        let put = |text: String| move |mut file: File| file.write_all(text.as_bytes()).and_then(|()| sync(&file));
+        let put = |text: String| {
+            move |mut file: File| {
+                jtl::empty(&file).and_then(|()| file.write_all(text.as_bytes())).and_then(|()| sync(&file))
+            }
+        };
         let done = [
             self.json.map(|(path, file)| (path, put(run.to_json())(file))),
             self.csv.map(|(path, file)| (path, put(csv::series(run))(file))),
@@ -257,7 +262,8 @@ impl Outputs {
 }
 
 fn create(path: &Path) -> Result<(PathBuf, File), String> {
-    match File::create(path) {
+    // Not emptied yet: a run that cannot start must not cost the result of an earlier one.
+    match File::options().write(true).create(true).truncate(false).open(path) {
         Ok(file) => Ok((path.to_owned(), file)),
         Err(error) => Err(format!("cannot write {}: {error}", path.display())),
     }
@@ -271,29 +277,15 @@ fn sync(file: &File) -> io::Result<()> {
     }
 }
 
-/// The command line as the manifest keeps it: without passwords.
-fn redacted(args: &[OsString]) -> Vec<String> {
-    let mut secret_next = false;
+/// The command line as the manifest keeps it: without passwords, in whatever way they were written (`-a X`, `-qaX`,
+/// `--auth=X`, `X@host`).
+fn redacted(args: &[OsString], secrets: &[String]) -> Vec<String> {
     let hide = |arg: &OsString| {
         let text = arg.to_string_lossy().into_owned();
-        if std::mem::replace(&mut secret_next, matches!(text.as_str(), "-a" | "--auth")) {
-            return HIDDEN.to_owned();
-        }
-        for flag in ["--auth=", "-a"] {
-            if text.len() > flag.len() && text.starts_with(flag) {
-                return format!("{flag}{HIDDEN}");
-            }
-        }
-        let header = text.strip_prefix("--header=").or_else(|| text.strip_prefix("-H")).unwrap_or(&text);
-        match header.split_once(':') {
-            Some((name, _)) if is_secret(name) => text.replace(header, &format!("{name}: {HIDDEN}")),
-            _ => without_userinfo(&text),
-        }
+        secrets.iter().filter(|secret| !secret.is_empty()).fold(text, |text, secret| text.replace(secret, "***"))
     };
     args.iter().map(hide).collect()
 }
-
-const HIDDEN: &str = "***";
 
 /// Headers whose value lets whoever reads it in.
 fn is_secret(header: &str) -> bool {
@@ -301,16 +293,17 @@ fn is_secret(header: &str) -> bool {
     ["authorization", "cookie", "token", "secret", "api-key", "apikey"].iter().any(|word| name.ends_with(word))
 }
 
-fn without_userinfo(text: &str) -> String {
-    let hidden = text.split_once("://").and_then(|(scheme, rest)| {
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        let at = rest[..end].rfind('@')?;
-        Some(format!("{scheme}://{HIDDEN}{}", &rest[at..]))
-    });
-    hidden.unwrap_or_else(|| text.to_owned())
-}
-
 impl LoadArgs {
+    /// What nobody who reads the result should learn.
+    fn secrets(&self) -> Vec<String> {
+        let headers = self.headers.iter().filter_map(|line| line.split_once(':'));
+        let values = headers.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.trim());
+        let after_scheme = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
+        let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
+        let user = authority.rsplit_once('@').map(|(user, _)| user);
+        values.chain(user).chain(self.auth.as_deref()).map(str::to_owned).collect()
+    }
+
     fn into_options(self) -> Options {
         Options {
             url: self.url,
@@ -365,7 +358,7 @@ mod tests {
             "-H",
             "Accept: */*",
         ];
-        let kept = redacted(&typed.map(OsString::from));
+        let kept = redacted(&typed.map(OsString::from), &["me:pw", "Bearer pw", "pw"].map(String::from));
         assert!(!kept.join(" ").contains("pw"), "{kept:?}");
         assert_eq!(kept[2], "http://***@h/a@b");
         assert_eq!(kept.last().map(String::as_str), Some("Accept: */*"));

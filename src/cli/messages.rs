@@ -1,5 +1,8 @@
 //! What goes to stderr: one line a message, as text or as JSON.
 
+use std::ffi::OsString;
+use std::io::{self, Write};
+
 use super::{Common, LogFormat};
 
 /// Says things on stderr.
@@ -12,6 +15,13 @@ pub(super) struct Messages {
 impl Messages {
     pub(super) fn new(common: &Common) -> Self {
         Self { quiet: common.quiet, format: common.log_format }
+    }
+
+    /// For arguments that could not be read: as far as they say how.
+    pub(super) fn for_unread(args: &[OsString]) -> Self {
+        let json = args.iter().any(|arg| arg == "--log-format=json")
+            || args.windows(2).any(|pair| pair[0] == "--log-format" && pair[1] == "json");
+        Self { quiet: false, format: if json { LogFormat::Json } else { LogFormat::Text } }
     }
 
     /// Whether nothing but errors is wanted.
@@ -34,10 +44,12 @@ impl Messages {
     fn say(&self, level: &str, text: &str) {
         // What a message quotes (a URL, a path) may hold line breaks or steer the terminal.
         let text = text.replace(char::is_control, " ");
-        match self.format {
-            LogFormat::Text => eprintln!("weir: {text}"),
-            LogFormat::Json => eprintln!("{}", serde_json::json!({ "level": level, "message": text })),
-        }
+        let line = match self.format {
+            LogFormat::Text => format!("weir: {text}"),
+            LogFormat::Json => serde_json::json!({ "level": level, "message": text }).to_string(),
+        };
+        // A stderr that takes nothing is told nowhere, and is no reason to fail.
+        let _ = writeln!(io::stderr(), "{line}");
     }
 }
 

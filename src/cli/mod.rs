@@ -67,7 +67,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, &Messages::for_unread(&args)),
     };
     let messages = Messages::new(&cli.common);
     match cli.command {
@@ -77,7 +77,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 /// Help and version go to stdout; what is wrong with the arguments is one line on stderr.
-fn usage(error: &clap::Error) -> u8 {
+fn usage(error: &clap::Error, messages: &Messages) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let _ = error.print();
         return exit::OK;
@@ -99,6 +99,6 @@ fn usage(error: &clap::Error) -> u8 {
             _ => None,
         });
     let hint = suggestion.map_or_else(|| "try 'weir --help'".to_owned(), |text| format!("did you mean '{text}'?"));
-    eprintln!("weir: {line}; {hint}");
+    messages.error(&format!("{line}; {hint}"));
     exit::USAGE
 }

@@ -282,7 +282,9 @@ fn pace(options: &Options, seed: u64) -> Result<(Pace, u64), PlanError> {
             return Err(PlanError::Value("rate", format!("{rate} is not a rate; give requests per second above 0")));
         }
         // Bounded by a number of requests alone, it lasts as long as these take.
-        let by_requests = options.requests.map(|n| Duration::from_secs_f64(n as f64 / rate));
+        let endless = |_| PlanError::Value("rate", format!("{rate} is so slow that the requests never end"));
+        let lasts = |n: u64| Duration::try_from_secs_f64(n as f64 / rate).map_err(endless);
+        let by_requests = options.requests.map(lasts).transpose()?;
         let length = options.duration.or(by_requests).unwrap_or(DEFAULT_DURATION);
         let stage = Stage { from_per_s: rate, to_per_s: rate, length: positive_time("duration", length)? };
         return Ok((Pace::Open(Schedule::new(vec![stage], options.arrivals, seed)), connections(cap)?));

@@ -61,9 +61,13 @@ impl Log {
 }
 
 fn write_all(mut file: File, blocks: &Receiver<Vec<u8>>) -> io::Result<()> {
-    let mut result = file.write_all(HEADER.as_bytes());
+    let (mut begun, mut result) = (false, Ok(()));
     // After a failure the rest is still taken, or the load would come to a stand.
     for block in blocks {
+        // The first block means that the run has begun: only now an earlier log in the same file gives way.
+        if !std::mem::replace(&mut begun, true) {
+            result = empty(&file).and_then(|()| file.write_all(HEADER.as_bytes()));
+        }
         if result.is_ok() {
             result = file.write_all(&block);
         }
@@ -71,6 +75,14 @@ fn write_all(mut file: File, blocks: &Receiver<Vec<u8>>) -> io::Result<()> {
     result.and_then(|()| {
         file.sync_all().or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
     })
+}
+
+/// Takes away what is in a file; a pipe or a device has nothing to take away.
+///
+/// # Errors
+/// As `ftruncate`.
+pub fn empty(file: &File) -> io::Result<()> {
+    file.set_len(0).or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
 }
 
 /// One thread's part of a log.

@@ -7,7 +7,7 @@
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
 //! - [`csv`]: the run second by second
 //! - [`jtl`]: every request as a line of JMeter's log
-//! - [`figure`], [`bars`], [`paint`]: how a number, a histogram and a colour are written in weir's own report
+//! - `figure`, `bars`, `paint`: how a number, a histogram and a colour are written in weir's own report
 
 use std::fmt;
 use std::str::FromStr;

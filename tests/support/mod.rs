@@ -1,7 +1,10 @@
 //! What the tests share: a scripted service, certificates, and the real binary in a fresh folder.
 #![allow(dead_code, unused_imports, reason = "each test file is a crate of its own and uses its part of this")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
 mod certificates;
+mod connection;
 mod reply;
 mod server;
 mod weir;

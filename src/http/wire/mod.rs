@@ -16,7 +16,7 @@ use std::fmt;
 pub enum WireError {
     /// The head does not parse; holds its beginning, made printable.
     NotHttp(String),
-    /// The head is longer than [`head::MOST_BYTES`] or has more than [`head::MOST_HEADERS`] headers.
+    /// The head is longer than 64 KiB or has more than 128 headers.
     HeadTooLarge,
     /// Content-Length is no number, or two of them differ.
     BadLength,

@@ -1,0 +1,298 @@
+//! Bad input is one line on stderr that names the value, and exit code 2; help says what there is.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use support::{Running, Server, Weir};
+
+/// The line of a command that is refused before anything is measured.
+fn refused(args: &[&str]) -> String {
+    refused_in(&Weir::new(), args)
+}
+
+fn refused_in(weir: &Weir, args: &[&str]) -> String {
+    let output = weir.run(args);
+    assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{args:?}: {output:?}");
+    output.one_line().to_owned()
+}
+
+/// A port on which nobody listens.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn a_service_that_is_not_there_is_named() {
+    let line = refused(&["load", "http://no-such-host.invalid/", "-n", "1"]);
+    assert!(line.contains("no-such-host.invalid"), "{line}");
+    let address = format!("127.0.0.1:{}", free_port());
+    for flags in [["-n", "1"], ["-r", "5"]] {
+        let line = refused(&[&["load", &format!("http://{address}/")], flags.as_slice()].concat());
+        assert!(line.contains(&address) && line.contains("refused"), "{line}");
+        assert!(!line.contains("os error"), "{line}");
+    }
+    let line = refused(&["load", "http://h/", "--unix-socket", "/no/such/socket"]);
+    assert!(line.contains("/no/such/socket"), "{line}");
+    let line = refused(&["load", "http://127.0.0.1/", "--connect-to", &address, "-n", "1"]);
+    assert!(line.contains(&address), "{line}");
+}
+
+#[test]
+fn what_is_no_url_is_named() {
+    for url in ["http://", "http://a b/", "http://h:99999/", "http://h:x/", "http://:80/", "", "http://h/a b", "/path"]
+    {
+        let line = refused(&["load", url, "-n", "1"]);
+        assert!(line.contains("URL") && line.contains(url), "{url}: {line}");
+    }
+    for scheme in ["ftp", "ws", "file"] {
+        let line = refused(&["load", &format!("{scheme}://h/x"), "-n", "1"]);
+        assert!(line.contains(scheme) && line.contains("https"), "{line}");
+    }
+}
+
+#[test]
+fn a_flag_that_is_unknown_gets_a_suggestion() {
+    for (wrong, right) in [("--rat", "--rate"), ("--conections", "--connections"), ("--timout", "--timeout")] {
+        let line = refused(&["load", "http://h/", wrong, "5"]);
+        assert!(line.contains(wrong) && line.contains(&format!("did you mean '{right}'?")), "{line}");
+    }
+    let line = refused(&["laod", "http://h/"]);
+    assert!(line.contains("laod") && line.contains("'load'"), "{line}");
+    let line = refused(&["load", "http://h/", "--format", "jason"]);
+    assert!(line.contains("jason") && line.contains("json"), "{line}");
+    assert!(refused(&["load"]).contains("URL"));
+    refused(&["load", "http://h/", "http://h/"]);
+    refused(&["load", "http://h/", "-n", "1", "-n", "2"]);
+}
+
+#[test]
+fn a_value_out_of_its_range_is_named() {
+    for (flag, value) in [
+        ("--rate", "0"),
+        ("--rate", "abc"),
+        ("--rate", "nan"),
+        ("--rate", "inf"),
+        ("--rate", "1e12"),
+        ("--connections", "0"),
+        ("--connections", "many"),
+        ("--connections", "99999999"),
+        ("--requests", "0"),
+        ("--requests", "1.5"),
+        ("--duration", "0s"),
+        ("--duration", "10"),
+        ("--duration", "10 parsecs"),
+        ("--threads", "0"),
+        ("--threads", "1000000"),
+        ("--users", "0"),
+        ("--timeout", "0s"),
+        ("--timeout", "soon"),
+        ("--pipeline", "0"),
+        ("--warmup", "1h"),
+        ("--stages", "200"),
+        ("--stages", "5/1s,x/2s"),
+        ("--stages", "0/10s"),
+        ("--arrivals", "bursty"),
+        ("--slo", "p99<soon"),
+        ("--slo", "fast"),
+        ("--slo", "p101<1s"),
+        ("--method", "GE T"),
+        ("--header", "no colon"),
+        ("--header", "A: b\r\nC: d"),
+        ("--connect-to", "nowhere"),
+        ("--seed", "-1"),
+        ("--seed", "x"),
+        ("--log-format", "xml"),
+    ] {
+        let line = refused(&["load", "http://127.0.0.1:9/", &format!("{flag}={value}")]);
+        let first = value.split(['\r', ',']).next().unwrap();
+        assert!(line.contains(&flag[2..]) || line.contains(first), "{flag} {value}: {line}");
+        assert!(!line.contains("cannot connect"), "checked before the service is asked: {line}");
+    }
+}
+
+#[test]
+fn values_that_overflow_together_are_refused_and_no_panic() {
+    for flags in [
+        ["--rate", "1e-300", "-n", "1"].as_slice(),
+        &["--rate", "1e-9", "-n", "18446744073709551615"],
+        &["--rate", "1e8", "-d", "800000h"],
+        &["-d", "99999999999h"],
+        &["--stages", "1e300/1s"],
+        &["--stages", "0-1e308/1h"],
+        &["--users", "1000000000000", "--loops", "18446744073709551615"],
+        &["-c", "18446744073709551615"],
+        &["-c", "18446744073709551616"],
+    ] {
+        // Whatever is wrong with it, it is one line; the port is refused in any case.
+        refused(&[&["load", "http://127.0.0.1:9/"], flags].concat());
+    }
+}
+
+#[test]
+fn options_that_do_not_go_together_are_named() {
+    for (flags, words) in [
+        (["-r", "5", "--stages", "5/1s"].as_slice(), ["--rate", "--stages"]),
+        (&["--stages", "5/1s", "-d", "1s"], ["--duration", "--stages"]),
+        (&["-r", "5", "--users", "2"], ["--users", "--rate"]),
+        (&["--users", "2", "-c", "2"], ["--users", "--connections"]),
+        (&["--loops", "2"], ["--loops", "--users"]),
+        (&["--ramp-up", "2s"], ["--ramp-up", "--users"]),
+        (&["--pipeline", "2", "--no-keepalive"], ["--pipeline", "open"]),
+        (&["--pipeline", "2", "--users", "2"], ["--pipeline", "--users"]),
+        (&["--unix-socket", "s", "--connect-to", "h:1"], ["--unix-socket", "--connect-to"]),
+        (&["--spin"], ["--spin", "open"]),
+        (&["--weights", "1,2", "-b", "x"], ["--weights", "2"]),
+        (&["--weights", "1"], ["--weights", "1"]),
+        (&["--weights", "0,0", "-b", "x", "-b", "y"], ["--weights", "0"]),
+        (&["--weights=-1,2", "-b", "x", "-b", "y"], ["--weights", "0"]),
+        (&["--weights", "a,2", "-b", "x", "-b", "y"], ["--weights", "a"]),
+        (&["--warmup", "10s", "-d", "10s"], ["--warmup", "10"]),
+    ] {
+        let line = refused(&[&["load", "http://127.0.0.1:9/"], flags].concat());
+        assert!(words.iter().all(|word| line.contains(word)), "{flags:?}: {line}");
+        assert!(!line.contains("cannot connect"), "checked before the service is asked: {line}");
+    }
+}
+
+#[test]
+fn files_that_are_missing_are_named() {
+    let server = Server::hello();
+    for (flags, file) in [
+        (["-b", "@no-body.txt"], "no-body.txt"),
+        (["--out", "no/folder/run.json"], "no/folder/run.json"),
+        (["--jtl", "no/folder/log.jtl"], "no/folder/log.jtl"),
+        (["--csv", "no/folder/run.csv"], "no/folder/run.csv"),
+        (["--out", "."], "."),
+    ] {
+        let line = refused(&[&["load", &server.url("/")], flags.as_slice()].concat());
+        assert!(line.contains(file), "{flags:?}: {line}");
+    }
+    assert_eq!(server.counts().connections, 0, "told before the service is asked");
+}
+
+#[test]
+fn a_load_that_cannot_start_leaves_an_earlier_result_alone() {
+    let weir = Weir::new();
+    let nobody = format!("http://127.0.0.1:{}/", free_port());
+    for url in ["ftp://h/", nobody.as_str()] {
+        for flag in ["--out", "--csv", "--jtl"] {
+            weir.write("kept", "an earlier result");
+            refused_in(&weir, &["load", url, "-n", "1", flag, "kept"]);
+            assert_eq!(weir.read("kept"), "an earlier result", "{url} {flag}");
+        }
+    }
+}
+
+#[test]
+fn a_message_cannot_steer_the_terminal_or_take_two_lines() {
+    for url in ["http://h/\u{1b}[2J", "http://a\nb/", "ftp\u{7}://x"] {
+        let line = refused(&["load", url, "-n", "1"]);
+        assert!(!line.contains(char::is_control), "{line:?}");
+    }
+    let line = refused(&["load", "http://h/", "--no-\u{1b}[31m"]);
+    assert!(!line.contains(char::is_control), "{line:?}");
+}
+
+#[test]
+fn messages_are_json_when_asked() {
+    let weir = Weir::new();
+    for args in [
+        ["load", "ftp://h/", "--log-format", "json"].as_slice(),
+        &["--log-format", "json", "load", "ftp://h/"],
+        &["load", "http://127.0.0.1:9/", "--unix-socket", "/no \"such\"", "--log-format=json"],
+        &["load", "http://h/", "--log-format", "json", "--rat", "5"],
+    ] {
+        let output = weir.run(args);
+        assert_eq!(output.code, 2);
+        let message: serde_json::Value =
+            serde_json::from_str(&output.stderr).unwrap_or_else(|e| panic!("{e}: {}", output.stderr));
+        assert_eq!(message["level"], "error");
+        assert!(message["message"].as_str().is_some_and(|text| !text.is_empty()));
+    }
+}
+
+#[test]
+fn help_names_every_flag_of_the_contract() {
+    let weir = Weir::new();
+    let output = weir.run(&["load", "--help"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    for flag in [
+        "-c",
+        "--connections",
+        "-d",
+        "--duration",
+        "-n",
+        "--requests",
+        "-t",
+        "--threads",
+        "--users",
+        "--ramp-up",
+        "--loops",
+        "--fresh",
+        "-r",
+        "--rate",
+        "--arrivals",
+        "--stages",
+        "-m",
+        "--method",
+        "-H",
+        "--header",
+        "-b",
+        "--body",
+        "--timeout",
+        "--no-keepalive",
+        "--pipeline",
+        "--cacert",
+        "--cert",
+        "--key",
+        "-k",
+        "--insecure",
+        "--unix-socket",
+        "--connect-to",
+        "--seed",
+        "--warmup",
+        "--slo",
+        "--format",
+        "--out",
+        "--jtl",
+        "--csv",
+        "--help",
+        "--version",
+        "-q",
+        "--quiet",
+        "--log-format",
+    ] {
+        let named = output.stdout.split([' ', ',', '\n', '[']).any(|word| word == flag);
+        assert!(named, "{flag} is not in the help:\n{}", output.stdout);
+    }
+    for format in ["text", "ab", "wrk", "jmeter", "json"] {
+        assert!(output.stdout.contains(format));
+    }
+    let output = weir.run(&["report", "--help"]);
+    assert!(output.code == 0 && output.stdout.contains("--format"));
+    assert_eq!(weir.run(&[]).code, 2, "a command is missing");
+}
+
+#[test]
+fn every_command_says_its_version() {
+    let weir = Weir::new();
+    for args in [["--version"].as_slice(), &["-V"], &["load", "--version"], &["report", "--version"]] {
+        let output = weir.run(args);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{args:?}");
+        assert!(output.stdout.trim_end().ends_with(env!("CARGO_PKG_VERSION")), "{}", output.stdout);
+    }
+}
+
+#[test]
+fn a_stderr_that_takes_nothing_is_no_reason_to_fail_otherwise() {
+    let weir = Weir::new();
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    for args in [["load", "ftp://h/"].as_slice(), &["load", "--rat", "5"], &["report", "missing.json"]] {
+        let mut command = weir.command(args);
+        command.stderr(Stdio::from(full()));
+        assert_eq!(Running::new(&mut command).finish().code, 2, "{args:?}");
+    }
+}
