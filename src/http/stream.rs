@@ -143,6 +143,12 @@ impl Stream {
         Ok(Received { bytes, drained: bytes < length, stamp: None })
     }
 
+    /// Whether the peer has neither closed nor sent anything that waits to be read.
+    pub fn is_quiet(&self) -> bool {
+        let peeked = net::recv(&self.socket.fd, &mut [0_u8; 1], RecvFlags::PEEK);
+        matches!(peeked, Err(Errno::AGAIN))
+    }
+
     /// Whether [`Self::skip`] may be used: on Unix sockets and under TLS the bytes must be read.
     pub fn can_skip(&self) -> bool {
         self.tls.is_none() && self.socket.inet

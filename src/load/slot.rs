@@ -29,8 +29,8 @@ pub(super) struct Slot {
     pub(super) user: u32,
     /// When connecting began.
     pub(super) opened: Nanos,
-    /// Whether it is on the list of idle connections.
-    pub(super) idle: bool,
+    /// Since when it is on the list of idle connections, if it is.
+    pub(super) idle_since: Option<Nanos>,
     /// How many of the flights, from the back, are not written to their end, ...
     unsent: usize,
     /// ... and how much of the first of these is.
@@ -110,7 +110,7 @@ impl Slot {
             flights: VecDeque::with_capacity(1),
             user,
             opened,
-            idle: false,
+            idle_since: None,
             unsent: 0,
             offset: 0,
         }

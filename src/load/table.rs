@@ -19,15 +19,20 @@ pub(super) struct Table {
     idle: Vec<u32>,
     /// Connections that are not open yet.
     connecting: usize,
+    most_connecting: usize,
     most: usize,
 }
 
-/// Connections that one worker makes at a time: a service's queue of new connections is short, and what does not fit
-/// is silently tried again a second later.
-const MOST_CONNECTING: usize = 128;
+/// Connections that all workers together make at a time: a service's queue of new connections is short (100 is usual in
+/// Python), and what does not fit is silently tried again a second later.
+const MOST_CONNECTING: u64 = 64;
+
+/// No service closes connections that have been idle for less.
+const LONG_IDLE: Nanos = Nanos::from_millis(10);
 
 impl Table {
-    pub(super) fn new(most: usize) -> io::Result<Self> {
+    /// Room for `most` connections, for one of `workers` workers.
+    pub(super) fn new(most: usize, workers: u64) -> io::Result<Self> {
         Ok(Self {
             poller: Poller::new()?,
             slots: Vec::new(),
@@ -35,6 +40,7 @@ impl Table {
             vacant: Vec::new(),
             idle: Vec::new(),
             connecting: 0,
+            most_connecting: (MOST_CONNECTING / workers).max(1) as usize,
             most,
         })
     }
@@ -64,7 +70,7 @@ impl Table {
 
     /// Whether another connection may be made now.
     pub(super) fn can_open(&self) -> bool {
-        self.connecting < MOST_CONNECTING && self.in_use() < self.most
+        self.connecting < self.most_connecting && self.in_use() < self.most
     }
 
     /// Whether a connection has nothing to do.
@@ -107,20 +113,28 @@ impl Table {
     }
 
     /// The connection has nothing to do.
-    pub(super) fn set_idle(&mut self, index: u32) {
+    pub(super) fn set_idle(&mut self, index: u32, now: Nanos) {
         if let Some(slot) = self.get(index) {
-            slot.idle = true;
+            slot.idle_since = Some(now);
             self.idle.push(index);
         }
     }
 
-    /// The connection that became idle last: the likeliest to be alive still.
-    pub(super) fn take_idle(&mut self) -> Option<u32> {
-        let index = self.idle.pop()?;
-        if let Some(slot) = self.get(index) {
-            slot.idle = false;
+    /// The connection that became idle last: the likeliest to be alive still. One that the service has closed meanwhile,
+    /// unnoticed since the last look at events, is not handed out: its next request would fail by our own fault.
+    pub(super) fn take_idle(&mut self, now: Nanos) -> Option<u32> {
+        while let Some(&index) = self.idle.last() {
+            let slot = self.get(index)?;
+            let rested = slot.idle_since.is_some_and(|since| now - since > LONG_IDLE);
+            if rested && !slot.stream.is_quiet() {
+                self.close(index);
+                continue;
+            }
+            slot.idle_since = None;
+            self.idle.pop();
+            return Some(index);
         }
-        Some(index)
+        None
     }
 
     /// Ends a connection.
@@ -129,7 +143,7 @@ impl Table {
         if slot.phase != Phase::Open {
             self.connecting -= 1;
         }
-        if slot.idle {
+        if slot.idle_since.is_some() {
             self.idle.retain(|i| *i != index);
         }
         let generation = &mut self.generations[index as usize];

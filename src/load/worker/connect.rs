@@ -99,7 +99,7 @@ impl Worker<'_> {
         }
         if slot.flights.is_empty() {
             self.tally.connected_beforehand(now - slot.opened);
-            return self.table.set_idle(index);
+            return self.table.set_idle(index, now);
         }
         for flight in &mut slot.flights {
             flight.connect = now - slot.opened;

@@ -96,7 +96,7 @@ impl<'a> Worker<'a> {
             shared,
             clock,
             feed: plan.feed(index, plan.threads),
-            table: Table::new(plan.connections_of(index))?,
+            table: Table::new(plan.connections_of(index), plan.threads)?,
             tally: Tally::new(plan.warmup, plan.until),
             reports,
             log,
@@ -165,6 +165,7 @@ impl<'a> Worker<'a> {
             ready.append(&mut self.unread);
             return true;
         }
+        self.claim();
         let now = self.clock.now();
         let can_start = self.table.can_start();
         let due = if can_start { self.feed.next_due() } else { None };
@@ -207,7 +208,7 @@ impl<'a> Worker<'a> {
             self.claim();
             let now = self.clock.now();
             let Some(start) = self.feed.due(now) else { return };
-            match self.table.take_idle() {
+            match self.table.take_idle(now) {
                 Some(index) => self.start_on(index, &start, now),
                 None => self.connect(&start, now),
             }
@@ -294,7 +295,7 @@ impl<'a> Worker<'a> {
         if !slot.flights.is_empty() {
             self.write(index, now);
         } else if matches!(self.feed, Feed::Open(_)) {
-            self.table.set_idle(index);
+            self.table.set_idle(index, now);
         } else {
             self.table.close(index);
         }
