@@ -44,15 +44,17 @@ for target in "${targets[@]}"; do
     log=$artifacts/log.txt
     options=(-max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1)
     [ -f "fuzz/dicts/$target.txt" ] && options+=(-dict="fuzz/dicts/$target.txt")
+    corpora=("$corpus")
+    [ -d "fuzz/seeds/$target" ] && corpora+=("fuzz/seeds/$target")
     program=$built/$host/release/$target
-    if "$program" "${options[@]}" -artifact_prefix="$artifacts/" "$corpus" "fuzz/seeds/$target" >"$log" 2>&1; then
+    if "$program" "${options[@]}" -artifact_prefix="$artifacts/" "${corpora[@]}" >"$log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         echo "fuzz: $target held for ${runs:-?} inputs in $seconds s"
     else
         failed=1
         found=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
         echo "fuzz: $target FAILED; repeat with: $program ${found:-$log}" >&2
-        grep -v -e '^#[0-9]' -e '^INFO' -e 'NEW_FUNC' -e '^WARNING' "$log" | head -40 >&2
+        grep -v -e '^#[0-9]' -e '^INFO' -e 'NEW_FUNC' -e '^WARNING' "$log" | head -40 >&2 || true
     fi
 done
 exit "$failed"

@@ -14,8 +14,8 @@ python=${PYTHON:-python3}
 main() {
     local purpose=${1:-}
     case $purpose in
-        demo | check) ;;
-        test | fuzz) wants+=(c++) ;;
+        demo) ;;
+        check | test | fuzz) wants+=(c++) ;; # fuzz targets hold libFuzzer, which is C++
         bench) wants+=(c++ nginx wrk ab h2load) ;;
         *) fail "'$purpose' is nothing to set up for; choose demo, test, check, fuzz or bench" ;;
     esac

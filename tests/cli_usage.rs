@@ -296,3 +296,24 @@ fn a_stderr_that_takes_nothing_is_no_reason_to_fail_otherwise() {
         assert_eq!(Running::new(&mut command).finish().code, 2, "{args:?}");
     }
 }
+
+#[test]
+fn certificates_for_a_plain_url_are_refused() {
+    for flags in [["--cacert", "ca.pem"], ["--sni", "name"]] {
+        let line = refused(&["load", "http://127.0.0.1:9/", flags[0], flags[1]]);
+        assert!(line.contains(flags[0]) && line.contains("https"), "{line}");
+    }
+}
+
+#[test]
+fn the_page_on_the_command_line_names_every_flag_of_the_help() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md")).unwrap();
+    for command in ["load", "report"] {
+        let help = Weir::new().run(&[command, "--help"]).stdout;
+        let names = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
+        let flags = names.flat_map(|line| line.split([' ', ','])).filter(|word| word.starts_with("--"));
+        for flag in flags {
+            assert!(page.contains(&format!("`{flag}")), "{flag} of weir {command} is not in docs/cli.md");
+        }
+    }
+}

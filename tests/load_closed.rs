@@ -122,7 +122,8 @@ fn without_a_pipeline_a_connection_has_one_request_at_a_time() {
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(2)));
     load(&server.url("/"), &["-n", "60", "-c", "3"]);
     assert_eq!(server.counts().deepest, 1);
-    assert_eq!(server.counts().most_open, 3);
+    // Not `most_open`: the connection that weir looked with, before the run, may not be closed yet.
+    assert_eq!(server.counts().used, 3);
 }
 
 #[test]

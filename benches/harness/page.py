@@ -173,7 +173,7 @@ def _delay_table(section: Section) -> str:
 
 def _memory(section: Section) -> Iterator[str]:
     yield "## Memory"
-    yield "Closed loop on the lean server; peak resident memory of the generator. About 2 MB is the least this can show."
+    yield "Closed loop on the lean server; peak resident memory of the generator. 2 MB is the least this shows."
     rows = []
     for case in section.cases():
         for name in section.contenders(case):

@@ -34,11 +34,12 @@ pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String
         };
         weir::load::run(&plan, &command, &mut watch, None).map_err(|e| errors::load(&e))
     });
-    if let Some(error) = raised.filter(|error| !error.is_instance_of::<PyKeyboardInterrupt>(py)) {
-        return Err(error);
-    }
-    // Ctrl-C while it connects is what ended it, whatever became of the connection.
-    let mut run = run.map_err(|error| py.check_signals().err().unwrap_or(error))?;
+    let mut run = match (raised, run) {
+        (Some(error), Ok(_)) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => return Err(error),
+        (_, Ok(run)) => run,
+        // Ctrl-C while it connects is what ended it, whatever became of the connection.
+        (raised, Err(error)) => return Err(raised.or_else(|| py.check_signals().err()).unwrap_or(error)),
+    };
     run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
     Ok(RunHandle(run))
 }

@@ -139,6 +139,7 @@ impl Plan {
     pub fn new(options: &Options) -> Result<Self, PlanError> {
         check_conflicts(options)?;
         let target = Target::parse(&options.url)?;
+        check_tls(options, &target)?;
         let addresses = match &options.unix_socket {
             Some(path) => vec![Address::Unix(path.clone())],
             None => target.resolve(options.connect_to.as_deref())?,
@@ -271,6 +272,16 @@ fn check_conflicts(options: &Options) -> Result<(), PlanError> {
         (options.spin && !open, "--spin is for an open loop (--rate, --stages)"),
     ];
     rules.into_iter().find(|(broken, _)| *broken).map_or(Ok(()), |(_, why)| Err(PlanError::Conflict(why)))
+}
+
+/// A certificate that nobody looks at is a mistake that would pass for a success.
+fn check_tls(options: &Options, target: &Target) -> Result<(), PlanError> {
+    let tls = &options.tls;
+    let given = tls.cacert.is_some() || tls.cert.is_some() || tls.key.is_some() || options.sni.is_some();
+    if given && !target.tls {
+        return Err(PlanError::Conflict("--cacert, --cert, --key and --sni need an https:// URL"));
+    }
+    Ok(())
 }
 
 fn pace(options: &Options, seed: u64) -> Result<(Pace, u64), PlanError> {
