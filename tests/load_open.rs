@@ -131,7 +131,7 @@ fn what_waits_for_a_connection_keeps_its_intended_start() {
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(50)));
     let run = load(&server.url("/"), &["-r", "60", "-d", "500ms", "-c", "1"]);
     assert_eq!((run.requests.total, run.requests.dropped, server.requests()), (30, 0, 30));
-    assert_eq!(server.counts().most_open, 1);
+    assert_eq!(server.counts().used, 1);
     assert!((27..=29).contains(&run.requests.waited), "all but the first ones wait: {}", run.requests.waited);
     // The last was meant to start at 483 ms and ends at 30 x 50 ms.
     assert!(run.response_ms.max >= 1500.0 - 484.0, "{}", run.response_ms.max);
@@ -204,7 +204,7 @@ fn connections_grow_as_needed_and_no_further() {
 
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(100)));
     let run = load(&server.url("/"), &["-r", "100", "-d", "500ms", "-c", "3", "-t", "2"]);
-    assert_eq!((run.requests.ok, server.counts().most_open), (50, 3));
+    assert_eq!((run.requests.ok, server.counts().used), (50, 3));
     assert_eq!(run.connections.limit, 3);
 }
 

@@ -53,6 +53,8 @@ pub enum LoadError {
     System(io::Error),
 }
 
+impl std::error::Error for LoadError {}
+
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

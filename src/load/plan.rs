@@ -85,6 +85,8 @@ pub enum PlanError {
     File(String, String),
 }
 
+impl std::error::Error for PlanError {}
+
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
