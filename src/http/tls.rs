@@ -76,12 +76,14 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|e| TlsError::Mismatch(e.to_string()))?;
-        let builder = if options.insecure {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
-        } else if let Some(path) = &options.cacert {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustGiven::new(path, &provider)?))
-        } else {
-            builder.with_root_certificates(native_roots()?)
+        let trust = match &options.cacert {
+            _ if options.insecure => Some(Trust::Anybody),
+            Some(path) => Some(Trust::given(path, &provider)?),
+            None => None,
+        };
+        let builder = match trust {
+            Some(trust) => builder.dangerous().with_custom_certificate_verifier(Arc::new(Verifier { trust, provider })),
+            None => builder.with_root_certificates(native_roots()?),
         };
         let mut config = match (&options.cert, &options.key) {
             (None, None) => builder.with_no_client_auth(),
@@ -119,19 +121,21 @@ fn certificates(flag: &'static str, path: &Path) -> Result<Vec<CertificateDer<'s
     if found.is_empty() { Err(failed("no certificate (PEM) in it".into())) } else { Ok(found) }
 }
 
-/// `--cacert`: trusts what these certificates have signed, and these certificates themselves.
-///
-/// The latter is for what `openssl req -x509` makes, and many a developer's service uses: a self-signed certificate that
-/// calls itself a CA. As the certificate of a service, webpki refuses it even where it is given as trusted; OpenSSL, and
-/// so curl, takes it. Its name is checked all the same.
+/// Whose certificates are taken, where it is not left to the system's store.
 #[derive(Debug)]
-struct TrustGiven {
-    webpki: Arc<WebPkiServerVerifier>,
-    given: Vec<CertificateDer<'static>>,
+enum Trust {
+    /// `-k`: anybody's.
+    Anybody,
+    /// `--cacert`: what these certificates have signed, and these certificates themselves.
+    ///
+    /// The latter is for what `openssl req -x509` makes, and many a developer's service uses: a self-signed certificate
+    /// that calls itself a CA. As the certificate of a service, webpki refuses it even where it is given as trusted;
+    /// OpenSSL, and so curl, takes it. Its name is checked all the same.
+    Given(Arc<WebPkiServerVerifier>, Vec<CertificateDer<'static>>),
 }
 
-impl TrustGiven {
-    fn new(path: &Path, provider: &Arc<CryptoProvider>) -> Result<Self, TlsError> {
+impl Trust {
+    fn given(path: &Path, provider: &Arc<CryptoProvider>) -> Result<Self, TlsError> {
         let failed = |why: String| TlsError::File("--cacert", path.to_owned(), why);
         let given = certificates("--cacert", path)?;
         let mut roots = RootCertStore::empty();
@@ -141,11 +145,19 @@ impl TrustGiven {
         let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
             .build()
             .map_err(|e| failed(e.to_string()))?;
-        Ok(Self { webpki, given })
+        Ok(Self::Given(webpki, given))
     }
 }
 
-impl ServerCertVerifier for TrustGiven {
+/// Checks a service's certificate against a [`Trust`]. The handshake's signatures are checked whatever that is: a broken
+/// peer should not look sound.
+#[derive(Debug)]
+struct Verifier {
+    trust: Trust,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -154,11 +166,14 @@ impl ServerCertVerifier for TrustGiven {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.given.iter().any(|given| given == end_entity) {
-            verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
-            return Ok(ServerCertVerified::assertion());
+        match &self.trust {
+            Trust::Anybody => Ok(ServerCertVerified::assertion()),
+            Trust::Given(_, given) if given.iter().any(|given| given == end_entity) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            Trust::Given(webpki, _) => webpki.verify_server_cert(end_entity, intermediates, name, ocsp, now),
         }
-        self.webpki.verify_server_cert(end_entity, intermediates, name, ocsp, now)
     }
 
     fn verify_tls12_signature(
@@ -167,7 +182,7 @@ impl ServerCertVerifier for TrustGiven {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.webpki.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -176,49 +191,10 @@ impl ServerCertVerifier for TrustGiven {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.webpki.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.webpki.supported_verify_schemes()
-    }
-}
-
-/// `-k`: takes any certificate. The handshake's signatures are still checked: a broken peer should not look sound.
-#[derive(Debug)]
-struct AcceptAny(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AcceptAny {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
