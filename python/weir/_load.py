@@ -104,7 +104,7 @@ def load(
         sni: The name to ask for in TLS. Default: the URL's host.
         warmup: Leave the requests of this first stretch out of the result.
         seed: The same seed gives the same arrivals and choices of bodies (default 0).
-        spin: Open loop: never sleep. Sends within 10 us of their time, for a whole core per thread.
+        spin: Open loop: never sleep. Sends as close to their time as the machine allows, for a whole core per thread.
         slo: Objectives such as ``"p99<200ms"``, ``"errors<1%"``, ``"rate>1000"``; see `Run.slo`.
 
     Raises:

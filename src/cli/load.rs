@@ -61,7 +61,7 @@ pub(super) struct LoadArgs {
     /// Rates that change, e.g. 0-200/30s,200/1m
     #[arg(long, value_name = "STAGES", value_parser = Stages::read, help_heading = OPEN)]
     stages: Option<Stages>,
-    /// Never sleep: sends within 10 us of their time, for a whole core per thread
+    /// Never sleep: sends as close to their time as the machine allows, for a whole core per thread
     #[arg(long, help_heading = OPEN)]
     spin: bool,
 
