@@ -7,8 +7,10 @@
 //!
 //! ```text
 //! cli ──► live ─────────────────► measure, decide
-//!  │ └──► load ──► report ──────► measure, decide
-//!  │        └────► http ────────► decide
+//!  │ ├──► load ──► report ──────► measure, decide
+//!  │ │      └────► http ────────► decide
+//!  │ └──► serve ─► server ──────► machine, decide
+//! load, serve ────► machine ─────► measure, decide
 //! ```
 //!
 //! - [`decide`] PURE: when to send ([`decide::schedule`], [`decide::users`]), what ([`decide::source`]), and what a
@@ -18,6 +20,9 @@
 //! - [`load`] drives a plan: an event loop per thread
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL
 //! - [`live`] the run while it goes
+//! - [`serve`] services that misbehave on purpose: what each of them answers, and when
+//! - [`server`] what a service stands on: event loops, connections, patience, exact timers, access log, metrics
+//! - [`machine`] clocks, cores, open files
 //! - [`cli`] arguments to a checked plan
 //!
 //! One request's journey in `weir load`: the command line becomes [`load::Options`], checked into a [`load::Plan`].
@@ -31,5 +36,8 @@ pub mod decide;
 pub mod http;
 pub mod live;
 pub mod load;
+pub mod machine;
 pub mod measure;
 pub mod report;
+pub mod serve;
+pub mod server;

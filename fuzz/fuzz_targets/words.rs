@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir::load::{Options, Plan, words};
+use weir::decide::words;
+use weir::load::{Options, Plan};
 use weir::measure::slo::Slo;
 
 fuzz_target!(|text: &str| {

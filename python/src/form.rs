@@ -11,8 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDelta, PyDict, PyString};
 use weir::decide::Nanos;
 use weir::decide::schedule::{Arrivals, Stage};
+use weir::decide::words;
 use weir::http::tls::TlsOptions;
-use weir::load::{Body, Options, words};
+use weir::load::{Body, Options};
 use weir::measure::slo::Slo;
 
 use crate::errors;

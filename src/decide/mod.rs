@@ -9,6 +9,7 @@
 //! - [`schedule`]: when arrivals of an open loop are meant to start
 //! - [`users`]: when the users of a closed loop start
 //! - [`source`]: which request to send next
+//! - [`words`]: how people write times, stages and kinds of arrivals
 //! - [`feed`]: one thread's share of a plan: what a free connection does now
 
 pub mod dice;
@@ -17,5 +18,6 @@ pub mod nanos;
 pub mod schedule;
 pub mod source;
 pub mod users;
+pub mod words;
 
 pub use nanos::Nanos;

@@ -3,10 +3,7 @@
 //! - [`options`]: what the user asked for; [`plan`]: the same, checked
 //! - [`run`]: sets up, starts the workers, gathers what they report, and makes the [`Run`]
 //! - `worker`: one thread's event loop; `table` and `slot`: its connections; `tally`: what it counts
-//! - [`clock`]: the only place that asks what time it is
 
-pub mod clock;
-pub mod machine;
 pub mod options;
 pub mod plan;
 mod poller;
@@ -14,7 +11,6 @@ mod probe;
 mod slot;
 mod table;
 mod tally;
-pub mod words;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -26,12 +22,13 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use self::clock::Clock;
 pub use self::options::{Body, Options};
 pub use self::plan::{Pace, Plan, PlanError};
 use self::tally::Tally;
 use self::worker::{Report, Shared, Worker};
 use crate::decide::Nanos;
+use crate::machine;
+use crate::machine::clock::{self, Clock};
 use crate::measure::Progress;
 use crate::measure::recorder::Interval;
 use crate::measure::run::{Connections, Manifest, Parts, Run, Target};

@@ -16,6 +16,7 @@ use crate::decide::users::Users;
 use crate::http::target::{Address, Target, TargetError};
 use crate::http::tls::{Tls, TlsError};
 use crate::http::wire::{Request, RequestError};
+use crate::machine;
 use crate::measure::run::Model;
 
 /// A load that can be driven.
@@ -288,7 +289,7 @@ fn check_tls(options: &Options, target: &Target) -> Result<(), PlanError> {
 
 fn pace(options: &Options, seed: u64) -> Result<(Pace, u64), PlanError> {
     // Who names no cap has not asked for more than the system allows.
-    let cap = DEFAULT_CAP.min(super::machine::most_connections().max(1));
+    let cap = DEFAULT_CAP.min(machine::most_connections().max(1));
     let connections = |default| in_range("connections", options.connections.unwrap_or(default), 1, MOST_CONNECTIONS);
     if let Some(rate) = options.rate {
         if !(rate > 0.0 && rate <= MOST_PER_S) {
@@ -322,7 +323,7 @@ fn pace(options: &Options, seed: u64) -> Result<(Pace, u64), PlanError> {
 }
 
 fn threads(options: &Options, pace: &Pace, connections: u64) -> Result<u64, PlanError> {
-    let cores = super::machine::cores();
+    let cores = machine::cores();
     let wanted = match (options.threads, pace) {
         (Some(threads), _) => in_range("threads", threads, 1, 1024)?,
         (None, Pace::Closed(_)) => cores,

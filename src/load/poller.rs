@@ -7,9 +7,9 @@ use std::mem::MaybeUninit;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
-use super::clock::timespec;
 use crate::decide::Nanos;
 use crate::http::stream::Stream;
+use crate::machine::clock::timespec;
 
 /// What happened to one connection.
 #[derive(Clone, Copy, Debug)]

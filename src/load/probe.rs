@@ -11,6 +11,7 @@ use super::{LoadError, Watch};
 use crate::decide::Nanos;
 use crate::http::stream::Stream;
 use crate::http::target::Address;
+use crate::machine::clock::Clock;
 use crate::measure::Progress;
 
 /// An interrupt is noticed within it.
@@ -36,7 +37,7 @@ fn try_one(plan: &Plan, address: &Address, watch: &mut Watch<'_>) -> io::Result<
     let mut stream = Stream::connect(address, false)?;
     let poller = Poller::new()?;
     poller.add(&stream, 0)?;
-    let clock = super::clock::Clock::starting_in(Nanos::ZERO);
+    let clock = Clock::starting_in(Nanos::ZERO);
     let mut waits = || -> io::Result<()> {
         let elapsed = clock.now();
         if elapsed >= plan.timeout {

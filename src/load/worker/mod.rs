@@ -13,7 +13,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use super::clock::{Clock, WallOffset, sharpen_sleeps, thread_cpu};
 use super::plan::Plan;
 use super::poller::Ready;
 use super::slot::{Flight, Phase};
@@ -23,6 +22,7 @@ use crate::decide::Nanos;
 use crate::decide::feed::{Feed, Start};
 use crate::http::target::Address;
 use crate::http::wire::HeadCache;
+use crate::machine::clock::{Clock, WallOffset, sharpen_sleeps, thread_cpu};
 use crate::measure::outcome::{Failure, Outcome};
 use crate::measure::recorder::Interval;
 use crate::report::jtl::Lines;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::decide::Nanos;
-use crate::decide::schedule::{Arrivals, Stage};
+use super::Nanos;
+use super::schedule::{Arrivals, Stage};
 
 /// Reads `300ms`, `1.5s`, `2m`, `1h`, `50us`.
 ///

@@ -1,4 +1,8 @@
-//! The machine that a run was made on, and what it lets us have.
+//! The machine that we run on: its clocks, what it lets us have, what a manifest says about it.
+//!
+//! - [`clock`]: the only place that asks what time it is
+
+pub mod clock;
 
 use std::fs;
 

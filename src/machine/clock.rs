@@ -1,4 +1,4 @@
-//! The edge's clock: the only place of this room that asks what time it is.
+//! The edges' clock: the only place that asks what time it is.
 #![allow(clippy::disallowed_methods, reason = "this is the edge that the ban on raw clocks sends everyone to")]
 
 use std::num::NonZeroU64;

@@ -1,0 +1,1 @@
+//! Services that misbehave on purpose.
