@@ -4,6 +4,7 @@ mod interrupt;
 mod load;
 mod messages;
 mod report;
+pub mod serve;
 
 use std::ffi::OsString;
 
@@ -58,6 +59,8 @@ enum Command {
     /// Drive load at a service and see how it behaves
     #[command(visible_alias = "run")]
     Load(Box<load::LoadArgs>),
+    /// Start a service that misbehaves on purpose, to try everything else against
+    Serve(serve::ServeArgs),
     /// Show a run that was kept with --out, in any format
     Report(report::ReportArgs),
 }
@@ -72,6 +75,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let messages = Messages::new(&cli.common);
     match cli.command {
         Command::Load(asked) => load::run(*asked, &args, &messages),
+        Command::Serve(asked) => serve::run(asked, &messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }
 }
@@ -86,6 +90,12 @@ fn usage(error: &clap::Error, messages: &Messages) -> u8 {
         let _ = error.print();
         return exit::USAGE;
     }
+    messages.error(&one_line(error));
+    exit::USAGE
+}
+
+/// What is wrong with the arguments, and what to do.
+fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let parts: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
     let what = parts.iter().filter(|line| !line.is_empty() && !line.starts_with("tip:"));
@@ -99,6 +109,5 @@ fn usage(error: &clap::Error, messages: &Messages) -> u8 {
             _ => None,
         });
     let hint = suggestion.map_or_else(|| "try 'weir --help'".to_owned(), |text| format!("did you mean '{text}'?"));
-    messages.error(&format!("{line}; {hint}"));
-    exit::USAGE
+    format!("{line}; {hint}")
 }

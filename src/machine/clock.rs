@@ -42,6 +42,11 @@ impl Clock {
         let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(self.start + until.0 as i64));
     }
 
+    /// `at` on the kernel's monotonic clock.
+    pub fn timespec_at(&self, at: Nanos) -> Timespec {
+        timespec(self.start.saturating_add(i64::try_from(at.0).unwrap_or(i64::MAX)))
+    }
+
     fn since_start(&self, monotonic: i64) -> Nanos {
         Nanos(u64::try_from(monotonic - self.start).unwrap_or(0))
     }

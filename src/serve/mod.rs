@@ -1,1 +1,4 @@
-//! Services that misbehave on purpose.
+//! Services that misbehave on purpose: public, documented, seeded.
+
+pub mod answers;
+pub mod body;

@@ -1,0 +1,199 @@
+//! How long a server waits for the other end of a connection, and what for.
+
+use super::Nanos;
+
+/// The longest waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// For the first byte of a next request.
+    pub idle: Nanos,
+    /// For the rest of a request's head, from its first byte (a head that drips in is an attack known as slow loris).
+    pub head: Nanos,
+    /// For any more of a body that was announced.
+    pub body: Nanos,
+    /// For any room to write more of an answer.
+    pub write: Nanos,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            idle: Nanos::from_secs(75),
+            head: Nanos::from_secs(10),
+            body: Nanos::from_secs(30),
+            write: Nanos::from_secs(30),
+        }
+    }
+}
+
+/// What was waited for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expired {
+    /// A next request.
+    Idle,
+    /// The rest of a head.
+    Head,
+    /// More of a body.
+    Body,
+    /// Room to write.
+    Write,
+}
+
+/// One connection's waiting. While the service itself works on an answer nobody is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// Requests that are being answered; HTTP/2 has several at a time.
+    open: u32,
+    /// Since when nothing, or only part of a head, has come.
+    idle: Nanos,
+    head: Option<Nanos>,
+    body: Option<Nanos>,
+    write: Option<Nanos>,
+}
+
+impl Patience {
+    /// A new connection.
+    pub fn new(now: Nanos) -> Self {
+        Self { open: 0, idle: now, head: None, body: None, write: None }
+    }
+
+    /// Whether nothing is asked and nothing is owed.
+    pub fn is_idle(&self) -> bool {
+        self.open == 0 && self.head.is_none()
+    }
+
+    /// Bytes have come.
+    pub fn came(&mut self, now: Nanos) {
+        if self.body.is_some() {
+            self.body = Some(now);
+        } else if self.open == 0 && self.head.is_none() {
+            self.head = Some(now);
+        }
+    }
+
+    /// A head is complete.
+    pub fn began(&mut self) {
+        self.open += 1;
+        self.head = None;
+    }
+
+    /// An answer is complete, or given up.
+    pub fn ended(&mut self, now: Nanos) {
+        self.open = self.open.saturating_sub(1);
+        self.idle = now;
+    }
+
+    /// The service wants more of a body.
+    pub fn wants_body(&mut self, now: Nanos) {
+        self.body.get_or_insert(now);
+    }
+
+    /// The service has the body, or wants no more of it.
+    pub fn has_body(&mut self) {
+        self.body = None;
+    }
+
+    /// There was no room to write.
+    pub fn stalled(&mut self, now: Nanos) {
+        self.write.get_or_insert(now);
+    }
+
+    /// Something could be written.
+    pub fn wrote(&mut self) {
+        self.write = None;
+    }
+
+    /// What has been waited for longer than `limits` allow.
+    pub fn expired(&self, now: Nanos, limits: &Limits) -> Option<Expired> {
+        let over = |since: Option<Nanos>, limit: Nanos| since.is_some_and(|since| now - since > limit);
+        if over(self.write, limits.write) {
+            Some(Expired::Write)
+        } else if over(self.body, limits.body) {
+            Some(Expired::Body)
+        } else if over(self.head, limits.head) {
+            Some(Expired::Head)
+        } else if self.is_idle() && over(Some(self.idle), limits.idle) {
+            Some(Expired::Idle)
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        idle: Nanos::from_secs(75),
+        head: Nanos::from_secs(10),
+        body: Nanos::from_secs(30),
+        write: Nanos::from_secs(20),
+    };
+
+    fn at(patience: &Patience, s: u64) -> Option<Expired> {
+        patience.expired(Nanos::from_secs(s), &LIMITS)
+    }
+
+    #[test]
+    fn a_connection_that_asks_nothing_is_let_go_after_the_idle_limit() {
+        let patience = Patience::new(Nanos::from_secs(5));
+        assert_eq!(at(&patience, 80), None);
+        assert_eq!(at(&patience, 81), Some(Expired::Idle));
+    }
+
+    #[test]
+    fn a_head_that_drips_in_gains_no_time_by_its_bytes() {
+        let mut patience = Patience::new(Nanos::ZERO);
+        for s in 0..=10 {
+            patience.came(Nanos::from_secs(s));
+            assert_eq!(at(&patience, s), None);
+        }
+        assert_eq!(at(&patience, 11), Some(Expired::Head));
+    }
+
+    #[test]
+    fn a_service_may_take_its_time() {
+        let mut patience = Patience::new(Nanos::ZERO);
+        patience.came(Nanos::ZERO);
+        patience.began();
+        assert_eq!(at(&patience, 100_000), None);
+        patience.ended(Nanos::from_secs(100_000));
+        assert_eq!(at(&patience, 100_075), None);
+        assert_eq!(at(&patience, 100_076), Some(Expired::Idle));
+    }
+
+    #[test]
+    fn a_body_gains_time_by_each_of_its_bytes() {
+        let mut patience = Patience::new(Nanos::ZERO);
+        patience.began();
+        patience.wants_body(Nanos::ZERO);
+        patience.came(Nanos::from_secs(25));
+        assert_eq!(at(&patience, 55), None);
+        assert_eq!(at(&patience, 56), Some(Expired::Body));
+        patience.has_body();
+        assert_eq!(at(&patience, 56), None);
+    }
+
+    #[test]
+    fn a_reader_that_does_not_read_is_let_go() {
+        let mut patience = Patience::new(Nanos::ZERO);
+        patience.began();
+        patience.stalled(Nanos::from_secs(1));
+        patience.stalled(Nanos::from_secs(15));
+        assert_eq!(at(&patience, 22), Some(Expired::Write));
+        patience.wrote();
+        assert_eq!(at(&patience, 22), None);
+    }
+
+    #[test]
+    fn http_2_is_idle_when_its_last_request_is_done() {
+        let mut patience = Patience::new(Nanos::ZERO);
+        patience.began();
+        patience.began();
+        patience.ended(Nanos::from_secs(1));
+        assert_eq!(at(&patience, 1000), None);
+        patience.ended(Nanos::from_secs(2));
+        assert_eq!(at(&patience, 1000), Some(Expired::Idle));
+    }
+}

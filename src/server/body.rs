@@ -1,0 +1,131 @@
+//! What an answer carries.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+
+use super::ledger::Entry;
+use super::page::Page;
+
+/// Why a body ended early.
+pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The body of an answer.
+#[derive(Debug)]
+pub struct Body {
+    kind: Kind,
+    /// The request's entry; it closes when the body is gone.
+    entry: Option<Entry>,
+}
+
+enum Kind {
+    Full(Bytes),
+    Repeated { page: Bytes, left: u64 },
+    Request(Incoming),
+    Made(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError>>>),
+}
+
+impl Body {
+    /// No bytes.
+    pub fn empty() -> Self {
+        Bytes::new().into()
+    }
+
+    /// `length` bytes: the page's, again and again. Nothing is copied on the way to the kernel.
+    pub fn repeated(page: &Page, length: u64) -> Self {
+        Self { kind: Kind::Repeated { page: page.bytes().clone(), left: length }, entry: None }
+    }
+
+    /// A body that is made while it is sent.
+    pub fn made(body: impl http_body::Body<Data = Bytes, Error = BodyError> + 'static) -> Self {
+        Self { kind: Kind::Made(Box::pin(body)), entry: None }
+    }
+
+    pub(super) fn with(self, entry: Entry) -> Self {
+        Self { kind: self.kind, entry: Some(entry) }
+    }
+}
+
+impl<T: Into<Bytes>> From<T> for Body {
+    fn from(bytes: T) -> Self {
+        Self { kind: Kind::Full(bytes.into()), entry: None }
+    }
+}
+
+/// A request's body, sent back as it comes.
+impl From<RequestBody> for Body {
+    fn from(body: RequestBody) -> Self {
+        Self { kind: Kind::Request(body.0), entry: None }
+    }
+}
+
+/// A wrapper that lets a request's body become an answer's.
+#[derive(Debug)]
+pub struct RequestBody(pub Incoming);
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(bytes) => write!(f, "Full({})", bytes.len()),
+            Self::Repeated { left, .. } => write!(f, "Repeated({left})"),
+            Self::Request(_) => f.write_str("Request"),
+            Self::Made(_) => f.write_str("Made"),
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = &mut *self;
+        let frame = match &mut this.kind {
+            Kind::Full(bytes) if bytes.is_empty() => None,
+            Kind::Full(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
+            Kind::Repeated { left: 0, .. } => None,
+            Kind::Repeated { page, left } => {
+                let part = (page.len() as u64).min(*left);
+                *left -= part;
+                Some(Ok(Frame::data(page.slice(..part as usize))))
+            }
+            Kind::Request(body) => match Pin::new(body).poll_frame(cx) {
+                Poll::Ready(frame) => {
+                    this.entry.iter().for_each(Entry::has_body);
+                    frame.map(|frame| frame.map_err(Into::into))
+                }
+                Poll::Pending => {
+                    this.entry.iter().for_each(Entry::wants_body);
+                    return Poll::Pending;
+                }
+            },
+            Kind::Made(body) => ready!(body.as_mut().poll_frame(cx)),
+        };
+        if let (Some(entry), Some(Ok(frame))) = (&mut this.entry, &frame) {
+            entry.sent(frame.data_ref().map_or(0, |data| data.len() as u64));
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Full(bytes) => bytes.is_empty(),
+            Kind::Repeated { left, .. } => *left == 0,
+            Kind::Request(body) => body.is_end_stream(),
+            Kind::Made(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Kind::Repeated { left, .. } => SizeHint::with_exact(*left),
+            Kind::Request(body) => body.size_hint(),
+            Kind::Made(body) => body.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! One connection, from accept to close.
+
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::Poll;
+
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::Service;
+use super::event_loop::EventLoop;
+use super::socket::Socket;
+use super::watch::{Fate, Watch};
+
+/// Drives a connection until it ends or its fate is decided.
+pub(super) async fn drive<S: Service>(home: Rc<EventLoop<S>>, stream: TcpStream, peer: SocketAddr) {
+    let watch = Rc::new(Watch::new(peer, home.ledger.tick.now()));
+    let key = home.connections.borrow_mut().insert(Rc::clone(&watch));
+    home.ledger.metrics.connections.inc();
+    home.ledger.metrics.open.inc();
+    let socket = Socket::new(stream, Rc::clone(&watch), home.ledger.tick.clone(), home.page.clone());
+    {
+        let mut served = pin!(serve(&home, &watch, socket));
+        poll_fn(|cx| {
+            watch.runs_in(cx.waker());
+            if watch.fate() == Fate::Die {
+                return Poll::Ready(());
+            }
+            served.as_mut().poll(cx)
+        })
+        .await;
+    }
+    home.ledger.metrics.open.dec();
+    home.connections.borrow_mut().remove(key);
+    home.ended.notify_one();
+}
+
+async fn serve<S: Service>(home: &Rc<EventLoop<S>>, watch: &Rc<Watch>, mut socket: Socket) {
+    let Ok(http2) = socket.speaks_http2().await else { return };
+    let service = service_fn(|request| Rc::clone(home).answer(Rc::clone(watch), request));
+    let io = TokioIo::new(socket);
+    let ended = if http2 {
+        let mut builder = http2::Builder::new(Here);
+        builder.max_header_list_size(home.most_head as u32).max_concurrent_streams(250);
+        let connection = pin!(builder.serve_connection(io, service));
+        until_it_leaves(watch, connection, http2::Connection::graceful_shutdown).await
+    } else {
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(home.most_head).half_close(false);
+        let connection = pin!(builder.serve_connection(io, service));
+        until_it_leaves(watch, connection, http1::Connection::graceful_shutdown).await
+    };
+    if let Err(error) = ended {
+        if error.is_parse() {
+            home.ledger.metrics.ended("malformed");
+        }
+    }
+}
+
+/// Has the connection end after the answers it owes, once that is its fate.
+async fn until_it_leaves<C: Future>(watch: &Watch, mut connection: Pin<&mut C>, leave: fn(Pin<&mut C>)) -> C::Output {
+    let mut told = false;
+    poll_fn(|cx| {
+        if watch.fate() == Fate::Leave && !told {
+            told = true;
+            leave(connection.as_mut());
+        }
+        connection.as_mut().poll(cx)
+    })
+    .await
+}
+
+/// Runs what HTTP/2 starts beside its connection on the same thread.
+#[derive(Clone, Copy, Debug)]
+struct Here;
+
+impl<F: Future + 'static> hyper::rt::Executor<F> for Here
+where
+    F::Output: 'static,
+{
+    fn execute(&self, task: F) {
+        tokio::task::spawn_local(task);
+    }
+}

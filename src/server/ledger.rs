@@ -1,0 +1,99 @@
+//! What is written down of each request: metrics, and the access log.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::{Method, Request, Uri, Version};
+
+use super::access_log::{Line, Pen};
+use super::event_loop::Tick;
+use super::metrics::Metrics;
+use super::watch::Watch;
+use crate::decide::Nanos;
+use crate::machine::clock::{self, Clock};
+
+/// One event loop's book.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub(super) clock: Clock,
+    pub(super) tick: Tick,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) pen: Option<Pen>,
+}
+
+/// A request that is being answered. It closes when it is dropped, which is when the last byte of the body has been
+/// handed on, or when nobody wants the answer any more.
+#[derive(Debug)]
+pub(super) struct Entry {
+    ledger: Rc<Ledger>,
+    watch: Rc<Watch>,
+    began: Nanos,
+    status: Option<u16>,
+    bytes: u64,
+    asked: Option<Box<(Method, Uri, Version)>>,
+}
+
+impl Entry {
+    pub(super) fn open<B>(ledger: &Rc<Ledger>, watch: &Rc<Watch>, request: &Request<B>) -> Self {
+        watch.note(|patience| patience.began());
+        ledger.metrics.in_flight.inc();
+        let asked = || Box::new((request.method().clone(), request.uri().clone(), request.version()));
+        Self {
+            began: ledger.clock.now(),
+            status: None,
+            bytes: 0,
+            asked: ledger.pen.is_some().then(asked),
+            ledger: Rc::clone(ledger),
+            watch: Rc::clone(watch),
+        }
+    }
+
+    /// There is an answer.
+    pub(super) fn answered(&mut self, status: u16) {
+        self.status = Some(status);
+    }
+
+    /// Bytes of its body go out.
+    pub(super) fn sent(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// The answer waits for more of the request's body.
+    pub(super) fn wants_body(&self) {
+        self.watch.note(|patience| patience.wants_body(self.ledger.tick.now()));
+    }
+
+    /// The request's body is complete.
+    pub(super) fn has_body(&self) {
+        self.watch.note(|patience| patience.has_body());
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let Ledger { clock, tick, metrics, pen } = &*self.ledger;
+        self.watch.note(|patience| {
+            patience.has_body();
+            patience.ended(tick.now());
+        });
+        let took = clock.now() - self.began;
+        metrics.in_flight.dec();
+        metrics.sent_bytes.inc_by(self.bytes);
+        match self.status {
+            Some(status) => metrics.answered(status, took),
+            None => metrics.ended("unanswered"),
+        }
+        let (Some(pen), Some(asked)) = (pen, &self.asked) else { return };
+        let (method, uri, version) = &**asked;
+        pen.write(&Line {
+            time: (clock::unix_s() * 1e6).round() / 1e6,
+            client: &self.watch.peer.to_string(),
+            method: method.as_str(),
+            target: &uri.to_string(),
+            version: &format!("{version:?}"),
+            status: self.status,
+            bytes: self.bytes,
+            duration_ms: took.as_millis_f64(),
+        });
+    }
+}

@@ -1,0 +1,86 @@
+//! What a service has at hand while it answers.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use super::ledger::Ledger;
+use super::timer::{Sleep, Timer};
+use super::watch::Watch;
+use crate::decide::Nanos;
+
+/// One request's turn.
+#[derive(Debug)]
+pub struct Turn {
+    pub(super) ledger: Rc<Ledger>,
+    pub(super) timer: Timer,
+    pub(super) watch: Rc<Watch>,
+}
+
+/// Why a request's body could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It is longer than was allowed.
+    TooLong,
+    /// It ended early, or breaks the rules of HTTP.
+    Broken,
+}
+
+impl Turn {
+    /// Time since the server's start.
+    pub fn now(&self) -> Nanos {
+        self.ledger.clock.now()
+    }
+
+    /// Who asks.
+    pub fn peer(&self) -> SocketAddr {
+        self.watch.peer
+    }
+
+    /// Ends `length` from now, exactly.
+    pub fn sleep(&self, length: Nanos) -> Sleep {
+        self.timer.sleep(length)
+    }
+
+    /// Ends at `until`, exactly.
+    pub fn sleep_until(&self, until: Nanos) -> Sleep {
+        self.timer.sleep_until(until)
+    }
+
+    /// Reads a request's body of at most `most` bytes.
+    ///
+    /// # Errors
+    /// [`Unread`]. A peer that sends nothing for too long is let go, and this never ends.
+    pub async fn read(&self, mut body: Incoming, most: usize) -> Result<Bytes, Unread> {
+        use http_body::Body;
+        if body.size_hint().lower() > most as u64 {
+            return Err(Unread::TooLong);
+        }
+        let mut first = Bytes::new();
+        let mut rest = BytesMut::new();
+        self.watch.note(|patience| patience.wants_body(self.ledger.tick.now()));
+        let read = loop {
+            let Some(frame) = body.frame().await else { break Ok(()) };
+            let Ok(frame) = frame else { break Err(Unread::Broken) };
+            let Ok(data) = frame.into_data() else { continue };
+            if first.len() + rest.len() + data.len() > most {
+                break Err(Unread::TooLong);
+            }
+            if first.is_empty() {
+                first = data;
+                continue;
+            }
+            // Only a body in several pieces is copied.
+            if rest.is_empty() {
+                rest.extend_from_slice(&std::mem::take(&mut first));
+            }
+            rest.extend_from_slice(&data);
+            first = rest.split().freeze();
+        };
+        self.watch.note(|patience| patience.has_body());
+        read.map(|()| first)
+    }
+}

@@ -1,0 +1,106 @@
+//! One connection as its event loop keeps it: what it waits for, and what is to become of it.
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::task::Waker;
+
+use crate::decide::Nanos;
+use crate::decide::patience::{Expired, Limits, Patience};
+
+/// What is to become of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It goes on.
+    Stay,
+    /// It ends after the answers that are owed.
+    Leave,
+    /// It ends now.
+    Die,
+}
+
+#[derive(Debug)]
+pub(super) struct Watch {
+    pub(super) peer: SocketAddr,
+    patience: Cell<Patience>,
+    fate: Cell<Fate>,
+    /// Ends with a reset in place of a regular close.
+    reset: Cell<bool>,
+    /// Answers that will never come; nobody waits for those at the end.
+    hopeless: Cell<u32>,
+    task: RefCell<Option<Waker>>,
+}
+
+impl Watch {
+    pub(super) fn new(peer: SocketAddr, now: Nanos) -> Self {
+        Self {
+            peer,
+            patience: Cell::new(Patience::new(now)),
+            fate: Cell::new(Fate::Stay),
+            reset: Cell::new(false),
+            hopeless: Cell::new(0),
+            task: RefCell::default(),
+        }
+    }
+
+    /// Tells the connection's patience something.
+    pub(super) fn note<T>(&self, tell: impl FnOnce(&mut Patience) -> T) -> T {
+        let mut patience = self.patience.get();
+        let told = tell(&mut patience);
+        self.patience.set(patience);
+        told
+    }
+
+    pub(super) fn expired(&self, now: Nanos, limits: &Limits) -> Option<Expired> {
+        self.patience.get().expired(now, limits)
+    }
+
+    pub(super) fn fate(&self) -> Fate {
+        self.fate.get()
+    }
+
+    /// Decides the fate, and has the connection's task see it.
+    pub(super) fn decide(&self, fate: Fate) {
+        self.fate.set(fate);
+        if let Some(task) = &*self.task.borrow() {
+            task.wake_by_ref();
+        }
+    }
+
+    /// Which task to wake.
+    pub(super) fn runs_in(&self, task: &Waker) {
+        let mut kept = self.task.borrow_mut();
+        if !kept.as_ref().is_some_and(|kept| kept.will_wake(task)) {
+            *kept = Some(task.clone());
+        }
+    }
+
+    /// Its close is to be a reset.
+    pub(super) fn reset(&self) {
+        self.reset.set(true);
+    }
+
+    pub(super) fn is_reset(&self) -> bool {
+        self.reset.get()
+    }
+
+    /// Never ends. An answer that does not come is no reason to keep a server from stopping.
+    pub(super) async fn lose_hope<T>(&self) -> T {
+        let _given_up = GivenUp(self);
+        self.hopeless.set(self.hopeless.get() + 1);
+        std::future::pending().await
+    }
+
+    /// The server stops: this connection ends when it owes nothing more.
+    pub(super) fn leave(&self) {
+        let owes = !self.patience.get().is_idle() && self.hopeless.get() == 0;
+        self.decide(if owes { Fate::Leave } else { Fate::Die });
+    }
+}
+
+struct GivenUp<'a>(&'a Watch);
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        self.0.hopeless.set(self.0.hopeless.get() - 1);
+    }
+}
