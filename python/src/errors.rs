@@ -28,6 +28,11 @@ pub(crate) fn load(error: &LoadError) -> PyErr {
     classes::SetupError::new_err(in_python(&error.to_string()))
 }
 
+/// A service could not start.
+pub(crate) fn serve(why: &str) -> PyErr {
+    classes::SetupError::new_err(in_python(why))
+}
+
 /// A value is wrong.
 pub(crate) fn usage(why: &str) -> PyErr {
     classes::UsageError::new_err(why.to_owned())

@@ -6,12 +6,14 @@
 //! - [`form`]: what Python was asked for -> [`weir::load::Options`]
 //! - [`load`]: one call of the core, during which Ctrl-C works
 //! - [`run`]: a handle on its result
+//! - [`serve`]: a service that runs beside Python
 //! - [`errors`]: Rust errors -> Python exceptions
 
 mod errors;
 mod form;
 mod load;
 mod run;
+mod serve;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -39,6 +41,8 @@ mod _weir {
     use super::load::load;
     #[pymodule_export]
     use super::run::RunHandle;
+    #[pymodule_export]
+    use super::serve::{ServiceHandle, serve};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

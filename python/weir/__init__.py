@@ -5,7 +5,8 @@
 >>> print(run)  # doctest: +SKIP
 
 `load` drives a service and returns a `Run`: a typed, read-only record that prints as a report. The same load from a
-shell is `weir load http://localhost:8080/ -c 50 -d 10s`.
+shell is `weir load http://localhost:8080/ -c 50 -d 10s`. `serve` starts services that misbehave on purpose, to try
+clients against: `with weir.serve("work") as upstream: ...`.
 """
 
 from weir._errors import Interrupted, SetupError, UsageError, WeirError
@@ -23,11 +24,13 @@ from weir._run import (
     Target,
     Trust,
 )
+from weir._serve import Flag, Service, serve
 from weir._weir import __version__
 
 __all__ = [
     "Bytes",
     "Connections",
+    "Flag",
     "Interrupted",
     "Manifest",
     "Objective",
@@ -35,6 +38,7 @@ __all__ = [
     "Rate",
     "Requests",
     "Run",
+    "Service",
     "SetupError",
     "Spread",
     "Stage",
@@ -45,4 +49,5 @@ __all__ = [
     "WeirError",
     "__version__",
     "load",
+    "serve",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import final
 
-__all__ = ["RunHandle", "__version__", "cli", "load"]
+__all__ = ["RunHandle", "ServiceHandle", "__version__", "cli", "load", "serve"]
 
 __version__: str
 
@@ -12,6 +12,20 @@ def cli(args: Sequence[str]) -> int:
 
 def load(form: Mapping[str, object], command: Sequence[str]) -> RunHandle:
     """Drive the load that the form (the arguments of `weir.load`, by name) describes; the GIL is released."""
+
+def serve(args: Sequence[str]) -> ServiceHandle:
+    """Start what `weir serve ARGS...` would start; the GIL is released."""
+
+@final
+class ServiceHandle:
+    """A running service, as Rust has it."""
+
+    host: str
+    port: int
+    url: str
+
+    def stop(self, grace_s: float) -> None:
+        """Stop it; does nothing the second time."""
 
 @final
 class RunHandle:

@@ -89,7 +89,7 @@ impl Drop for Entry {
             time: (clock::unix_s() * 1e6).round() / 1e6,
             client: &self.watch.peer.to_string(),
             method: method.as_str(),
-            target: &uri.to_string(),
+            target: uri.path_and_query().map_or("", |target| target.as_str()),
             version: &format!("{version:?}"),
             status: self.status,
             bytes: self.bytes,

@@ -1,18 +1,23 @@
-//! What the tests share: a scripted service, certificates, and the real binary in a fresh folder.
+//! What the tests share: a scripted service, a client that sends anything, certificates, and the real binary in a fresh
+//! folder.
 #![allow(dead_code, unused_imports, reason = "each test file is a crate of its own and uses its part of this")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
 mod certificates;
 mod connection;
+mod raw;
 mod reply;
 mod server;
+mod serving;
 mod weir;
 mod wire;
 
 pub(crate) use certificates::Authority;
+pub(crate) use raw::{Answer, Raw};
 pub(crate) use reply::{Gate, Reply};
 pub(crate) use server::{Builder, Seen, Server};
+pub(crate) use serving::Serving;
 pub(crate) use weir::{Output, Running, Weir, load, until};
 
 /// Whether `value` is within `share` of `truth`.

@@ -1,6 +1,8 @@
 //! `weir serve`: arguments -> a service that runs until it is told to stop.
 
 mod body;
+mod exchange;
+mod work;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -20,7 +22,7 @@ use crate::server::{Options, Running, Tell};
 
 /// What `weir serve` takes.
 #[derive(Debug, Args)]
-pub(super) struct ServeArgs {
+pub struct ServeArgs {
     #[command(subcommand)]
     service: Service,
 }
@@ -29,6 +31,10 @@ pub(super) struct ServeArgs {
 enum Service {
     /// Bodies to send and to take: /static /validate /echo /status/{code} /chunked /close /drip /headers
     Body(body::BodyArgs),
+    /// An API that limits the rate of each key: /api/request /stats
+    Exchange(exchange::ExchangeArgs),
+    /// An unreliable upstream: GET /api/work takes its time, fails now and then, and may be overloaded
+    Work(Box<work::WorkArgs>),
 }
 
 /// Where and how every service serves.
@@ -93,31 +99,36 @@ impl ServeArgs {
     fn place(&self) -> &Place {
         match &self.service {
             Service::Body(asked) => asked.place(),
+            Service::Exchange(asked) => asked.place(),
+            Service::Work(asked) => asked.place(),
         }
     }
 
-    /// All that can go wrong before the service runs is one line.
-    fn start(self, tell: Tell) -> Result<Running, String> {
+    /// Starts the service inside this process.
+    ///
+    /// # Errors
+    /// Why it cannot run, in one line.
+    pub fn start(self, tell: Tell) -> Result<Running, String> {
         match self.service {
             Service::Body(asked) => asked.start(tell),
+            Service::Exchange(asked) => asked.start(tell),
+            Service::Work(asked) => asked.start(tell),
         }
     }
 }
 
-/// Starts what `weir serve ARGS...` would start, inside this process.
+/// Reads the arguments that stand after `weir serve`.
 ///
 /// # Errors
-/// What is wrong with the arguments, or why the service cannot run, in one line.
-pub fn start(args: impl IntoIterator<Item = OsString>, tell: Tell) -> Result<Running, String> {
+/// What is wrong with them, in one line.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ServeArgs, String> {
     #[derive(Parser)]
     #[command(name = "weir serve", no_binary_name = true, disable_help_flag = true)]
     struct Alone {
         #[command(flatten)]
         serve: ServeArgs,
     }
-    let args: Vec<OsString> = args.into_iter().collect();
-    let alone = Alone::try_parse_from(args).map_err(|error| super::one_line(&error))?;
-    alone.serve.start(tell)
+    Alone::try_parse_from(args).map(|alone| alone.serve).map_err(|error| super::one_line(&error))
 }
 
 pub(super) fn run(asked: ServeArgs, messages: &Messages) -> u8 {

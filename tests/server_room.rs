@@ -1,0 +1,188 @@
+//! The server room, under a service that a test scripts.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use support::{Raw, until};
+use weir::decide::Nanos;
+use weir::server::{self, Body, Options, Reply, Running, ServerError, Service, Timer, Turn};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Answers by path: what the tests need, and what they saw.
+#[derive(Clone, Debug, Default)]
+struct Scripted {
+    begun: Arc<AtomicU64>,
+    given_up: Arc<AtomicU64>,
+}
+
+/// Counts itself when it is dropped before its time.
+struct UntilDone(Option<Arc<AtomicU64>>);
+
+impl Drop for UntilDone {
+    fn drop(&mut self) {
+        if let Some(count) = &self.0 {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Service for Scripted {
+    type Local = ();
+
+    fn settle(&self, _: &Timer) -> io::Result<()> {
+        Ok(())
+    }
+
+    async fn answer(&self, (): &(), request: Request<Incoming>, turn: &Turn) -> Reply {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        let mut pending = UntilDone(Some(Arc::clone(&self.given_up)));
+        let text = match request.uri().path() {
+            "/reset" => return Reply::Reset,
+            "/never" => return Reply::Never,
+            "/order" => order(turn).await,
+            "/early" => early(turn).await,
+            path => {
+                let ms = path.trim_start_matches('/').parse().unwrap();
+                turn.sleep(Nanos::from_millis(ms)).await;
+                format!("after {ms} ms")
+            }
+        };
+        pending.0 = None;
+        Response::new(Body::from(text)).into()
+    }
+}
+
+/// Waits that were begun in another order than they end, and some that are given up.
+async fn order(turn: &Turn) -> String {
+    let ended = std::cell::RefCell::new(Vec::new());
+    let wait = async |ms: u64| {
+        turn.sleep(Nanos::from_millis(ms)).await;
+        ended.borrow_mut().push(ms);
+    };
+    {
+        let given_up = turn.sleep(Nanos::from_millis(3));
+        let mut given_up = std::pin::pin!(given_up);
+        let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(given_up.as_mut().poll(cx))).await;
+        assert!(polled.is_pending());
+    }
+    tokio::join!(wait(20), wait(5), wait(10), wait(5), wait(0), wait(1));
+    format!("{:?}", ended.into_inner())
+}
+
+/// How often a wait ended before its time.
+async fn early(turn: &Turn) -> String {
+    let mut early = 0;
+    for us in (0..3000).step_by(37) {
+        let until = turn.now() + Nanos(us * 1000);
+        turn.sleep_until(until).await;
+        early += u64::from(turn.now() < until);
+    }
+    early.to_string()
+}
+
+fn start(options: &Options) -> (Scripted, Running) {
+    let service = Scripted::default();
+    let running = server::start(service.clone(), options).unwrap();
+    (service, running)
+}
+
+fn connect(running: &Running) -> Raw {
+    Raw::connect(&running.address().to_string())
+}
+
+#[test]
+fn waits_end_in_the_order_of_their_times() {
+    let (_, running) = start(&Options::default());
+    assert_eq!(connect(&running).get("/order").text(), "[0, 1, 5, 5, 10, 20]");
+}
+
+#[test]
+fn no_wait_ends_before_its_time() {
+    let (_, running) = start(&Options::default());
+    assert_eq!(connect(&running).get("/early").text(), "0");
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_is_given_up() {
+    let (service, running) = start(&Options::default());
+    let mut client = connect(&running);
+    client.send("GET /60000 HTTP/1.1\r\nHost: a\r\n\r\n");
+    until("the request has begun", PATIENCE, || service.begun.load(Ordering::SeqCst) == 1);
+    drop(client);
+    until("the answer is given up", PATIENCE, || service.given_up.load(Ordering::SeqCst) == 1);
+}
+
+#[test]
+fn a_reset_reaches_the_peer_as_one() {
+    let (_, running) = start(&Options::default());
+    let mut client = connect(&running);
+    client.send("GET /reset HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(client.is_reset());
+}
+
+#[test]
+fn a_stop_waits_for_answers_that_are_owed() {
+    let (service, running) = start(&Options::default());
+    let mut client = connect(&running);
+    client.send("GET /100 HTTP/1.1\r\nHost: a\r\n\r\n");
+    until("the request has begun", PATIENCE, || service.begun.load(Ordering::SeqCst) == 1);
+    running.stop(Duration::from_secs(60));
+    assert!(String::from_utf8(client.rest()).unwrap().ends_with("after 100 ms"));
+}
+
+#[test]
+fn a_stop_does_not_wait_for_idle_connections_nor_for_answers_that_never_come() {
+    let (service, running) = start(&Options::default());
+    let idle = connect(&running);
+    let mut hung = connect(&running);
+    let mut answered = connect(&running);
+    assert_eq!(answered.get("/0").text(), "after 0 ms");
+    hung.send("GET /never HTTP/1.1\r\nHost: a\r\n\r\n");
+    until("the requests have begun", PATIENCE, || service.begun.load(Ordering::SeqCst) == 2);
+    let begun = Instant::now();
+    running.stop(Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    for mut client in [idle, hung, answered] {
+        assert_eq!(client.rest(), b"");
+    }
+}
+
+#[test]
+fn grace_is_over_when_it_is_over() {
+    let (service, running) = start(&Options::default());
+    let mut client = connect(&running);
+    client.send("GET /60000 HTTP/1.1\r\nHost: a\r\n\r\n");
+    until("the request has begun", PATIENCE, || service.begun.load(Ordering::SeqCst) == 1);
+    let begun = Instant::now();
+    running.stop(Duration::from_millis(50));
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert_eq!(client.rest(), b"");
+    assert_eq!(service.given_up.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn several_event_loops_share_a_port() {
+    let (service, running) = start(&Options { workers: 4, ..Options::default() });
+    for _ in 0..40 {
+        assert_eq!(connect(&running).get("/0").text(), "after 0 ms");
+    }
+    assert_eq!(service.begun.load(Ordering::SeqCst), 40);
+}
+
+#[test]
+fn a_port_that_is_taken_is_refused_also_to_several_event_loops() {
+    for (first, second) in [(1, 1), (1, 4), (4, 1), (4, 4)] {
+        let (_, running) = start(&Options { workers: first, ..Options::default() });
+        let port = running.address().port();
+        let refused = server::start(Scripted::default(), &Options { port, workers: second, ..Options::default() });
+        assert!(matches!(refused, Err(ServerError::Listen(..))), "{first} {second} {refused:?}");
+    }
+}

@@ -1,0 +1,226 @@
+//! A client that writes bytes as they are, right or wrong, and reads what comes back.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+
+/// Nothing takes longer than this.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    stream: TcpStream,
+    /// Come, and not looked at yet.
+    come: Vec<u8>,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// `HTTP/1.1`
+    pub(crate) version: String,
+    /// Names in lower case.
+    pub(crate) headers: Vec<(String, String)>,
+    /// Without what frames it.
+    pub(crate) body: Vec<u8>,
+}
+
+impl Raw {
+    pub(crate) fn connect(address: &str) -> Self {
+        Self::on(TcpStream::connect(address).unwrap())
+    }
+
+    pub(crate) fn on(stream: TcpStream) -> Self {
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Self { stream, come: Vec::new() }
+    }
+
+    /// Takes as little as the system allows before it is read.
+    pub(crate) fn with_a_small_buffer(self) -> Self {
+        set_socket_recv_buffer_size(&self.stream, 4096).unwrap();
+        self
+    }
+
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.try_send(bytes).unwrap();
+    }
+
+    /// For bytes that the other end may refuse.
+    pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.stream.write_all(bytes.as_ref())
+    }
+
+    /// A request without a body, and its whole answer.
+    pub(crate) fn get(&mut self, path: &str) -> Answer {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"));
+        self.answer()
+    }
+
+    /// A request with a body, and its whole answer.
+    pub(crate) fn post(&mut self, path: &str, body: impl AsRef<[u8]>) -> Answer {
+        let body = body.as_ref();
+        self.send(format!("POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", body.len()));
+        self.send(body);
+        self.answer()
+    }
+
+    /// The next answer, which is whole and not to a HEAD.
+    pub(crate) fn answer(&mut self) -> Answer {
+        let answer = self.head();
+        match self.body(answer) {
+            (answer, true) => answer,
+            (answer, false) => panic!("the answer is cut: {answer:?}"),
+        }
+    }
+
+    /// The next answer, whose body ends before it should.
+    pub(crate) fn cut_answer(&mut self) -> Answer {
+        let answer = self.head();
+        match self.body(answer) {
+            (answer, false) => answer,
+            (answer, true) => panic!("the answer is whole: {answer:?}"),
+        }
+    }
+
+    /// The next answer's head; its body, if it has one, comes next.
+    pub(crate) fn head(&mut self) -> Answer {
+        loop {
+            if let Some(answer) = self.try_head() {
+                return answer;
+            }
+            let more = self.more();
+            assert!(more.is_ok_and(|more| more), "no answer: {:?}", String::from_utf8_lossy(&self.come));
+        }
+    }
+
+    /// `count` bytes of what comes; fails if there are fewer.
+    pub(crate) fn take(&mut self, count: usize) -> Vec<u8> {
+        while self.come.len() < count {
+            assert!(self.more().unwrap(), "the connection ended after {} of {count} bytes", self.come.len());
+        }
+        self.come.drain(..count).collect()
+    }
+
+    /// All that comes until the other end closes, in order or with a reset.
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
+        loop {
+            match self.more() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+                Err(error) => panic!("neither bytes nor a close: {error}"),
+            }
+        }
+        std::mem::take(&mut self.come)
+    }
+
+    /// Waits for the other end's close; fails if bytes come in its place. Says whether it was a reset.
+    pub(crate) fn is_reset(&mut self) -> bool {
+        match self.more() {
+            Ok(false) => false,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => true,
+            other => panic!("{other:?} in place of a close: {:?}", String::from_utf8_lossy(&self.come)),
+        }
+    }
+
+    /// Says that nothing more is sent from this end.
+    pub(crate) fn finish(&mut self) {
+        self.stream.shutdown(Shutdown::Write).unwrap();
+    }
+
+    /// Ends the connection with a reset.
+    pub(crate) fn reset(self) {
+        rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO)).unwrap();
+    }
+
+    /// Reads more; false at the end.
+    fn more(&mut self) -> io::Result<bool> {
+        let mut bytes = vec![0; 64 * 1024];
+        let read = self.stream.read(&mut bytes)?;
+        self.come.extend_from_slice(&bytes[..read]);
+        Ok(read > 0)
+    }
+
+    fn try_head(&mut self) -> Option<Answer> {
+        let mut headers = [httparse::EMPTY_HEADER; 64];
+        let mut head = httparse::Response::new(&mut headers);
+        let parsed = head.parse(&self.come);
+        let parsed = parsed.unwrap_or_else(|why| panic!("{why}: {:?}", String::from_utf8_lossy(&self.come)));
+        let httparse::Status::Complete(length) = parsed else { return None };
+        let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
+        let answer = Answer {
+            status: head.code.unwrap(),
+            version: format!("HTTP/1.{}", head.version.unwrap()),
+            headers: head.headers.iter().map(|h| (h.name.to_ascii_lowercase(), text(h.value))).collect(),
+            body: Vec::new(),
+        };
+        self.come.drain(..length);
+        Some(answer)
+    }
+
+    /// The answer with its body, and whether that is whole.
+    fn body(&mut self, mut answer: Answer) -> (Answer, bool) {
+        if matches!(answer.status, 100..200 | 204 | 304) {
+            return (answer, true);
+        }
+        if answer.header("transfer-encoding") == Some("chunked") {
+            return self.chunks(answer);
+        }
+        let Some(length) = answer.header("content-length") else {
+            answer.body = self.rest();
+            return (answer, true);
+        };
+        let length = length.parse().unwrap();
+        while self.come.len() < length && self.more().unwrap_or(false) {}
+        answer.body = self.come.drain(..length.min(self.come.len())).collect();
+        let whole = answer.body.len() == length;
+        (answer, whole)
+    }
+
+    fn chunks(&mut self, mut answer: Answer) -> (Answer, bool) {
+        loop {
+            match httparse::parse_chunk_size(&self.come).unwrap() {
+                httparse::Status::Complete((head, length)) => {
+                    let (body, end) = (head + length as usize, head + length as usize + 2);
+                    if self.come.len() >= end {
+                        answer.body.extend_from_slice(&self.come[head..body]);
+                        assert_eq!(self.come[body..end], *b"\r\n", "a chunk that is longer than it says");
+                        self.come.drain(..end);
+                        if length == 0 {
+                            return (answer, true);
+                        }
+                        continue;
+                    }
+                }
+                httparse::Status::Partial => {}
+            }
+            if !self.more().unwrap_or(false) {
+                return (answer, false);
+            }
+        }
+    }
+}
+
+impl Answer {
+    /// A header's value, if it is there once.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.iter().filter(|(other, _)| other == name).map(|(_, value)| value.as_str());
+        let value = values.next();
+        assert_eq!(values.next(), None, "{name} comes more than once");
+        value
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+    }
+}
