@@ -6,18 +6,32 @@
 //!
 //! - [`nanos`]: time since the start of a run
 //! - [`dice`]: seeded randomness that never changes between versions
+//! - [`patience`]: how long a server waits for the other end of a connection
 //! - [`schedule`]: when arrivals of an open loop are meant to start
 //! - [`users`]: when the users of a closed loop start
 //! - [`source`]: which request to send next
+//! - [`delay`]: how long a service that we play takes
+//! - [`mix`]: what becomes of a request: good, garbage, an error, a reset, ...
+//! - [`phases`]: what a service is like over time
+//! - [`station`]: a service that can do only so much at a time
 //! - [`words`]: how people write times, stages and kinds of arrivals
+//! - [`limit`]: how a service limits the rate of its callers
+//! - [`account`]: what a rate-limited service makes of a key's requests
 //! - [`feed`]: one thread's share of a plan: what a free connection does now
 
+pub mod account;
+pub mod delay;
 pub mod dice;
 pub mod feed;
+pub mod limit;
+pub mod mix;
 pub mod nanos;
+pub mod patience;
+pub mod phases;
 pub mod schedule;
 pub mod source;
+pub mod station;
 pub mod users;
 pub mod words;
 
-pub use nanos::Nanos;
+pub use nanos::{Nanos, WallNanos};

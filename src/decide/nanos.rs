@@ -52,6 +52,10 @@ impl Nanos {
     }
 }
 
+/// Nanoseconds since 1970 on the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WallNanos(pub i64);
+
 impl From<Duration> for Nanos {
     fn from(d: Duration) -> Self {
         Self(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))

@@ -4,16 +4,14 @@
 //! arrives (`SO_TIMESTAMPNS`) and hands the time over with the data, so `done` stays true though the read is late.
 //! The stamp is that of the last packet in what was read, on the wall clock.
 //!
-//! The one file of the core with `unsafe`: no crate in use here offers this control message for streams.
+//! `unsafe`, since no crate in use here offers this control message for streams.
 #![allow(unsafe_code, reason = "recvmsg with SCM_TIMESTAMPNS has no safe wrapper that does not allocate")]
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Nanoseconds since 1970 on the wall clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WallNanos(pub i64);
+use crate::decide::WallNanos;
 
 /// Asks the kernel to stamp what this socket receives.
 ///

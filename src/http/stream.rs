@@ -10,9 +10,10 @@ use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use rustls::ClientConnection;
 
-use super::stamp::{self, WallNanos};
+use super::stamp;
 use super::target::Address;
 use super::tls::Tls;
+use crate::decide::WallNanos;
 
 /// A connection.
 #[derive(Debug)]

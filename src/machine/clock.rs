@@ -7,8 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{Timespec, clock_gettime};
 
-use crate::decide::Nanos;
-use crate::http::stamp::WallNanos;
+use crate::decide::{Nanos, WallNanos};
 
 /// Time since the start of a run, for all its threads.
 #[derive(Clone, Copy, Debug)]

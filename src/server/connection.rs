@@ -54,10 +54,8 @@ async fn serve<S: Service>(home: &Rc<EventLoop<S>>, watch: &Rc<Watch>, mut socke
         let connection = pin!(builder.serve_connection(io, service));
         until_it_leaves(watch, connection, http1::Connection::graceful_shutdown).await
     };
-    if let Err(error) = ended {
-        if error.is_parse() {
-            home.ledger.metrics.ended("malformed");
-        }
+    if ended.is_err_and(|error| error.is_parse()) {
+        home.ledger.metrics.ended("malformed");
     }
 }
 

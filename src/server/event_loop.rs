@@ -168,7 +168,6 @@ impl<S: Service> EventLoop<S> {
                 }
                 Err(Unanswered)
             }
-            Reply::Never => watch.lose_hope().await,
         }
     }
 

@@ -10,6 +10,7 @@ use super::event_loop::Tick;
 use super::metrics::Metrics;
 use super::watch::Watch;
 use crate::decide::Nanos;
+use crate::decide::patience::Patience;
 use crate::machine::clock::{self, Clock};
 
 /// One event loop's book.
@@ -35,7 +36,7 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn open<B>(ledger: &Rc<Ledger>, watch: &Rc<Watch>, request: &Request<B>) -> Self {
-        watch.note(|patience| patience.began());
+        watch.note(Patience::began);
         ledger.metrics.in_flight.inc();
         let asked = || Box::new((request.method().clone(), request.uri().clone(), request.version()));
         Self {
@@ -65,7 +66,7 @@ impl Entry {
 
     /// The request's body is complete.
     pub(super) fn has_body(&self) {
-        self.watch.note(|patience| patience.has_body());
+        self.watch.note(Patience::has_body);
     }
 }
 

@@ -72,15 +72,14 @@ pub trait Service: Send + Sync + 'static {
     }
 }
 
-/// What becomes of a request.
+/// What becomes of a request; see also [`Turn::never`].
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are answers, and a box would cost each of them")]
 pub enum Reply {
     /// It is answered.
     Answer(Response<Body>),
     /// Its connection is reset (in HTTP/2: its stream).
     Reset,
-    /// It is never answered; its connection stays open.
-    Never,
 }
 
 impl From<Response<Body>> for Reply {

@@ -1,6 +1,8 @@
 //! A connection's bytes, between the kernel and hyper.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use tokio::net::TcpStream;
 use super::event_loop::Tick;
 use super::page::Page;
 use super::watch::Watch;
+use crate::decide::patience::Patience;
 
 /// What every HTTP/2 connection begins with (RFC 9113, 3.4), and no HTTP/1 request.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -59,19 +62,20 @@ impl Socket {
             if known == PREFACE.len() {
                 return Ok(true);
             }
-            self.stream.readable().await?;
-            // On the stack: a connection that waits here costs nothing.
-            let mut bytes = [0; 4096];
-            match self.stream.try_read(&mut bytes) {
-                Ok(0) => return Ok(false),
-                Ok(n) => {
-                    self.watch.note(|patience| patience.came(self.tick.now()));
-                    self.first.extend_from_slice(&bytes[..n]);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
+            if poll_fn(|cx| self.poll_first(cx)).await? == 0 {
+                return Ok(false);
             }
+            self.watch.note(|patience| patience.came(self.tick.now()));
         }
+    }
+
+    /// Reads into `first`, by way of the stack: a connection that waits here costs nothing.
+    fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut bytes = [MaybeUninit::uninit(); 4096];
+        let mut buffer = ReadBuf::uninit(&mut bytes);
+        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
+        self.first.extend_from_slice(buffer.filled());
+        Poll::Ready(Ok(buffer.filled().len()))
     }
 
     fn poll_send(&self, cx: &mut Context<'_>, mut send: impl FnMut() -> io::Result<usize>) -> Poll<io::Result<usize>> {
@@ -86,7 +90,7 @@ impl Socket {
             match self.stream.try_io(Interest::WRITABLE, &mut send) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 sent => {
-                    self.watch.note(|patience| patience.wrote());
+                    self.watch.note(Patience::wrote);
                     return Poll::Ready(sent);
                 }
             }
@@ -170,6 +174,8 @@ impl AsyncWrite for Socket {
         let mut bytes = [0; 4096];
         loop {
             match this.end {
+                // Not ready to be read: so nothing is there, and it takes no system call to know.
+                End::Open if this.stream.poll_read_ready(cx).is_pending() => this.end = End::Closed,
                 End::Open => match this.stream.try_read(&mut bytes) {
                     Ok(1..) => {
                         rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?;

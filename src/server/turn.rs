@@ -7,10 +7,12 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
+use super::Reply;
 use super::ledger::Ledger;
 use super::timer::{Sleep, Timer};
 use super::watch::Watch;
 use crate::decide::Nanos;
+use crate::decide::patience::Patience;
 
 /// One request's turn.
 #[derive(Debug)]
@@ -50,6 +52,11 @@ impl Turn {
         self.timer.sleep_until(until)
     }
 
+    /// Never ends: the request has no answer, and its connection stays open until the client or the server ends it.
+    pub async fn never(&self) -> Reply {
+        self.watch.lose_hope().await
+    }
+
     /// Reads a request's body of at most `most` bytes.
     ///
     /// # Errors
@@ -80,7 +87,7 @@ impl Turn {
             rest.extend_from_slice(&data);
             first = rest.split().freeze();
         };
-        self.watch.note(|patience| patience.has_body());
+        self.watch.note(Patience::has_body);
         read.map(|()| first)
     }
 }

@@ -75,7 +75,7 @@ impl Raw {
         let answer = self.head();
         match self.body(answer) {
             (answer, true) => answer,
-            (answer, false) => panic!("the answer is cut: {answer:?}"),
+            (answer, false) => panic!("the answer is cut after {} bytes: {:?}", answer.body.len(), answer.headers),
         }
     }
 
@@ -127,6 +127,22 @@ impl Raw {
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => true,
             other => panic!("{other:?} in place of a close: {:?}", String::from_utf8_lossy(&self.come)),
         }
+    }
+
+    /// Whether the other end has closed; waits for that up to `patience`. What comes in its place is kept.
+    pub(crate) fn has_ended(&mut self, patience: Duration) -> bool {
+        self.stream.set_read_timeout(Some(patience)).unwrap();
+        let more = self.more();
+        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        match more {
+            Ok(more) => !more,
+            Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
+        }
+    }
+
+    /// The same connection once more, for a thread that sends while this one reads.
+    pub(crate) fn twin(&self) -> Self {
+        Self { stream: self.stream.try_clone().unwrap(), come: Vec::new() }
     }
 
     /// Says that nothing more is sent from this end.

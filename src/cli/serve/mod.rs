@@ -2,6 +2,8 @@
 
 mod body;
 mod exchange;
+mod functions;
+mod sleep;
 mod work;
 
 use std::ffi::OsString;
@@ -32,7 +34,11 @@ enum Service {
     /// Bodies to send and to take: /static /validate /echo /status/{code} /chunked /close /drip /headers
     Body(body::BodyArgs),
     /// An API that limits the rate of each key: /api/request /stats
-    Exchange(exchange::ExchangeArgs),
+    Exchange(Box<exchange::ExchangeArgs>),
+    /// Functions behind URLs on a pool of threads, and your own in C: /square /cube /helloworld /pingpong /arithmetic/...
+    Functions(Box<functions::FunctionsArgs>),
+    /// A wait on a thread of a pool, and without a thread: /sync-loadtest /async-loadtest
+    Sleep(Box<sleep::SleepArgs>),
     /// An unreliable upstream: GET /api/work takes its time, fails now and then, and may be overloaded
     Work(Box<work::WorkArgs>),
 }
@@ -100,6 +106,8 @@ impl ServeArgs {
         match &self.service {
             Service::Body(asked) => asked.place(),
             Service::Exchange(asked) => asked.place(),
+            Service::Functions(asked) => asked.place(),
+            Service::Sleep(asked) => asked.place(),
             Service::Work(asked) => asked.place(),
         }
     }
@@ -112,6 +120,8 @@ impl ServeArgs {
         match self.service {
             Service::Body(asked) => asked.start(tell),
             Service::Exchange(asked) => asked.start(tell),
+            Service::Functions(asked) => asked.start(tell),
+            Service::Sleep(asked) => asked.start(tell),
             Service::Work(asked) => asked.start(tell),
         }
     }

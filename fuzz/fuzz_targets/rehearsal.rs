@@ -1,0 +1,37 @@
+//! What people write for `weir serve`: delays, shares, phases, limits. Nothing panics, neither in reading it nor in what
+//! is then asked of it.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir::decide::Nanos;
+use weir::decide::delay::Delay;
+use weir::decide::dice::Dice;
+use weir::decide::limit::{Limiter, Model, Window};
+use weir::decide::mix::Mix;
+use weir::decide::phases::Phases;
+
+fuzz_target!(|text: &str| {
+    let dice = Dice::new(text.len() as u64, 1);
+    for delay in [Delay::read(text), Delay::samples(text)].into_iter().flatten() {
+        assert!((0..20).all(|k| delay.at(&dice, k) <= Delay::LONGEST), "{delay:?}");
+    }
+    if let Ok(mix) = Mix::read(text) {
+        assert!((0..20).all(|k| mix.share(mix.at(&dice, k)) > 0.0), "{mix:?}");
+    }
+    if let Ok(phases) = Phases::read(text) {
+        for now in [0, 1, 1_000_000_000, 3_600_000_000_000, u64::MAX - 1].map(Nanos) {
+            let spell = phases.at(now);
+            assert!(spell.since <= now && now < spell.until, "{spell:?}");
+        }
+    }
+    for model in Model::ALL {
+        // The memory of a window is in proportion to its limit.
+        let Ok(window) = Window::read(text, model).map(|window| (window, window.limit())) else { continue };
+        let (window, 1..=1000) = window else { continue };
+        assert_eq!(Window::read(&window.to_string(), Model::SlidingLog), Ok(window), "it is read as it is shown");
+        let mut limiter = Limiter::new(&[window], Nanos::MILLI);
+        for k in 0..50 {
+            let _ = limiter.judge(Nanos(k * (window.per().0 / 7).saturating_add(k)), 1 + k % 3);
+        }
+    }
+});

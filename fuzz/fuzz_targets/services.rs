@@ -1,0 +1,64 @@
+//! What arrives at a service, right or wrong: it answers or closes, and is there for the next one. The first byte chooses
+//! the service.
+#![no_main]
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use libfuzzer_sys::fuzz_target;
+use weir::server::{Running, Tell};
+
+/// Without delays of their own: whoever waits here waits in vain.
+const SERVICES: [&[&str]; 5] = [
+    &["body", "--max-body=65536"],
+    &["work", "--delay=0ms", "--slow=0ms", "--mix=good=3,garbage=1,error=1,reset=1"],
+    &["exchange", "--latency-in=0ms", "--latency-out=0ms", "--keep-alive", "--headers=retry-after,ratelimit"],
+    &["functions", "--threads=1"],
+    &["sleep", "--threads=1", "--ms=0"],
+];
+
+/// What a client does to a connection that it has no more use for; the services' patience ends before ours.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+fn services() -> &'static [Running] {
+    static ALL: OnceLock<Vec<Running>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let start = |args: &[&str]| {
+            let limits = ["--head-timeout=1s", "--stall-timeout=1s", "--idle-timeout=1s"];
+            let args = args.iter().chain(&limits).map(Into::into);
+            weir::cli::serve::parse(args).and_then(|asked| asked.start(Tell::new(|_| {}))).expect("it starts")
+        };
+        SERVICES.into_iter().map(start).collect()
+    })
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((choice, request)) = bytes.split_first() else { return };
+    // Answers that wait, or that never end, are tested elsewhere.
+    if [&b"ms="[..], b"bytes=", b"delay", b"drip", b"chunk", b"hang", b"status"].iter().any(|word| holds(request, word)) {
+        return;
+    }
+    let service = &services()[usize::from(*choice) % SERVICES.len()];
+    exchange(service.address(), request);
+});
+
+fn holds(bytes: &[u8], word: &[u8]) -> bool {
+    bytes.windows(word.len()).any(|window| window == word)
+}
+
+/// Sends it all, and waits for the end.
+fn exchange(address: SocketAddr, request: &[u8]) {
+    let mut stream = TcpStream::connect(address).expect("the service is there");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    // It may close before it has all.
+    let _ = stream.write_all(request);
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut answer = Vec::new();
+    match stream.read_to_end(&mut answer) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => panic!("neither an answer nor a close"),
+        _ => {}
+    }
+}

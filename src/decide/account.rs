@@ -1,0 +1,238 @@
+//! What a rate-limited service keeps about one key, and what it makes of the key's next request.
+//!
+//! The order of the questions is part of the contract, for a client can tell from what it loses: a key that was
+//! refused too often is not looked at any more; then the limiter judges, and a refusal counts against the key; only
+//! then is the nonce looked at, so that a bad nonce costs its slot all the same.
+
+use super::Nanos;
+use super::limit::{Limiter, Refusal};
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// It is done.
+    Accepted,
+    /// The key was refused too often, and will never be heard again.
+    Blocked,
+    /// Too many requests.
+    Exceeded(Refusal),
+    /// Its nonce is no whole number above the last one; it counts in the windows all the same.
+    InvalidNonce,
+}
+
+impl Judgement {
+    /// Whether it took its weight (its slots) from the windows: then [`Account::finished`] is due when it has been answered.
+    pub fn took_slot(self) -> bool {
+        matches!(self, Self::Accepted | Self::InvalidNonce)
+    }
+}
+
+/// How many of a key's requests ended in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Done.
+    pub accepted: u64,
+    /// Refused because the key was blocked.
+    pub blocked: u64,
+    /// Refused by the limiter.
+    pub exceeded: u64,
+    /// Refused for their nonce.
+    pub invalid_nonce: u64,
+}
+
+/// One key at a service.
+#[derive(Clone, Debug)]
+pub struct Account {
+    limiter: Limiter,
+    last_nonce: i128,
+    /// How many refusals by the limiter block the key; 0: it is never blocked.
+    block_after: u64,
+    counts: Counts,
+}
+
+impl Account {
+    /// A key that has sent nothing yet.
+    pub fn new(limiter: Limiter, block_after: u64) -> Self {
+        Self { limiter, last_nonce: 0, block_after, counts: Counts::default() }
+    }
+
+    /// Whether the key was refused too often.
+    pub fn blocked(&self) -> bool {
+        self.block_after > 0 && self.counts.exceeded >= self.block_after
+    }
+
+    /// A request of the key comes at `now`; `nonce` is what [`nonce`] read.
+    pub fn judge(&mut self, now: Nanos, weight: u64, nonce: Option<i128>) -> Judgement {
+        if self.blocked() {
+            self.counts.blocked += 1;
+            return Judgement::Blocked;
+        }
+        if let Err(refusal) = self.limiter.judge(now, weight) {
+            self.counts.exceeded += 1;
+            return Judgement::Exceeded(refusal);
+        }
+        let Some(nonce) = nonce.filter(|nonce| *nonce > self.last_nonce) else {
+            self.counts.invalid_nonce += 1;
+            return Judgement::InvalidNonce;
+        };
+        self.last_nonce = nonce;
+        self.counts.accepted += 1;
+        Judgement::Accepted
+    }
+
+    /// A request that [took its slot](Judgement::took_slot) has been answered.
+    pub fn finished(&mut self, weight: u64) {
+        self.limiter.finished(weight);
+    }
+
+    /// The key's windows.
+    pub fn limiter(&mut self) -> &mut Limiter {
+        &mut self.limiter
+    }
+
+    /// What became of its requests so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+}
+
+/// Reads a nonce as Python's `int()` reads text: blanks around it, a sign, underscores between digits. Numbers beyond
+/// 128 bits are none.
+pub fn nonce(text: &str) -> Option<i128> {
+    let text = text.trim();
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let mut groups = digits.split('_');
+    if !groups.all(|group| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit())) {
+        return None;
+    }
+    text.replace('_', "").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::limit::{Model, Retry, Window};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn account(limit: &str, block_after: u64) -> Account {
+        let window = Window::read(limit, Model::SlidingLog).expect("valid");
+        Account::new(Limiter::new(&[window], Nanos::MILLI), block_after)
+    }
+
+    /// The seed's exchange, line by line: a ring of 20 times that begins with zeros.
+    struct Ring {
+        times_ms: [u64; 20],
+        index: usize,
+        refusals: u64,
+        nonce: i128,
+    }
+
+    impl Ring {
+        fn judge(&mut self, now_ms: u64, nonce: Option<i128>) -> &'static str {
+            if self.refusals >= 10 {
+                return "blocked";
+            }
+            if now_ms - self.times_ms[self.index] <= 1000 {
+                self.refusals += 1;
+                return "exceeded";
+            }
+            self.times_ms[self.index] = now_ms;
+            self.index = (self.index + 1) % 20;
+            match nonce {
+                Some(nonce) if nonce > self.nonce => self.nonce = nonce,
+                _ => return "nonce",
+            }
+            "accepted"
+        }
+    }
+
+    fn word(judgement: Judgement) -> &'static str {
+        match judgement {
+            Judgement::Accepted => "accepted",
+            Judgement::Blocked => "blocked",
+            Judgement::Exceeded(_) => "exceeded",
+            Judgement::InvalidNonce => "nonce",
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        /// The ring begins with zeros, and times are milliseconds since 1970: a zero is always old.
+        #[test]
+        fn an_account_judges_as_the_seeds_exchange_does(
+            start in 1_700_000_000_000_000_000..1_800_000_000_000_000_000_u64,
+            steps in prop::collection::vec(
+                (prop_oneof![3 => 0..2_000_000_u64, 6 => 30_000_000..90_000_000_u64, 1 => 900_000_000..1_100_000_000_u64],
+                 prop_oneof![8 => Just(1_i128), 1 => -3..3_i128], prop::bool::weighted(0.9)), 1..150)
+        ) {
+            let mut account = account("20/1s", 10);
+            let mut ring = Ring { times_ms: [0; 20], index: 0, refusals: 0, nonce: 0 };
+            let (mut now, mut next, mut counted) = (start, 0, [0; 4]);
+            for (gap_ns, growth, is_number) in steps {
+                now += gap_ns;
+                next += growth;
+                let nonce = is_number.then_some(next);
+                let expected = ring.judge(now / 1_000_000, nonce);
+                prop_assert_eq!(account.blocked(), expected == "blocked");
+                let judged = account.judge(Nanos(now), 1, nonce);
+                prop_assert_eq!(word(judged), expected);
+                counted[["accepted", "blocked", "exceeded", "nonce"].iter().position(|w| *w == expected).expect("known")] += 1;
+            }
+            let Counts { accepted, blocked, exceeded, invalid_nonce } = account.counts();
+            prop_assert_eq!([accepted, blocked, exceeded, invalid_nonce], counted);
+        }
+    }
+
+    #[test]
+    fn ten_refusals_block_a_key_for_ever() {
+        let mut account = account("1/1s", 10);
+        assert_eq!(account.judge(Nanos::ZERO, 1, Some(1)), Judgement::Accepted);
+        for _ in 0..10 {
+            assert!(matches!(account.judge(Nanos::ZERO, 1, Some(2)), Judgement::Exceeded(_)));
+        }
+        assert_eq!(account.judge(Nanos::from_secs(3600), 1, Some(2)), Judgement::Blocked);
+    }
+
+    #[test]
+    fn a_key_need_not_ever_be_blocked() {
+        let mut account = account("1/1s", 0);
+        for _ in 0..100 {
+            account.judge(Nanos::ZERO, 1, None);
+        }
+        assert!(!account.blocked());
+    }
+
+    #[test]
+    fn a_bad_nonce_costs_its_slot_and_leaves_the_last_one() {
+        let mut account = account("3/1s", 10);
+        assert_eq!(account.judge(Nanos::ZERO, 1, Some(7)), Judgement::Accepted);
+        assert_eq!(account.judge(Nanos::ZERO, 1, Some(7)), Judgement::InvalidNonce);
+        assert_eq!(account.judge(Nanos::ZERO, 1, None), Judgement::InvalidNonce);
+        let retry = Retry::After(Nanos::from_millis(1001));
+        assert_eq!(account.judge(Nanos::ZERO, 1, Some(8)), Judgement::Exceeded(Refusal { window: 0, retry }));
+        assert_eq!(account.judge(Nanos::from_millis(1001), 1, Some(8)), Judgement::Accepted);
+    }
+
+    #[test]
+    fn a_concurrent_slot_is_free_once_its_request_is_answered() {
+        let mut account = account("concurrency:1", 10);
+        let judged = account.judge(Nanos::ZERO, 1, None);
+        assert!(judged == Judgement::InvalidNonce && judged.took_slot());
+        assert!(!account.judge(Nanos::ZERO, 1, Some(1)).took_slot());
+        account.finished(1);
+        assert_eq!(account.judge(Nanos::ZERO, 1, Some(1)), Judgement::Accepted);
+    }
+
+    #[test]
+    fn a_nonce_is_what_python_reads_as_a_whole_number() {
+        for (text, number) in [("1", 1), ("+7", 7), ("-7", -7), (" 007\n", 7), ("1_000", 1000)] {
+            assert_eq!(nonce(text), Some(number), "{text:?}");
+        }
+        assert_eq!(nonce(&i128::MAX.to_string()), Some(i128::MAX));
+        let beyond = "9".repeat(60);
+        for text in ["", " ", "+", "1.0", "1e3", "0x1", "_1", "1_", "1__0", "+ 1", "+-1", "1 2", "one", &beyond] {
+            assert_eq!(nonce(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What a limiter must do, said naively: every accepted request is kept for ever, and each model recounts them all by
+//! its definition. The properties hold the limiter to that.
+
+use proptest::prelude::*;
+
+use super::{Limiter, Model, Nanos, Refusal, Retry, Standing, Window};
+
+/// A window, and all that it ever accepted: when, how much, and whether it is still being answered.
+#[derive(Clone)]
+struct Log {
+    window: Window,
+    accepted: Vec<(u64, u64, bool)>,
+}
+
+impl Log {
+    /// What is used, as an exact fraction.
+    fn used(&self, now: u64) -> (u128, u128) {
+        let (limit, per) = (u128::from(self.window.limit()), u128::from(self.window.per().0));
+        let sum = |which: &dyn Fn(&(u64, u64, bool)) -> bool| {
+            self.accepted.iter().filter(|entry| which(entry)).map(|(_, weight, _)| u128::from(*weight)).sum::<u128>()
+        };
+        let index = |at: u64| u128::from(at) / per;
+        let (now, this) = (u128::from(now), || index(now));
+        match self.window.model() {
+            Model::SlidingLog => (sum(&|(at, ..)| now - u128::from(*at) <= per), 1),
+            Model::SlidingCounter => {
+                let last = sum(&|(at, ..)| index(*at) + 1 == this());
+                (sum(&|(at, ..)| index(*at) == this()) * per + last * (per - now % per), per)
+            }
+            Model::AlignedWindow => (sum(&|(at, ..)| index(*at) == this()), 1),
+            // Of what has come since any moment, the bucket held the limit at most, and the rate brought the rest.
+            Model::TokenBucket => {
+                let since = self.accepted.iter().map(|(from, ..)| {
+                    let spent = sum(&|(at, ..)| at >= from) * per;
+                    spent.saturating_sub(limit * (now - u128::from(*from)))
+                });
+                (since.max().unwrap_or(0), per)
+            }
+            Model::Concurrency => (sum(&|(.., open)| *open), 1),
+        }
+    }
+
+    fn rounded_up(&self, now: u64) -> u64 {
+        let (used, unit) = self.used(now);
+        used.div_ceil(unit) as u64
+    }
+
+    fn accepts(&self, now: u64, weight: u64) -> bool {
+        let (used, unit) = self.used(now);
+        used + u128::from(weight) * unit <= u128::from(self.window.limit()) * unit
+    }
+}
+
+fn window() -> impl Strategy<Value = Window> {
+    let per = prop_oneof![1..20_u64, 900..1100_u64];
+    (prop::sample::select(&Model::ALL[..]), 1..8_u64, per)
+        .prop_map(|(model, limit, per)| Window::new(model, limit, Nanos(per)).expect("not 0"))
+}
+
+/// What happens next: so much later (bursts, steps, long gaps), something of that weight comes, or an answer is done.
+fn step() -> impl Strategy<Value = (u64, Option<u64>)> {
+    let gap = prop_oneof![6 => Just(0), 4 => 1..10_u64, 3 => 10..400_u64, 1 => 400..5000_u64];
+    (gap, prop_oneof![5 => (0..10_u64).prop_map(Some), 3 => Just(Some(1)), 1 => Just(None)])
+}
+
+/// Just before the time said it is refused, and at that time it is not.
+fn check_retry(limiter: &Limiter, now: u64, weight: u64, retry: Retry) -> Result<(), TestCaseError> {
+    if let Retry::After(length) = retry {
+        prop_assert!(limiter.clone().judge(Nanos(now) + length, weight).is_ok(), "too early: {length:?}");
+        if length > Nanos::ZERO {
+            let before = Nanos(now) + length - Nanos(1);
+            prop_assert!(limiter.clone().judge(before, weight).is_err(), "{length:?} is longer than needed");
+        }
+    } else {
+        prop_assert!(limiter.clone().judge(Nanos(now + 1_000_000), weight).is_err());
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn every_model_decides_as_a_recount_of_everything_does(
+        windows in prop::collection::vec(window(), 1..4), tick in prop_oneof![Just(1_u64), 2..9_u64, Just(100)],
+        start in prop_oneof![Just(0), 0..10_000_u64], steps in prop::collection::vec(step(), 1..60)
+    ) {
+        let mut limiter = Limiter::new(&windows, Nanos(tick));
+        let mut logs: Vec<Log> = windows.iter().map(|w| Log { window: *w, accepted: Vec::new() }).collect();
+        let mut closest = vec![0; windows.len()];
+        let mut now = start;
+        for (gap, what) in steps {
+            now += gap;
+            let at = now - now % tick;
+            let Some(weight) = what else {
+                let open = logs[0].accepted.iter().position(|(.., open)| *open);
+                if let Some(first) = open {
+                    limiter.finished(logs[0].accepted[first].1);
+                    logs.iter_mut().for_each(|log| log.accepted[first].2 = false);
+                }
+                continue;
+            };
+            let all = logs.iter().all(|log| log.accepts(at, weight));
+            let before = limiter.clone();
+            match limiter.judge(Nanos(now), weight) {
+                Ok(()) => {
+                    prop_assert!(all, "accepted, at {now}, weight {weight}");
+                    for (log, closest) in logs.iter_mut().zip(&mut closest) {
+                        log.accepted.push((at, weight, true));
+                        *closest = log.rounded_up(at).max(*closest);
+                    }
+                }
+                Err(Refusal { window, retry }) => {
+                    prop_assert!(!all, "refused, at {now}, weight {weight}");
+                    prop_assert!(!logs[window].accepts(at, weight), "the window that is named has no room");
+                    let never = windows.iter().any(|window| weight > window.limit());
+                    prop_assert_eq!(retry == Retry::Never, never);
+                    check_retry(&before, now, weight, retry)?;
+                }
+            }
+            let most: Vec<u64> = limiter.closest().map(|(_, most)| most).collect();
+            prop_assert_eq!(&most, &closest);
+            for (number, standing) in limiter.standings(Nanos(now)).into_iter().enumerate() {
+                let Standing { window, used, remaining, more, all } = standing;
+                prop_assert_eq!(window, windows[number]);
+                prop_assert_eq!(used, logs[number].rounded_up(at));
+                prop_assert_eq!(used + remaining, window.limit());
+                let mut alone = limiter.clone();
+                alone.windows = vec![alone.windows[number].clone()];
+                if used > 0 {
+                    check_retry(&alone, now, remaining + 1, more)?;
+                    check_retry(&alone, now, window.limit(), all)?;
+                } else {
+                    prop_assert_eq!((more, all), (Retry::After(Nanos::ZERO), Retry::After(Nanos::ZERO)));
+                }
+            }
+        }
+    }
+
+    /// Nothing that a caller hands over makes it panic: absurd times, time that goes back, absurd weights.
+    #[test]
+    fn a_limiter_survives_every_time_and_weight(
+        windows in prop::collection::vec((prop::sample::select(&Model::ALL[..]), 1..=Window::MOST, 1..u64::MAX), 1..4),
+        tick in any::<u64>(), steps in prop::collection::vec((any::<u64>(), any::<u64>(), any::<bool>()), 1..40)
+    ) {
+        let windows: Vec<Window> = windows.into_iter().flat_map(|(m, limit, per)| Window::new(m, limit, Nanos(per))).collect();
+        let mut limiter = Limiter::new(&windows, Nanos(tick));
+        for (now, weight, small) in steps {
+            let weight = if small { weight % 1000 } else { weight };
+            let _ = limiter.judge(Nanos(now), weight);
+            limiter.standings(Nanos(now));
+            limiter.finished(weight / 2);
+        }
+    }
+}
+
+#[test]
+fn a_sliding_log_remembers_no_more_than_its_limit() {
+    let window = Window::read("20/1s", Model::SlidingLog).expect("valid");
+    let mut limiter = Limiter::new(&[window], Nanos::MILLI);
+    for ns in (0..60_000_000_000_u64).step_by(3_700_000) {
+        let _ = limiter.judge(Nanos(ns), 1);
+        let super::Count::SlidingLog(log) = &limiter.windows[0].count else { unreachable!() };
+        assert!(log.entries() <= 20);
+    }
+}
+
+#[test]
+fn the_slot_of_a_burst_is_free_after_1001_whole_milliseconds() {
+    let window = Window::read("20/1s", Model::SlidingLog).expect("valid");
+    let mut limiter = Limiter::new(&[window], Nanos::MILLI);
+    let sent = Nanos(5_000_900_000);
+    assert!((0..20).all(|_| limiter.judge(sent, 1).is_ok()), "a burst of 20 is legal");
+    let refused = limiter.judge(sent + Nanos(99_999), 1);
+    let retry = Retry::After(Nanos(1_001_000_000 - 900_000 - 99_999));
+    assert_eq!(refused, Err(Refusal { window: 0, retry }));
+    assert!(limiter.judge(Nanos(6_000_999_999), 1).is_err(), "1000 ms later on a clock of whole milliseconds");
+    assert!((0..20).all(|_| limiter.judge(Nanos(6_001_000_000), 1).is_ok()));
+}
+
+#[test]
+fn what_one_window_refuses_counts_in_none() {
+    let read = |text| Window::read(text, Model::SlidingLog).expect("valid");
+    let mut limiter = Limiter::new(&[read("2/1s"), read("100/1m"), read("concurrency:1")], Nanos::MILLI);
+    assert_eq!(limiter.judge(Nanos::ZERO, 1), Ok(()));
+    let refused = limiter.judge(Nanos::ZERO, 1);
+    assert_eq!(refused, Err(Refusal { window: 2, retry: Retry::Finished }), "one at a time");
+    limiter.finished(1);
+    assert_eq!(limiter.judge(Nanos::ZERO, 1), Ok(()));
+    let refused = limiter.judge(Nanos::ZERO, 3).map_err(|refusal| refusal.retry);
+    assert_eq!(refused, Err(Retry::Never), "of 2");
+    let used: Vec<u64> = limiter.standings(Nanos::ZERO).iter().map(|standing| standing.used).collect();
+    assert_eq!(used, [2, 2, 1]);
+}

@@ -1,0 +1,216 @@
+//! A service's moods over time: well for a while, then slow, then dead, and from the start again.
+
+use super::nanos::Nanos;
+use super::words;
+
+/// What a service is like for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// As its mix of behaviours says.
+    Mix,
+    /// Every answer is good.
+    Healthy,
+    /// Every answer takes as long as a slow one, and is good.
+    Slow,
+    /// Every answer is 500.
+    Failing,
+    /// Every answer is 429.
+    Limited,
+    /// Every connection is reset.
+    Dead,
+    /// No request is ever answered.
+    Hung,
+}
+
+impl Phase {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Mix, Self::Healthy, Self::Slow, Self::Failing, Self::Limited, Self::Dead, Self::Hung];
+
+    /// Its word on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mix => "mix",
+            Self::Healthy => "healthy",
+            Self::Slow => "slow",
+            Self::Failing => "failing",
+            Self::Limited => "limited",
+            Self::Dead => "dead",
+            Self::Hung => "hung",
+        }
+    }
+}
+
+/// A phase, and the stretch of time that it lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spell {
+    /// Which.
+    pub phase: Phase,
+    /// When it has begun.
+    pub since: Nanos,
+    /// When the next begins; [`Nanos::NEVER`] when none does.
+    pub until: Nanos,
+}
+
+/// Phases one after the other. They repeat from the start, unless the last lasts for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phases {
+    /// Each phase and when it ends in the first round; never empty, and the ends rise.
+    ends: Vec<(Phase, Nanos)>,
+}
+
+/// The mix of behaviours for ever.
+impl Default for Phases {
+    fn default() -> Self {
+        Self { ends: vec![(Phase::Mix, Nanos::NEVER)] }
+    }
+}
+
+impl Phases {
+    /// What the service is like at `now`.
+    pub fn at(&self, now: Nanos) -> Spell {
+        let round = self.ends.last().map_or(Nanos::NEVER, |(_, end)| *end);
+        let start = if round == Nanos::NEVER { Nanos::ZERO } else { now - Nanos(now.0 % round.0) };
+        let within = now - start;
+        let index = self.ends.partition_point(|(_, end)| *end <= within).min(self.ends.len() - 1);
+        let since = if index == 0 { Nanos::ZERO } else { self.ends[index - 1].1 };
+        let (phase, end) = self.ends[index];
+        Spell { phase, since: start + since, until: start + end }
+    }
+
+    /// Reads `healthy 30s, slow 10s, dead 5s`; a last phase without a length lasts for ever.
+    ///
+    /// # Errors
+    /// Which phase is wrong and what is expected, in words.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut ends = Vec::new();
+        let mut end = Nanos::ZERO;
+        let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+        for (index, part) in parts.iter().enumerate() {
+            let mut tokens = part.split_whitespace();
+            let name = tokens.next().ok_or_else(|| format!("a phase is missing in '{text}'; write e.g. {FORM}"))?;
+            let phase = Phase::ALL.into_iter().find(|phase| phase.name() == name).ok_or_else(|| unknown(name))?;
+            match (tokens.next(), tokens.next()) {
+                (None, _) if index + 1 < parts.len() => {
+                    return Err(format!("'{part}' has no length; only the last phase may last for ever"));
+                }
+                (None, _) => end = Nanos::NEVER,
+                (Some(length), None) => end += self::length(length)?,
+                (Some(_), Some(_)) => return Err(format!("'{part}' is no phase; write its name and a time: {FORM}")),
+            }
+            ends.push((phase, end));
+        }
+        if end > LONGEST && end != Nanos::NEVER {
+            return Err(format!("the phases in '{text}' last longer than a year together"));
+        }
+        Ok(Self { ends })
+    }
+}
+
+const FORM: &str = "healthy 30s, slow 10s, dead 5s";
+const LONGEST: Nanos = Nanos::from_secs(366 * 24 * 3600);
+
+fn length(text: &str) -> Result<Nanos, String> {
+    match Nanos::from(words::time(text)?) {
+        Nanos::ZERO => Err(format!("a phase of '{text}' has no length; write at least 1us")),
+        // Such a length could make the sum of all look like for ever.
+        length if length > LONGEST => Err(format!("a phase of '{text}' is too long; leave the length out for ever")),
+        length => Ok(length),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    format!("'{name}' is no phase; choose from {}", Phase::ALL.map(Phase::name).join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(phases: &Phases, s: f64) -> (Phase, f64, f64) {
+        let spell = phases.at(Nanos::from_secs_f64(s));
+        (spell.phase, spell.since.as_secs_f64(), spell.until.as_secs_f64())
+    }
+
+    #[test]
+    fn phases_follow_each_other_and_repeat() {
+        let phases = Phases::read("healthy 30s, slow 10s,dead 5s").expect("valid");
+        assert_eq!(at(&phases, 0.0), (Phase::Healthy, 0.0, 30.0));
+        assert_eq!(at(&phases, 29.9), (Phase::Healthy, 0.0, 30.0));
+        assert_eq!(at(&phases, 30.0), (Phase::Slow, 30.0, 40.0));
+        assert_eq!(at(&phases, 44.0), (Phase::Dead, 40.0, 45.0));
+        assert_eq!(at(&phases, 45.0), (Phase::Healthy, 45.0, 75.0));
+        assert_eq!(at(&phases, 45.0 * 1000.0 + 41.0), (Phase::Dead, 45_040.0, 45_045.0));
+    }
+
+    #[test]
+    fn a_last_phase_without_a_length_lasts_for_ever() {
+        let phases = Phases::read("mix 1s, hung").expect("valid");
+        assert_eq!(at(&phases, 0.5), (Phase::Mix, 0.0, 1.0));
+        let spell = Spell { phase: Phase::Hung, since: Nanos::from_secs(1), until: Nanos::NEVER };
+        assert_eq!(phases.at(Nanos::from_secs(1)), spell);
+        assert_eq!(phases.at(Nanos::NEVER), spell);
+        assert_eq!(Phases::read("mix"), Ok(Phases::default()));
+    }
+
+    #[test]
+    fn what_is_no_phase_is_named_with_what_to_write() {
+        for (text, named) in [
+            ("", "a phase is missing"),
+            ("healthy 1s,", "a phase is missing"),
+            ("sick 1s", "'sick' is no phase; choose from mix, healthy, slow, failing, limited, dead, hung"),
+            ("healthy, dead 5s", "'healthy' has no length"),
+            ("healthy 30", "'30' is not a time"),
+            ("healthy 0s", "has no length"),
+            ("healthy 1s 2s", "write its name and a time"),
+            ("healthy=1s", "is no phase"),
+            ("healthy 9000h", "leave the length out for ever"),
+            ("healthy 8000h, dead 8000h", "longer than a year"),
+        ] {
+            let why = Phases::read(text).expect_err(text);
+            assert!(why.contains(named) && !why.contains('\n'), "{text}: {why}");
+        }
+    }
+
+    proptest! {
+        /// The oracle: walk from the start, phase by phase.
+        #[test]
+        fn the_phase_is_that_of_a_walk_from_the_start(
+            lengths in prop::collection::vec((0..7_usize, 1..50_u64), 1..6), endless: bool, now in 0..1000_u64
+        ) {
+            let mut text: Vec<String> =
+                lengths.iter().map(|(phase, ms)| format!("{} {ms}ms", Phase::ALL[*phase].name())).collect();
+            if endless {
+                text.push("failing".to_owned());
+            }
+            let phases = Phases::read(&text.join(", ")).expect("valid");
+            let (mut since, mut turn) = (0, 0);
+            let naive = loop {
+                let Some((phase, ms)) = lengths.get(turn) else {
+                    if endless {
+                        break (Phase::Failing, since * 1_000_000, u64::MAX);
+                    }
+                    turn = 0;
+                    continue;
+                };
+                if now < since + ms {
+                    break (Phase::ALL[*phase], since * 1_000_000, (since + ms) * 1_000_000);
+                }
+                since += ms;
+                turn += 1;
+            };
+            let spell = phases.at(Nanos::from_millis(now));
+            prop_assert_eq!(spell, Spell { phase: naive.0, since: Nanos(naive.1), until: Nanos(naive.2) });
+        }
+
+        #[test]
+        fn now_is_always_within_its_spell(
+            lengths in prop::collection::vec(1..u64::from(u32::MAX), 1..6), now in 0..u64::MAX
+        ) {
+            let text: Vec<String> = lengths.iter().map(|us| format!("mix {us}us")).collect();
+            let spell = Phases::read(&text.join(",")).expect("valid").at(Nanos(now));
+            prop_assert!(spell.since.0 <= now && now < spell.until.0, "{:?}", spell);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The bodies of the answers, byte for byte those of the seed's exchange: JSON as Python's Flask writes it, with keys
+//! in order, no spaces, everything beyond ASCII escaped, and a newline at the end.
+
+use std::fmt::Write;
+
+use http::{Response, StatusCode};
+
+use super::super::answers::{JSON, answer};
+use crate::server::Body;
+
+/// An answer that is always the same.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refused {
+    status: StatusCode,
+    body: &'static str,
+}
+
+pub(super) const INVALID_KEY: Refused =
+    Refused { status: StatusCode::UNAUTHORIZED, body: "{\"error_msg\":\"invalid api key\",\"status\":\"error\"}\n" };
+pub(super) const BLOCKED: Refused = Refused {
+    status: StatusCode::TOO_MANY_REQUESTS,
+    body: "{\"error_msg\":\"too many rate limit errors: blocked\",\"status\":\"error\"}\n",
+};
+pub(super) const EXCEEDED: Refused = Refused {
+    status: StatusCode::TOO_MANY_REQUESTS,
+    body: "{\"error_msg\":\"exceeded rate limit\",\"status\":\"error\"}\n",
+};
+pub(super) const INVALID_NONCE: Refused =
+    Refused { status: StatusCode::BAD_REQUEST, body: "{\"error_msg\":\"invalid nonce\",\"status\":\"error\"}\n" };
+/// Not in the document, where all requests weigh the same.
+pub(super) const INVALID_WEIGHT: Refused =
+    Refused { status: StatusCode::BAD_REQUEST, body: "{\"error_msg\":\"invalid weight\",\"status\":\"error\"}\n" };
+
+impl Refused {
+    pub(super) fn answer(self) -> Response<Body> {
+        answer(self.status, JSON, self.body)
+    }
+}
+
+/// 200, with the request's own name for itself, or null if it has none.
+pub(super) fn accepted(req_id: Option<&str>) -> Response<Body> {
+    let mut body = String::from("{\"req_id\":");
+    match req_id {
+        Some(text) => write_string(&mut body, text),
+        None => body.push_str("null"),
+    }
+    body.push_str(",\"status\":\"OK\"}\n");
+    answer(StatusCode::OK, JSON, body)
+}
+
+/// A JSON string as `json.dumps` writes it.
+fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            ' '..='~' => out.push(c),
+            _ => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    // Writing into a string does not fail.
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::write_string;
+
+    /// What Python 3 prints for `json.dumps(text)`.
+    #[test]
+    fn strings_are_escaped_as_python_does() {
+        for (text, json) in [
+            ("", r#""""#),
+            ("a/b <c>&", r#""a/b <c>&""#),
+            ("\"\\\n\r\t\u{8}\u{c}", r#""\"\\\n\r\t\b\f""#),
+            ("\u{0}\u{1f}\u{7f}", r#""\u0000\u001f\u007f""#),
+            ("é€", r#""\u00e9\u20ac""#),
+            ("😀", r#""\ud83d\ude00""#),
+        ] {
+            let mut out = String::new();
+            write_string(&mut out, text);
+            assert_eq!(out, json);
+            assert_eq!(serde_json::from_str::<String>(&out).ok().as_deref(), Some(text));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What an exchange is like.
+
+use std::ops::Range;
+
+use super::Headers;
+use crate::decide::Nanos;
+use crate::decide::delay::{Delay, Hump};
+use crate::decide::dice::Dice;
+use crate::decide::limit::{Model, Window};
+
+/// What an exchange is like; by default the one in the seed's document.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The windows of each key, all of which must have room.
+    pub limits: Vec<Window>,
+    /// Who may ask.
+    pub keys: Vec<String>,
+    /// How long a request takes to where it is judged.
+    pub way_in: Way,
+    /// How long its answer takes back.
+    pub way_out: Way,
+    /// So many refusals by the limiter block a key; 0: none do.
+    pub block_after: u64,
+    /// The parameter that says what a request weighs; without it each weighs 1.
+    pub weight_by: Option<String>,
+    /// The headers that tell a client where it stands.
+    pub headers: Headers,
+    /// Whether connections stay open, with HTTP/1.1; otherwise each answer is HTTP/1.0 and closes its own.
+    pub keep_alive: bool,
+    /// Repeats the ways in and out, and the keys beyond the document's.
+    pub seed: u64,
+}
+
+/// How long one way takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Way {
+    delay: Delay,
+    tick: Nanos,
+}
+
+/// The keys in the document.
+const KEYS: [&str; 5] = [
+    "UT4NHL1J796WCHULA1750MXYF9F5JYA6",
+    "8TY2F3KIL38T741G1UCBMCAQ75XU9F5O",
+    "954IXKJN28CBDKHSKHURQIVLQHZIEEM9",
+    "EUU46ID478HOO7GOXFASKPOZ9P91XGYS",
+    "46V5EZ5K2DFAGW85J18L50SGO25WJ5JE",
+];
+
+impl Default for Options {
+    fn default() -> Self {
+        let way = Way::in_whole_millis(0..50);
+        Self {
+            limits: Window::new(Model::SlidingLog, 20, Nanos::SECOND).into_iter().collect(),
+            keys: keys(KEYS.len(), 0),
+            way_in: way.clone(),
+            way_out: way,
+            block_after: 10,
+            weight_by: None,
+            headers: Headers::default(),
+            keep_alive: false,
+            seed: 0,
+        }
+    }
+}
+
+impl Way {
+    /// Reads what [`Delay::read`] does. Between whole milliseconds, `0ms..50ms`, it is a whole number of them, both
+    /// ends included.
+    ///
+    /// # Errors
+    /// What is expected, in words.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let whole = |at: Nanos| at.0.is_multiple_of(Nanos::MILLI.0).then_some(at.0 / Nanos::MILLI.0);
+        let delay = Delay::read(text)?;
+        if let Delay::Uniform(Hump { low, high }) = delay
+            && let (Some(low), Some(high)) = (whole(low), whole(high))
+        {
+            return Ok(Self::in_whole_millis(low..high));
+        }
+        Ok(Self { delay, tick: Nanos(1) })
+    }
+
+    /// Every number of milliseconds in the range, its end included, as likely.
+    fn in_whole_millis(range: Range<u64>) -> Self {
+        let high = Nanos::from_millis(range.end) + (Nanos::MILLI - Nanos(1));
+        let delay = Delay::Uniform(Hump { low: Nanos::from_millis(range.start), high });
+        Self { delay, tick: Nanos::MILLI }
+    }
+
+    /// How long request `number` takes.
+    pub(super) fn at(&self, dice: &Dice, number: u64) -> Nanos {
+        let delay = self.delay.at(dice, number);
+        Nanos(delay.0 - delay.0 % self.tick.0)
+    }
+}
+
+/// The document's keys first, then others of the same kind that the seed makes.
+pub fn keys(count: usize, seed: u64) -> Vec<String> {
+    let mut dice = Dice::new(seed, 20);
+    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    let letter = move |_| char::from(letters[(dice.bits() % letters.len() as u64) as usize]);
+    let mut others = (0..).map(letter);
+    let others = std::iter::repeat_with(|| others.by_ref().take(32).collect());
+    KEYS.iter().map(|key| (*key).to_owned()).chain(others).take(count).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_between_whole_milliseconds_takes_each_of_them_as_often() {
+        let (way, dice) = (Way::read("0ms..50ms").expect("valid"), Dice::new(1, 21));
+        let mut counts = [0_u32; 51];
+        for number in 0..51_000 {
+            let took = way.at(&dice, number);
+            assert!(took.0.is_multiple_of(1_000_000));
+            counts[(took.0 / 1_000_000) as usize] += 1;
+        }
+        assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn other_ways_are_as_they_are_written() {
+        let dice = Dice::new(1, 21);
+        assert_eq!(Way::read("3ms").map(|way| way.at(&dice, 7)), Ok(Nanos::from_millis(3)));
+        let fine = Way::read("10us..900us").expect("valid");
+        assert!((0..100).map(|number| fine.at(&dice, number).0).all(|ns| (10_000..=900_000).contains(&ns)));
+        assert!(Way::read("fast").is_err());
+    }
+
+    #[test]
+    fn keys_are_the_documents_and_then_the_seeds() {
+        assert_eq!(keys(2, 9), KEYS[..2]);
+        let many = keys(1000, 9);
+        assert_eq!(many[..5], KEYS);
+        assert_eq!(many, keys(1000, 9));
+        assert_ne!(many[5], keys(6, 8)[5]);
+        assert!(many.iter().all(|key| key.len() == 32));
+        assert_eq!(many.iter().collect::<std::collections::HashSet<_>>().len(), 1000);
+    }
+}

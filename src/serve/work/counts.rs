@@ -1,0 +1,90 @@
+//! What the service has done so far. Each request counts once, when it is decided what becomes of it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+use serde_json::{Map, Value};
+
+use crate::decide::mix::Behaviour;
+
+/// What a request counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// As what the dice made of it.
+    Rolled(Behaviour),
+    /// It said itself what it wanted.
+    Scripted,
+    /// The queue was full.
+    Refused,
+}
+
+/// Counters by kind, and how many are being worked on now.
+#[derive(Debug)]
+pub(super) struct Counts {
+    family: Family<[(&'static str, &'static str); 1], Counter>,
+    rolled: [Counter; 7],
+    scripted: Counter,
+    refused: Counter,
+    in_flight: AtomicU64,
+}
+
+impl Counts {
+    pub(super) fn new() -> Self {
+        let family = Family::<[(&'static str, &'static str); 1], Counter>::default();
+        let of = |name| family.get_or_create(&[("behaviour", name)]).clone();
+        Self {
+            rolled: Behaviour::ALL.map(|behaviour| of(behaviour.name())),
+            scripted: of("scripted"),
+            refused: of("refused"),
+            in_flight: AtomicU64::new(0),
+            family,
+        }
+    }
+
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register("work_requests", "Requests for work, by what became of them", self.family.clone());
+    }
+
+    pub(super) fn add(&self, kind: Kind) {
+        match kind {
+            Kind::Rolled(behaviour) => self.rolled[behaviour as usize].inc(),
+            Kind::Scripted => self.scripted.inc(),
+            Kind::Refused => self.refused.inc(),
+        };
+    }
+
+    /// A request is being worked on until what is returned is dropped.
+    pub(super) fn enter(&self) -> Visit<'_> {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        Visit(self)
+    }
+
+    /// All of it as JSON: `requests` is the sum of the others.
+    pub(super) fn json(&self) -> Map<String, Value> {
+        let mut by_behaviour = Map::new();
+        for behaviour in Behaviour::ALL {
+            by_behaviour.insert(behaviour.name().to_owned(), self.rolled[behaviour as usize].get().into());
+        }
+        let (scripted, refused) = (self.scripted.get(), self.refused.get());
+        let rolled: u64 = self.rolled.iter().map(Counter::get).sum();
+        let mut all = Map::new();
+        all.insert("requests".to_owned(), (rolled + scripted + refused).into());
+        all.insert("behaviour".to_owned(), by_behaviour.into());
+        all.insert("scripted".to_owned(), scripted.into());
+        all.insert("refused".to_owned(), refused.into());
+        all.insert("in_flight".to_owned(), self.in_flight.load(Ordering::Relaxed).into());
+        all
+    }
+}
+
+/// See [`Counts::enter`].
+#[derive(Debug)]
+pub(super) struct Visit<'a>(&'a Counts);
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
