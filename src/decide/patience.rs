@@ -20,8 +20,8 @@ impl Default for Limits {
         Self {
             idle: Nanos::from_secs(75),
             head: Nanos::from_secs(10),
-            body: Nanos::from_secs(30),
-            write: Nanos::from_secs(30),
+            body: Nanos::from_secs(60),
+            write: Nanos::from_secs(60),
         }
     }
 }

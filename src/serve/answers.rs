@@ -35,3 +35,8 @@ pub fn not_allowed(methods: &'static str) -> Response<Body> {
 pub fn bad_request(why: impl Into<Bytes>) -> Response<Body> {
     answer(StatusCode::BAD_REQUEST, TEXT, why)
 }
+
+/// 413: the body is longer than the `most` bytes that are read.
+pub fn too_large(most: usize) -> Response<Body> {
+    answer(StatusCode::PAYLOAD_TOO_LARGE, TEXT, format!("the body is longer than {most} bytes"))
+}

@@ -2,3 +2,8 @@
 
 pub mod answers;
 pub mod body;
+pub mod exchange;
+pub mod functions;
+pub mod pool;
+pub mod sleep;
+pub mod work;

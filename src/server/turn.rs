@@ -80,14 +80,11 @@ impl Turn {
                 first = data;
                 continue;
             }
-            // Only a body in several pieces is copied.
-            if rest.is_empty() {
-                rest.extend_from_slice(&std::mem::take(&mut first));
-            }
             rest.extend_from_slice(&data);
-            first = rest.split().freeze();
         };
         self.watch.note(Patience::has_body);
-        read.map(|()| first)
+        read?;
+        // Only a body in several pieces is copied.
+        if rest.is_empty() { Ok(first) } else { Ok([&first[..], &rest[..]].concat().into()) }
     }
 }

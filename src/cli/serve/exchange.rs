@@ -41,9 +41,6 @@ pub(super) struct ExchangeArgs {
     /// Answer with HTTP/1.1 and keep connections open; otherwise each answer is HTTP/1.0 and closes its own
     #[arg(long, help_heading = ANSWERS)]
     keep_alive: bool,
-    /// Repeats latencies and generated keys
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = ANSWERS)]
-    seed: u64,
 
     #[command(flatten)]
     place: Place,
@@ -64,7 +61,7 @@ impl ExchangeArgs {
         let limits: Result<_, String> = self.limits.iter().map(|text| Window::read(text, self.model)).collect();
         let keys = match self.keys {
             None if !self.chosen.is_empty() => self.chosen,
-            count => exchange::keys(count.unwrap_or(5) as usize, self.seed),
+            count => exchange::keys(count.unwrap_or(5) as usize, self.place.seed),
         };
         let options = Options {
             limits: limits?,
@@ -75,7 +72,7 @@ impl ExchangeArgs {
             weight_by: self.weight_by,
             headers: self.headers,
             keep_alive: self.keep_alive,
-            seed: self.seed,
+            seed: self.place.seed,
         };
         let service = exchange::Service::new(options)?;
         server::start(service, &server).map_err(|error| error.to_string())

@@ -52,6 +52,9 @@ pub(super) struct Place {
     /// The port; 0 takes a free one. The first line on stdout says which
     #[arg(short, long, default_value_t = 0, help_heading = SERVER)]
     port: u16,
+    /// Repeats all dice: request k has the same fate in every run. Services without dice take it, too
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SERVER)]
+    seed: u64,
     /// Append a line of JSON per request to this file; '-' is stderr
     #[arg(long, value_name = "FILE", help_heading = SERVER)]
     access_log: Option<PathBuf>,
@@ -65,7 +68,7 @@ pub(super) struct Place {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = words::time, help_heading = SERVER)]
     head_timeout: Duration,
     /// How long a peer may send nothing of a body, or take nothing of an answer
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = words::time, help_heading = SERVER)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = words::time, help_heading = SERVER)]
     stall_timeout: Duration,
     /// The longest head of a request; beyond it the answer is 431
     #[arg(long, value_name = "BYTES", default_value_t = 32_768, value_parser = clap::value_parser!(u32).range(8192..=1_048_576), help_heading = SERVER)]

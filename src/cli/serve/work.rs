@@ -28,9 +28,6 @@ pub(super) struct WorkArgs {
     /// "healthy 30s, slow 10s, dead 5s"
     #[arg(long, value_name = "PHASES", default_value = "mix", value_parser = Phases::read, help_heading = WORK)]
     phases: Phases,
-    /// The seed of all dice
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = WORK)]
-    seed: u64,
     /// Requests that it works on at a time; the others wait for their turn. Without: any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = CAPACITY)]
     capacity: Option<u32>,
@@ -64,7 +61,7 @@ impl WorkArgs {
     pub(super) fn start(self, tell: Tell) -> Result<Running, String> {
         let station = self.station()?;
         let options = self.place.options(Some(&self.workers), tell);
-        let rolls = work::Rolls::new(self.delay, self.slow, self.mix, self.phases, self.seed);
+        let rolls = work::Rolls::new(self.delay, self.slow, self.mix, self.phases, self.place.seed);
         let service = work::Service::new(rolls, station).map_err(|error| error.to_string())?;
         server::start(service, &options).map_err(|error| error.to_string())
     }

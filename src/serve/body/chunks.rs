@@ -1,0 +1,56 @@
+//! `/chunked`: a body whose length nobody knows before its end.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+
+use crate::decide::Nanos;
+use crate::server::timer::Sleep;
+use crate::server::{BodyError, Timer};
+
+/// Equal chunks at equal intervals.
+pub(super) struct Chunks {
+    timer: Timer,
+    chunk: Bytes,
+    left: u64,
+    /// When the last one was due; the next one is an interval later, however late that one was.
+    due: Nanos,
+    interval: Nanos,
+    wait: Option<Sleep>,
+}
+
+impl Chunks {
+    /// `count` of them, the first one at `begin`.
+    pub(super) fn new(timer: &Timer, chunk: Bytes, count: u64, begin: Nanos, interval: Nanos) -> Self {
+        Self { timer: timer.clone(), chunk, left: count, due: begin, interval, wait: None }
+    }
+}
+
+impl http_body::Body for Chunks {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = &mut *self;
+        if let Some(wait) = &mut this.wait {
+            ready!(Pin::new(wait).poll(cx));
+            this.wait = None;
+        }
+        if this.left == 0 {
+            return Poll::Ready(None);
+        }
+        this.left -= 1;
+        if this.left > 0 && this.interval > Nanos::ZERO {
+            this.due += this.interval;
+            this.wait = Some(this.timer.sleep_until(this.due));
+        }
+        Poll::Ready(Some(Ok(Frame::data(this.chunk.clone()))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}

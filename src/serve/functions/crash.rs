@@ -1,0 +1,144 @@
+//! Names the user's function that crashed.
+//!
+//! A crash ends the process, here as anywhere; but whoever reads the log should know whose it was. So the signals of a
+//! crash have a handler that writes one line if its thread is inside a function of a library, puts back what was there
+//! before it, and lets the signal come again: the process ends as it would have.
+//!
+//! The handler does what a handler may do: it reads a thread's own cell, puts bytes together on its stack, and calls
+//! write, sigaction and raise. The line is plain text whatever `--log-format` says.
+#![allow(unsafe_code, reason = "no safe crate runs code on a crash's own thread, and asks for a stack to run it on")]
+
+use std::cell::{Cell, OnceCell};
+use std::mem::{MaybeUninit, zeroed};
+use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
+
+use libc::{c_int, c_void, sigaction, siginfo_t};
+
+const SIGNALS: [(c_int, &str); 5] = [
+    (libc::SIGSEGV, "SIGSEGV"),
+    (libc::SIGBUS, "SIGBUS"),
+    (libc::SIGFPE, "SIGFPE"),
+    (libc::SIGILL, "SIGILL"),
+    (libc::SIGABRT, "SIGABRT"),
+];
+
+/// Room for the handler, and for the registers that the kernel saves (up to 11 KiB).
+const STACK: usize = 64 * 1024;
+
+/// What the log calls a function.
+#[derive(Debug)]
+pub(super) struct Label(Box<[u8]>);
+
+thread_local! {
+    /// The function that this thread is in.
+    static INSIDE: Cell<*const Label> = const { Cell::new(null()) };
+    /// Where this thread's handler runs: a function that has used up its stack leaves none.
+    static OWN_STACK: OnceCell<OwnStack> = const { OnceCell::new() };
+}
+
+/// What was there before us, in the order of [`SIGNALS`].
+static BEFORE: OnceLock<[sigaction; SIGNALS.len()]> = OnceLock::new();
+
+impl Label {
+    pub(super) fn new(text: &str) -> Self {
+        Self(text.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }).collect())
+    }
+}
+
+/// Runs what may crash under this label. On a thread that is to survive in the log even when its stack is used up,
+/// [`settle`] comes first.
+pub(super) fn within<T>(label: &Label, call: impl FnOnce() -> T) -> T {
+    /// Puts back what was there, also when `call` unwinds: a label that is gone must not be read.
+    struct Leave(*const Label);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            INSIDE.set(self.0);
+        }
+    }
+    let _leave = Leave(INSIDE.replace(label));
+    call()
+}
+
+/// Gives this thread a stack for its crash, once.
+pub(super) fn settle() {
+    OWN_STACK.with(|stack| {
+        stack.get_or_init(OwnStack::new);
+    });
+}
+
+/// Watches for crashes from now on, in the whole process.
+pub(super) fn watch() {
+    BEFORE.get_or_init(|| {
+        SIGNALS.map(|(signal, _)| {
+            // SAFETY: all-zero bytes are a valid `sigaction`: no flags, an empty mask, the default action.
+            let (mut ours, mut before): (sigaction, sigaction) = unsafe { (zeroed(), zeroed()) };
+            ours.sa_sigaction = on_crash as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize;
+            ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            // SAFETY: both pointers are to live values, and `on_crash` has the form that SA_SIGINFO asks for and does
+            // nothing that is not allowed in a handler. It fails for signals that cannot be handled; these can.
+            unsafe { sigaction(signal, &raw const ours, &raw mut before) };
+            before
+        })
+    });
+}
+
+extern "C" fn on_crash(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
+    let at = SIGNALS.iter().position(|(known, _)| *known == signal);
+    // A crash on the way out of this one is no news.
+    let label = INSIDE.replace(null());
+    if !label.is_null() {
+        // SAFETY: `within` keeps the label alive while this thread is in its call, which is what crashed.
+        let label = unsafe { &*label };
+        let name = at.map_or("a signal", |at| SIGNALS[at].1);
+        say(&[b"weir: ", &label.0, b" crashed (", name.as_bytes(), b")\n"]);
+    }
+    // SAFETY: all-zero bytes are a valid `sigaction`, the default one.
+    let default: sigaction = unsafe { zeroed() };
+    let before = at.zip(BEFORE.get()).map_or(default, |(at, before)| before[at]);
+    // SAFETY: the pointer is to a live value that sigaction itself has filled in, or to the default.
+    unsafe { sigaction(signal, &raw const before, null_mut()) };
+    // SAFETY: with SA_SIGINFO the kernel hands over a valid siginfo_t.
+    let sent = unsafe { (*info).si_code } <= 0;
+    if sent {
+        // A fault comes again when the instruction is tried again; a signal that was sent (abort, kill) does not.
+        // SAFETY: raise may be called in a handler; the signal waits until this one has returned.
+        unsafe { libc::raise(signal) };
+    }
+}
+
+/// Writes one line to stderr, or as much of it as has room.
+fn say(parts: &[&[u8]]) {
+    let mut line = [0_u8; 512];
+    let mut length = 0;
+    for byte in parts.iter().copied().flatten() {
+        if let Some(free) = line.get_mut(length) {
+            *free = *byte;
+            length += 1;
+        }
+    }
+    // SAFETY: the pointer is to at least `length` bytes that live. Nobody can be told of a failure.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), length) };
+}
+
+/// A stack for handlers, set for one thread as long as it lives.
+struct OwnStack(Box<[MaybeUninit<u8>]>);
+
+impl OwnStack {
+    fn new() -> Self {
+        let mut own = Self(Box::new_uninit_slice(STACK));
+        let stack = libc::stack_t { ss_sp: own.0.as_mut_ptr().cast(), ss_flags: 0, ss_size: STACK };
+        // SAFETY: the bytes are this thread's until `drop` has unset them. If it fails, a function that uses up its
+        // stack goes unnamed.
+        unsafe { libc::sigaltstack(&raw const stack, null_mut()) };
+        own
+    }
+}
+
+impl Drop for OwnStack {
+    fn drop(&mut self) {
+        let none = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+        // SAFETY: a thread that ends runs no handler of ours, and after this the kernel does not use the bytes.
+        unsafe { libc::sigaltstack(&raw const none, null_mut()) };
+    }
+}

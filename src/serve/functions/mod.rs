@@ -1,0 +1,157 @@
+//! `weir serve functions`: functions behind URLs, run by a pool of threads.
+//!
+//! - `routes`: the seven functions of the document; `query`: what they are called with
+//! - `library`: users' functions in C, through `include/weir.h`; `crash`: names the one that crashes
+//! - `job`: one call, on a thread of the [`Pool`]
+
+mod crash;
+mod job;
+mod library;
+mod query;
+mod routes;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Request, Response, StatusCode};
+use hyper::body::{Body as _, Incoming};
+use prometheus_client::registry::Registry;
+
+use self::job::Terms;
+pub use self::job::{Answer, Call, Document, Job};
+use self::library::Functions;
+use self::routes::Route;
+use super::answers::answer;
+use super::pool::{Desk, Pool};
+use crate::server::{self, Body, Reply, Tell, Timer, Turn, Unread};
+
+const HTML: HeaderValue = HeaderValue::from_static("text/html");
+/// The longest body of a request to a library's function.
+const MOST_BODY: usize = 1 << 20;
+
+/// How the functions are served.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Threads that run functions.
+    pub threads: usize,
+    /// Requests that may wait in the queue for a thread.
+    pub queue: usize,
+    /// Users' functions.
+    pub libraries: Vec<PathBuf>,
+    /// The longest answer of a library's function, in bytes.
+    pub most_answer: usize,
+    /// What functions that still run at the end have, when nobody waits for them any more.
+    pub patience: Duration,
+    /// Who hears of functions that fail.
+    pub tell: Tell,
+}
+
+/// The service.
+#[derive(Debug)]
+pub struct Service {
+    pool: Pool<Job>,
+    functions: Functions,
+    terms: Arc<Terms>,
+}
+
+/// A library that cannot be served: which, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LibraryError(String, String);
+
+/// Why the functions cannot be served.
+#[derive(Debug)]
+pub enum FunctionsError {
+    /// A library is not as it should be.
+    Library(LibraryError),
+    /// The system has not so many threads for us.
+    Threads(io::Error),
+}
+
+impl Service {
+    /// Loads the libraries and starts the pool.
+    ///
+    /// # Errors
+    /// See [`FunctionsError`].
+    pub fn new(options: Options) -> Result<Self, FunctionsError> {
+        let mut functions = Functions::new();
+        for file in &options.libraries {
+            library::load(file, &mut functions).map_err(FunctionsError::Library)?;
+        }
+        let pool = Pool::new(options.threads, options.queue, options.patience).map_err(FunctionsError::Threads)?;
+        let terms = Arc::new(Terms { most_answer: options.most_answer, tell: options.tell });
+        Ok(Self { pool, functions, terms })
+    }
+
+    /// The function that a request is for, and what it is called with; or the answer.
+    async fn job(&self, request: Request<Incoming>, turn: &Turn) -> Result<Job, Response<Body>> {
+        let path = query::path(request.uri().path());
+        if let Some(route) = Route::at(&path) {
+            return Ok(Job::Document(Document { route, uri: request.into_parts().0.uri }));
+        }
+        let Some(function) = self.functions.get(&*path).map(Arc::clone) else {
+            return Err(answer(StatusCode::NOT_FOUND, HTML, "Sorry, requested url/function not found:)"));
+        };
+        let (head, body) = request.into_parts();
+        let body = if body.is_end_stream() { Ok(bytes::Bytes::new()) } else { turn.read(body, MOST_BODY).await };
+        let body = body.map_err(|unread| match unread {
+            Unread::TooLong => {
+                answer(StatusCode::PAYLOAD_TOO_LARGE, HTML, "Sorry, a request's body may have 1 MiB at most")
+            }
+            Unread::Broken => answer(StatusCode::BAD_REQUEST, HTML, "Sorry, the request's body is broken"),
+        })?;
+        let terms = Arc::clone(&self.terms);
+        Ok(Job::Library(Box::new(Call { function, method: head.method, uri: head.uri, body, terms })))
+    }
+}
+
+impl server::Service for Service {
+    type Local = Desk<Job>;
+
+    fn settle(&self, _: &Timer) -> io::Result<Desk<Job>> {
+        self.pool.desk()
+    }
+
+    async fn answer(&self, desk: &Desk<Job>, request: Request<Incoming>, turn: &Turn) -> Reply {
+        let job = match self.job(request, turn).await {
+            Ok(job) => job,
+            Err(answer) => return answer.into(),
+        };
+        let Ok(made) = desk.ask(job).await else {
+            return answer(StatusCode::INTERNAL_SERVER_ERROR, HTML, "Sorry, this function failed").into();
+        };
+        let mut answer = Response::new(Body::from(made.body));
+        *answer.status_mut() = made.status;
+        if let Some(headers) = made.headers {
+            *answer.headers_mut() = *headers;
+        }
+        answer.headers_mut().entry(CONTENT_TYPE).or_insert(HTML);
+        answer.into()
+    }
+
+    fn count(&self, registry: &mut Registry) {
+        self.pool.count(registry);
+    }
+}
+
+impl std::error::Error for LibraryError {}
+
+impl fmt::Display for LibraryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot serve {}: {}", self.0, self.1)
+    }
+}
+
+impl std::error::Error for FunctionsError {}
+
+impl fmt::Display for FunctionsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Library(error) => error.fmt(f),
+            Self::Threads(error) => write!(f, "cannot start the pool: {error}; try fewer --threads"),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What a query holds, as bytes: `name=value&...`, with %xx and + for what cannot stand there.
+
+use std::borrow::Cow;
+
+/// The value of the first parameter of that name, in upper or lower case. A name without a `=` has an empty value.
+pub(super) fn value<'q>(query: &'q str, name: &[u8]) -> Option<Cow<'q, [u8]>> {
+    query.split('&').find_map(|pair| {
+        let (found, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let is_it = !pair.is_empty() && decoded(found, true).eq_ignore_ascii_case(name);
+        is_it.then(|| decoded(value, true))
+    })
+}
+
+/// A path as it is meant. In a path a plus is a plus.
+pub(super) fn path(path: &str) -> Cow<'_, [u8]> {
+    decoded(path, false)
+}
+
+/// The bytes that a text stands for. A % without two hex digits stands for itself.
+fn decoded(text: &str, plus_is_blank: bool) -> Cow<'_, [u8]> {
+    let text = text.as_bytes();
+    let is_code = |byte: u8| byte == b'%' || byte == b'+' && plus_is_blank;
+    let Some(first) = text.iter().position(|byte| is_code(*byte)) else { return Cow::Borrowed(text) };
+    let mut bytes = Vec::with_capacity(text.len());
+    bytes.extend_from_slice(&text[..first]);
+    let mut rest = &text[first..];
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        bytes.push(match (*byte, after) {
+            (b'%', [high, low, after @ ..]) => match (hex(*high), hex(*low)) {
+                (Some(high), Some(low)) => {
+                    rest = after;
+                    high << 4 | low
+                }
+                _ => b'%',
+            },
+            (b'+', _) if plus_is_blank => b' ',
+            (byte, _) => byte,
+        });
+    }
+    Cow::Owned(bytes)
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    Some(char::from(digit).to_digit(16)? as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_first_of_a_name_counts_in_upper_or_lower_case() {
+        let found = |query, name: &str| value(query, name.as_bytes()).map(Cow::into_owned);
+        assert_eq!(found("a=1&NUM=5&num=6", "num"), Some(b"5".to_vec()));
+        assert_eq!(found("num=&num=6", "num"), Some(Vec::new()));
+        assert_eq!(found("num&num=6", "num"), Some(Vec::new()));
+        assert_eq!(found("xnum=1&numx=2", "num"), None);
+        assert_eq!(found("", "num"), None);
+        assert_eq!(found("&&", ""), None);
+        assert_eq!(found("=1", ""), Some(b"1".to_vec()));
+        assert_eq!(found("n%75m=a=b", "num"), Some(b"a=b".to_vec()));
+    }
+
+    #[test]
+    fn codes_stand_for_bytes_and_what_is_no_code_for_itself() {
+        for (text, bytes) in [
+            ("a+b", &b"a b"[..]),
+            ("%41%4a%4A", b"AJJ"),
+            ("%00%ff", b"\x00\xff"),
+            ("%2B%25", b"+%"),
+            ("100%", b"100%"),
+            ("%4", b"%4"),
+            ("%zz%+1", b"%zz% 1"),
+            ("%%41", b"%A"),
+        ] {
+            assert_eq!(value(&format!("str={text}"), b"str").as_deref(), Some(bytes), "{text}");
+        }
+        assert_eq!(&*path("/a+b%20c"), b"/a+b c");
+    }
+
+    /// One step at a time from the left, by the letter of the rule.
+    fn naive(text: &str) -> Vec<u8> {
+        let mut text = text.to_owned();
+        let mut bytes = Vec::new();
+        while !text.is_empty() {
+            let code = text.get(..3).and_then(|code| code.strip_prefix('%'));
+            let code = code.filter(|code| code.chars().all(|c| c.is_ascii_hexdigit()));
+            if let Some(code) = code {
+                bytes.push(u8::from_str_radix(code, 16).unwrap());
+                text.drain(..3);
+            } else {
+                let c = text.remove(0);
+                bytes.extend(if c == '+' { " ".to_owned() } else { c.to_string() }.as_bytes());
+            }
+        }
+        bytes
+    }
+
+    /// Text in which codes, separators and names are as frequent as anything else.
+    fn queries() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            "[&=+%]",
+            "%[0-9a-fA-F]{2}",
+            "[nN][uU][mM]=?",
+            Just("n%75m=".to_owned()),
+            "[0-9a-f]{0,3}",
+            "\\PC{0,2}"
+        ];
+        proptest::collection::vec(piece, 0..16).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_is_what_the_naive_reading_finds(query in queries()) {
+            let mut naively = None;
+            for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+                let mut parts = pair.splitn(2, '=');
+                let name = naive(parts.next().unwrap());
+                if naively.is_none() && name.to_ascii_lowercase() == b"num" {
+                    naively = Some(naive(parts.next().unwrap_or_default()));
+                }
+            }
+            prop_assert_eq!(value(&query, b"num").map(Cow::into_owned), naively);
+        }
+
+        #[test]
+        fn what_is_text_is_read_as_forms_are(query in "[a-zA-Z0-9&=+.-]{0,40}") {
+            let form = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name.eq_ignore_ascii_case("a"));
+            let form = form.map(|(_, value)| value.into_owned().into_bytes());
+            prop_assert_eq!(value(&query, b"a").map(Cow::into_owned), form);
+        }
+    }
+}
