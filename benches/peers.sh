@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the load generators that weir is measured beside. What is already there (on PATH or
+# Installs the load generators and servers that weir is measured beside. What is already there (on PATH or
 # under benches/out/peers) is left alone; what cannot be had is named in one line, and run.py then
 # leaves it out of its tables and says so.
 set -u
@@ -26,11 +26,15 @@ missing() {
     missing=1
 }
 
-from_apt() { # COMMAND PACKAGE
-    present "$1" && return
+install_package() {
     local sudo=""
     [ "$(id -u)" = 0 ] || sudo="sudo -n"
-    if have apt-get && $sudo apt-get install -y -qq --no-install-recommends "$2" >/dev/null 2>&1; then
+    have apt-get && $sudo apt-get install -y -qq --no-install-recommends "$1" >/dev/null 2>&1
+}
+
+from_apt() { # COMMAND PACKAGE
+    present "$1" && return
+    if install_package "$2"; then
         present "$1" && return
     fi
     missing "$1" "install the package $2 (apt-get install $2)"
@@ -57,6 +61,23 @@ from_pip() { # COMMAND VERSION
     present "$1"
 }
 
+# A server in benches/peers, on a library of Debian's.
+from_source() { # COMMAND SOURCE LIBRARY PACKAGE
+    local source include
+    source=$(dirname "$root")/../peers
+    include="#include <$3.h>"
+    if [ "$root/bin/$1" -nt "$source/$2" ] && [ "$root/bin/$1" -nt "$source/functions.h" ]; then
+        present "$1" && return
+    fi
+    if ! have cc; then missing "$1" "needs a C compiler (apt-get install gcc libc6-dev)"; return; fi
+    if ! echo "$include" | cc -E - >/dev/null 2>&1 && ! install_package "$4"; then
+        missing "$1" "install the package $4 (apt-get install $4)"
+        return
+    fi
+    cc -O2 -o "$root/bin/$1" "$source/$2" "-l$3" || missing "$1" "$source/$2 could not be compiled"
+    present "$1"
+}
+
 from_apt nginx nginx
 from_apt wrk wrk
 from_apt ab apache2-utils
@@ -64,4 +85,6 @@ from_apt h2load nghttp2-client
 from_cargo oha "$OHA"
 from_go k6 "go.k6.io/k6@$K6"
 from_pip locust "$LOCUST"
+from_source civetweb-functions civetweb.c civetweb libcivetweb-dev
+from_source microhttpd-functions microhttpd.c microhttpd libmicrohttpd-dev
 exit "$missing"

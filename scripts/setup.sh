@@ -16,7 +16,7 @@ main() {
     case $purpose in
         demo) ;;
         check | test | fuzz) wants+=(c++) ;; # fuzz targets hold libFuzzer, which is C++
-        bench) wants+=(c++ nginx wrk ab h2load) ;;
+        bench) wants+=(c++ nginx wrk ab h2load civetweb microhttpd) ;;
         *) fail "'$purpose' is nothing to set up for; choose demo, test, check, fuzz or bench" ;;
     esac
     system
@@ -42,12 +42,15 @@ wants=(cc headers python venv) # what is looked for
 
 has() {
     case $1 in
-        headers) echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1 ;;
+        headers) includes stdio ;;
+        civetweb | microhttpd) includes "$1" ;;
         python) command -v "$python" >/dev/null ;;
         venv) "$python" -c 'import ensurepip, venv' 2>/dev/null ;;
         *) command -v "$1" >/dev/null ;;
     esac
 }
+
+includes() { echo "#include <$1.h>" | cc -E - >/dev/null 2>&1; }
 
 # The Debian package that brings it.
 package_of() {
@@ -59,6 +62,7 @@ package_of() {
         venv) echo python3-venv ;;
         ab) echo apache2-utils ;;
         h2load) echo nghttp2-client ;;
+        civetweb | microhttpd) echo "lib$1-dev" ;;
         *) echo "$1" ;;
     esac
 }

@@ -306,14 +306,17 @@ fn certificates_for_a_plain_url_are_refused() {
 }
 
 #[test]
-fn the_page_on_the_command_line_names_every_flag_of_the_help() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md")).unwrap();
-    for command in ["load", "report"] {
-        let help = Weir::new().run(&[command, "--help"]).stdout;
+fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
+    let page = |name| std::fs::read_to_string(format!("{}/docs/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let (cli, serve) = (page("cli.md"), page("serve.md"));
+    let services = ["body", "exchange", "functions", "sleep", "work"].map(|service| (vec!["serve", service], &serve));
+    let commands = [(vec!["load"], &cli), (vec!["report"], &cli)].into_iter().chain(services);
+    for (command, page) in commands {
+        let help = Weir::new().run(&[&command[..], &["--help"]].concat()).stdout;
         let names = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
         let flags = names.flat_map(|line| line.split([' ', ','])).filter(|word| word.starts_with("--"));
-        for flag in flags {
-            assert!(page.contains(&format!("`{flag}")), "{flag} of weir {command} is not in docs/cli.md");
+        for flag in flags.filter(|flag| !cli.contains(&format!("`{flag}"))) {
+            assert!(page.contains(&format!("`{flag}")), "{flag} of weir {} is on no page", command.join(" "));
         }
     }
 }

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from statistics import median
 
-from harness import memory, opened, results, truth
+from harness import memory, opened, results, serve_goals, truth
 from harness.results import Section, Value
 from harness.trial import Trial
+from harness.verdict import UNKNOWN, Goal, at_most, within
 
 PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p999")
-UNKNOWN = "not measured"
-
-
-@dataclass(frozen=True)
-class Goal:
-    """One promise and what became of it."""
-
-    promise: str
-    measured: str
-    verdict: str  # "reached", "missed by x %" or "not measured"
 
 
 def judge(sections: dict[str, Section]) -> list[Goal]:
@@ -30,6 +20,7 @@ def judge(sections: dict[str, Section]) -> list[Goal]:
         "open": _open,
         "truth": _truth,
         "memory": _memory,
+        "serve": serve_goals.judge,
     }
     goals: list[Goal] = []
     for name, part in parts.items():
@@ -45,21 +36,21 @@ def _closed(section: Section) -> Iterator[Goal]:
     for target, base, limit in limits:
         found = section.ratio(target, "weir", base, results.cpu)
         promise = f"closed loop, {target}: CPU per request at most {limit:.2f} x {base}"
-        yield _at_most(promise, found, limit, "{:.2f} x")
+        yield at_most(promise, found, limit, "{:.2f} x")
 
 
 def _open(section: Section) -> Iterator[Goal]:
     even, fast = opened.case(opened.RATE), opened.case(opened.FAST_RATE)
     deviation = results.noted("deviation_us", "p99")
     found = section.median(even, "weir", deviation)
-    yield _at_most(f"{even}: arrivals leave an even schedule by at most 100 us at p99", found, 100, "{:.0f} us")
+    yield at_most(f"{even}: arrivals leave an even schedule by at most 100 us at p99", found, 100, "{:.0f} us")
     found = section.median(even, "weir", results.cpu)
-    yield _at_most(f"{even}: at most 24 us CPU per request", found, 24, "{:.1f} us")
+    yield at_most(f"{even}: at most 24 us CPU per request", found, 24, "{:.1f} us")
     found = section.median(even, "weir --spin", deviation)
-    yield _at_most(f"{even} with --spin: at most 10 us off at p99", found, 10, "{:.1f} us")
+    yield at_most(f"{even} with --spin: at most 10 us off at p99", found, 10, "{:.1f} us")
     for case, rate, share in ((even, opened.RATE, 0.001), (fast, opened.FAST_RATE, 0.005)):
         found = section.median(case, "weir", _achieved(rate))
-        yield _within(f"{case}: achieved rate within {share:.1%}", found, rate, share * rate, "{:,.1f}/s")
+        yield within(f"{case}: achieved rate within {share:.1%}", found, rate, share * rate, "{:,.1f}/s")
     yield _lateness(section, fast)
 
 
@@ -76,7 +67,7 @@ def _achieved(rate: int) -> Value:
 
 def _lateness(section: Section, case: str) -> Goal:
     promise = f"{case}: lateness at most 1 ms at p99, or the run says that it was late"
-    goal = _at_most(promise, section.median(case, "weir", results.said("lateness_p99_ms")), 1.0, "{:.2f} ms")
+    goal = at_most(promise, section.median(case, "weir", results.said("lateness_p99_ms")), 1.0, "{:.2f} ms")
     trials = section.trials(case, "weir")
     if goal.verdict.startswith("missed") and all(t.report.get("trusted") is False for t in trials):
         return Goal(promise, f"{goal.measured}, and says so", "reached")
@@ -92,12 +83,12 @@ def _truth(section: Section) -> Iterator[Goal]:
         for name, true_ms in (("p90", 500.0), ("p99", 950.0)):
             found = section.median(case, contender, results.percentile(name))
             promise = f"service {case} for 1 s in 5, `{contender}`: {name} within 5 % of {true_ms:.0f} ms"
-            yield _within(promise, found, true_ms, 0.05 * true_ms, "{:.0f} ms")
+            yield within(promise, found, true_ms, 0.05 * true_ms, "{:.0f} ms")
     for case in truth.DELAYS:
         for contender in section.contenders(case):
             yield _percentiles(case, contender, section.trials(case, contender))
     found = section.median(truth.SATURATED, "weir", results.little)
-    yield _within("Little's law at saturation within 2 %", found, 1.0, 0.02, "{:.3f}")
+    yield within("Little's law at saturation within 2 %", found, 1.0, 0.02, "{:.3f}")
 
 
 def _percentiles(case: str, contender: str, trials: list[Trial]) -> Goal:
@@ -110,7 +101,7 @@ def _percentiles(case: str, contender: str, trials: list[Trial]) -> Goal:
         if reported is None or true_ms is None:
             continue
         allowed = 0.01 * true_ms + 0.1
-        goal = _within(promise, reported, true_ms, allowed, "{:.2f} ms")
+        goal = within(promise, reported, true_ms, allowed, "{:.2f} ms")
         off = abs(reported - true_ms) / allowed
         measured = f"worst is {name}: {reported:.2f} ms, truth {true_ms:.2f} ms"
         if worst is None or off > worst[0]:
@@ -122,12 +113,12 @@ def _memory(section: Section) -> Iterator[Goal]:
     short, long = section.plan["memory_s"], section.plan["long_s"]
     few, many = memory.case(memory.FEW, short), memory.case(memory.MANY, short)
     peak = section.median(few, "weir", results.memory)
-    yield _at_most("100 connections: at most 8 MB", peak, 8, "{:.1f} MB")
+    yield at_most("100 connections: at most 8 MB", peak, 8, "{:.1f} MB")
     found = section.median(many, "weir", results.memory)
-    yield _at_most("10,000 connections: at most 40 MB", found, 40, "{:.1f} MB")
+    yield at_most("10,000 connections: at most 40 MB", found, 40, "{:.1f} MB")
     later = section.median(memory.case(memory.FEW, long), "weir", results.memory)
     grown = later / peak if later and peak else None
-    yield _at_most(f"memory flat from {short} s to {long} s: at most 1.05 x", grown, 1.05, "{:.3f} x")
+    yield at_most(f"memory flat from {short} s to {long} s: at most 1.05 x", grown, 1.05, "{:.3f} x")
     yield _faultless("10,000 connections, closed loop: no failure", section.trials(many, "weir"), 1)
     asked = memory.USERS * memory.LOOPS
     trials = section.trials(memory.USERS_CASE, "weir")
@@ -143,25 +134,6 @@ def _faultless(promise: str, trials: list[Trial], asked: int) -> Goal:
     if failed == 0 and served >= asked:
         return Goal(promise, measured, "reached")
     return Goal(promise, measured, f"missed by {100 * max(failed, asked - served) / max(served, asked):.2g} %")
-
-
-def _at_most(promise: str, value: float | None, limit: float, form: str) -> Goal:
-    if value is None:
-        return Goal(promise, "", UNKNOWN)
-    verdict = "reached" if value <= limit else f"missed by {_percent(value / limit - 1)}"
-    return Goal(promise, form.format(value), verdict)
-
-
-def _within(promise: str, value: float | None, aim: float, allowed: float, form: str) -> Goal:
-    if value is None:
-        return Goal(promise, "", UNKNOWN)
-    excess = abs(value - aim) - allowed
-    verdict = "reached" if excess <= 0 else f"missed by {_percent(excess / aim)}"
-    return Goal(promise, form.format(value), verdict)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:,.0f} %"
 
 
 def _median(trials: list[Trial], value: Value) -> float | None:

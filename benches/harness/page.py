@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
-from harness import closed, results, truth
-from harness.goals import PERCENTILES, Goal, judge
+from harness import closed, results, serve_page, truth
+from harness.goals import PERCENTILES, judge
 from harness.results import Section
-
-Row = list[str]
+from harness.table import Row, number, table
+from harness.verdict import Goal
 
 METHOD = """\
 Server and generator have a core each. `lean` is the server in `benches/lean`, which answers a constant and counts;
@@ -29,6 +29,7 @@ def render(sections: dict[str, Section]) -> str:
         "open": _open,
         "truth": _truth,
         "memory": _memory,
+        "serve": serve_page.write,
     }
     for name, writer in writers.items():
         if name in sections:
@@ -49,7 +50,7 @@ def _head(sections: dict[str, Section]) -> Iterator[str]:
         if section is next(iter(sections.values())):
             rows = [[key, value] for key, value in machine.items()] + rows
             rows.append(["versions", ", ".join(f"{k} {v}" for k, v in section.versions.items())])
-    yield _table(["", "measured on"], rows)
+    yield table(["", "measured on"], rows)
     short = [name for name, section in sections.items() if section.plan["quick"]]
     if short:
         yield f"**Quick runs, too short to be quoted: {', '.join(short)}.**"
@@ -72,20 +73,20 @@ def _closed(section: Section) -> Iterator[str]:
     for target in section.cases():
         yield f"### Target: {target}"
         order = sorted(section.contenders(target), key=lambda name: _cost(section, target, name))
-        yield _table(header, [_closed_row(section, target, name) for name in order])
+        yield table(header, [_closed_row(section, target, name) for name in order])
         yield from _pipelined_note(section, target)
 
 
 def _closed_row(section: Section, target: str, name: str) -> Row:
     return [
         name,
-        _number(section.median(target, name, results.rate), "{:,.0f}"),
-        _number(section.median(target, name, results.cpu), "{:.2f}"),
-        _number(section.median(target, name, lambda trial: trial.user_us_per_request), "{:.2f}"),
-        _number(section.median(target, name, lambda trial: trial.sys_us_per_request), "{:.2f}"),
-        _number(section.ratio(target, name, "floor", results.cpu), "{:.2f}"),
-        _number(section.ratio(target, name, "wrk", results.cpu), "{:.2f}"),
-        _number(section.median(target, name, results.memory), "{:.1f}"),
+        number(section.median(target, name, results.rate), "{:,.0f}"),
+        number(section.median(target, name, results.cpu), "{:.2f}"),
+        number(section.median(target, name, lambda trial: trial.user_us_per_request), "{:.2f}"),
+        number(section.median(target, name, lambda trial: trial.sys_us_per_request), "{:.2f}"),
+        number(section.ratio(target, name, "floor", results.cpu), "{:.2f}"),
+        number(section.ratio(target, name, "wrk", results.cpu), "{:.2f}"),
+        number(section.median(target, name, results.memory), "{:.1f}"),
     ]
 
 
@@ -108,21 +109,21 @@ def _open(section: Section) -> Iterator[str]:
     ]  # fmt: skip
     for case in sorted(section.cases(), key=len):
         yield f"### {case}"
-        yield _table(header, [_open_row(section, case, name) for name in section.contenders(case)])
+        yield table(header, [_open_row(section, case, name) for name in section.contenders(case)])
 
 
 def _open_row(section: Section, case: str, name: str) -> Row:
     def off(which: str) -> str:
-        return _number(section.median(case, name, results.noted("deviation_us", which)), "{:,.1f}")
+        return number(section.median(case, name, results.noted("deviation_us", which)), "{:,.1f}")
 
     return [
         name,
-        _number(section.median(case, name, results.noted("rate_per_s")), "{:,.1f}"),
+        number(section.median(case, name, results.noted("rate_per_s")), "{:,.1f}"),
         *(off(which) for which in ("p50", "p99", "p999", "max")),
-        _number(section.median(case, name, results.noted("gaps_below_20us")), "{:.1%}"),
-        _number(section.median(case, name, results.cpu), "{:.1f}"),
-        _number(section.median(case, name, results.said("lateness_p99_ms")), "{:.3f}"),
-        _number(section.median(case, name, results.memory), "{:.1f}"),
+        number(section.median(case, name, results.noted("gaps_below_20us")), "{:.1%}"),
+        number(section.median(case, name, results.cpu), "{:.1f}"),
+        number(section.median(case, name, results.said("lateness_p99_ms")), "{:.3f}"),
+        number(section.median(case, name, results.memory), "{:.1f}"),
     ]
 
 
@@ -143,8 +144,8 @@ def _truth(section: Section) -> Iterator[str]:
         " connections. 1 is consistent; below 1, time is missing from the report."
     )
     names = section.contenders(truth.SATURATED)
-    cells = [_number(section.median(truth.SATURATED, name, results.little), "{:.3f}") for name in names]
-    yield _table(["generator", "reported / Little"], [list(row) for row in zip(names, cells, strict=True)])
+    cells = [number(section.median(truth.SATURATED, name, results.little), "{:.3f}") for name in names]
+    yield table(["generator", "reported / Little"], [list(row) for row in zip(names, cells, strict=True)])
 
 
 def _frozen_table(section: Section) -> str:
@@ -152,10 +153,10 @@ def _frozen_table(section: Section) -> str:
     rows = [["*truth*", "", "0", "500", "950", "995", f"{truth.FREEZE_RATE * section.plan['freeze_s']:,}"]]
     for case in (truth.FROZEN, truth.STOPPED):
         for name in section.contenders(case):
-            cells = [_number(section.median(case, name, results.percentile(p)), "{:.1f}") for p in shown]
+            cells = [number(section.median(case, name, results.percentile(p)), "{:.1f}") for p in shown]
             served = section.median(case, name, lambda trial: float(trial.requests))
-            rows.append([name, case, *cells, _number(served, "{:,.0f}")])
-    return _table(["generator", "service", "p50", "p90", "p99", "p99.9", "requests"], rows)
+            rows.append([name, case, *cells, number(served, "{:,.0f}")])
+    return table(["generator", "service", "p50", "p90", "p99", "p99.9", "requests"], rows)
 
 
 def _delay_table(section: Section) -> str:
@@ -166,9 +167,9 @@ def _delay_table(section: Section) -> str:
             for which in PERCENTILES:
                 said = section.median(case, name, results.percentile(which))
                 true = section.median(case, name, results.noted(which))
-                cells.append(f"{_number(said, '{:.2f}')} / {_number(true, '{:.2f}')}")
+                cells.append(f"{number(said, '{:.2f}')} / {number(true, '{:.2f}')}")
             rows.append([case, name, *cells])
-    return _table(["delay", "generator", *PERCENTILES], rows)
+    return table(["delay", "generator", *PERCENTILES], rows)
 
 
 def _memory(section: Section) -> Iterator[str]:
@@ -180,18 +181,19 @@ def _memory(section: Section) -> Iterator[str]:
             rows.append([
                 case,
                 name,
-                _number(section.median(case, name, results.memory), "{:.1f}"),
-                _number(section.median(case, name, lambda trial: float(trial.requests)), "{:,.0f}"),
-                _number(section.median(case, name, results.said("failed")), "{:.0f}"),
+                number(section.median(case, name, results.memory), "{:.1f}"),
+                number(section.median(case, name, lambda trial: float(trial.requests)), "{:,.0f}"),
+                number(section.median(case, name, results.said("failed")), "{:.0f}"),
             ])  # fmt: skip
-    yield _table(["case", "generator", "peak MB", "requests", "failed"], rows)
+    yield table(["case", "generator", "peak MB", "requests", "failed"], rows)
     yield "A dash under failed: the tool does not say, or not in a form that is read here."
 
 
 def _troubles(section: Section) -> Iterator[str]:
     """What is not in the tables, and why."""
     lines = [f"- {name}: not on this machine" for name in section.missing]
-    lines += [f"- in the tables, though weir itself says not to trust it: {doubt}" for doubt in section.doubts()]
+    doubts = serve_page.doubts(section) if section.name == "serve" else section.doubts()
+    lines += [f"- in the tables, though weir itself says not to trust it: {doubt}" for doubt in doubts]
     lines += [f"- {error}" for error in section.errors()]
     if lines:
         yield "Missing or in doubt:"
@@ -200,7 +202,7 @@ def _troubles(section: Section) -> Iterator[str]:
 
 def _goals(goals: list[Goal]) -> str:
     rows = [[goal.promise, goal.measured, goal.verdict] for goal in goals]
-    return _table(["goal", "measured", ""], rows)
+    return table(["goal", "measured", ""], rows)
 
 
 def _commands(sections: dict[str, Section]) -> str:
@@ -210,12 +212,3 @@ def _commands(sections: dict[str, Section]) -> str:
 
 def _cost(section: Section, target: str, name: str) -> float:
     return section.median(target, name, results.cpu) or 0.0
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else form.format(value)
-
-
-def _table(header: Row, rows: Iterable[Row]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -18,6 +18,8 @@ class Plan:
     delay_s: int = 10
     memory_s: int = 10
     long_s: int = 600
+    serve_s: int = 2
+    soak: int = 1_000_000  # requests
     seed: int = 1
     quick: bool = False
 
@@ -37,6 +39,8 @@ class Plan:
                 delay_s=3,
                 memory_s=3,
                 long_s=60,
+                serve_s=1,
+                soak=20_000,
                 quick=True,
             )
         return replace(plan, pairs=pairs) if pairs else plan

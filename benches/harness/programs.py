@@ -24,6 +24,8 @@ VERSION_FLAGS = {
     "oha": "--version",
     "k6": "version",
     "locust": "--version",
+    "civetweb-functions": "--version",
+    "microhttpd-functions": "--version",
 }
 
 

@@ -1,4 +1,4 @@
-"""The targets: nginx and the lean server, each started for a section and stopped after it."""
+"""The targets: nginx, the lean server and others, each started for a section and stopped after it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.process import environment, pinned
 
 START_LIMIT_S = 10.0
 BODY = "The river does not wait for the dam."  # and a line end: 38 bytes
+HELLO = "Hello, Raja"
+FILE, FILE_BYTES = "static", 5 << 20
+
+
+class StartError(RuntimeError):
+    """A server that cannot be had, and why in a line."""
 
 
 class Server:
@@ -67,6 +73,9 @@ class Server:
             self.process.stdout.close()
 
 
+Target = TypeVar("Target", bound=Server)
+
+
 class Lean(Server):
     """Our own server; what it counts and notes is the truth of the benchmarks."""
 
@@ -88,7 +97,7 @@ class Lean(Server):
 
 
 class Nginx(Server):
-    """nginx with one worker that returns a constant."""
+    """nginx with one worker that returns constants, and a file with sendfile."""
 
     own_requests = 1
 
@@ -100,17 +109,34 @@ class Nginx(Server):
 @contextmanager
 def lean(program: Path, core: int, *flags: str) -> Iterator[Lean]:
     """The lean server with these flags, on a free port."""
-    command = pinned([str(program), "--port", "0", *flags], core)
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
-    line = process.stdout.readline() if process.stdout else ""
-    if not line:
-        process.wait()
-        raise RuntimeError(f"the lean server did not start: {' '.join(flags)}")
-    server = Lean("lean", int(json.loads(line)["listening"].rsplit(":", 1)[1]), process)
-    try:
+    with _announced(Lean, "lean", [str(program), "--port", "0", *flags], core) as server:
         yield server
-    finally:
-        server.stop()
+
+
+@contextmanager
+def service(name: str, command: list[str], core: int) -> Iterator[Server]:
+    """Any other server that tells on its first line where it listens, as lean and `weir serve` do."""
+    with _announced(Server, name, command, core) as server:
+        yield server
+
+
+@contextmanager
+def _announced(kind: type[Target], name: str, command: list[str], core: int) -> Iterator[Target]:
+    with tempfile.TemporaryFile("w+") as stderr:
+        process = subprocess.Popen(
+            pinned(command, core), stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment()
+        )
+        line = process.stdout.readline() if process.stdout else ""
+        if not line:
+            process.wait()
+            stderr.seek(0)
+            said = stderr.read().split("\n")[0] or f"exit {process.returncode}"
+            raise StartError(f"did not start: {said}")
+        server = kind(name, int(json.loads(line)["listening"].rsplit(":", 1)[1]), process)
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 @contextmanager
@@ -120,6 +146,8 @@ def nginx(program: Path, core: int) -> Iterator[Nginx]:
         port = _free_port()
         config = Path(folder) / "nginx.conf"
         config.write_text(_nginx_config(Path(folder), port))
+        Path(folder).chmod(0o755)  # its worker may be another user, who reads the file
+        (Path(folder) / FILE).write_bytes(bytes(FILE_BYTES))
         command = [str(program), "-p", folder, "-c", str(config), "-e", f"{folder}/error.log"]
         process = subprocess.Popen(pinned(command, core), text=True, env=environment())
         server = Nginx("nginx", port, process)
@@ -148,6 +176,8 @@ http {{
     server {{
         listen 127.0.0.1:{port} backlog=4096;
         location = /_status {{ stub_status; }}
+        location = /hello {{ default_type text/html; return 200 "{HELLO}"; }}
+        location = /{FILE} {{ default_type application/octet-stream; root {folder}; sendfile on; tcp_nopush on; }}
         location / {{ default_type text/plain; return 200 "{BODY}\\r\\n"; }}
     }}
 }}
@@ -168,7 +198,7 @@ def _await_port(server: Server) -> None:
             return
         except OSError:
             if server.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"{server.name} did not start") from None
+                raise StartError("did not start") from None
             time.sleep(0.02)
 
 

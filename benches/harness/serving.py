@@ -1,0 +1,161 @@
+"""Servers measured with `weir load`: what is asked of which, and what that cost the server."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from harness import footprint
+from harness.generators import Load, read_weir
+from harness.process import Finished, run
+from harness.servers import Server, StartError, nginx, service
+from harness.trial import Bench, Trial, rounds, shown
+
+NGINX = "nginx"
+#: The name in the tables and the program.
+PEERS = {"civetweb": "civetweb-functions", "libmicrohttpd": "microhttpd-functions"}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One load on one route."""
+
+    case: str
+    path: str
+    connections: int | None = None
+    rate_per_s: int | None = None
+    keep_alive: bool = True
+    body: str = ""
+    statuses: tuple[str, ...] = ("200",)  # of the answers that count
+
+    def command(self, weir: Path, url: str, seconds: int) -> list[str]:
+        """The whole command line."""
+        command = [str(weir), "load", url + self.path, "-t", "1", "--format", "json", "-d", f"{seconds}s"]
+        if self.connections is not None:
+            command += ["-c", str(self.connections)]
+        if self.rate_per_s is not None:
+            command += ["-r", str(self.rate_per_s)]
+        if not self.keep_alive:
+            command.append("--no-keepalive")
+        if self.body:
+            command += ["-b", self.body]
+        return command
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A server, and what is asked of it."""
+
+    name: str
+    server: Server
+    ask: Ask
+
+
+class Room:
+    """Servers that run until the room is left. One that cannot be had becomes a trial that says why."""
+
+    def __init__(self, bench: Bench) -> None:
+        """A room without servers."""
+        self._bench = bench
+        self._stack = ExitStack()
+        self._contenders: list[Contender] = []
+        self._absent: list[Trial] = []
+
+    def __enter__(self) -> Room:
+        """The room itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop all servers."""
+        self._stack.close()
+
+    def add(self, name: str, flags: Iterable[str], *asks: Ask) -> None:
+        """Start a server for these loads: nginx, a peer, or `weir serve ...` with its flags."""
+        try:
+            server = self._stack.enter_context(self._server(name, list(flags)))
+        except StartError as why:
+            absent = _empty(asks[0], name, str(why))
+            _say(absent)
+            self._absent.append(absent)
+        else:
+            self._contenders += [Contender(name, server, ask) for ask in asks]
+
+    def measure(self, seconds: int) -> list[Trial]:
+        """Interleaved rounds of all contenders."""
+        plan, trials = self._bench.plan, self._absent
+        for number, contender in rounds(self._contenders, plan.pairs, plan.seed):
+            trial = _trial(self._bench, contender, number, seconds)
+            _say(trial)
+            trials.append(trial)
+        return trials
+
+    def _server(self, name: str, flags: list[str]) -> AbstractContextManager[Server]:
+        programs, core = self._bench.programs, self._bench.server_core
+        program = PEERS.get(name, name.split(maxsplit=1)[0])
+        if program not in programs:
+            raise StartError("not on this machine")
+        if name == NGINX:
+            return nginx(programs[program], core)
+        return service(name, [str(programs[program]), *name.split()[1:], *flags], core)
+
+
+def _empty(ask: Ask, name: str, error: str) -> Trial:
+    return Trial(ask.case, name, 0, "", 0, ask.connections, 0, 0.0, 0.0, 0.0, error=error)
+
+
+def _trial(bench: Bench, contender: Contender, number: int, seconds: int) -> Trial:
+    ask, server = contender.ask, contender.server
+    command = ask.command(bench.programs["weir"], server.url, seconds)
+    trial = _empty(ask, contender.name, "")
+    trial.round, trial.command, trial.asked_s = number, shown(command), seconds
+    try:
+        before = footprint.spent(server.process.pid)
+        finished = run(command, core=bench.generator_core, cost=bench.programs["cost"], seconds=seconds)
+        cpu_s = footprint.cpu_s(before, footprint.spent(server.process.pid))
+        _fill(trial, ask, finished, cpu_s)
+    except (ValueError, KeyError, RuntimeError, OSError) as error:
+        trial.error = f"not measured: {type(error).__name__}: {error}"
+    return trial
+
+
+def _fill(trial: Trial, ask: Ask, finished: Finished, cpu_s: float) -> None:
+    if finished.status:
+        lines = finished.stderr.strip().splitlines()
+        trial.error = f"exit {finished.status}: {lines[-1] if lines else 'no message'}"
+        return
+    said: dict[str, Any] = json.loads(finished.stdout)
+    answers = sum(count for status, count in said["status"].items() if status in ask.statuses)
+    trial.requests = answers
+    trial.user_us_per_request = finished.user_s * 1e6 / max(answers, 1)
+    trial.sys_us_per_request = finished.sys_s * 1e6 / max(answers, 1)
+    trial.max_rss_mb = finished.max_rss_mb
+    trial.report = read_weir(finished, Load("", trial.asked_s, Path())).to_dict()
+    trial.server = {
+        "cpu_us_per_request": cpu_s * 1e6 / max(answers, 1),
+        "cpu_us_per_mb": cpu_s * 1e12 / max(said["bytes"]["body_in"], 1),
+        "busy": cpu_s / said["duration_s"],
+        "generator_busy": said["cpu_share"],  # its busiest thread, and it has one
+        "rate_per_s": answers / said["duration_s"],
+        "without": said["requests"]["total"] + said["requests"]["unfinished"] - answers,
+        "max_ms": said["response_ms"]["max"],
+        "service_ms": {key: value for key, value in said["service_ms"].items() if key.startswith("p")},
+    }
+    if not answers:
+        trial.error = f"no answer with {' or '.join(ask.statuses)}, but {said['status'] or said['failures']}"
+
+
+def _say(trial: Trial) -> None:
+    noted = trial.server
+    outcome = trial.error or (
+        f"{noted['rate_per_s']:>10,.0f}/s {noted['cpu_us_per_request']:8.2f} us/request of the server"
+        f" {noted['busy']:5.0%} busy"
+    )
+    print(f"{trial.case:<44} {trial.contender:<22} {trial.round}  {outcome}", file=sys.stderr)
