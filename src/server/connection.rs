@@ -12,12 +12,12 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::Service;
-use super::event_loop::EventLoop;
+use super::home::Home;
 use super::socket::Socket;
 use super::watch::{Fate, Watch};
 
 /// Drives a connection until it ends or its fate is decided.
-pub(super) async fn drive<S: Service>(home: Rc<EventLoop<S>>, stream: TcpStream, peer: SocketAddr) {
+pub(super) async fn drive<S: Service>(home: Rc<Home<S>>, stream: TcpStream, peer: SocketAddr) {
     let watch = Rc::new(Watch::new(peer, home.ledger.tick.now()));
     let key = home.connections.borrow_mut().insert(Rc::clone(&watch));
     home.ledger.metrics.connections.inc();
@@ -39,7 +39,7 @@ pub(super) async fn drive<S: Service>(home: Rc<EventLoop<S>>, stream: TcpStream,
     home.ended.notify_one();
 }
 
-async fn serve<S: Service>(home: &Rc<EventLoop<S>>, watch: &Rc<Watch>, mut socket: Socket) {
+async fn serve<S: Service>(home: &Rc<Home<S>>, watch: &Rc<Watch>, mut socket: Socket) {
     let Ok(http2) = socket.speaks_http2().await else { return };
     let service = service_fn(|request| Rc::clone(home).answer(Rc::clone(watch), request));
     let io = TokioIo::new(socket);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use http::{Method, Request, Uri, Version};
 
 use super::access_log::{Line, Pen};
-use super::event_loop::Tick;
 use super::metrics::Metrics;
+use super::tick::Tick;
 use super::watch::Watch;
 use crate::decide::Nanos;
 use crate::decide::patience::Patience;

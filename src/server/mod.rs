@@ -3,18 +3,20 @@
 //!
 //! - [`Service`]: who answers; [`Turn`]: what it has at hand; [`Reply`], [`Body`], [`Page`]: what it answers with
 //! - [`start`] a service, which then is [`Running`]
-//! - `event_loop`: one thread; `connection`, `socket`, `watch`: one connection; `ledger`: what is written down
+//! - `event_loop`: one thread; `home`: what its connections share; `connection`, `socket`, `watch`: one connection; `ledger`: what is written down
 //! - [`timer`]: waiting for an exact time
 
 mod access_log;
 mod body;
 mod connection;
 mod event_loop;
+mod home;
 mod ledger;
 mod listen;
 mod metrics;
 mod page;
 mod socket;
+mod tick;
 pub mod timer;
 mod turn;
 mod watch;
@@ -39,10 +41,12 @@ use tokio::sync::{Notify, watch as channel};
 
 use self::access_log::AccessLog;
 pub use self::body::{Body, BodyError, RequestBody};
-use self::event_loop::{EventLoop, Tick, on_this_thread};
+use self::event_loop::on_this_thread;
+use self::home::Home;
 use self::ledger::Ledger;
 use self::metrics::Metrics;
 pub use self::page::Page;
+use self::tick::Tick;
 pub use self::timer::Timer;
 pub use self::turn::{Turn, Unread};
 use crate::decide::Nanos;
@@ -223,7 +227,7 @@ pub fn start<S: Service>(service: S, options: &Options) -> Result<Running, Serve
                 let home = settle(service, clock, metrics, pen, options)?;
                 let listener = tokio::net::TcpListener::from_std(listener)?;
                 let _ = ready.send(Ok(()));
-                home.run(listener, stopped).await;
+                event_loop::run(home, listener, stopped).await;
                 Ok(())
             });
             if let Err(error) = ended {
@@ -245,10 +249,10 @@ fn settle<S: Service>(
     metrics: Arc<Metrics>,
     pen: Option<access_log::Pen>,
     options: Options,
-) -> io::Result<Rc<EventLoop<S>>> {
+) -> io::Result<Rc<Home<S>>> {
     let (timer, rings) = Timer::new(clock)?;
     tokio::task::spawn_local(rings);
-    Ok(Rc::new(EventLoop {
+    Ok(Rc::new(Home {
         local: service.settle(&timer)?,
         page: service.page(),
         service,

@@ -12,8 +12,8 @@ use rustix::net::{SendFlags, send};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::event_loop::Tick;
 use super::page::Page;
+use super::tick::Tick;
 use super::watch::Watch;
 use crate::decide::patience::Patience;
 

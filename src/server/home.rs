@@ -1,0 +1,84 @@
+//! Where a service is at home on one thread: what all its connections there share, and how a request is answered.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::{Request, Response, header};
+use hyper::body::Incoming;
+use slab::Slab;
+use tokio::sync::Notify;
+
+use super::body::Body;
+use super::ledger::{Entry, Ledger};
+use super::page::Page;
+use super::timer::Timer;
+use super::turn::Turn;
+use super::watch::Watch;
+use super::{Reply, Service, Tell};
+use crate::decide::patience::Limits;
+
+/// Where a service is at home on one thread.
+pub(super) struct Home<S: Service> {
+    pub(super) service: Arc<S>,
+    pub(super) local: S::Local,
+    pub(super) page: Option<Arc<Page>>,
+    pub(super) limits: Limits,
+    pub(super) most_head: usize,
+    pub(super) ledger: Rc<Ledger>,
+    pub(super) timer: Timer,
+    pub(super) tell: Tell,
+    pub(super) connections: RefCell<Slab<Rc<Watch>>>,
+    /// A connection has ended.
+    pub(super) ended: Notify,
+}
+
+/// A request without an answer: the connection is reset.
+#[derive(Debug)]
+pub(super) struct Unanswered;
+
+impl std::error::Error for Unanswered {}
+
+impl std::fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("no answer on purpose")
+    }
+}
+
+impl<S: Service> Home<S> {
+    /// One request, from head to answer.
+    pub(super) async fn answer(
+        self: Rc<Self>,
+        watch: Rc<Watch>,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Unanswered> {
+        let mut entry = Entry::open(&self.ledger, &watch, &request);
+        let version = request.version();
+        let reply = if request.uri().path() == "/metrics" {
+            Reply::Answer(self.metrics())
+        } else {
+            let turn = Turn { ledger: Rc::clone(&self.ledger), timer: self.timer.clone(), watch: Rc::clone(&watch) };
+            self.service.answer(&self.local, request, &turn).await
+        };
+        match reply {
+            Reply::Answer(answer) => {
+                entry.answered(answer.status().as_u16());
+                Ok(answer.map(|body| body.with(entry)))
+            }
+            Reply::Reset => {
+                // In HTTP/2 it is the stream that is reset, which hyper does for us.
+                if version < http::Version::HTTP_2 {
+                    watch.reset();
+                }
+                Err(Unanswered)
+            }
+        }
+    }
+
+    fn metrics(&self) -> Response<Body> {
+        let mut answer = Response::new(self.ledger.metrics.render().into());
+        let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+        answer.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+        answer
+    }
+}

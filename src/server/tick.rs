@@ -1,0 +1,20 @@
+//! The time as an event loop last looked.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use crate::decide::Nanos;
+
+/// The time of the last round among the connections: good enough for patience, and free.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tick(Rc<Cell<Nanos>>);
+
+impl Tick {
+    pub(super) fn now(&self) -> Nanos {
+        self.0.get()
+    }
+
+    pub(super) fn set(&self, now: Nanos) {
+        self.0.set(now);
+    }
+}
