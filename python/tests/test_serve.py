@@ -3,6 +3,7 @@
 import json
 import pickle
 import socket
+import time
 import urllib.error
 import urllib.request
 from datetime import timedelta
@@ -90,6 +91,9 @@ def test_hung_answers_hold_up_no_stop() -> None:
         socket.create_connection((upstream.host, upstream.port), timeout=30) as client,
     ):
         client.sendall(b"GET /api/work HTTP/1.1\r\nHost: a\r\n\r\n")
+        deadline = time.monotonic() + 30
+        while upstream.stats()["in_flight"] == 0:
+            assert time.monotonic() < deadline
         upstream.stop()
         assert client.recv(1) == b""
 

@@ -121,7 +121,7 @@ def serve(
     """
     if isinstance(service, str) and service.startswith("-"):
         raise UsageError(f"{service!r} is not a service")
-    args = [service]
+    args: list[str] = [service]
     for name, value in {"host": host, "port": port, "seed": seed, **flags}.items():
         if value is None or value is False:
             continue

@@ -16,7 +16,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
+use http::request::Parts;
 use http::{Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use prometheus_client::registry::Registry;
@@ -30,7 +32,7 @@ use super::pool::{Desk, Pool};
 use crate::server::{self, Body, Reply, Tell, Timer, Turn, Unread};
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html");
-/// The longest body of a request to a library's function.
+/// The longest body of a request.
 const MOST_BODY: usize = 1 << 20;
 
 /// How the functions are served.
@@ -89,14 +91,17 @@ impl Service {
     /// The function that a request is for, and what it is called with; or the answer.
     async fn job(&self, request: Request<Incoming>, turn: &Turn) -> Result<Job, Response<Body>> {
         let path = query::path(request.uri().path());
-        if let Some(route) = Route::at(&path) {
-            return Ok(Job::Document(Document { route, uri: request.into_parts().0.uri }));
+        let route = Route::at(&path);
+        let function = self.functions.get(&*path).map(Arc::clone);
+        let (Parts { method, uri, .. }, body) = request.into_parts();
+        // Read even if nobody wants it: the connection can then be used again.
+        let body = if body.is_end_stream() { Ok(Bytes::new()) } else { turn.read(body, MOST_BODY).await };
+        if let Some(route) = route {
+            return Ok(Job::Document(Document { route, uri }));
         }
-        let Some(function) = self.functions.get(&*path).map(Arc::clone) else {
+        let Some(function) = function else {
             return Err(answer(StatusCode::NOT_FOUND, HTML, "Sorry, requested url/function not found:)"));
         };
-        let (head, body) = request.into_parts();
-        let body = if body.is_end_stream() { Ok(bytes::Bytes::new()) } else { turn.read(body, MOST_BODY).await };
         let body = body.map_err(|unread| match unread {
             Unread::TooLong => {
                 answer(StatusCode::PAYLOAD_TOO_LARGE, HTML, "Sorry, a request's body may have 1 MiB at most")
@@ -104,7 +109,7 @@ impl Service {
             Unread::Broken => answer(StatusCode::BAD_REQUEST, HTML, "Sorry, the request's body is broken"),
         })?;
         let terms = Arc::clone(&self.terms);
-        Ok(Job::Library(Box::new(Call { function, method: head.method, uri: head.uri, body, terms })))
+        Ok(Job::Library(Box::new(Call { function, method, uri, body, terms })))
     }
 }
 

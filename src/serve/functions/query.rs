@@ -119,7 +119,7 @@ mod tests {
             for pair in query.split('&').filter(|pair| !pair.is_empty()) {
                 let mut parts = pair.splitn(2, '=');
                 let name = naive(parts.next().unwrap());
-                if naively.is_none() && name.to_ascii_lowercase() == b"num" {
+                if naively.is_none() && name.eq_ignore_ascii_case(b"num") {
                     naively = Some(naive(parts.next().unwrap_or_default()));
                 }
             }

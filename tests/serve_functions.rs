@@ -1,0 +1,376 @@
+//! `weir serve functions`: the document's seven, and users' own in C.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use support::{Raw, Serving, Weir, until};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const NOT_FOUND: &str = "Sorry, requested url/function not found:)";
+
+/// A folder with `own.so` in it, built from this source.
+fn library(source: &str) -> Weir {
+    let weir = Weir::new();
+    let source = weir.write("own.c", format!("#include <weir.h>\n#include <string.h>\n{source}"));
+    compile(&weir, source.to_str().unwrap());
+    weir
+}
+
+fn compile(weir: &Weir, source: &str) {
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
+    let strict = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"];
+    let built = Command::new("cc")
+        .args(["-std=c11", "-O1", "-shared", "-fPIC", "-I", include, "-o"])
+        .arg(weir.path("own.so"))
+        .args(strict)
+        .arg(source)
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}
+
+/// A library whose one function, at /own, has this body.
+fn function(body: &str) -> Weir {
+    library(&format!(
+        "static int own(const weir_request *request, weir_answer *answer, void *user) {{ {body} }}\n\
+         int weir_register(weir_host *host) {{ return weir_route(host, \"/own\", own, NULL); }}"
+    ))
+}
+
+fn serve(weir: Weir) -> Serving {
+    Serving::start_in(weir, &["functions", "--library", "./own.so"])
+}
+
+#[test]
+fn the_seven_functions_answer_as_the_document_says() {
+    let serving = Serving::start(&["functions"]);
+    let mut connection = serving.connect();
+    let most = "x".repeat(99);
+    for (target, status, body) in [
+        ("/", 200, "Hello World!!"),
+        ("/?x", 200, "Hello, Query parameter was not expected for this function!!"),
+        ("/square", 200, "1"),
+        ("/square?", 200, "1"),
+        ("/square?num=5", 200, "25"),
+        ("/cube?NUM=-3", 200, "-27"),
+        ("/helloworld", 200, "Hello"),
+        ("/helloworld?str=Raja", 200, "Hello, Raja"),
+        ("/helloworld?str=a+b%26c&str=x", 200, "Hello, a b&c"),
+        ("/pingpong", 200, "PingPong"),
+        ("/pingpong?str=ping", 200, "ping"),
+        (&format!("/pingpong?str={most}"), 200, &most),
+        ("/arithmetic/prime", 200, "False"),
+        ("/arithmetic/prime?num=523", 200, "True"),
+        ("/arithmetic/fibonacci?num=20", 200, "6765"),
+        ("/%73quare?num=5", 200, "25"),
+        ("/square?x=5", 400, "Hello, num was not found in the query!!"),
+        ("/square?num=a", 400, "Hello, value of num is not valid!!"),
+        ("/cube?num=9999999", 400, "Hello, value of num is not valid!!"),
+        ("/arithmetic/fibonacci?num=93", 400, "Hello, value of num is not valid!!"),
+        ("/helloworld?str=", 400, "Hello, str was not found in the query!!"),
+        ("/square/", 404, NOT_FOUND),
+        ("/arithmetic", 404, NOT_FOUND),
+        ("/Square", 404, NOT_FOUND),
+    ] {
+        let answer = connection.get(target);
+        assert_eq!((answer.status, answer.text()), (status, body), "{target}");
+        assert_eq!(answer.header("content-type"), Some("text/html"));
+        assert_eq!(answer.header("content-length"), Some(body.len().to_string().as_str()));
+        let posted = connection.post(target, "a body that nobody looks at");
+        assert_eq!((posted.status, posted.text()), (status, body), "POST {target}");
+    }
+    connection.send("HEAD /square?num=12 HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(connection.head().header("content-length"), Some("3"));
+    connection.send("BREW /square?num=12 HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(connection.answer().text(), "144");
+    assert_eq!(connection.get("/pingpong?str=%ff%00").body, b"\xff\0", "bytes come back as they are");
+}
+
+#[test]
+fn many_clients_have_their_own_answers() {
+    let serving = Serving::start(&["functions", "--threads", "3", "--queue", "2"]);
+    let mut connections: Vec<_> = (0..50).map(|_| serving.connect()).collect();
+    for round in 0..20_usize {
+        for (n, connection) in connections.iter_mut().enumerate() {
+            connection.send(format!("GET /square?num={} HTTP/1.1\r\nHost: test\r\n\r\n", n + round));
+        }
+        for (n, connection) in connections.iter_mut().enumerate() {
+            assert_eq!(connection.answer().text(), ((n + round) * (n + round)).to_string());
+        }
+    }
+    assert_eq!(serving.metric("weir_pool_jobs_total"), 1000.0);
+    assert_eq!((serving.metric("weir_pool_threads"), serving.metric("weir_pool_threads_busy")), (3.0, 0.0));
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the client's end has a clock of its own")]
+fn a_long_computation_holds_up_neither_other_threads_nor_the_end() {
+    for leaves in [false, true] {
+        let serving = Serving::start(&["functions", "--threads", "2", "--grace", "200ms"]);
+        let mut long = serving.connect();
+        // The greatest prime of 63 bits: 1.5 * 10^9 divisions.
+        long.send("GET /arithmetic/prime?num=9223372036854775783 HTTP/1.1\r\nHost: test\r\n\r\n");
+        until("it to begin", PATIENCE, || serving.metric("weir_pool_threads_busy") == 1.0);
+        assert_eq!(serving.get("/square?num=5").text(), "25");
+        if leaves {
+            long.reset();
+        }
+        let begun = Instant::now();
+        let output = serving.stop();
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    }
+}
+
+#[test]
+fn the_header_is_plain_c99() {
+    let weir = Weir::new();
+    let source =
+        weir.write("own.c", "#include <weir.h>\nint weir_register(weir_host *host) { return host == NULL; }\n");
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
+    let strict =
+        ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I", include];
+    let checked = Command::new("cc").args(strict).arg(source).output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+}
+
+#[test]
+fn the_example_in_c_does_what_it_says() {
+    let weir = Weir::new();
+    compile(&weir, concat!(env!("CARGO_MANIFEST_DIR"), "/examples/functions.c"));
+    let serving = serve(weir);
+    assert_eq!(serving.get("/power?base=2&exponent=10").text(), "1024");
+    assert_eq!(serving.get("/power?BASE=%33&Exponent=4").text(), "81");
+    let refused = serving.get("/power?exponent=-1");
+    assert_eq!((refused.status, refused.text()), (400, "exponent: 0 to 1000"));
+    let words = serving.post("/words", "one two  three\n");
+    assert_eq!((words.text(), words.header("content-type")), (r#"{"words":3}"#, Some("application/json")));
+    assert_eq!(serving.get("/words").text(), r#"{"words":0}"#);
+    let visits: Vec<_> = (0..3).map(|_| serving.get("/visits").text().to_owned()).collect();
+    assert_eq!(visits, ["/visits no. 1", "/visits no. 2", "/visits no. 3"]);
+    assert_eq!(serving.get("/square?num=5").text(), "25", "the seven are still there");
+    assert_eq!(serving.get("/powers").text(), NOT_FOUND);
+}
+
+#[test]
+fn a_function_sees_the_request_and_shapes_the_answer() {
+    let serving = serve(function(
+        r#"char text[8]; size_t length; int wrong = 0;
+        ptrdiff_t found = weir_param(request, "a", text, sizeof text);
+        const char *body = weir_body(request, &length);
+        if (found < 0) strcpy(text, "-");
+        wrong += weir_param(request, NULL, text, 0) != -1;
+        wrong += weir_param(request, "a", NULL, 99) != found;
+        wrong += weir_status(answer, 99) != -1 || weir_status(answer, 600) != -1 || weir_status(answer, 100) != -1;
+        wrong += weir_header(answer, "Content-Length", "5") != -1 || weir_header(answer, "a b", "c") != -1;
+        wrong += weir_header(answer, "X", "a\nb") != -1 || weir_header(answer, NULL, "") != -1;
+        wrong += weir_write(answer, NULL, 5) != -1 || weir_write(answer, NULL, 0) != 0;
+        wrong += weir_status(answer, 201) != 0 || weir_header(answer, "X-Own", "yes") != 0;
+        weir_printf(answer, "%s %s %td [%s] %d ", weir_method(request), weir_path(request), found, text, wrong);
+        return weir_write(answer, body, length);"#,
+    ));
+    let mut connection = serving.connect();
+    for (target, seen) in [
+        ("/own", "-1 [-]"),
+        ("/own?b=1", "-1 [-]"),
+        ("/own?A=%31+2&a=9", "3 [1 2]"),
+        ("/own?a", "0 []"),
+        ("/own?a=1234567", "7 [1234567]"),
+        ("/own?a=123456789", "9 [1234567]"),
+    ] {
+        let answer = connection.get(target);
+        assert_eq!((answer.status, answer.text()), (201, format!("GET /own {seen} 0 ").as_str()), "{target}");
+        assert_eq!((answer.header("x-own"), answer.header("content-type")), (Some("yes"), Some("text/html")));
+    }
+    assert_eq!(connection.post("/own", b"body").text(), "POST /own -1 [-] 0 body");
+    let most = vec![b'x'; (1 << 20) - 100];
+    assert_eq!(connection.post("/own", &most).body.len(), most.len() + "POST /own -1 [-] 0 ".len());
+    // What is announced is refused before it comes.
+    connection.send(format!("POST /own HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", (1 << 20) + 1));
+    assert_eq!(connection.answer().status, 413);
+    assert_eq!(serving.get("/own").status, 201);
+}
+
+#[test]
+fn functions_run_at_the_same_time() {
+    // Each waits for the other one.
+    let weir = library(
+        r#"#include <stdatomic.h>
+        static int meet(const weir_request *request, weir_answer *answer, void *user) {
+            atomic_int *here = user;
+            atomic_fetch_add(here, 1);
+            while (atomic_load(here) < 3) {}
+            return weir_printf(answer, "met");
+        }
+        int weir_register(weir_host *host) {
+            static atomic_int here;
+            return weir_route(host, "/meet", meet, &here);
+        }"#,
+    );
+    let serving = serve(weir);
+    let mut connections: Vec<Raw> = (0..3).map(|_| serving.connect()).collect();
+    for connection in &mut connections {
+        connection.send("GET /meet HTTP/1.1\r\nHost: test\r\n\r\n");
+    }
+    for connection in &mut connections {
+        assert_eq!(connection.answer().text(), "met");
+    }
+}
+
+#[test]
+fn a_function_that_fails_is_answered_for_and_named() {
+    let serving = serve(function("weir_printf(answer, \"half an ans\"); return 7;"));
+    let mut connection = serving.connect();
+    for _ in 0..100 {
+        let answer = connection.get("/own");
+        assert_eq!((answer.status, answer.text()), (500, "Sorry, this function failed"));
+    }
+    let log = serving.stop().stderr;
+    let lines: Vec<_> = log.lines().collect();
+    assert_eq!(lines.len(), 11, "{log}");
+    assert_eq!(lines[0], "weir: /own of ./own.so returned 7");
+    assert_eq!(lines[10], "weir: /own of ./own.so returned 7 (100 failures so far)");
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_refused_and_named() {
+    let weir = function(
+        "char part[1000]; memset(part, 'x', sizeof part); int full = 0;
+        for (int i = 0; i < 5000; i++) full += weir_write(answer, part, sizeof part) != 0;
+        return full ? 0 : 1;",
+    );
+    let serving = serve(weir);
+    let answer = serving.get("/own");
+    assert_eq!((answer.status, answer.text()), (500, "Sorry, the answer of this function is too long"));
+    assert_eq!(serving.stop().stderr, "weir: /own of ./own.so answered with more than 1048576 bytes\n");
+
+    let weir = function("char part[2000]; memset(part, 'x', sizeof part); return weir_write(answer, part, 2000);");
+    let serving = Serving::start_in(weir, &["functions", "--library", "own.so", "--max-answer", "2000"]);
+    assert_eq!(serving.get("/own").body.len(), 2000);
+    let long = function("return weir_printf(answer, \"%2001d\", 5);");
+    let serving = Serving::start_in(long, &["functions", "--library", "own.so", "--max-answer", "2000"]);
+    assert_eq!(serving.get("/own").status, 500);
+    assert_eq!(serving.stop().stderr, "weir: /own of own.so answered with more than 2000 bytes\n");
+}
+
+/// The signal that ended the service, and what it said, when one asks for /own.
+fn crash(weir: &Weir) -> (i32, String) {
+    let mut child = weir.command(&["serve", "functions", "--library", "./own.so"]).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.split("//").nth(1).unwrap().trim_end().trim_end_matches("\"}").to_owned();
+    let mut connection = Raw::connect(&address);
+    connection.send("GET /own HTTP/1.1\r\nHost: test\r\n\r\n");
+    connection.rest();
+    let status = child.wait().unwrap();
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    (status.signal().unwrap_or_else(|| panic!("{status}: {stderr}")), stderr)
+}
+
+#[test]
+fn a_function_that_crashes_is_named() {
+    for (body, signal, name) in [
+        ("*(volatile int *)(user) = 5; return 0;", libc::SIGSEGV, "SIGSEGV"),
+        ("abort();", libc::SIGABRT, "SIGABRT"),
+        ("__builtin_trap();", libc::SIGILL, "SIGILL"),
+        ("extern int raise(int); return raise(8);", libc::SIGFPE, "SIGFPE"),
+    ] {
+        let (ended_by, stderr) = crash(&function(body));
+        assert_eq!(stderr, format!("weir: /own of ./own.so crashed ({name})\n"), "{body}");
+        assert_eq!(ended_by, signal, "{body}");
+    }
+}
+
+#[test]
+fn a_function_that_uses_up_its_stack_is_named() {
+    let weir = library(
+        r#"static int deep(volatile char *above) {
+            volatile char here[4096];
+            here[0] = above[0];
+            if (here[0] == 0) return 0;
+            return deep(here) + here[0];
+        }
+        static int own(const weir_request *request, weir_answer *answer, void *user) {
+            volatile char first = 1;
+            return deep(&first);
+        }
+        int weir_register(weir_host *host) { return weir_route(host, "/own", own, NULL); }"#,
+    );
+    let (ended_by, stderr) = crash(&weir);
+    assert!(stderr.starts_with("weir: /own of ./own.so crashed (SIGSEGV)\n"), "{stderr}");
+    assert_eq!(stderr.matches("crashed").count(), 1, "{stderr}");
+    // Rust's own handler adds its words and aborts.
+    assert_eq!((ended_by, stderr.contains("overflowed its stack")), (libc::SIGABRT, true), "{stderr}");
+}
+
+#[test]
+fn a_library_that_crashes_when_it_registers_is_named() {
+    let weir = library("int weir_register(weir_host *host) { *(volatile int *)(host->api) = 5; return 0; }");
+    let output = weir.run(&["serve", "functions", "--library", "./own.so"]);
+    assert_eq!((output.code, output.one_line()), (-1, "weir_register of ./own.so crashed (SIGSEGV)"));
+}
+
+#[test]
+fn a_library_that_is_not_as_it_should_be_is_one_line() {
+    let route = |path: &str| {
+        format!(
+            "static int own(const weir_request *request, weir_answer *answer, void *user) {{ return 0; }}
+            int weir_register(weir_host *host) {{ weir_route(host, {path}, own, NULL); return 0; }}"
+        )
+    };
+    for (source, why) in [
+        ("int something_else;".to_owned(), "it exports no weir_register; see include/weir.h"),
+        (
+            "int weir_register(weir_host *host) { return 0; }".to_owned(),
+            "it registers no route; see weir_route in include/weir.h",
+        ),
+        ("int weir_register(weir_host *host) { return 3; }".to_owned(), "its weir_register returned 3"),
+        (route("\"own\""), "its route 'own' does not begin with '/'"),
+        (route("\"\""), "its route '' does not begin with '/'"),
+        (route("\"/square\""), "its route /square is taken; choose another path"),
+        (route("\"/metrics\""), "its route /metrics is taken; choose another path"),
+        (route("NULL"), "it registers a route without a path or a function"),
+        (
+            "int weir_register(weir_host *host) { return host->api->route(host, 7, \"/own\", NULL, NULL); }".to_owned(),
+            "it was built with version 7 of weir.h; build it with this program's, which is 1",
+        ),
+    ] {
+        let output = library(&source).run(&["serve", "functions", "--library", "./own.so"]);
+        assert_eq!(output.code, 2, "{output:?}");
+        assert_eq!(output.one_line(), format!("cannot serve ./own.so: {why}"));
+    }
+    let weir = function("return 0;");
+    let twice = weir.run(&["serve", "functions", "--library", "./own.so", "--library", "own.so"]);
+    assert_eq!(twice.code, 2);
+    assert_eq!(twice.one_line(), "cannot serve own.so: its route /own is taken; choose another path");
+}
+
+#[test]
+fn a_file_that_is_no_library_is_one_line() {
+    let weir = Weir::new();
+    weir.write("text.so", "no library at all, but longer than the head of one would be: ".repeat(9));
+    for (file, why) in [("none.so", "No such file or directory"), ("text.so", "invalid ELF header")] {
+        let output = weir.run(&["serve", "functions", "--library", file]);
+        assert_eq!((output.code, output.one_line()), (2, format!("cannot serve {file}: {why}").as_str()));
+    }
+    // A name that is defined nowhere is found now and not in the midst of a run.
+    let weir = function("extern int nowhere(void); return nowhere();");
+    let output = weir.run(&["serve", "functions", "--library", "own.so"]);
+    assert_eq!((output.code, output.one_line()), (2, "cannot serve own.so: undefined symbol: nowhere"));
+}
+
+#[test]
+fn arguments_out_of_range_are_one_line() {
+    for args in [["--threads", "0"], ["--queue", "0"], ["--max-answer", "0"], ["--workers", "2"]] {
+        let output = Weir::new().run(&[&["serve", "functions"], &args[..]].concat());
+        assert_eq!(output.code, 2);
+        assert!(output.one_line().contains(args[0]), "{output:?}");
+    }
+}
