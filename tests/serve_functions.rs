@@ -129,6 +129,19 @@ fn a_long_computation_holds_up_neither_other_threads_nor_the_end() {
 }
 
 #[test]
+fn who_finds_the_queue_full_is_refused_if_that_is_asked_for() {
+    let serving = Serving::start(&["functions", "--threads", "1", "--queue", "1", "--refuse", "--grace", "0s"]);
+    let mut long = [serving.connect(), serving.connect()];
+    for (connection, busy) in long.iter_mut().zip(["weir_pool_threads_busy", "weir_pool_queue_length"]) {
+        connection.send("GET /arithmetic/prime?num=9223372036854775783 HTTP/1.1\r\nHost: test\r\n\r\n");
+        until("it to come in", PATIENCE, || serving.metric(busy) == 1.0);
+    }
+    let refused = serving.get("/square?num=5");
+    assert_eq!((refused.status, refused.text()), (503, "Sorry, too many requests wait"));
+    assert_eq!(serving.metric("weir_pool_jobs_refused_total"), 1.0);
+}
+
+#[test]
 fn the_header_is_plain_c99() {
     let weir = Weir::new();
     let source =
@@ -147,13 +160,13 @@ fn the_example_in_c_does_what_it_says() {
     let serving = serve(weir);
     assert_eq!(serving.get("/power?base=2&exponent=10").text(), "1024");
     assert_eq!(serving.get("/power?BASE=%33&Exponent=4").text(), "81");
-    let refused = serving.get("/power?exponent=-1");
-    assert_eq!((refused.status, refused.text()), (400, "exponent: 0 to 1000"));
-    let words = serving.post("/words", "one two  three\n");
-    assert_eq!((words.text(), words.header("content-type")), (r#"{"words":3}"#, Some("application/json")));
-    assert_eq!(serving.get("/words").text(), r#"{"words":0}"#);
-    let visits: Vec<_> = (0..3).map(|_| serving.get("/visits").text().to_owned()).collect();
-    assert_eq!(visits, ["/visits no. 1", "/visits no. 2", "/visits no. 3"]);
+    let refused = serving.get("/power?exponent=2000&base=1");
+    assert_eq!((refused.status, refused.text()), (400, "base and exponent, at most 1000"));
+    for count in 1..=3 {
+        let shout = serving.post("/shout", "one two");
+        assert_eq!(shout.text(), format!("{count}: ONE TWO"));
+        assert_eq!(shout.header("content-type"), Some("text/plain"));
+    }
     assert_eq!(serving.get("/square?num=5").text(), "25", "the seven are still there");
     assert_eq!(serving.get("/powers").text(), NOT_FOUND);
 }

@@ -1,14 +1,13 @@
 //! `weir serve sleep`: the same wait in two ways, on a thread of a pool and without a thread.
 
 use std::io;
-use std::time::Duration;
 
 use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
 use super::answers::{JSON, answer, bad_request, not_allowed, not_found};
-use super::pool::{self, Desk, Pool};
+use super::pool::{self, Desk, Overflow, Pool};
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
 use crate::server::{self, Reply, Timer, Turn};
@@ -49,8 +48,7 @@ impl Service {
     /// # Errors
     /// When the system has not so many threads for us.
     pub fn new(threads: usize, ms: u64) -> io::Result<Self> {
-        // A thread that sleeps for nobody is not waited for.
-        let pool = Pool::new(threads, usize::MAX, Duration::ZERO)?;
+        let pool = Pool::new(threads, usize::MAX, Overflow::Wait)?;
         Ok(Self { pool, clock: Clock::starting_in(Nanos::ZERO), ms })
     }
 
@@ -68,7 +66,7 @@ impl server::Service for Service {
     type Local = Desk<Nap>;
 
     fn settle(&self, _: &Timer) -> io::Result<Desk<Nap>> {
-        self.pool.desk()
+        Ok(self.pool.desk())
     }
 
     async fn answer(&self, desk: &Desk<Nap>, request: Request<Incoming>, turn: &Turn) -> Reply {

@@ -1,6 +1,7 @@
 //! One thread of a server: it accepts connections, drives them, and lets go of those that keep it waiting.
 
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -52,7 +53,9 @@ async fn leave<S: Service>(home: &Home<S>, mut stop: Receiver<Stop>) {
     for (_, watch) in &*home.connections.borrow() {
         watch.leave();
     }
-    while !home.connections.borrow().is_empty() {
+    let mut rest = pin!(home.service.rest(&home.local));
+    let mut rested = false;
+    while !rested || !home.connections.borrow().is_empty() {
         let until = match *stop.borrow_and_update() {
             Stop::By(until) => until,
             Stop::No | Stop::Now => Nanos::ZERO,
@@ -61,6 +64,7 @@ async fn leave<S: Service>(home: &Home<S>, mut stop: Receiver<Stop>) {
             break;
         }
         tokio::select! {
+            () = &mut rest, if !rested => rested = true,
             () = home.ended.notified() => {}
             () = home.timer.sleep_until(until) => {}
             _ = stop.changed() => {}

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use http::{Request, Response, header};
-use hyper::body::Incoming;
+use http::{HeaderMap, Request, Response, Version, header};
+use hyper::body::{Body as _, Incoming};
 use slab::Slab;
 use tokio::sync::Notify;
 
@@ -54,6 +54,8 @@ impl<S: Service> Home<S> {
     ) -> Result<Response<Body>, Unanswered> {
         let mut entry = Entry::open(&self.ledger, &watch, &request);
         let version = request.version();
+        let whole = request.body().is_end_stream();
+        let last = says_close(request.headers()) || is_old(version, request.headers());
         let reply = if request.uri().path() == "/metrics" {
             Reply::Answer(self.metrics())
         } else {
@@ -63,11 +65,14 @@ impl<S: Service> Home<S> {
         match reply {
             Reply::Answer(answer) => {
                 entry.answered(answer.status().as_u16());
+                if whole && version < Version::HTTP_2 && (last || says_close(answer.headers())) {
+                    watch.ends_with_this();
+                }
                 Ok(answer.map(|body| body.with(entry)))
             }
             Reply::Reset => {
                 // In HTTP/2 it is the stream that is reset, which hyper does for us.
-                if version < http::Version::HTTP_2 {
+                if version < Version::HTTP_2 {
                     watch.reset();
                 }
                 Err(Unanswered)
@@ -81,4 +86,14 @@ impl<S: Service> Home<S> {
         answer.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
         answer
     }
+}
+
+/// Whether these headers surely close the connection.
+fn says_close(headers: &HeaderMap) -> bool {
+    headers.get(header::CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
+}
+
+/// Whether a request is of a time when connections closed unless asked not to.
+fn is_old(version: Version, headers: &HeaderMap) -> bool {
+    version == Version::HTTP_10 && !headers.contains_key(header::CONNECTION)
 }

@@ -67,6 +67,11 @@ pub trait Service: Send + Sync + 'static {
     /// Answers a request. The future is dropped when the client leaves.
     fn answer(&self, local: &Self::Local, request: Request<Incoming>, turn: &Turn) -> impl Future<Output = Reply>;
 
+    /// Called when the server stops; it waits for this as it waits for answers that are owed.
+    fn rest(&self, _local: &Self::Local) -> impl Future<Output = ()> {
+        std::future::ready(())
+    }
+
     /// Adds the service's own counters to `/metrics`.
     fn count(&self, _registry: &mut Registry) {}
 

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use rustix::net::{SendFlags, send};
+use rustix::io::writev;
+use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -98,6 +99,18 @@ impl Socket {
     }
 }
 
+impl Socket {
+    fn poll_send_parts(&self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        if !self.watch.is_at_the_end() {
+            return self.poll_send(cx, || Ok(writev(&self.stream, parts)?));
+        }
+        // The close comes at once, and goes out in the packet of these last bytes: one packet and one wake-up of the
+        // other end in place of two.
+        let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
+        self.poll_send(cx, || Ok(sendmsg(&self.stream, parts, &mut SendAncillaryBuffer::default(), flags)?))
+    }
+}
+
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.watch.is_reset() {
@@ -141,12 +154,10 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Some(page) = &self.page else {
-            return self.poll_send(cx, || self.stream.try_write_vectored(parts));
-        };
+        let Some(page) = &self.page else { return self.poll_send_parts(cx, parts) };
         let paged = parts.iter().position(|part| page.offset_of(part).is_some());
         match paged {
-            None => self.poll_send(cx, || Ok(rustix::io::writev(&self.stream, parts)?)),
+            None => self.poll_send_parts(cx, parts),
             Some(0) => {
                 let offset = page.offset_of(&parts[0]).unwrap_or_default();
                 self.poll_send(cx, || page.send(&self.stream, offset, parts[0].len()))

@@ -25,6 +25,8 @@ pub(super) struct Watch {
     fate: Cell<Fate>,
     /// Ends with a reset in place of a regular close.
     reset: Cell<bool>,
+    /// The connection closes after the answer that is on its way.
+    last: Cell<bool>,
     /// Answers that will never come; nobody waits for those at the end.
     hopeless: Cell<u32>,
     task: RefCell<Option<Waker>>,
@@ -37,6 +39,7 @@ impl Watch {
             patience: Cell::new(Patience::new(now)),
             fate: Cell::new(Fate::Stay),
             reset: Cell::new(false),
+            last: Cell::new(false),
             hopeless: Cell::new(0),
             task: RefCell::default(),
         }
@@ -72,6 +75,16 @@ impl Watch {
         if !kept.as_ref().is_some_and(|kept| kept.will_wake(task)) {
             *kept = Some(task.clone());
         }
+    }
+
+    /// The answer to come is the last one, and nothing more is read before the close.
+    pub(super) fn ends_with_this(&self) {
+        self.last.set(true);
+    }
+
+    /// Whether what is written now are the last bytes of all.
+    pub(super) fn is_at_the_end(&self) -> bool {
+        self.last.get() && self.patience.get().is_idle()
     }
 
     /// Its close is to be a reset.

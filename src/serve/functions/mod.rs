@@ -14,7 +14,6 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -28,7 +27,7 @@ pub use self::job::{Answer, Call, Document, Job};
 use self::library::Functions;
 use self::routes::Route;
 use super::answers::answer;
-use super::pool::{Desk, Pool};
+use super::pool::{Desk, Missed, Overflow, Pool};
 use crate::server::{self, Body, Reply, Tell, Timer, Turn, Unread};
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html");
@@ -42,12 +41,12 @@ pub struct Options {
     pub threads: usize,
     /// Requests that may wait in the queue for a thread.
     pub queue: usize,
+    /// What becomes of those who find it full.
+    pub overflow: Overflow,
     /// Users' functions.
     pub libraries: Vec<PathBuf>,
     /// The longest answer of a library's function, in bytes.
     pub most_answer: usize,
-    /// What functions that still run at the end have, when nobody waits for them any more.
-    pub patience: Duration,
     /// Who hears of functions that fail.
     pub tell: Tell,
 }
@@ -83,7 +82,7 @@ impl Service {
         for file in &options.libraries {
             library::load(file, &mut functions).map_err(FunctionsError::Library)?;
         }
-        let pool = Pool::new(options.threads, options.queue, options.patience).map_err(FunctionsError::Threads)?;
+        let pool = Pool::new(options.threads, options.queue, options.overflow).map_err(FunctionsError::Threads)?;
         let terms = Arc::new(Terms { most_answer: options.most_answer, tell: options.tell });
         Ok(Self { pool, functions, terms })
     }
@@ -117,7 +116,7 @@ impl server::Service for Service {
     type Local = Desk<Job>;
 
     fn settle(&self, _: &Timer) -> io::Result<Desk<Job>> {
-        self.pool.desk()
+        Ok(self.pool.desk())
     }
 
     async fn answer(&self, desk: &Desk<Job>, request: Request<Incoming>, turn: &Turn) -> Reply {
@@ -125,8 +124,14 @@ impl server::Service for Service {
             Ok(job) => job,
             Err(answer) => return answer.into(),
         };
-        let Ok(made) = desk.ask(job).await else {
-            return answer(StatusCode::INTERNAL_SERVER_ERROR, HTML, "Sorry, this function failed").into();
+        let made = match desk.ask(job).await {
+            Ok(made) => made,
+            Err(Missed::Broken) => {
+                return answer(StatusCode::INTERNAL_SERVER_ERROR, HTML, "Sorry, this function failed").into();
+            }
+            Err(Missed::Refused) => {
+                return answer(StatusCode::SERVICE_UNAVAILABLE, HTML, "Sorry, too many requests wait").into();
+            }
         };
         let mut answer = Response::new(Body::from(made.body));
         *answer.status_mut() = made.status;
@@ -135,6 +140,11 @@ impl server::Service for Service {
         }
         answer.headers_mut().entry(CONTENT_TYPE).or_insert(HTML);
         answer.into()
+    }
+
+    /// Functions that have begun may end, also those whose client has left.
+    async fn rest(&self, desk: &Desk<Job>) {
+        desk.rest().await;
     }
 
     fn count(&self, registry: &mut Registry) {

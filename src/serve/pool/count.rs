@@ -15,15 +15,17 @@ pub(super) struct Count<J: Job>(pub(super) Arc<Shared<J>>);
 impl<J: Job> Collector for Count<J> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let state = self.0.lock();
+        let (queue, backlog) = state.lengths();
         let gauges = [
             ("pool_threads", "Threads of the pool", state.threads),
             ("pool_threads_busy", "Threads at a job", state.busy),
-            ("pool_queue_length", "Jobs that wait in the queue for a thread", state.queue.len()),
-            ("pool_backlog_length", "Jobs that wait at the event loop for room in the queue", state.backlog),
+            ("pool_queue_length", "Jobs that wait in the queue for a thread", queue),
+            ("pool_backlog_length", "Jobs that wait in front of the queue", backlog),
         ];
         let counters = [
-            ("pool_jobs", "Jobs that a thread did", state.did),
+            ("pool_jobs", "Jobs that were done", state.did),
             ("pool_jobs_given_up", "Jobs that nobody wanted any more before a thread began with them", state.given_up),
+            ("pool_jobs_refused", "Jobs that found the queue full", state.refused),
         ];
         drop(state);
         for (name, help, value) in gauges {

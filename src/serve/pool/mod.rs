@@ -1,18 +1,18 @@
-//! N threads that do jobs in the order in which these came, fed by one event loop.
+//! N threads that do jobs in the order in which these came, fed by event loops.
 //!
 //! ```text
-//!        event loop                              threads
-//!  ask ──► backlog ──► pump ──► queue ─────────► [■][■][■]
-//!   ▲                   ▲       (bounded)          │
-//!   └───── answers ─────┴──────── done ◄───────────┘
+//!     event loops                        threads
+//!  ask ──────► line: backlog, queue ───► [■][■][■]
+//!   ▲                (bounded)             │
+//!   └── pump ◄────── trays ◄───────────────┘
 //! ```
 //!
-//! - [`Pool`]: the threads; [`Job`]: what they do; [`Desk`]: the event loop's end
+//! - [`Pool`]: the threads; [`Job`]: what they do; [`Desk`]: an event loop's end
 //! - `state`: who does what next, under the one lock
 //!
-//! A job may take less time than it takes to wake a thread, so waking is what is saved here. The event loop hands over
-//! all jobs of a round under one lock, and calls no more threads than it needs. A thread takes one job at a time, and
-//! rings for the event loop when it has nothing more to do, not for each brief job.
+//! To wake a thread and to be woken by it costs more than what many jobs do. So the event loop itself does a job that is
+//! [brief](Job::is_brief) if a thread is free for it, in that thread's place: nobody is overtaken, and as many jobs are
+//! done at a time as there are threads. A thread rings for an event loop once, until that has looked.
 
 mod count;
 mod desk;
@@ -25,12 +25,11 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
 
-pub use self::desk::{Asked, Broken, Desk};
+pub use self::desk::{Asked, Desk};
 use self::state::{Done, State};
 
 /// What a thread of a pool does.
@@ -41,48 +40,61 @@ pub trait Job: Send + 'static {
     /// Does it, on a thread of the pool.
     fn run(self) -> Self::Answer;
 
-    /// Whether it surely takes no longer than a thread takes to wake. One thread does all brief jobs of a moment; each
-    /// other job has a thread called for it.
+    /// Whether it surely takes no longer than a thread takes to wake.
     fn is_brief(&self) -> bool {
         false
     }
 }
 
-/// The threads. They end when it is dropped.
+/// What becomes of those who find the queue full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// They wait in front of it.
+    #[default]
+    Wait,
+    /// They are refused.
+    Refuse,
+}
+
+/// Why a job has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missed {
+    /// It panicked; its thread goes on.
+    Broken,
+    /// The queue was full.
+    Refused,
+}
+
+/// The threads. They end when it is dropped; one that is at a job then is left alone with it.
 pub struct Pool<J: Job> {
     shared: Arc<Shared<J>>,
     threads: Vec<JoinHandle<()>>,
-    patience: Duration,
 }
 
-/// What threads and event loop have in common.
+/// What threads and event loops have in common.
 struct Shared<J: Job> {
     state: Mutex<State<J>>,
     /// There is work.
     work: Condvar,
     /// A thread has ended.
     ended: Condvar,
-    /// There is something for the event loop.
-    bell: Notify,
+    /// No thread is at a job.
+    rested: Notify,
 }
 
-/// Brief jobs that a thread does before it hands on what came of them.
-const AT_ONCE: usize = 16;
-
 impl<J: Job> Pool<J> {
-    /// A pool of `threads` >= 1, and a queue that `room` >= 1 jobs may wait in; the others wait at the event loop. When
-    /// it is dropped, jobs that have begun and that nobody waits for any more have `patience`; then they are left alone.
+    /// A pool of `threads` >= 1, and a queue that `room` >= 1 jobs may wait in.
     ///
     /// # Errors
     /// When the system has not so many threads for us.
-    pub fn new(threads: usize, room: usize, patience: Duration) -> io::Result<Self> {
+    pub fn new(threads: usize, room: usize, overflow: Overflow) -> io::Result<Self> {
         let shared = Arc::new(Shared {
-            state: Mutex::new(State::new(room.max(1))),
+            state: Mutex::new(State::new(room.max(1), overflow)),
             work: Condvar::new(),
             ended: Condvar::new(),
-            bell: Notify::new(),
+            rested: Notify::new(),
         });
-        let mut pool = Self { shared, threads: Vec::new(), patience };
+        let mut pool = Self { shared, threads: Vec::new() };
         for number in 1..=threads.max(1) {
             pool.shared.lock().threads += 1;
             let shared = Arc::clone(&pool.shared);
@@ -92,15 +104,9 @@ impl<J: Job> Pool<J> {
         Ok(pool)
     }
 
-    /// The event loop's end of it; there is one. It is made on the event loop.
-    ///
-    /// # Errors
-    /// When there is one already.
-    pub fn desk(&self) -> io::Result<Desk<J>> {
-        if std::mem::replace(&mut self.shared.lock().has_desk, true) {
-            return Err(io::Error::other("a pool is fed by one event loop"));
-        }
-        Ok(Desk::new(Arc::clone(&self.shared)))
+    /// An event loop's end of it; made on that event loop.
+    pub fn desk(&self) -> Desk<J> {
+        Desk::new(Arc::clone(&self.shared))
     }
 
     /// Adds the pool's figures to `/metrics`.
@@ -109,46 +115,34 @@ impl<J: Job> Pool<J> {
     }
 }
 
+/// Does a job; None if it panicked.
+fn run<J: Job>(job: J) -> Option<J::Answer> {
+    catch_unwind(AssertUnwindSafe(|| job.run())).ok()
+}
+
 impl<J: Job> Shared<J> {
     /// A job that panics does so without the lock, so what the lock guards is always whole.
     fn lock(&self) -> MutexGuard<'_, State<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes as many threads as were called under the lock. After it: a thread that wakes to a lock sleeps again.
-    fn wake(&self, calls: usize) {
-        for _ in 0..calls {
-            self.work.notify_one();
-        }
-    }
-
     /// One thread's life.
     fn work(&self) {
-        let mut finished = Vec::with_capacity(AT_ONCE);
-        let mut ring = false;
         let mut state = self.lock();
         loop {
             if let Some(next) = state.begin() {
-                let (brief, ticket, place) = (next.brief, next.ticket, next.place);
-                if !brief {
-                    ring |= state.hand_on(&mut finished);
-                }
                 drop(state);
-                if std::mem::take(&mut ring) {
-                    self.bell.notify_one();
-                }
-                let answer = catch_unwind(AssertUnwindSafe(|| next.job.run())).ok();
-                finished.push(Done { ticket, place, answer });
+                let answer = run(next.job);
                 state = self.lock();
-                state.end(brief);
-                if !brief || finished.len() >= AT_ONCE {
-                    ring |= state.hand_on(&mut finished);
-                }
-            } else if ring || !finished.is_empty() {
-                ring |= state.hand_on(&mut finished);
+                let done = Done { ticket: next.ticket, place: next.home.place, answer };
+                let bell = state.end(next.home.desk, done);
+                let rested = state.busy == 0;
                 drop(state);
-                if std::mem::take(&mut ring) {
-                    self.bell.notify_one();
+                if let Some(bell) = bell {
+                    bell.notify_one();
+                }
+                if rested {
+                    self.rested.notify_waiters();
                 }
                 state = self.lock();
             } else if state.closed {
@@ -164,7 +158,7 @@ impl<J: Job> Shared<J> {
 
     /// Sleeps until this thread is called.
     fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State<J>>) -> MutexGuard<'a, State<J>> {
-        state.sleeping += 1;
+        state.lie_down();
         while !state.closed && !state.is_called() {
             state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -176,18 +170,11 @@ impl<J: Job> Drop for Pool<J> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.closed = true;
-        let waiting = std::mem::take(&mut state.queue);
+        let waiting = std::mem::take(&mut state.line);
         self.shared.work.notify_all();
-        let ended = &self.shared.ended;
-        // Threads that do nothing, or something brief, are gone in a moment.
-        let mut state = ended.wait_while(state, |s| s.threads > s.at_length).unwrap_or_else(PoisonError::into_inner);
-        // Who still waited for an answer has had all the patience that there was.
-        if !state.cut_off {
-            let waited = ended.wait_timeout_while(state, self.patience, |s| s.threads > 0);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        let all = state.threads == 0;
-        drop(state);
+        // Threads that do nothing are gone in a moment.
+        let state = self.shared.ended.wait_while(state, |state| state.threads > state.busy);
+        let all = state.unwrap_or_else(PoisonError::into_inner).threads == 0;
         drop(waiting);
         for thread in self.threads.drain(..) {
             if all || thread.is_finished() {

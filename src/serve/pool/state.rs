@@ -1,17 +1,25 @@
-//! What a pool's lock guards: which job is next, and which threads have to be called for it.
+//! What a pool's lock guards: who waits, who works, and what has been done for whom.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use super::Job;
+use tokio::sync::Notify;
+
+use super::{Job, Overflow};
 
 /// A job on its way to a thread.
 pub(super) struct Waiting<J> {
     /// Counts up; who came first has the lowest.
     pub(super) ticket: u64,
-    /// Where at the desk its answer belongs.
-    pub(super) place: usize,
-    pub(super) brief: bool,
+    pub(super) home: Home,
     pub(super) job: J,
+}
+
+/// Where an answer belongs: which desk, and who there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Home {
+    pub(super) desk: usize,
+    pub(super) place: usize,
 }
 
 /// What came of a job.
@@ -22,110 +30,131 @@ pub(super) struct Done<A> {
     pub(super) answer: Option<A>,
 }
 
-/// What threads and event loop share.
-///
-/// It holds at all times: of the threads that are awake and not at a long job there are enough for what is in the
-/// queue, or nobody sleeps. Enough is one for each long job, and one for all brief jobs. Only [`State::take_in`] can
-/// break that, and calls threads.
+/// What lies ready for one desk.
+struct Tray<A> {
+    done: Vec<Done<A>>,
+    /// The desk has been told, and has not looked yet.
+    rung: bool,
+    bell: Arc<Notify>,
+}
+
+/// What becomes of a job that comes.
+pub(super) enum Arrival {
+    /// It waits for a thread; one that sleeps has to be woken if `wake`.
+    Waits { ticket: u64, wake: bool },
+    /// The queue is full.
+    Refused,
+}
+
+/// What threads and event loops share.
 pub(super) struct State<J: Job> {
     /// Those that live.
     pub(super) threads: usize,
-    /// Those that sleep and have not been called.
-    pub(super) sleeping: usize,
-    /// Those that were called and have not noticed.
-    called: usize,
     /// Those at a job.
     pub(super) busy: usize,
-    /// Those at a job that is not brief.
-    pub(super) at_length: usize,
-    /// In the order of their tickets.
-    pub(super) queue: VecDeque<Waiting<J>>,
-    /// Brief ones in the queue.
-    briefs: usize,
-    /// The most that the queue takes.
+    /// Those that sleep and have not been called.
+    sleeping: usize,
+    /// Those that were called and have not noticed.
+    called: usize,
+    /// In the order of their tickets. The first `room` are the queue; the others wait in front of it.
+    pub(super) line: VecDeque<Waiting<J>>,
     room: usize,
-    /// Jobs that wait at the event loop for room in the queue.
-    pub(super) backlog: usize,
-    pub(super) done: Vec<Done<J::Answer>>,
-    /// The event loop has been told of `done`, and has not looked yet.
-    rung: bool,
-    /// Jobs that a thread did, and jobs that were given up before one began with them.
+    overflow: Overflow,
+    tickets: u64,
+    trays: Vec<Tray<J::Answer>>,
+    /// Jobs that were done, that were given up before a thread began with them, and that found no room.
     pub(super) did: u64,
     pub(super) given_up: u64,
-    pub(super) has_desk: bool,
+    pub(super) refused: u64,
     /// The pool ends.
     pub(super) closed: bool,
-    /// It ends under people who wait for an answer.
-    pub(super) cut_off: bool,
 }
 
 impl<J: Job> State<J> {
-    pub(super) fn new(room: usize) -> Self {
+    pub(super) fn new(room: usize, overflow: Overflow) -> Self {
         Self {
             threads: 0,
+            busy: 0,
             sleeping: 0,
             called: 0,
-            busy: 0,
-            at_length: 0,
-            queue: VecDeque::new(),
-            briefs: 0,
+            line: VecDeque::new(),
             room,
-            backlog: 0,
-            done: Vec::new(),
-            rung: false,
+            overflow,
+            tickets: 0,
+            trays: Vec::new(),
             did: 0,
             given_up: 0,
-            has_desk: false,
+            refused: 0,
             closed: false,
-            cut_off: false,
         }
     }
 
-    /// The event loop brings what waits, as far as there is room; how many threads it has to wake.
-    pub(super) fn take_in(&mut self, backlog: &mut VecDeque<Waiting<J>>) -> usize {
-        while self.queue.len() < self.room {
-            let Some(next) = backlog.pop_front() else { break };
-            self.briefs += usize::from(next.brief);
-            self.queue.push_back(next);
-        }
-        self.backlog = backlog.len();
-        let free = self.threads - self.sleeping - self.at_length;
-        let wanted = self.queue.len() - self.briefs + usize::from(self.briefs > 0);
-        let calls = wanted.saturating_sub(free).min(self.sleeping);
-        self.sleeping -= calls;
-        self.called += calls;
-        calls
+    /// Jobs in the queue, and in front of it.
+    pub(super) fn lengths(&self) -> (usize, usize) {
+        let queue = self.line.len().min(self.room);
+        (queue, self.line.len() - queue)
     }
 
-    /// The event loop fetches what is done, into an empty `fetched`.
-    pub(super) fn fetch(&mut self, fetched: &mut Vec<Done<J::Answer>>) {
-        std::mem::swap(&mut self.done, fetched);
-        self.rung = false;
+    /// A desk opens; its number.
+    pub(super) fn open_desk(&mut self, bell: Arc<Notify>) -> usize {
+        self.trays.push(Tray { done: Vec::new(), rung: false, bell });
+        self.trays.len() - 1
+    }
+
+    /// Whether a thread is free and nobody waits for one.
+    pub(super) fn has_free_thread(&self) -> bool {
+        self.busy < self.threads && self.line.is_empty()
+    }
+
+    /// A job comes.
+    pub(super) fn arrive(&mut self, home: Home, job: J) -> Arrival {
+        if self.overflow == Overflow::Refuse && self.line.len() >= self.room {
+            self.refused += 1;
+            return Arrival::Refused;
+        }
+        let ticket = self.tickets;
+        self.tickets += 1;
+        self.line.push_back(Waiting { ticket, home, job });
+        let wake = self.sleeping > 0;
+        self.sleeping -= usize::from(wake);
+        self.called += usize::from(wake);
+        Arrival::Waits { ticket, wake }
     }
 
     /// A thread takes the next job.
     pub(super) fn begin(&mut self) -> Option<Waiting<J>> {
-        let next = self.queue.pop_front()?;
-        self.briefs -= usize::from(next.brief);
+        let next = self.line.pop_front()?;
         self.busy += 1;
-        self.at_length += usize::from(!next.brief);
         Some(next)
     }
 
-    /// A thread has done its job.
-    pub(super) fn end(&mut self, brief: bool) {
+    /// A thread has done its job; the bell of the desk, if it has to be rung.
+    pub(super) fn end(&mut self, desk: usize, done: Done<J::Answer>) -> Option<Arc<Notify>> {
         self.busy -= 1;
-        self.at_length -= usize::from(!brief);
         self.did += 1;
+        let tray = self.trays.get_mut(desk)?;
+        tray.done.push(done);
+        (!std::mem::replace(&mut tray.rung, true)).then(|| Arc::clone(&tray.bell))
     }
 
-    /// A thread hands on what came of its jobs; whether it has to ring for the event loop.
-    pub(super) fn hand_on(&mut self, finished: &mut Vec<Done<J::Answer>>) -> bool {
-        if finished.is_empty() {
-            return false;
+    /// A desk fetches what is done, into an empty `fetched`.
+    pub(super) fn fetch(&mut self, desk: usize, fetched: &mut Vec<Done<J::Answer>>) {
+        if let Some(tray) = self.trays.get_mut(desk) {
+            std::mem::swap(&mut tray.done, fetched);
+            tray.rung = false;
         }
-        self.done.append(finished);
-        !std::mem::replace(&mut self.rung, true)
+    }
+
+    /// The job, if no thread has begun with it.
+    pub(super) fn give_up(&mut self, ticket: u64) -> Option<Waiting<J>> {
+        let at = self.line.binary_search_by_key(&ticket, |waiting| waiting.ticket).ok()?;
+        self.given_up += 1;
+        self.line.remove(at)
+    }
+
+    /// A thread lies down.
+    pub(super) fn lie_down(&mut self) {
+        self.sleeping += 1;
     }
 
     /// Whether a thread that sleeps is one of those that were called.
@@ -134,18 +163,4 @@ impl<J: Job> State<J> {
         self.called -= usize::from(called);
         called
     }
-
-    /// The job, if no thread has begun with it.
-    pub(super) fn give_up(&mut self, ticket: u64) -> Option<Waiting<J>> {
-        let given_up = without(&mut self.queue, ticket)?;
-        self.briefs -= usize::from(given_up.brief);
-        self.given_up += 1;
-        Some(given_up)
-    }
-}
-
-/// Takes the job with this ticket out of a line, if it is there.
-pub(super) fn without<J>(line: &mut VecDeque<Waiting<J>>, ticket: u64) -> Option<Waiting<J>> {
-    let at = line.binary_search_by_key(&ticket, |waiting| waiting.ticket).ok()?;
-    line.remove(at)
 }

@@ -7,13 +7,10 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use tokio::task::{LocalSet, spawn_local, yield_now};
+use tokio::task::{LocalSet, yield_now};
 
-use super::state::{State, Waiting};
-use super::{Broken, Desk, Job, Pool};
-use crate::decide::Nanos;
+use super::{Job, Missed, Overflow, Pool};
 use crate::decide::dice::Dice;
-use crate::machine::clock::Clock;
 
 /// A job as a test needs it.
 struct Task {
@@ -87,10 +84,14 @@ impl Gated {
 #[test]
 fn jobs_begin_in_the_order_in_which_they_came() {
     for room in [1, 3, 20, usize::MAX] {
-        let pool = Pool::new(1, room, PATIENCE).unwrap();
+        let pool = Pool::new(1, room, Overflow::Wait).unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
         on_an_event_loop(async {
-            let desk = pool.desk().unwrap();
+            let desk = pool.desk();
+            let gated = Gated::default();
+            let (first, open) = gated.task();
+            let first = desk.ask(first);
+            until(|| gated.has_begun()).await;
             let asked: Vec<_> = (0..500)
                 .map(|n| {
                     let order = Arc::clone(&order);
@@ -101,6 +102,8 @@ fn jobs_begin_in_the_order_in_which_they_came() {
                     desk.ask(if n % 7 < 5 { brief(work) } else { long(work) })
                 })
                 .collect();
+            open.send(()).unwrap();
+            assert_eq!(first.await, Ok(1));
             for (n, asked) in asked.into_iter().enumerate() {
                 assert_eq!(asked.await, Ok(n));
             }
@@ -110,33 +113,31 @@ fn jobs_begin_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn no_more_wait_in_the_queue_than_it_has_room_for() {
-    let pool = Pool::new(1, 5, PATIENCE).unwrap();
+fn who_finds_the_queue_full_waits_in_front_of_it() {
+    let pool = Pool::new(1, 5, Overflow::Wait).unwrap();
     let shared = Arc::clone(&pool.shared);
     let gated = Gated::default();
     on_an_event_loop(async {
-        let desk = pool.desk().unwrap();
+        let desk = pool.desk();
         let (first, open) = gated.task();
         let first = desk.ask(first);
         until(|| gated.has_begun()).await;
         let others: Vec<_> = (0..30).map(|n| desk.ask(brief(move || n))).collect();
-        until(|| shared.lock().backlog == 25).await;
-        assert_eq!(shared.lock().queue.len(), 5);
+        assert_eq!(shared.lock().lengths(), (5, 25));
         open.send(()).unwrap();
         assert_eq!(first.await, Ok(1));
         for (n, other) in others.into_iter().enumerate() {
             assert_eq!(other.await, Ok(n));
         }
-        let state = shared.lock();
-        assert_eq!((state.queue.len(), state.backlog), (0, 0));
+        assert_eq!(shared.lock().lengths(), (0, 0));
     });
 }
 
 #[test]
 fn every_thread_takes_part_when_jobs_are_long() {
-    let pool = Pool::new(4, 2, PATIENCE).unwrap();
+    let pool = Pool::new(4, 2, Overflow::Wait).unwrap();
     on_an_event_loop(async {
-        let desk = pool.desk().unwrap();
+        let desk = pool.desk();
         for round in 0..200 {
             // None of four can end before all have begun, whatever is between them.
             let barrier = Arc::new(Barrier::new(4));
@@ -159,9 +160,9 @@ fn every_thread_takes_part_when_jobs_are_long() {
 
 #[test]
 fn a_brief_answer_does_not_wait_for_the_long_job_behind_it() {
-    let pool = Pool::new(1, 9, PATIENCE).unwrap();
+    let pool = Pool::new(1, 9, Overflow::Wait).unwrap();
     on_an_event_loop(async {
-        let desk = pool.desk().unwrap();
+        let desk = pool.desk();
         let (first, last) = (Gated::default(), Gated::default());
         let (task, open_first) = first.task();
         let first_asked = desk.ask(task);
@@ -182,10 +183,10 @@ fn a_brief_answer_does_not_wait_for_the_long_job_behind_it() {
 #[test]
 fn no_job_is_forgotten_whatever_comes_and_goes() {
     for (seed, (threads, room)) in [(1, 1), (2, 1), (3, 2), (3, 20), (8, 5)].into_iter().enumerate() {
-        let pool = Pool::new(threads, room, PATIENCE).unwrap();
+        let pool = Pool::new(threads, room, Overflow::Wait).unwrap();
         let done = Arc::new(AtomicUsize::new(0));
         on_an_event_loop(async {
-            let desk = pool.desk().unwrap();
+            let desk = pool.desk();
             let mut dice = Dice::new(seed as u64, 0);
             let mut below = |n: u64| dice.bits() % n;
             let mut wanted = 0;
@@ -213,18 +214,18 @@ fn no_job_is_forgotten_whatever_comes_and_goes() {
                 }
             }
             let shared = &pool.shared;
-            until(|| shared.lock().busy == 0 && shared.lock().queue.is_empty()).await;
+            until(|| shared.lock().busy == 0 && shared.lock().line.is_empty()).await;
             assert!(done.load(Ordering::SeqCst) >= wanted);
             let state = shared.lock();
             assert_eq!(state.did as usize, done.load(Ordering::SeqCst));
-            assert!(state.given_up > 0 && state.backlog == 0 && state.at_length == 0);
+            assert!(state.given_up > 0);
         });
     }
 }
 
 #[test]
 fn a_job_that_nobody_wants_any_more_is_not_begun() {
-    let pool = Pool::new(1, 2, PATIENCE).unwrap();
+    let pool = Pool::new(1, 2, Overflow::Wait).unwrap();
     let done = Arc::new(AtomicUsize::new(0));
     let counting = |n| {
         let done = Arc::clone(&done);
@@ -234,18 +235,18 @@ fn a_job_that_nobody_wants_any_more_is_not_begun() {
         })
     };
     on_an_event_loop(async {
-        let desk = pool.desk().unwrap();
+        let desk = pool.desk();
         let gated = Gated::default();
         let (first, open) = gated.task();
         let first = desk.ask(first);
         until(|| gated.has_begun()).await;
         let mut asked: Vec<_> = (0..6).map(|n| Some(desk.ask(counting(n)))).collect();
-        until(|| pool.shared.lock().backlog == 4).await;
-        // Two of the queue and one of the backlog; one of the others moves up for each.
+        // Two of the queue and one in front of it; one of the others moves up for each.
+        assert_eq!(pool.shared.lock().lengths(), (2, 4));
         for n in [0, 1, 3] {
             asked[n] = None;
         }
-        until(|| pool.shared.lock().backlog == 1).await;
+        assert_eq!(pool.shared.lock().lengths(), (2, 1));
         open.send(()).unwrap();
         assert_eq!(first.await, Ok(1));
         for (n, asked) in asked.into_iter().enumerate() {
@@ -259,9 +260,9 @@ fn a_job_that_nobody_wants_any_more_is_not_begun() {
 
 #[test]
 fn an_answer_that_comes_too_late_is_nobody_elses() {
-    let pool = Pool::new(2, 9, PATIENCE).unwrap();
+    let pool = Pool::new(2, 9, Overflow::Wait).unwrap();
     on_an_event_loop(async {
-        let desk = pool.desk().unwrap();
+        let desk = pool.desk();
         let (late, next) = (Gated::default(), Gated::default());
         let (task, open_late) = late.task();
         let asked = desk.ask(task);
@@ -272,7 +273,9 @@ fn an_answer_that_comes_too_late_is_nobody_elses() {
         let mut asked = Box::pin(desk.ask(task));
         until(|| next.has_begun()).await;
         open_late.send(()).unwrap();
-        until(|| pool.shared.lock().did == 1 && pool.shared.lock().done.is_empty()).await;
+        until(|| pool.shared.lock().did == 1).await;
+        yield_now().await;
+        yield_now().await;
         assert!(std::future::poll_fn(|cx| std::task::Poll::Ready(asked.as_mut().poll(cx).is_pending())).await);
         open_next.send(()).unwrap();
         assert_eq!(asked.await, Ok(1));
@@ -281,95 +284,134 @@ fn an_answer_that_comes_too_late_is_nobody_elses() {
 
 #[test]
 fn a_job_that_panics_costs_no_thread() {
-    let pool = Pool::new(1, 9, PATIENCE).unwrap();
+    let pool = Pool::new(1, 9, Overflow::Wait).unwrap();
     on_an_event_loop(async {
-        let desk = pool.desk().unwrap();
-        assert_eq!(desk.ask(long(|| panic!("on purpose"))).await, Err(Broken));
-        assert_eq!(desk.ask(brief(|| panic!("on purpose"))).await, Err(Broken));
+        let desk = pool.desk();
+        assert_eq!(desk.ask(long(|| panic!("on purpose"))).await, Err(Missed::Broken));
+        assert_eq!(desk.ask(brief(|| panic!("on purpose"))).await, Err(Missed::Broken));
         assert_eq!(desk.ask(brief(|| 5)).await, Ok(5));
     });
 }
 
 #[test]
-fn the_end_of_a_pool_waits_for_a_job_that_has_begun() {
+fn a_brief_job_needs_no_thread_if_one_is_free() {
+    let pool = Pool::new(2, 9, Overflow::Wait).unwrap();
+    on_an_event_loop(async {
+        let desk = pool.desk();
+        let here = std::thread::current().id();
+        let where_it_ran = Arc::new(Mutex::new(None));
+        let task = || {
+            let it_ran = Arc::clone(&where_it_ran);
+            brief(move || {
+                *it_ran.lock().unwrap() = Some(std::thread::current().id());
+                0
+            })
+        };
+        let gates = [Gated::default(), Gated::default()];
+        let (first, open_first) = gates[0].task();
+        let first = desk.ask(first);
+        until(|| gates[0].has_begun()).await;
+        assert_eq!(desk.ask(task()).await, Ok(0));
+        assert_eq!(*where_it_ran.lock().unwrap(), Some(here));
+        // With no thread free it waits its turn.
+        let (second, open_second) = gates[1].task();
+        let second = desk.ask(second);
+        until(|| gates[1].has_begun()).await;
+        *where_it_ran.lock().unwrap() = None;
+        let third = desk.ask(task());
+        assert_eq!(*where_it_ran.lock().unwrap(), None);
+        for (asked, open) in [(first, open_first), (second, open_second)] {
+            open.send(()).unwrap();
+            assert_eq!(asked.await, Ok(1));
+        }
+        assert_eq!(third.await, Ok(0));
+        assert!(where_it_ran.lock().unwrap().is_some_and(|thread| thread != here));
+    });
+}
+
+#[test]
+fn who_finds_the_queue_full_is_refused_if_that_is_asked_for() {
+    let pool = Pool::new(1, 2, Overflow::Refuse).unwrap();
+    on_an_event_loop(async {
+        let desk = pool.desk();
+        let gated = Gated::default();
+        let (first, open) = gated.task();
+        let first = desk.ask(first);
+        until(|| gated.has_begun()).await;
+        let waiting = [desk.ask(long(|| 2)), desk.ask(brief(|| 2))];
+        assert_eq!(desk.ask(long(|| 3)).await, Err(Missed::Refused));
+        assert_eq!(desk.ask(brief(|| 3)).await, Err(Missed::Refused));
+        open.send(()).unwrap();
+        assert_eq!(first.await, Ok(1));
+        for asked in waiting {
+            assert_eq!(asked.await, Ok(2));
+        }
+        assert_eq!(desk.ask(long(|| 4)).await, Ok(4));
+        assert_eq!(pool.shared.lock().refused, 2);
+    });
+}
+
+#[test]
+fn desks_of_several_event_loops_are_served_in_turn() {
+    let pool = Pool::new(2, 4, Overflow::Wait).unwrap();
+    std::thread::scope(|scope| {
+        for desk in 0..4 {
+            let pool = &pool;
+            scope.spawn(move || {
+                on_an_event_loop(async {
+                    let asks = pool.desk();
+                    for round in 0..300 {
+                        let all: Vec<_> = (0..6).map(|n| asks.ask(long(move || desk * 100 + n))).collect();
+                        for (n, asked) in all.into_iter().enumerate() {
+                            if (n + round) % 5 > 0 {
+                                assert_eq!(asked.await, Ok(desk * 100 + n));
+                            }
+                        }
+                    }
+                });
+            });
+        }
+    });
+    // Who left did not wait for a thread that had begun.
+    while pool.shared.lock().busy > 0 {
+        std::thread::yield_now();
+    }
+    let state = pool.shared.lock();
+    assert_eq!((state.did + state.given_up, state.line.len()), (4 * 300 * 6, 0));
+}
+
+#[test]
+fn a_pool_has_rested_when_the_last_job_has_ended() {
     let gated = Gated::default();
-    let pool = Pool::new(2, 9, PATIENCE).unwrap();
-    let (open, opener) = on_an_event_loop(async {
-        let desk = pool.desk().unwrap();
+    let pool = Pool::new(2, 9, Overflow::Wait).unwrap();
+    on_an_event_loop(async {
+        let desk = pool.desk();
+        desk.rest().await;
         let (task, open) = gated.task();
         let asked = desk.ask(task);
         until(|| gated.has_begun()).await;
         drop(asked);
-        let shared = Arc::clone(&pool.shared);
-        (open, move || while !shared.lock().closed {})
-    });
-    let opener = std::thread::spawn(move || {
-        opener();
+        let mut rest = Box::pin(desk.rest());
+        assert!(std::future::poll_fn(|cx| std::task::Poll::Ready(rest.as_mut().poll(cx).is_pending())).await);
         open.send(()).unwrap();
+        rest.await;
+        assert!(gated.has_ended());
+    });
+}
+
+#[test]
+fn the_end_of_a_pool_waits_for_no_job() {
+    let gated = Gated::default();
+    let pool = Pool::new(2, 9, Overflow::Wait).unwrap();
+    let open = on_an_event_loop(async {
+        let desk = pool.desk();
+        let (task, open) = gated.task();
+        let asked = desk.ask(task);
+        until(|| gated.has_begun()).await;
+        drop(asked);
+        open
     });
     drop(pool);
-    assert!(gated.has_ended());
-    opener.join().unwrap();
-}
-
-#[test]
-fn the_end_of_a_pool_waits_for_nobody_who_has_no_patience_left() {
-    // Either there is none, or all of it was spent while somebody waited for the answer.
-    for (patience, somebody_waits) in [(Duration::ZERO, false), (2 * PATIENCE, true)] {
-        let gated = Gated::default();
-        let pool = Arc::new(Pool::new(2, 9, patience).unwrap());
-        let open = on_an_event_loop(async {
-            let desk: Desk<Task> = pool.desk().unwrap();
-            let (task, open) = gated.task();
-            if somebody_waits {
-                spawn_local(async move { desk.ask(task).await });
-                until(|| gated.has_begun()).await;
-            } else {
-                let asked = desk.ask(task);
-                until(|| gated.has_begun()).await;
-                drop(asked);
-            }
-            open
-        });
-        let clock = Clock::starting_in(Nanos::ZERO);
-        drop(pool);
-        assert!(clock.now() < PATIENCE.into() && !gated.has_ended());
-        drop(open);
-    }
-}
-
-#[test]
-fn a_pool_has_one_desk() {
-    let pool = Pool::<Task>::new(1, 1, PATIENCE).unwrap();
-    on_an_event_loop(async {
-        let _desk = pool.desk().unwrap();
-        assert!(pool.desk().is_err());
-    });
-}
-
-#[test]
-fn no_more_threads_are_called_than_there_is_work_for() {
-    let mut state = State::<Task>::new(100);
-    (state.threads, state.sleeping) = (4, 4);
-    let mut tickets = 0;
-    let mut bring = |state: &mut State<Task>, briefs: usize, longs: usize| {
-        let jobs = (0..briefs + longs).map(|n| {
-            tickets += 1;
-            let job = if n < briefs { brief(|| 0) } else { long(|| 0) };
-            Waiting { ticket: tickets, place: 0, brief: job.brief, job }
-        });
-        state.take_in(&mut jobs.collect())
-    };
-    assert_eq!(bring(&mut state, 10, 0), 1, "one for all that is brief");
-    assert_eq!(bring(&mut state, 10, 0), 0, "it is on its way");
-    assert_eq!(bring(&mut state, 0, 1), 1, "one more for a long one");
-    // The first thread does all that is brief; the second begins with the long one.
-    for _ in 0..20 {
-        state.begin().unwrap();
-        state.end(true);
-    }
-    assert!(!state.begin().unwrap().brief);
-    assert_eq!(bring(&mut state, 1, 0), 0, "the first is awake");
-    assert_eq!(bring(&mut state, 0, 9), 2, "all that there are");
-    assert_eq!(bring(&mut state, 0, 9), 0, "nobody sleeps");
+    assert!(!gated.has_ended());
+    drop(open);
 }
