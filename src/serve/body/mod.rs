@@ -72,7 +72,7 @@ impl Service {
     /// A service with its page filled and its schema read.
     ///
     /// # Errors
-    /// When the system has no memory file for us.
+    /// When the system has no file for us.
     pub fn new(options: Options) -> io::Result<Self> {
         let line = b"weir: sixty-four bytes of a body that is the same in every line\n";
         Ok(Self {

@@ -48,7 +48,7 @@ impl Service {
     /// A service with these dice, and with a capacity or without.
     ///
     /// # Errors
-    /// When the system has no memory file for us.
+    /// When the system has no file for us.
     pub fn new(rolls: Rolls, station: Option<Station>) -> io::Result<Self> {
         Ok(Self {
             rolls,
