@@ -37,7 +37,8 @@ fn services() -> &'static [Running] {
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, request)) = bytes.split_first() else { return };
     // Answers that wait, or that never end, are tested elsewhere.
-    if [&b"ms="[..], b"bytes=", b"delay", b"drip", b"chunk", b"hang", b"status"].iter().any(|word| holds(request, word)) {
+    if [&b"ms="[..], b"bytes=", b"delay", b"drip", b"chunk", b"hang", b"status"].iter().any(|word| holds(request, word))
+    {
         return;
     }
     let service = &services()[usize::from(*choice) % SERVICES.len()];
