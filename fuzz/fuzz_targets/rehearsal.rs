@@ -34,7 +34,7 @@ fuzz_target!(|text: &str| {
         }
         let mut limiter = Limiter::new(&[window], Nanos::MILLI);
         for k in 0..50 {
-            let _ = limiter.judge(Nanos(k * (window.per().0 / 7).saturating_add(k)), 1 + k % 3);
+            let _ = limiter.judge(Nanos((window.per().0 / 7).saturating_mul(k).saturating_add(k)), 1 + k % 3);
         }
     }
 });
