@@ -28,8 +28,8 @@ fuzz_target!(|text: &str| {
         // The memory of a window is in proportion to its limit.
         let Ok(window) = Window::read(text, model).map(|window| (window, window.limit())) else { continue };
         let (window, 1..=1000) = window else { continue };
-        // Times are read as floats, which are exact to the nanosecond for a hundred days.
-        if window.per() <= Nanos::from_secs(100 * 86_400) {
+        // Times are read as floats of seconds, which are exact to the nanosecond for a month.
+        if window.per() <= Nanos::from_secs(30 * 86_400) {
             assert_eq!(Window::read(&window.to_string(), Model::SlidingLog), Ok(window), "it is read as it is shown");
         }
         let mut limiter = Limiter::new(&[window], Nanos::MILLI);
