@@ -42,6 +42,14 @@ def test_the_python_example_says_in_one_line_that_nobody_answers() -> None:
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
 
 
+def test_the_rehearsal_ends_the_same_in_every_run() -> None:
+    command = [sys.executable, str(EXAMPLES / "rehearse.py")]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout for _ in range(2)]
+    assert runs[0] == runs[1]
+    once, thrice = (int(line.split()[2]) for line in runs[0].splitlines())
+    assert once < thrice <= 60
+
+
 @pytest.mark.parametrize("example", [path for path in EXAMPLES.iterdir() if path.is_file()], ids=lambda path: path.name)
 def test_an_example_fits_on_a_page(example: Path) -> None:
     assert len(example.read_text().splitlines()) < 40

@@ -57,6 +57,12 @@ pub struct Options {
     pub most_body: usize,
 }
 
+impl Default for Options {
+    fn default() -> Self {
+        Self { seed: 0, most_body: 1 << 20 }
+    }
+}
+
 /// The service.
 #[derive(Debug)]
 pub struct Service {
