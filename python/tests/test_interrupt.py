@@ -16,7 +16,13 @@ TIMEOUT_S = 30
 @contextmanager
 def started(*command: str) -> Iterator["subprocess.Popen[str]"]:
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, *command], stdout=pipe, stderr=pipe, text=True) as process:
+
+    # Whoever runs the tests in the background ignores Ctrl-C, and children inherit that.
+    def heed() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    command = (sys.executable, *command)
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed) as process:  # noqa: PLW1509
         try:
             yield process
         finally:
