@@ -95,7 +95,8 @@ impl http_body::Body for Body {
             }
             Kind::Request(body) => match Pin::new(body).poll_frame(cx) {
                 Poll::Ready(frame) => {
-                    this.entry.iter().for_each(Entry::has_body);
+                    let end = frame.is_none();
+                    this.entry.iter().for_each(|entry| entry.has_body(end));
                     frame.map(|frame| frame.map_err(Into::into))
                 }
                 Poll::Pending => {

@@ -55,6 +55,7 @@ impl<S: Service> Home<S> {
         let mut entry = Entry::open(&self.ledger, &watch, &request);
         let version = request.version();
         let whole = request.body().is_end_stream();
+        watch.has_unread_body(!whole);
         let last = says_close(request.headers()) || is_old(version, request.headers());
         let reply = if request.uri().path() == "/metrics" {
             Reply::Answer(self.metrics())

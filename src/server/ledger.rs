@@ -64,9 +64,12 @@ impl Entry {
         self.watch.note(|patience| patience.wants_body(self.ledger.tick.now()));
     }
 
-    /// The request's body is complete.
-    pub(super) fn has_body(&self) {
+    /// Some of the request's body has come, or its `end`.
+    pub(super) fn has_body(&self, end: bool) {
         self.watch.note(Patience::has_body);
+        if end {
+            self.watch.has_unread_body(false);
+        }
     }
 }
 

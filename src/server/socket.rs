@@ -186,14 +186,17 @@ impl AsyncWrite for Socket {
         loop {
             match this.end {
                 // Not ready to be read: so nothing is there, and it takes no system call to know.
-                End::Open if this.stream.poll_read_ready(cx).is_pending() => this.end = End::Closed,
+                End::Open if !this.watch.expects_bytes() && this.stream.poll_read_ready(cx).is_pending() => {
+                    this.end = End::Closed;
+                }
                 End::Open => match this.stream.try_read(&mut bytes) {
-                    Ok(1..) => {
+                    Err(_) if !this.watch.expects_bytes() => this.end = End::Closed,
+                    Err(_) | Ok(1..) => {
                         rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?;
                         this.watch.note(|patience| patience.came(this.tick.now()));
                         this.end = End::Draining { left: MOST_DRAINED };
                     }
-                    _ => this.end = End::Closed,
+                    Ok(0) => this.end = End::Closed,
                 },
                 End::Draining { left } => {
                     let mut buffer = ReadBuf::new(&mut bytes);

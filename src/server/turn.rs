@@ -84,6 +84,7 @@ impl Turn {
         };
         self.watch.note(Patience::has_body);
         read?;
+        self.watch.has_unread_body(false);
         // Only a body in several pieces is copied.
         if rest.is_empty() { Ok(first) } else { Ok([&first[..], &rest[..]].concat().into()) }
     }

@@ -27,6 +27,8 @@ pub(super) struct Watch {
     reset: Cell<bool>,
     /// The connection closes after the answer that is on its way.
     last: Cell<bool>,
+    /// The request has a body of which nobody has seen the end.
+    unread: Cell<bool>,
     /// Answers that will never come; nobody waits for those at the end.
     hopeless: Cell<u32>,
     task: RefCell<Option<Waker>>,
@@ -40,6 +42,7 @@ impl Watch {
             fate: Cell::new(Fate::Stay),
             reset: Cell::new(false),
             last: Cell::new(false),
+            unread: Cell::new(false),
             hopeless: Cell::new(0),
             task: RefCell::default(),
         }
@@ -85,6 +88,16 @@ impl Watch {
     /// Whether what is written now are the last bytes of all.
     pub(super) fn is_at_the_end(&self) -> bool {
         self.last.get() && self.patience.get().is_idle()
+    }
+
+    /// A request begins, with a body or without.
+    pub(super) fn has_unread_body(&self, unread: bool) {
+        self.unread.set(unread);
+    }
+
+    /// Whether bytes may still come that belong to a request.
+    pub(super) fn expects_bytes(&self) -> bool {
+        self.unread.get()
     }
 
     /// Its close is to be a reset.
