@@ -2,7 +2,7 @@
 //!
 //! - `routes`: the seven functions of the document; `query`: what they are called with
 //! - `library`: users' functions in C, through `include/weir.h`; `crash`: names the one that crashes
-//! - `job`: one call, on a thread of the [`Pool`]
+//! - `job`: one call, on a thread of the [`Pool`] or, if it is brief, in the place of one that is free
 
 mod crash;
 mod job;
