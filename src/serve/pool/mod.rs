@@ -11,8 +11,8 @@
 //! - `state`: who does what next, under the one lock
 //!
 //! To wake a thread and to be woken by it costs more than what many jobs do. So the event loop itself does a job that is
-//! [brief](Job::is_brief) if a thread is free for it, in that thread's place: nobody is overtaken, and as many jobs are
-//! done at a time as there are threads. A thread rings for an event loop once, until that has looked.
+//! [brief](Job::is_brief) if a thread is free for it, in that thread's place. Nobody is overtaken; with several event
+//! loops brief jobs may go on beside N others, for the microseconds that they take. A thread rings for an event loop once, until that has looked.
 
 mod count;
 mod desk;
