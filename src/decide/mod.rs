@@ -17,6 +17,7 @@
 //! - [`words`]: how people write times, stages and kinds of arrivals
 //! - [`limit`]: how a service limits the rate of its callers
 //! - [`account`]: what a rate-limited service makes of a key's requests
+//! - [`policy`]: what a call may do for its answer
 //! - [`feed`]: one thread's share of a plan: what a free connection does now
 
 pub mod account;
@@ -28,6 +29,7 @@ pub mod mix;
 pub mod nanos;
 pub mod patience;
 pub mod phases;
+pub mod policy;
 pub mod schedule;
 pub mod source;
 pub mod station;

@@ -1,8 +1,10 @@
 //! The machine that we run on: its clocks, what it lets us have, what a manifest says about it.
 //!
 //! - [`clock`]: the only place that asks what time it is
+//! - [`timer`]: waiting for an exact time on an event loop
 
 pub mod clock;
+pub mod timer;
 
 use std::fs;
 

@@ -12,11 +12,11 @@ use tokio::sync::Notify;
 use super::body::Body;
 use super::ledger::{Entry, Ledger};
 use super::page::Page;
-use super::timer::Timer;
 use super::turn::Turn;
 use super::watch::Watch;
 use super::{Reply, Service, Tell};
 use crate::decide::patience::Limits;
+use crate::machine::timer::Timer;
 
 /// Where a service is at home on one thread.
 pub(super) struct Home<S: Service> {

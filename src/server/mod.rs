@@ -4,7 +4,6 @@
 //! - [`Service`]: who answers; [`Turn`]: what it has at hand; [`Reply`], [`Body`], [`Page`]: what it answers with
 //! - [`start`] a service, which then is [`Running`]
 //! - `event_loop`: one thread; `home`: what its connections share; `connection`, `socket`, `watch`: one connection; `ledger`: what is written down
-//! - [`timer`]: waiting for an exact time
 
 mod access_log;
 mod body;
@@ -17,7 +16,6 @@ mod metrics;
 mod page;
 mod socket;
 mod tick;
-pub mod timer;
 mod turn;
 mod watch;
 
@@ -47,10 +45,10 @@ use self::ledger::Ledger;
 use self::metrics::Metrics;
 pub use self::page::Page;
 use self::tick::Tick;
-pub use self::timer::Timer;
 pub use self::turn::{Turn, Unread};
 use crate::decide::Nanos;
 use crate::decide::patience::Limits;
+pub use crate::machine::timer::Timer;
 use crate::machine::{self, clock::Clock};
 
 /// Who answers requests. One value serves all event loops.

@@ -9,10 +9,10 @@ use hyper::body::Incoming;
 
 use super::Reply;
 use super::ledger::Ledger;
-use super::timer::{Sleep, Timer};
 use super::watch::Watch;
 use crate::decide::Nanos;
 use crate::decide::patience::Patience;
+use crate::machine::timer::{Sleep, Timer};
 
 /// One request's turn.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
 use crate::decide::Nanos;
-use crate::server::timer::Sleep;
-use crate::server::{BodyError, Timer};
+use crate::machine::timer::{Sleep, Timer};
+use crate::server::BodyError;
 
 /// Equal chunks at equal intervals.
 pub(super) struct Chunks {

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
 use crate::decide::Nanos;
-use crate::server::timer::Sleep;
-use crate::server::{BodyError, Timer};
+use crate::machine::timer::{Sleep, Timer};
+use crate::server::BodyError;
 
 /// Bytes that come evenly over a time; the last of them at its end.
 pub(super) struct Drip {

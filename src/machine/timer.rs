@@ -14,8 +14,8 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::clock::{Clock, timespec};
 use crate::decide::Nanos;
-use crate::machine::clock::{Clock, timespec};
 
 /// The alarm of one event loop: all its waits share one timer of the kernel.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ impl Timer {
     ///
     /// # Errors
     /// When the system has no timer for us.
-    pub(super) fn new(clock: Clock) -> io::Result<(Self, impl Future<Output = ()>)> {
+    pub fn new(clock: Clock) -> io::Result<(Self, impl Future<Output = ()>)> {
         #[expect(deprecated, reason = "an OwnedFd stays open while it is registered; what replaces this is unsafe")]
         let watched = |file| AsyncFd::with_interest(file, Interest::READABLE);
         let file = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
