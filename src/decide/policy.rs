@@ -98,6 +98,16 @@ impl Default for Retryable {
     }
 }
 
+impl Retryable {
+    /// Whether this failure is one of them.
+    pub fn covers(&self, failure: Failure) -> bool {
+        match failure {
+            Failure::Kind(kind) => self.kinds.contains(&kind),
+            Failure::Status(status) => self.statuses.iter().any(|(low, high)| (*low..=*high).contains(&status)),
+        }
+    }
+}
+
 /// Waits that grow and are spread: each is uniform between `first` and three times the one before, and `most` at most
 /// ("decorrelated jitter": M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
