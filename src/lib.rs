@@ -8,7 +8,7 @@
 //! ```text
 //! cli ──► live ─────────────────► measure, decide
 //!  │ ├──► load ──► report ──────► measure, decide
-//!  │ │      └────► http ────────► decide
+//!  │ │      └────► http ────────► machine, decide
 //!  │ └──► serve ─► server ──────► machine, decide
 //! load, serve ────► machine ─────► measure, decide
 //! ```
@@ -16,7 +16,7 @@
 //! - [`decide`] PURE: when to send ([`decide::schedule`], [`decide::users`]), what ([`decide::source`]), and what a
 //!   free connection does now ([`decide::feed`])
 //! - [`measure`] PURE: one request's record ([`measure::Outcome`]), histograms, the run, trust, objectives
-//! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection
+//! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection; and connections to upstreams, kept
 //! - [`load`] drives a plan: an event loop per thread
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL
 //! - [`live`] the run while it goes

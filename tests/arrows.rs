@@ -13,7 +13,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("serve", &["server", "machine", "decide"]),
     ("server", &["machine", "decide"]),
     ("report", &["measure", "decide"]),
-    ("http", &["decide"]),
+    ("http", &["machine", "decide"]),
     ("machine", &["measure", "decide"]),
     ("measure", &["decide"]),
     ("decide", &[]),
