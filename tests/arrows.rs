@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and those that it may import; itself aside.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("cli", &["live", "load", "serve", "server", "machine", "report", "http", "measure", "decide"]),
+    ("call", &["http", "machine", "decide"]),
     ("live", &["measure", "decide"]),
     ("load", &["report", "http", "machine", "measure", "decide"]),
     ("serve", &["server", "machine", "decide"]),

@@ -112,6 +112,11 @@ impl Origin {
         })
     }
 
+    /// Host and port, for people.
+    pub fn name(&self) -> &str {
+        self.host.to_str().unwrap_or_default()
+    }
+
     /// The value of the Host header for requests that bring none.
     pub fn host(&self) -> &HeaderValue {
         &self.host
