@@ -202,6 +202,10 @@ impl<'p> Hedge<'p> {
             _ if now >= self.deadline => {
                 if let Event::Failed { attempt, .. } = event {
                     self.end(attempt);
+                    if now == self.deadline && self.running != 0 {
+                        // Another's success may come at this very instant; the tick will tell.
+                        return;
+                    }
                 }
                 return self.answer(Verdict::Late, actions);
             }
