@@ -30,6 +30,8 @@ mod rules;
 mod stages;
 #[cfg(test)]
 mod world;
+#[cfg(test)]
+mod worth;
 
 pub use self::replay::Replay;
 pub use self::stages::MOST_STAGES;
