@@ -13,6 +13,9 @@ use crate::decide::recent::Recent;
 
 const CALLS: u64 = 200_000;
 
+/// When, in which order, of which call, what: an attempt's success or a tick.
+type Coming = (Nanos, u64, u64, Option<u32>);
+
 struct Outcome {
     /// In ascending order.
     times: Vec<Nanos>,
@@ -39,8 +42,7 @@ fn simulate(stages: Vec<Stage>, slow: impl Fn(Nanos) -> f64) -> Outcome {
     let mut recent = Recent::default();
     let mut outcome = Outcome { times: Vec::new(), attempts: 0, suppressed: 0 };
     let mut calls: HashMap<u64, (Hedge, Nanos)> = HashMap::new();
-    // When, in which order, of which call, what: an attempt's success or a tick. Calls arrive one by one.
-    let mut coming: BinaryHeap<Reverse<(Nanos, u64, u64, Option<u32>)>> = BinaryHeap::new();
+    let mut coming: BinaryHeap<Reverse<Coming>> = BinaryHeap::new();
     let mut actions = Vec::new();
     let (mut arrived, mut order) = (0, 0);
     while arrived < CALLS || !coming.is_empty() {
