@@ -53,6 +53,11 @@ impl Timer {
         Ok((Self { alarm }, async move { while ring.ring().await.is_ok() {} }))
     }
 
+    /// The clock that it goes by.
+    pub fn clock(&self) -> Clock {
+        self.alarm.clock
+    }
+
     /// Time since the start of the clock that it was made with.
     pub fn now(&self) -> Nanos {
         self.alarm.clock.now()

@@ -1,0 +1,71 @@
+//! Looks after the hosts' health by asking them, apart from all calls. One event loop does it for all.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::{HeaderMap, Method};
+
+use super::config::Check;
+use super::current::Current;
+use crate::call::{Engine, Upstream};
+use crate::decide::Nanos;
+use crate::http::client::{OutBody, Outgoing};
+
+/// How often it looks whether a reload has brought other hosts.
+const ROUND: Nanos = Nanos::SECOND;
+
+/// Checks the hosts of every setup that comes.
+pub(super) fn start(current: Arc<Current>, engine: Engine) {
+    tokio::task::spawn_local(async move {
+        let running = Rc::new(RefCell::new(HashSet::new()));
+        loop {
+            for (_, upstream) in &current.get().upstreams {
+                let Some(check) = upstream.check.clone() else { continue };
+                // An upstream that a reload left alone is the same one.
+                let place = Arc::as_ptr(&upstream.hosts) as usize;
+                if running.borrow_mut().insert(place) {
+                    let (engine, running) = (engine.clone(), Rc::clone(&running));
+                    let upstream = Arc::downgrade(&upstream.hosts);
+                    tokio::task::spawn_local(async move {
+                        while let Some(upstream) = upstream.upgrade() {
+                            round(&engine, &upstream, &check).await;
+                            drop(upstream);
+                            engine.timer().sleep(check.every).await;
+                        }
+                        running.borrow_mut().remove(&place);
+                    });
+                }
+            }
+            engine.timer().sleep(ROUND).await;
+        }
+    });
+}
+
+/// Asks each host once.
+async fn round(engine: &Engine, upstream: &Upstream, check: &Check) {
+    for host in 0..upstream.hosts().len() {
+        let well = is_well(engine, upstream, host, check).await;
+        upstream.checked(engine.timer().now(), host, well);
+    }
+}
+
+async fn is_well(engine: &Engine, upstream: &Upstream, host: usize, check: &Check) -> bool {
+    let asked = Outgoing {
+        method: &Method::GET,
+        target: &check.path,
+        headers: &HeaderMap::new(),
+        more: &[],
+        body: OutBody::Empty,
+        upgrade: false,
+    };
+    let answer = engine.client().send(&upstream.hosts()[host].origin, asked);
+    tokio::select! {
+        answer = answer => answer.is_ok_and(|answer| {
+            let status = answer.status().as_u16();
+            check.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status))
+        }),
+        () = engine.timer().sleep(check.timeout) => false,
+    }
+}

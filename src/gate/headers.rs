@@ -1,0 +1,126 @@
+//! Headers on their way through: those that concern one connection end here (RFC 9110, 7.6.1), and the upstream hears
+//! for whom it is asked.
+
+use std::net::IpAddr;
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+
+/// Headers of one connection, whatever `Connection` says. `TE` and `Trailer` stay: trailers are passed on.
+const OF_THE_CONNECTION: [HeaderName; 6] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    header::PROXY_AUTHENTICATE,
+];
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// The protocol that the client wants to switch to, if it says so in full.
+pub(super) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
+    let asked = headers.get_all(header::CONNECTION).iter().any(|value| names(value).any(|name| name == "upgrade"));
+    if asked { headers.get(header::UPGRADE).cloned() } else { None }
+}
+
+/// Removes what concerns one connection.
+pub(super) fn end_here(headers: &mut HeaderMap) {
+    if headers.contains_key(header::CONNECTION) {
+        let named: Vec<HeaderName> = headers
+            .get_all(header::CONNECTION)
+            .iter()
+            .flat_map(names)
+            // A peer that names these wants to smuggle: without them a request would be another one.
+            .filter(|name| !matches!(name.as_str(), "host" | "content-length" | "content-type" | "authorization"))
+            .filter_map(|name| name.parse().ok())
+            .collect();
+        for name in named {
+            headers.remove(name);
+        }
+    }
+    for name in &OF_THE_CONNECTION {
+        headers.remove(name);
+    }
+}
+
+/// The words of a list, in lower case.
+fn names(value: &HeaderValue) -> impl Iterator<Item = String> {
+    let text = value.to_str().unwrap_or_default();
+    text.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| !name.is_empty())
+}
+
+/// Says for whom the upstream is asked. What the client itself says of that counts only if it is trusted.
+pub(super) fn forwarded(headers: &mut HeaderMap, client: IpAddr, host: Option<&HeaderValue>, trusted: bool) {
+    let said = headers.get(FORWARDED_FOR).filter(|_| trusted).and_then(|said| said.to_str().ok());
+    let chain = match said {
+        Some(said) => format!("{said}, {client}"),
+        None => client.to_string(),
+    };
+    if let Ok(chain) = HeaderValue::try_from(chain) {
+        headers.insert(FORWARDED_FOR, chain);
+    }
+    if !(trusted && headers.contains_key(FORWARDED_PROTO)) {
+        headers.insert(FORWARDED_PROTO, HeaderValue::from_static("http"));
+    }
+    if let Some(host) = host.filter(|_| !(trusted && headers.contains_key(FORWARDED_HOST))) {
+        headers.insert(FORWARDED_HOST, host.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        lines.iter().map(|(n, v)| (HeaderName::from_static(n), HeaderValue::from_static(v))).collect()
+    }
+
+    #[test]
+    fn what_concerns_the_connection_ends_here() {
+        let mut all = headers(&[
+            ("connection", "close, X-Own"),
+            ("connection", "te"),
+            ("x-own", "1"),
+            ("te", "trailers"),
+            ("keep-alive", "timeout=5"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "websocket"),
+            ("x-stays", "1"),
+        ]);
+        end_here(&mut all);
+        assert_eq!(all, headers(&[("x-stays", "1")]));
+    }
+
+    #[test]
+    fn a_client_cannot_have_the_headers_removed_that_a_request_lives_by() {
+        let mut all =
+            headers(&[("connection", "host, authorization, content-length"), ("host", "a"), ("authorization", "b")]);
+        end_here(&mut all);
+        assert_eq!(all, headers(&[("host", "a"), ("authorization", "b")]));
+    }
+
+    #[test]
+    fn an_upgrade_has_to_be_asked_for_in_both_places() {
+        let asked = |lines| upgrade(&headers(lines)).is_some();
+        assert!(asked(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")]));
+        assert!(!asked(&[("connection", "keep-alive"), ("upgrade", "websocket")]));
+        assert!(!asked(&[("connection", "upgrade")]));
+    }
+
+    #[test]
+    fn what_a_stranger_says_of_itself_is_replaced() {
+        let host = HeaderValue::from_static("api.example");
+        let mut strange = headers(&[("x-forwarded-for", "6.6.6.6"), ("x-forwarded-proto", "https")]);
+        let mut trusted = strange.clone();
+        forwarded(&mut strange, "10.0.0.1".parse().unwrap(), Some(&host), false);
+        let own = [("x-forwarded-for", "10.0.0.1"), ("x-forwarded-proto", "http"), ("x-forwarded-host", "api.example")];
+        assert_eq!(strange, headers(&own));
+        forwarded(&mut trusted, "10.0.0.1".parse().unwrap(), Some(&host), true);
+        assert_eq!(trusted.get("x-forwarded-for").unwrap(), "6.6.6.6, 10.0.0.1");
+        assert_eq!(trusted.get("x-forwarded-proto").unwrap(), "https");
+    }
+}

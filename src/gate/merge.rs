@@ -1,0 +1,64 @@
+//! Members that are added to the JSON object of a success.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// Members to add.
+#[derive(Clone, Debug)]
+pub(super) struct Merge {
+    members: Vec<(String, Value)>,
+    /// Them as JSON, without braces.
+    text: String,
+}
+
+impl Merge {
+    /// None if there is nothing to add.
+    pub(super) fn new(members: &[(String, Value)]) -> Option<Self> {
+        let as_text = |(name, value): &(String, Value)| format!("{}:{value}", Value::from(name.as_str()));
+        let text = members.iter().map(as_text).collect::<Vec<_>>().join(",");
+        (!members.is_empty()).then(|| Self { members: members.to_vec(), text })
+    }
+
+    /// The object with these members behind its own, and in place of its own where it has them. What is no object stays
+    /// as it is.
+    pub(super) fn into_object(&self, body: Bytes) -> Bytes {
+        let Ok(own) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(&body) else { return body };
+        if self.members.iter().any(|(name, _)| own.contains_key(name)) {
+            let Ok(mut object) = serde_json::from_slice::<Map<String, Value>>(&body) else { return body };
+            object.extend(self.members.iter().cloned());
+            return Value::from(object).to_string().into();
+        }
+        let end = body.iter().rposition(|byte| *byte == b'}').unwrap_or(body.len());
+        let inside = body[..end].trim_ascii_end();
+        let comma: &[u8] = if own.is_empty() { b"" } else { b"," };
+        [inside, comma, self.text.as_bytes(), b"}"].concat().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_are_added_behind_and_replace_their_like() {
+        let merge = Merge::new(&[("message".to_owned(), json!("SUCCESS"))]).unwrap();
+        for (body, expected) in [
+            (r#"{"time":336}"#, r#"{"time":336,"message":"SUCCESS"}"#),
+            ("{ \"time\" : 336 }\n", r#"{ "time" : 336,"message":"SUCCESS"}"#),
+            ("{}", r#"{"message":"SUCCESS"}"#),
+            (r#"{"message":"x","time":1}"#, r#"{"message":"SUCCESS","time":1}"#),
+            ("[1]", "[1]"),
+            ("3", "3"),
+        ] {
+            assert_eq!(merge.into_object(Bytes::from(body)), expected);
+        }
+        assert!(Merge::new(&[]).is_none());
+    }
+}

@@ -1,0 +1,92 @@
+//! What the gate counts, for Prometheus. It is read from the plans and upstreams when somebody asks, so that a reload
+//! of the configuration needs no metrics of its own.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+use super::current::Current;
+
+/// Tells Prometheus of the setup of the moment.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    pub(super) current: Arc<Current>,
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+/// Encodes one metric with all its labels.
+fn family<M: EncodeMetric>(
+    encoder: &mut DescriptorEncoder<'_>,
+    kind: MetricType,
+    name: &str,
+    help: &str,
+    values: impl IntoIterator<Item = (Labels, M)>,
+) -> fmt::Result {
+    let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
+    for (labels, value) in values {
+        value.encode(metric.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+impl Collector for Metrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let setup = self.current.get();
+        let e = &mut encoder;
+        let counter = |labels: Labels, value: u64| (labels, ConstCounter::new(value));
+        let gauge = |labels: Labels, value: f64| (labels, ConstGauge::new(value));
+
+        let calls = setup.routes.iter().flat_map(|route| {
+            let label = move |end: &str| vec![("route", route.name.clone()), ("end", end.to_owned())];
+            route.plan.counts.ends().map(|(end, count)| counter(label(end), count))
+        });
+        family(e, MetricType::Counter, "gate_calls", "Calls by how they ended", calls)?;
+        let route = |name: &str| vec![("route", name.to_owned())];
+        let refused = setup.routes.iter().map(|one| counter(route(&one.name), one.plan.counts.budget_refusals()));
+        family(e, MetricType::Counter, "gate_suppressed", "Extra attempts that the budget did not allow", refused)?;
+        let now = self.current.now();
+        let left = setup.routes.iter().filter_map(|one| {
+            let left = one.plan.ledger.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).left(now);
+            Some(gauge(route(&one.name), left.into()))
+        });
+        family(e, MetricType::Gauge, "gate_budget_left", "Extra attempts that the budget allows now", left)?;
+
+        let label = |upstream: &str, name: &'static str, value: &str| {
+            vec![("upstream", upstream.to_owned()), (name, value.to_owned())]
+        };
+        let of = |name: &str| vec![("upstream", name.to_owned())];
+        let all = &setup.upstreams;
+        let sent = all
+            .iter()
+            .flat_map(|(name, one)| one.hosts.counts.sent().map(|(why, n)| counter(label(name, "why", why), n)));
+        family(e, MetricType::Counter, "gate_attempts", "Attempts by why they were sent", sent)?;
+        let ends = all
+            .iter()
+            .flat_map(|(name, one)| one.hosts.counts.ends().map(|(end, n)| counter(label(name, "end", end), n)));
+        family(e, MetricType::Counter, "gate_attempts_ended", "Attempts by what became of them", ends)?;
+        let failures = all.iter().flat_map(|(name, one)| {
+            let seen = one.hosts.counts.failures().filter(|(_, n)| *n > 0);
+            seen.map(move |(kind, n)| counter(label(name, "kind", kind), n))
+        });
+        family(e, MetricType::Counter, "gate_attempts_failed", "Attempts that failed, by kind", failures)?;
+        let in_flight = all.iter().map(|(name, one)| gauge(of(name), one.hosts.counts.in_flight() as f64));
+        family(e, MetricType::Gauge, "gate_attempts_in_flight", "Attempts now", in_flight)?;
+        let limits = all.iter().filter_map(|(name, one)| Some(gauge(of(name), one.hosts.most_at_once()? as f64)));
+        family(e, MetricType::Gauge, "gate_attempts_limit", "Attempts that there may be at once", limits)?;
+        let waiting = all.iter().map(|(name, one)| gauge(of(name), one.hosts.counts.waiting() as f64));
+        family(e, MetricType::Gauge, "gate_attempts_waiting", "Attempts that wait for a place", waiting)?;
+        let waited = all.iter().map(|(name, one)| (of(name), ConstCounter::new(one.hosts.counts.waited_s())));
+        family(e, MetricType::Counter, "gate_queue_wait_seconds", "How long attempts have waited for a place", waited)?;
+        let out = all.iter().flat_map(|(name, one)| {
+            let hosts = one.hosts.hosts().iter().zip(one.hosts.out(now));
+            hosts.map(move |(host, out)| gauge(label(name, "host", host.origin.name()), f64::from(u8::from(out))))
+        });
+        family(e, MetricType::Gauge, "gate_host_out", "1 while a host gets no attempts for its failures", out)
+    }
+}

@@ -1,0 +1,105 @@
+//! A gateway: an answer in time, whatever the upstream does.
+//!
+//! - [`config`]: what it is to do, as data; `setup`: that made ready; `current`: the setup of the moment
+//! - `service`: a request through the gate; `routes`, `rewrite`, `headers`, `merge`, `answers`: its parts
+//! - `checks`: asks hosts whether they are well; `metrics`: what is counted
+//!
+//! What happens to a call once it is made is [`crate::call`]'s.
+
+mod answers;
+mod checks;
+pub mod config;
+mod current;
+mod headers;
+mod merge;
+mod metrics;
+mod rewrite;
+mod routes;
+mod service;
+mod setup;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use self::config::Config;
+use self::current::Current;
+use self::service::Service;
+use self::setup::Setup;
+use crate::server::{self, Running, ServerError, Stopper, Tell};
+
+/// How the gate runs, beside its configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Who hears each call's story, in plain words.
+    pub trace: Option<Tell>,
+    /// The seed of the dice for backoffs.
+    pub seed: u64,
+}
+
+/// Why the gate cannot run.
+#[derive(Debug)]
+pub enum GateError {
+    /// What the configuration asks for and this machine does not have.
+    Setup(String),
+    /// See [`ServerError`].
+    Server(ServerError),
+}
+
+impl std::error::Error for GateError {}
+
+impl fmt::Display for GateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setup(why) => f.write_str(why),
+            Self::Server(error) => error.fmt(f),
+        }
+    }
+}
+
+/// A gate that runs; it stops at once when it is dropped.
+#[derive(Debug)]
+pub struct Gate {
+    running: Running,
+    current: Arc<Current>,
+}
+
+/// Starts a gate; it takes connections when this returns.
+///
+/// # Errors
+/// See [`GateError`].
+pub fn start(config: &Config, options: Options, server: &server::Options) -> Result<Gate, GateError> {
+    let current = Arc::new(Current::new(Setup::new(config, None).map_err(GateError::Setup)?));
+    let service = Service { current: Arc::clone(&current), options, checked: AtomicBool::new(false) };
+    let running = server::start(service, server).map_err(GateError::Server)?;
+    Ok(Gate { running, current })
+}
+
+impl Gate {
+    /// `http://` and the address.
+    pub fn url(&self) -> String {
+        self.running.url()
+    }
+
+    /// Calls that begin from now on follow this configuration; those that run are not touched. What it leaves alone keeps
+    /// its connections and its counts. Where the gate listens cannot be changed.
+    ///
+    /// # Errors
+    /// What the configuration asks for and this machine does not have; then nothing has changed.
+    pub fn reload(&self, config: &Config) -> Result<(), GateError> {
+        let setup = Setup::new(config, Some(&self.current.get())).map_err(GateError::Setup)?;
+        self.current.replace(setup);
+        Ok(())
+    }
+
+    /// Takes no more connections, and waits for the answers that are owed, `grace` at most.
+    pub fn stop(self, grace: Duration) {
+        self.running.stop(grace);
+    }
+
+    /// Lets another thread say when to stop.
+    pub fn stopper(&self) -> Stopper {
+        self.running.stopper()
+    }
+}

@@ -1,0 +1,75 @@
+//! Path and query upstream.
+
+use std::borrow::Cow;
+
+use http::Uri;
+
+use super::config::{QueryRule, Rewrite};
+use super::routes::Captures;
+
+/// Path and query of a request's target, rewritten. What is kept is kept byte by byte.
+pub(super) fn target<'a>(rule: &Rewrite, captures: &Captures<'_>, uri: &'a Uri) -> Cow<'a, str> {
+    if rule.path.is_none() && rule.query == QueryRule::Keep {
+        // OPTIONS has a target without a path.
+        return uri.path_and_query().map_or("*", |both| both.as_str()).into();
+    }
+    let mut target = rule.path.as_ref().map_or_else(|| uri.path().to_owned(), |path| filled(path, captures));
+    let query = match &rule.query {
+        QueryRule::Keep => uri.query().map(Cow::Borrowed),
+        QueryRule::Drop => None,
+        QueryRule::Set(query) => Some(Cow::Owned(filled(query, captures))),
+    };
+    if let Some(query) = query {
+        target.push('?');
+        target.push_str(&query);
+    }
+    target.into()
+}
+
+/// The template with what the path held. A capture that is empty or unknown stands for nothing.
+fn filled(template: &str, captures: &Captures<'_>) -> String {
+    let mut text = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        text.push_str(before);
+        let Some((name, behind)) = after.split_once('}') else { break };
+        text.push_str(captures.get(name).unwrap_or_default());
+        rest = behind;
+    }
+    text.push_str(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::*;
+
+    fn rewritten(path: Option<&str>, query: QueryRule, asked: &str) -> String {
+        let mut router = matchit::Router::new();
+        router.insert("/api/{id}/{*rest}", ()).unwrap();
+        let uri: Uri = asked.parse().unwrap();
+        let held = router.at(uri.path()).unwrap().params;
+        target(&Rewrite { path: path.map(str::to_owned), query, ..Rewrite::default() }, &held, &uri).into_owned()
+    }
+
+    #[test]
+    fn a_target_is_kept_or_made_anew() {
+        let asked = "/api/7/a%2Fb/../c?x=%20&y";
+        for (path, query, expected) in [
+            (None, QueryRule::Keep, asked),
+            (None, QueryRule::Drop, "/api/7/a%2Fb/../c"),
+            (Some("/v2/{rest}"), QueryRule::Keep, "/v2/a%2Fb/../c?x=%20&y"),
+            (Some("/v2"), QueryRule::Set("id={id}&z".to_owned()), "/v2?id=7&z"),
+            (Some("/{id}{none}/"), QueryRule::Drop, "/7/"),
+        ] {
+            assert_eq!(rewritten(path, query, asked), expected);
+        }
+    }
+
+    #[test]
+    fn an_absolute_target_becomes_path_and_query() {
+        assert_eq!(rewritten(None, QueryRule::Keep, "http://a.example/api/1/x?y"), "/api/1/x?y");
+    }
+}

@@ -1,0 +1,178 @@
+//! Which route a request takes: the most specific path; of several there, one that names the host before one for any,
+//! then one that names the method before one for all.
+
+use http::Method;
+use matchit::{Match, Router};
+
+use super::config::{Config, RouteConfig};
+
+/// All routes.
+#[derive(Clone)]
+pub(super) struct Routes {
+    paths: Router<Vec<Entry>>,
+}
+
+impl std::fmt::Debug for Routes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Routes")
+    }
+}
+
+/// One route that a path leads to.
+#[derive(Clone, Debug)]
+struct Entry {
+    index: usize,
+    methods: Vec<Method>,
+    host: Option<String>,
+}
+
+/// What a path holds at the places that its route names.
+pub(super) type Captures<'a> = matchit::Params<'a, 'a>;
+
+/// What was found for a request.
+#[derive(Debug)]
+pub(super) enum Found<'a> {
+    /// A route, by its place in the configuration.
+    Route {
+        index: usize,
+        captures: Captures<'a>,
+    },
+    /// The path is there, but not for this method; these are allowed.
+    Method {
+        allow: String,
+    },
+    Nothing,
+}
+
+impl Routes {
+    /// The table of a configuration's routes.
+    ///
+    /// # Errors
+    /// When two of them cannot be told apart, in one line.
+    pub(super) fn new(config: &Config) -> Result<Self, String> {
+        let mut by_path: Vec<(&str, Vec<Entry>)> = Vec::new();
+        for (index, RouteConfig { path, methods, host, .. }) in config.routes.iter().enumerate() {
+            let entry = Entry { index, methods: methods.clone(), host: host.clone() };
+            match by_path.iter_mut().find(|(known, _)| known == path) {
+                Some((_, entries)) => entries.push(entry),
+                None => by_path.push((path, vec![entry])),
+            }
+        }
+        let mut paths = Router::new();
+        for (path, mut entries) in by_path.clone() {
+            // The first that fits is the most specific.
+            entries.sort_by_key(|entry| (entry.host.is_none(), entry.methods.is_empty()));
+            paths.insert(path, entries).map_err(|error| format!("route {path}: {error}"))?;
+        }
+        for (path, mut entries) in by_path {
+            // What stands for all that follows stands for nothing, too.
+            let Some((base, _)) = path.split_once("{*") else { continue };
+            entries.sort_by_key(|entry| (entry.host.is_none(), entry.methods.is_empty()));
+            // Where a route of its own stands, that one counts.
+            let _ = paths.insert(base, entries);
+        }
+        Ok(Self { paths })
+    }
+
+    /// Finds the route of a request; the path is taken as it was sent.
+    pub(super) fn find<'a>(&'a self, method: &Method, host: Option<&str>, path: &'a str) -> Found<'a> {
+        let Ok(Match { value: entries, params: captures }) = self.paths.at(path) else { return Found::Nothing };
+        let mut there = false;
+        for entry in entries {
+            if !entry.host.as_deref().is_none_or(|wanted| host.is_some_and(|host| is_host(host, wanted))) {
+                continue;
+            }
+            if entry.methods.is_empty() || entry.methods.contains(method) {
+                return Found::Route { index: entry.index, captures };
+            }
+            there = true;
+        }
+        if !there {
+            return Found::Nothing;
+        }
+        let mut allow: Vec<&str> = entries.iter().flat_map(|entry| &entry.methods).map(Method::as_str).collect();
+        allow.sort_unstable();
+        allow.dedup();
+        Found::Method { allow: allow.join(", ") }
+    }
+}
+
+/// Whether a Host header's value names `wanted` (lower case, without port).
+fn is_host(host: &str, wanted: &str) -> bool {
+    let name = match host.rfind(':') {
+        // Not a colon within the brackets of an IPv6 address.
+        Some(colon) if !host[colon..].contains(']') => &host[..colon],
+        _ => host,
+    };
+    name.eq_ignore_ascii_case(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::*;
+    use crate::gate::config::tests::route;
+
+    fn table(routes: &[(&str, &str, Option<&str>)]) -> Routes {
+        let routes = routes.iter().map(|(methods, path, host)| RouteConfig {
+            methods: methods.split_whitespace().map(|method| method.parse().unwrap()).collect(),
+            host: host.map(str::to_owned),
+            ..route(path)
+        });
+        Routes::new(&Config { routes: routes.collect(), ..Config::default() }).unwrap()
+    }
+
+    fn found(routes: &Routes, method: &str, host: &str, path: &str) -> String {
+        match routes.find(&method.parse().unwrap(), Some(host), path) {
+            Found::Route { index, captures } => {
+                let held = captures.iter().map(|(name, value)| format!(" {name}={value}"));
+                format!("{index}{}", held.collect::<String>())
+            }
+            Found::Method { allow } => format!("allow {allow}"),
+            Found::Nothing => "nothing".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_most_specific_path_wins_whatever_the_order() {
+        let routes = table(&[("", "/{*rest}", None), ("", "/api/{id}", None), ("", "/api/me", None)]);
+        for (path, expected) in [
+            ("/api/me", "2"),
+            ("/api/7", "1 id=7"),
+            ("/api/7/x", "0 rest=api/7/x"),
+            ("/", "0"),
+            ("/a%2Fb", "0 rest=a%2Fb"),
+        ] {
+            assert_eq!(found(&routes, "GET", "a", path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_named_comes_before_what_is_not() {
+        let routes = table(&[
+            ("", "/x", None),
+            ("GET", "/x", None),
+            ("POST", "/y", None),
+            ("", "/x", Some("api.example")),
+            ("PUT", "/y", Some("api.example")),
+        ]);
+        for (method, host, path, expected) in [
+            ("GET", "other", "/x", "1"),
+            ("POST", "other:80", "/x", "0"),
+            ("GET", "API.example:8080", "/x", "3"),
+            ("PUT", "api.example", "/y", "4"),
+            ("POST", "api.example", "/y", "2"),
+            ("GET", "other", "/y", "allow POST, PUT"),
+            ("GET", "other", "/z", "nothing"),
+        ] {
+            assert_eq!(found(&routes, method, host, path), expected, "{method} {host} {path}");
+        }
+    }
+
+    #[test]
+    fn a_route_for_one_host_is_not_there_for_another() {
+        let routes = table(&[("", "/x", Some("::1"))]);
+        assert_eq!(found(&routes, "GET", "other", "/x"), "nothing");
+    }
+}

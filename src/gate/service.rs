@@ -1,0 +1,256 @@
+//! A request through the gate: find its route, know its deadline, call its upstream, answer.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use prometheus_client::registry::Registry;
+
+use super::answers;
+use super::current::{Current, Known};
+use super::headers;
+use super::metrics::Metrics;
+use super::routes::Found;
+use super::setup::Route;
+use crate::call::{Answer, AnswerBody, Ask, Engine, Failed, Reason};
+use crate::decide::Nanos;
+use crate::http::client::{Client, OutBody};
+use crate::server::{self, Body, Reply, Taken, Timer, Turn};
+
+/// The gate, for all event loops.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) current: Arc<Current>,
+    pub(super) options: super::Options,
+    /// Whether an event loop looks after the hosts' health already.
+    pub(super) checked: AtomicBool,
+}
+
+/// What one event loop has of it.
+#[derive(Debug)]
+pub(super) struct Local {
+    engine: Engine,
+    known: Known,
+}
+
+impl server::Service for Service {
+    type Local = Local;
+
+    fn settle(&self, timer: &Timer) -> io::Result<Local> {
+        let setup = self.current.get();
+        let client = Client::new(timer.clone(), setup.connections.clone());
+        let engine = Engine::new(client.clone(), timer.clone(), self.options.seed);
+        tokio::task::spawn_local(look_after(client, timer.clone()));
+        if !self.checked.swap(true, Ordering::Relaxed) {
+            super::checks::start(Arc::clone(&self.current), engine.clone());
+        }
+        Ok(Local { engine, known: self.current.known(timer.clock()) })
+    }
+
+    fn count(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(Metrics { current: Arc::clone(&self.current) }));
+    }
+
+    async fn answer(&self, local: &Local, request: Request<Incoming>, turn: &Turn) -> Reply {
+        let setup = local.known.get(&self.current);
+        let (mut parts, body) = request.into_parts();
+        let headers = std::mem::take(&mut parts.headers);
+        let host = match named_host(&parts, &headers) {
+            Ok(host) => host,
+            Err(why) => return answers::text(StatusCode::BAD_REQUEST, why).into(),
+        };
+        let (route, captures) = match setup.table.find(&parts.method, host.as_deref(), parts.uri.path()) {
+            Found::Route { index, captures } => (&setup.routes[index], captures),
+            Found::Method { allow } => return answers::not_allowed(&allow).into(),
+            Found::Nothing => return answers::text(StatusCode::NOT_FOUND, "no route leads there").into(),
+        };
+        let own = match route.own_deadline(&captures, parts.uri.query()) {
+            Ok(own) => own,
+            Err(refusal) => return refusal.response().into(),
+        };
+        let target = route.target(&captures, &parts.uri);
+        let visit = Visit { service: self, engine: &local.engine, route, turn };
+        visit.make(&parts, headers, body, own, &target).await
+    }
+}
+
+/// Closes connections that idled for too long, once a second.
+async fn look_after(client: Client, timer: Timer) {
+    loop {
+        timer.sleep(Nanos::SECOND).await;
+        client.sweep(timer.now());
+    }
+}
+
+/// The host that a request is for (RFC 9112, 3.2).
+fn named_host<'a>(parts: &'a Parts, headers: &'a HeaderMap) -> Result<Option<Cow<'a, str>>, &'static str> {
+    let mut named = headers.get_all(header::HOST).iter();
+    let first = named.next();
+    if named.next().is_some() {
+        return Err("more than one Host header");
+    }
+    if let Some(host) = parts.uri.host() {
+        return Ok(Some(host.into()));
+    }
+    match first {
+        None if parts.version == Version::HTTP_11 => Err("no Host header"),
+        None => Ok(None),
+        Some(host) => match host.to_str() {
+            Ok(host) => Ok(Some(host.into())),
+            Err(_) => Err("the Host header is no host"),
+        },
+    }
+}
+
+/// One request that has found its route.
+struct Visit<'a> {
+    service: &'a Service,
+    engine: &'a Engine,
+    route: &'a Route,
+    turn: &'a Turn,
+}
+
+impl Visit<'_> {
+    async fn make(
+        &self,
+        parts: &Parts,
+        mut headers: HeaderMap,
+        body: Incoming,
+        own: Option<Nanos>,
+        target: &str,
+    ) -> Reply {
+        let began = self.turn.now();
+        let upgrade = headers::upgrade(&headers).filter(|_| parts.version == Version::HTTP_11);
+        let deadline = self.deadline(&headers, began, own);
+        let body = match self.body(parts, body).await {
+            Ok(body) => body,
+            Err(answer) => return answer.into(),
+        };
+        self.clean(parts, &mut headers, upgrade.as_ref());
+        let ask = Ask {
+            plan: &self.route.plan,
+            method: &parts.method,
+            target,
+            headers: &headers,
+            deadline,
+            upgrade: upgrade.is_some(),
+        };
+        let ended = self.engine.call(&ask, body).await;
+        let (story, verdict) = match &ended {
+            Ok(answer) => (&answer.story, "won"),
+            Err(failed) if failed.reason == Reason::Late => (&failed.story, "late"),
+            Err(failed) => (&failed.story, "failed"),
+        };
+        if self.turn.is_logged() {
+            self.turn.tell(story.json());
+        }
+        if let Some(tell) = &self.service.options.trace {
+            let took = (self.turn.now() - began).as_millis_f64();
+            tell.say(&format!("{} {target}: {verdict} after {took:.1} ms\n{story}", parts.method));
+        }
+        match ended {
+            Ok(answer) => self.success(answer, upgrade.is_some()),
+            Err(failed) => self.failure(failed).into(),
+        }
+    }
+
+    /// The caller's deadline: the least of those that it gives.
+    fn deadline(&self, headers: &HeaderMap, now: Nanos, own: Option<Nanos>) -> Nanos {
+        let said =
+            self.route.caller_deadlines.iter().filter_map(|(name, form)| form.read(headers.get(name)?.as_bytes()));
+        said.chain(own).min().map_or(Nanos::NEVER, |left| now + left)
+    }
+
+    /// The request's body, kept if it may have to be sent again.
+    async fn body(&self, parts: &Parts, body: Incoming) -> Result<OutBody, Response<Body>> {
+        if body.is_end_stream() {
+            return Ok(OutBody::Empty);
+        }
+        // A body of unknown length may be one that goes on while it is answered.
+        let kept = body.size_hint().exact().is_some() || self.route.repeats(&parts.method);
+        let most = if kept { self.route.buffer } else { 0 };
+        match self.turn.take(body, most).await {
+            Ok(Taken::Whole(bytes)) => Ok(OutBody::Bytes(bytes)),
+            Ok(Taken::Longer(upload)) => Ok(OutBody::Stream(Box::pin(upload))),
+            Err(_) => Err(answers::text(StatusCode::BAD_REQUEST, "the body broke off")),
+        }
+    }
+
+    /// Makes the request's headers those of the upstream's.
+    fn clean(&self, parts: &Parts, headers: &mut HeaderMap, upgrade: Option<&HeaderValue>) {
+        let route = self.route;
+        headers::end_here(headers);
+        headers.remove(header::EXPECT);
+        if let Some(protocol) = upgrade {
+            headers.insert(header::UPGRADE, protocol.clone());
+        }
+        if let Some(authority) = parts.uri.authority() {
+            // What stands in the target counts, whatever the header says (RFC 9112, 3.2.2).
+            if let Ok(host) = HeaderValue::try_from(authority.as_str()) {
+                headers.insert(header::HOST, host);
+            }
+        }
+        for (name, _) in &route.caller_deadlines {
+            headers.remove(name);
+        }
+        let host = headers.get(header::HOST).cloned();
+        headers::forwarded(headers, self.turn.peer().ip(), host.as_ref(), route.trusts_forwarded);
+        route.rewrite_request(headers);
+    }
+
+    fn success(&self, answer: Answer, upgrade: bool) -> Reply {
+        let Answer { mut head, body, .. } = answer;
+        if head.status == StatusCode::SWITCHING_PROTOCOLS && upgrade {
+            let Some(tunnel) = body.upgraded() else {
+                return answers::text(StatusCode::BAD_GATEWAY, "the upstream did not switch protocols").into();
+            };
+            let mut switch = Response::new(Body::empty());
+            *switch.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+            *switch.headers_mut() = head.headers;
+            return Reply::Switch(switch, Box::new(tunnel));
+        }
+        headers::end_here(&mut head.headers);
+        self.route.rewrite_answer(&mut head.headers);
+        let body = match (self.route.merge(), body) {
+            (Some(merge), AnswerBody::Whole(bytes)) => {
+                head.headers.remove(header::CONTENT_LENGTH);
+                Body::from(merge.into_object(bytes))
+            }
+            (_, body) => carried(body),
+        };
+        head.version = Version::HTTP_11;
+        Response::from_parts(head, body).into()
+    }
+
+    fn failure(&self, failed: Failed) -> Response<Body> {
+        let Failed { reason, last, story } = failed;
+        if reason == Reason::Late {
+            return self.route.late();
+        }
+        if let Some(own) = self.route.failed() {
+            return own;
+        }
+        match last {
+            Some((mut head, body)) => {
+                headers::end_here(&mut head.headers);
+                self.route.rewrite_answer(&mut head.headers);
+                head.version = Version::HTTP_11;
+                Response::from_parts(head, carried(body))
+            }
+            None => answers::no_answer(&story),
+        }
+    }
+}
+
+fn carried(body: AnswerBody) -> Body {
+    match body {
+        AnswerBody::Whole(bytes) => bytes.into(),
+        AnswerBody::Coming(_) => Body::made(body.map_err(Into::into)),
+    }
+}

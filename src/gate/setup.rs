@@ -1,0 +1,257 @@
+//! A configuration made ready: origins, upstreams, plans, the table of routes.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use http::{HeaderMap, HeaderName, Method, Response, StatusCode, Uri, header};
+
+use super::answers;
+use super::config::{
+    AnswerRule, Check, Config, DeadlineFrom, DeadlinePlace, HostRule, OwnAnswer, Rewrite, RouteConfig, SuccessRule,
+    UpstreamConfig,
+};
+use super::merge::Merge;
+use super::rewrite;
+use super::routes::{Captures, Routes};
+use crate::call::{Host, Plan, Success, Upstream};
+use crate::decide::Nanos;
+use crate::decide::budget::Ledger;
+use crate::decide::deadline::Form;
+use crate::decide::hedge::Replay;
+use crate::http::client::{Options as Connections, Origin, Reach};
+use crate::http::target::Target;
+use crate::http::tls::Tls;
+use crate::server::Body;
+
+/// A configuration made ready.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub(super) table: Routes,
+    /// In the order of the configuration.
+    pub(super) routes: Vec<Route>,
+    pub(super) upstreams: Vec<(String, Service)>,
+    pub(super) connections: Connections,
+}
+
+/// An upstream as the configuration has it.
+#[derive(Clone, Debug)]
+pub(super) struct Service {
+    pub(super) hosts: Arc<Upstream>,
+    pub(super) check: Option<Check>,
+    /// What it was made from: a reload that leaves it alone keeps its connections and its health.
+    made_from: UpstreamConfig,
+}
+
+/// A route made ready.
+#[derive(Debug)]
+pub(super) struct Route {
+    /// For metrics and logs.
+    pub(super) name: String,
+    pub(super) plan: Plan,
+    pub(super) caller_deadlines: Vec<(HeaderName, Form)>,
+    pub(super) buffer: usize,
+    pub(super) trusts_forwarded: bool,
+    deadline_from: Option<DeadlineFrom>,
+    rewrite: Rewrite,
+    answer: AnswerRule,
+    merge: Option<Merge>,
+}
+
+impl Setup {
+    /// Makes a configuration ready; what `before` has and this leaves alone is kept.
+    ///
+    /// # Errors
+    /// What of it this machine does not have, in one line.
+    pub(super) fn new(config: &Config, before: Option<&Self>) -> Result<Self, String> {
+        let table = Routes::new(config)?;
+        let mut upstreams = Vec::new();
+        for asked in &config.upstreams {
+            let kept = before.and_then(|before| before.service(&asked.name)).filter(|kept| kept.made_from == *asked);
+            let service = match kept {
+                Some(kept) => kept.clone(),
+                None => Service::new(asked).map_err(|why| format!("upstream {}: {why}", asked.name))?,
+            };
+            upstreams.push((asked.name.clone(), service));
+        }
+        let idle = config.upstreams.iter().map(|upstream| upstream.keep_idle).max();
+        let mut setup = Self {
+            table,
+            routes: Vec::new(),
+            upstreams,
+            connections: Connections { idle_timeout: idle.unwrap_or(Nanos::from_secs(60)), ..Connections::default() },
+        };
+        let mut ledgers = HashMap::new();
+        for asked in &config.routes {
+            let upstream = setup.service(&asked.upstream).ok_or_else(|| format!("no upstream {}", asked.upstream))?;
+            let mut route = Route::new(asked, Arc::clone(&upstream.hosts), config.trust_forwarded)?;
+            let of_this = |before: &&Route| before.name == route.name;
+            if let Some(before) = before.and_then(|before| before.routes.iter().find(of_this)) {
+                route.plan.counts = Arc::clone(&before.plan.counts);
+            }
+            if let Some(terms) = asked.policy.policy.budget.filter(|_| asked.policy.policy.repeats()) {
+                let shared = ledgers.entry((asked.policy.name.clone(), asked.upstream.clone()));
+                route.plan.ledger =
+                    Some(Arc::clone(shared.or_insert_with(|| Arc::new(Mutex::new(Ledger::new(terms))))));
+            }
+            setup.routes.push(route);
+        }
+        Ok(setup)
+    }
+
+    fn service(&self, name: &str) -> Option<&Service> {
+        self.upstreams.iter().find(|(known, _)| known == name).map(|(_, service)| service)
+    }
+}
+
+impl Service {
+    fn new(asked: &UpstreamConfig) -> Result<Self, String> {
+        let secure = asked.hosts.iter().any(|host| host.url.starts_with("https:"));
+        let tls = if secure { Some(Tls::shared(&asked.tls).map_err(|error| error.to_string())?) } else { None };
+        let mut hosts = Vec::new();
+        for host in &asked.hosts {
+            let target = Target::parse(&host.url).map_err(|error| error.to_string())?;
+            let reach = Reach {
+                socket: host.socket.clone(),
+                tls: tls.clone(),
+                protocol: asked.protocol,
+                connect_timeout: asked.connect_timeout,
+                most_connections: asked.max_connections,
+            };
+            let origin = Origin::new(&target, &reach).map_err(|error| error.to_string())?;
+            hosts.push(Host { origin: Arc::new(origin), weight: host.weight });
+        }
+        let mut upstream = Upstream::new(hosts, asked.balance, asked.health);
+        if let Some(most) = asked.max_in_flight {
+            upstream = upstream.with_places(most, asked.queue);
+        }
+        Ok(Self { hosts: Arc::new(upstream), check: asked.check.clone(), made_from: asked.clone() })
+    }
+}
+
+impl Route {
+    fn new(asked: &RouteConfig, upstream: Arc<Upstream>, trusts_forwarded: bool) -> Result<Self, String> {
+        let policy = &asked.policy;
+        let mut success = success(&policy.success)?;
+        // What is merged into must be there whole.
+        success.json |= !asked.answer.merge.is_empty();
+        let mut plan = Plan::new(policy.policy.clone(), success, upstream);
+        plan.deadline_headers.clone_from(&policy.deadlines_out);
+        let methods: Vec<&str> = asked.methods.iter().map(Method::as_str).collect();
+        let parts = [&methods.join(","), asked.host.as_deref().unwrap_or_default(), &asked.path];
+        let name = parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ");
+        Ok(Self {
+            name,
+            plan,
+            caller_deadlines: policy.deadlines_in.clone(),
+            buffer: policy.buffer,
+            trusts_forwarded,
+            deadline_from: asked.deadline_from.clone(),
+            rewrite: asked.rewrite.clone(),
+            merge: Merge::new(&asked.answer.merge),
+            answer: asked.answer.clone(),
+        })
+    }
+
+    /// Whether a request of this method may be sent more than once.
+    pub(super) fn repeats(&self, method: &Method) -> bool {
+        let policy = &self.plan.policy;
+        policy.repeats() && Replay::of(policy.repeat, method.as_str()) == Replay::Freely
+    }
+
+    /// The deadline that the caller writes into the target, or why it is none.
+    pub(super) fn own_deadline(
+        &self,
+        captures: &Captures<'_>,
+        query: Option<&str>,
+    ) -> Result<Option<Nanos>, &OwnAnswer> {
+        let Some(from) = &self.deadline_from else { return Ok(None) };
+        let text = match &from.place {
+            DeadlinePlace::Path(name) => captures.get(name).map(Cow::Borrowed),
+            DeadlinePlace::Query(name) => form_urlencoded::parse(query.unwrap_or_default().as_bytes())
+                .find(|(key, _)| key == name.as_str())
+                .map(|(_, value)| value),
+        };
+        let number = text.as_deref().and_then(whole).ok_or(&from.bad)?;
+        match u64::try_from(number) {
+            Ok(number) if number > from.above => Ok(Some(Nanos(from.unit.0.saturating_mul(number)))),
+            _ => Err(&from.low),
+        }
+    }
+
+    /// Path and query upstream.
+    pub(super) fn target<'a>(&self, captures: &Captures<'_>, uri: &'a Uri) -> Cow<'a, str> {
+        rewrite::target(&self.rewrite, captures, uri)
+    }
+
+    pub(super) fn rewrite_request(&self, headers: &mut HeaderMap) {
+        match &self.rewrite.host {
+            HostRule::Keep => {}
+            HostRule::Upstream => drop(headers.remove(header::HOST)),
+            HostRule::Set(host) => drop(headers.insert(header::HOST, host.clone())),
+        }
+        change(headers, &self.rewrite.remove, &self.rewrite.set);
+    }
+
+    pub(super) fn rewrite_answer(&self, headers: &mut HeaderMap) {
+        change(headers, &self.rewrite.answer_remove, &self.rewrite.answer_set);
+    }
+
+    pub(super) fn merge(&self) -> Option<&Merge> {
+        self.merge.as_ref()
+    }
+
+    /// The answer at the deadline.
+    pub(super) fn late(&self) -> Response<Body> {
+        let plain = || answers::text(StatusCode::GATEWAY_TIMEOUT, "no success before the deadline");
+        self.answer.late.as_ref().map_or_else(plain, OwnAnswer::response)
+    }
+
+    /// The answer when all has failed, if the last answer is not to be passed on.
+    pub(super) fn failed(&self) -> Option<Response<Body>> {
+        self.answer.failed.as_ref().map(OwnAnswer::response)
+    }
+}
+
+/// A whole number as people write one; of those that are too large, the largest.
+fn whole(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let most = if text.starts_with('-') { i64::MIN } else { i64::MAX };
+    Some(text.parse().unwrap_or(most))
+}
+
+fn change(headers: &mut HeaderMap, remove: &[HeaderName], set: &[(HeaderName, http::HeaderValue)]) {
+    for name in remove {
+        headers.remove(name);
+    }
+    for (name, value) in set {
+        headers.insert(name, value.clone());
+    }
+}
+
+fn success(rule: &SuccessRule) -> Result<Success, String> {
+    let success = Success {
+        statuses: rule.statuses.clone(),
+        headers: rule.headers.clone(),
+        json: rule.json,
+        most: rule.max_answer,
+        ..Success::default()
+    };
+    match &rule.schema {
+        Some(schema) => success.with_schema(schema).map_err(|error| error.to_string()),
+        None => Ok(success),
+    }
+}
+
+impl OwnAnswer {
+    /// It as a response.
+    pub(super) fn response(&self) -> Response<Body> {
+        let mut answer = Response::new(Body::from(self.body.clone()));
+        *answer.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        answer.headers_mut().insert(header::CONTENT_TYPE, self.content_type.clone());
+        answer
+    }
+}
