@@ -2,7 +2,7 @@
 //!
 //! - [`config`]: what it is to do, as data; `setup`: that made ready; `current`: the setup of the moment
 //! - `service`: a request through the gate; `routes`, `rewrite`, `headers`, `merge`, `answers`: its parts
-//! - `checks`: asks hosts whether they are well; `metrics`: what is counted
+//! - `checks`: asks hosts whether they are well; `metrics`: what is counted; [`otlp`]: traces for a collector
 //!
 //! What happens to a call once it is made is [`crate::call`]'s.
 
@@ -13,6 +13,7 @@ mod current;
 mod headers;
 mod merge;
 mod metrics;
+pub mod otlp;
 mod rewrite;
 mod routes;
 mod service;
@@ -34,8 +35,19 @@ use crate::server::{self, Running, ServerError, Stopper, Tell};
 pub struct Options {
     /// Who hears each call's story, in plain words.
     pub trace: Option<Tell>,
+    /// Where traces go.
+    pub otlp: Option<Otlp>,
     /// The seed of the dice for backoffs.
     pub seed: u64,
+}
+
+/// Traces for a collector that speaks OTLP over HTTP.
+#[derive(Clone, Debug)]
+pub struct Otlp {
+    /// Where it is, e.g. `http://127.0.0.1:4318`.
+    pub url: String,
+    /// How many calls of those that no caller decided about are traced; in [0, 1].
+    pub sample: f64,
 }
 
 /// Why the gate cannot run.

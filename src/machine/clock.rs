@@ -63,6 +63,12 @@ impl WallOffset {
     pub fn at(&self, stamp: WallNanos) -> Nanos {
         Nanos(u64::try_from(stamp.0 + self.offset - self.start).unwrap_or(0))
     }
+
+    /// The other way: nanoseconds since 1970 at this time of the run's clock.
+    pub fn unix_ns(&self, at: Nanos) -> u64 {
+        let at = i64::try_from(at.0).unwrap_or(i64::MAX);
+        u64::try_from(at.saturating_add(self.start).saturating_sub(self.offset)).unwrap_or(0)
+    }
 }
 
 /// User and system time of this thread so far.

@@ -1,0 +1,230 @@
+//! Spans on their way to a collector: real sockets, and a scripted collector.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the test's clock is not the exporter's")]
+
+mod support;
+
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+use support::{Reply, Seen, Server, until};
+use weir::gate::otlp::{Counts, Exporter, Pen, Span, SpanKind};
+use weir::server::Tell;
+
+/// As many as make the exporter send at once.
+const BATCH: u64 = 512;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What was told.
+#[derive(Clone, Debug, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Told {
+    fn tell(&self) -> Tell {
+        let told = Arc::clone(&self.0);
+        Tell::new(move |text| told.lock().unwrap().push(text.to_owned()))
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+fn start(server: &Server, told: &Told) -> Exporter {
+    Exporter::start(&server.url(""), "the gate", told.tell()).unwrap()
+}
+
+fn write(pen: &Pen, ids: impl IntoIterator<Item = u64>) {
+    for id in ids {
+        pen.write(Span {
+            trace_id: 1,
+            span_id: id,
+            parent: None,
+            name: "GET".into(),
+            kind: SpanKind::Client,
+            start_unix_ns: 1,
+            end_unix_ns: 2,
+            attributes: vec![("weir.attempt.why", "first".into())],
+            error: None,
+        });
+    }
+}
+
+/// The ids of the spans in a request.
+fn ids(seen: &Seen) -> Vec<u64> {
+    let body: Json = serde_json::from_slice(&seen.body).unwrap();
+    let spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap();
+    spans.iter().map(|span| u64::from_str_radix(span["spanId"].as_str().unwrap(), 16).unwrap()).collect()
+}
+
+fn counts(exported: u64, lost: u64) -> Counts {
+    Counts { exported, lost }
+}
+
+#[test]
+fn what_is_written_reaches_the_collector_within_a_second_or_so() {
+    let server = Server::start(|_| Reply::ok("{}"));
+    let told = Told::default();
+    let exporter = start(&server, &told);
+    let pens = [exporter.pen(), exporter.pen()];
+    let writers = pens.map(|pen| thread::spawn(move || write(&pen, [1, 2, 3])));
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    until("the spans", PATIENCE, || exporter.counts() == counts(6, 0));
+    let seen = &server.seen()[0];
+    assert_eq!(seen.line(), "POST /v1/traces HTTP/1.1");
+    assert_eq!(seen.header("content-type"), Some("application/json"));
+    assert_eq!(seen.header("host"), Some(server.address().as_str()));
+    let body: Json = serde_json::from_slice(&seen.body).unwrap();
+    let service = &body["resourceSpans"][0]["resource"]["attributes"][0];
+    assert_eq!((&service["key"], &service["value"]["stringValue"]), (&"service.name".into(), &"the gate".into()));
+    drop(exporter);
+    assert!(told.all().is_empty(), "{:?}", told.all());
+}
+
+#[test]
+fn full_batches_go_at_once_in_order_and_on_one_connection() {
+    let server = Server::start(|_| Reply::ok(""));
+    let exporter = start(&server, &Told::default());
+    let pen = exporter.pen();
+    write(&pen, 1..=2000);
+    assert_eq!(exporter.close(PATIENCE), counts(2000, 0));
+    let batches: Vec<Vec<u64>> = server.seen().iter().map(ids).collect();
+    assert!(batches.iter().all(|batch| batch.len() <= BATCH as usize));
+    assert_eq!(batches.concat(), (1..=2000).collect::<Vec<_>>());
+    assert_eq!(server.counts().connections, 1);
+    write(&pen, [2001]);
+}
+
+#[test]
+fn a_batch_that_meets_a_reset_and_a_busy_collector_is_sent_again() {
+    let server = Server::start(|seen| match seen.number {
+        0 => Reply::nothing().reset(),
+        1 => Reply::status(503, "later"),
+        _ => Reply::ok("{}"),
+    });
+    let told = Told::default();
+    let exporter = start(&server, &told);
+    write(&exporter.pen(), 1..=3);
+    assert_eq!(exporter.close(PATIENCE), counts(3, 0));
+    let seen = server.seen();
+    assert_eq!(seen.len(), 3);
+    assert!(seen.iter().all(|request| request.body == seen[0].body));
+    assert!(told.all().is_empty(), "{:?}", told.all());
+}
+
+#[test]
+fn a_collector_asks_for_a_wait_and_gets_it() {
+    let busy = "HTTP/1.1 429 Said\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
+    let server = Server::start(move |seen| if seen.number == 0 { Reply::raw(busy) } else { Reply::ok("{}") });
+    let exporter = start(&server, &Told::default());
+    write(&exporter.pen(), 1..=3);
+    assert_eq!(exporter.close(PATIENCE), counts(3, 0));
+    let seen = server.seen();
+    assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));
+}
+
+#[test]
+fn an_outage_is_told_once_and_so_is_its_end() {
+    let status = Arc::new(AtomicU16::new(400));
+    let server = Server::start({
+        let status = Arc::clone(&status);
+        move |_| Reply::status(status.load(Ordering::SeqCst), "{}")
+    });
+    let told = Told::default();
+    let exporter = start(&server, &told);
+    let pen = exporter.pen();
+    for round in 0..4 {
+        if round == 2 {
+            status.store(200, Ordering::SeqCst);
+        }
+        write(&pen, round * BATCH..(round + 1) * BATCH);
+        until("the end of these", PATIENCE, || {
+            exporter.counts().exported + exporter.counts().lost == (round + 1) * BATCH
+        });
+    }
+    assert_eq!(exporter.counts(), counts(2 * BATCH, 2 * BATCH));
+    // After 400 a batch may not be sent again.
+    assert_eq!(server.seen().iter().flat_map(ids).collect::<Vec<_>>(), (0..4 * BATCH).collect::<Vec<_>>());
+    drop(exporter);
+    let url = server.url("/v1/traces");
+    assert_eq!(
+        told.all(),
+        [
+            format!("the collector {url} takes no spans (status 400): they are lost"),
+            format!("the collector {url} takes spans again; 1024 were lost meanwhile"),
+            "1024 spans were lost".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn a_queue_that_nobody_empties_stays_short_and_no_writer_waits() {
+    let server = Server::start(|_| Reply::nothing());
+    let told = Told::default();
+    let exporter = start(&server, &told);
+    let writers: Vec<_> = (0..4)
+        .map(|_| {
+            let pen = exporter.pen();
+            thread::spawn(move || write(&pen, 1..=25_000))
+        })
+        .collect();
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    // What waits: the queue, and the batch that is under way.
+    assert!(exporter.counts().lost >= 100_000 - 4096 - BATCH, "{:?}", exporter.counts());
+    assert_eq!(exporter.close(Duration::from_millis(50)), counts(0, 100_000));
+    assert_eq!(
+        told.all(),
+        ["spans come faster than the collector takes them: some are lost", "100000 spans were lost"]
+    );
+}
+
+#[test]
+fn the_end_does_not_wait_for_a_collector_that_is_not_there() {
+    let server = Server::hello();
+    server.stop_listening();
+    let begun = Instant::now();
+    let exporter = start(&server, &Told::default());
+    write(&exporter.pen(), 1..=4000);
+    assert_eq!(exporter.close(Duration::from_millis(300)), counts(0, 4000));
+    let exporter = start(&server, &Told::default());
+    write(&exporter.pen(), 1..=4000);
+    drop(exporter);
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn spans_that_a_collector_rejects_are_counted_and_told_of_once() {
+    let server = Server::start(|seen| match seen.number {
+        0 | 1 => Reply::ok(r#"{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}"#),
+        _ => Reply::ok("{}"),
+    });
+    let told = Told::default();
+    let exporter = start(&server, &told);
+    let pen = exporter.pen();
+    write(&pen, 1..=BATCH);
+    until("the first", PATIENCE, || exporter.counts().exported > 0);
+    write(&pen, 1..=BATCH);
+    assert_eq!(exporter.close(PATIENCE), counts(2 * BATCH - 4, 4));
+    let [first, last] = told.all().try_into().unwrap();
+    let begins = format!("the collector {} rejects 2 spans of ", server.url("/v1/traces"));
+    assert!(first.starts_with(&begins) && first.ends_with(": too old"), "{first}");
+    assert_eq!(last, "4 spans were lost");
+}
+
+#[test]
+fn an_idle_exporter_asks_nothing_of_the_collector() {
+    let server = Server::hello();
+    drop(start(&server, &Told::default()));
+    assert_eq!(start(&server, &Told::default()).close(PATIENCE), counts(0, 0));
+    assert_eq!(server.counts().connections, 0);
+}
+
+#[test]
+fn a_url_that_leads_nowhere_is_refused_with_a_remedy() {
+    let refused = |url| Exporter::start(url, "x", Told::default().tell()).unwrap_err().to_string();
+    assert_eq!(refused("http://"), "'http://' is not a URL; write it as http://host:port/path");
+    assert_eq!(refused("grpc://h:4317"), "scheme 'grpc' is not known; use http or https");
+}
