@@ -19,6 +19,7 @@
 //! - [`measure`] PURE: one request's record ([`measure::Outcome`]), histograms, the run, trust, objectives
 //! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection; and connections to upstreams, kept
 //! - [`call`] one call and its attempts, under deadline, hedge, retry and budget
+//! - [`gate`] a gateway: an answer in time, whatever the upstream does
 //! - [`load`] drives a plan: an event loop per thread
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL
 //! - [`live`] the run while it goes
@@ -36,6 +37,7 @@
 pub mod call;
 pub mod cli;
 pub mod decide;
+pub mod gate;
 pub mod http;
 pub mod live;
 pub mod load;

@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and those that it may import; itself aside.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("cli", &["live", "load", "serve", "server", "machine", "report", "http", "measure", "decide"]),
     ("call", &["http", "machine", "decide"]),
+    ("gate", &["call", "server", "http", "machine", "decide"]),
     ("live", &["measure", "decide"]),
     ("load", &["report", "http", "machine", "measure", "decide"]),
     ("serve", &["server", "machine", "decide"]),
@@ -21,7 +22,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
 ];
 
 /// What a room that is PURE does not touch: clocks, sockets, files, threads, the system.
-const IMPURE: [&str; 11] = [
+const IMPURE: [&str; 12] = [
     "std::net",
     "std::os",
     "std::fs",

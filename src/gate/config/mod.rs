@@ -1,0 +1,229 @@
+//! What the gate is to do, as data: upstreams, policies, routes.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method};
+
+use crate::decide::Nanos;
+use crate::decide::deadline::Form;
+use crate::decide::hosts::{Balance, Health};
+use crate::decide::policy::Policy;
+use crate::http::client::Protocol;
+use crate::http::tls::TlsOptions;
+
+/// A whole configuration, checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `HOST:PORT` to listen on; flags come first.
+    pub listen: Option<String>,
+    /// Event loops, one thread each; flags come first.
+    pub workers: Option<usize>,
+    /// The path of the metrics; empty is none.
+    pub metrics: String,
+    /// The path that says that the gate is there; empty is none.
+    pub health: String,
+    /// Whether what clients say of themselves in X-Forwarded-* is believed and added to.
+    pub trust_forwarded: bool,
+    /// By name.
+    pub upstreams: Vec<UpstreamConfig>,
+    /// What comes where.
+    pub routes: Vec<RouteConfig>,
+}
+
+/// The hosts behind one name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpstreamConfig {
+    /// Its name.
+    pub name: String,
+    /// Its hosts; 1 to 64.
+    pub hosts: Vec<HostConfig>,
+    /// Which HTTP is spoken.
+    pub protocol: Protocol,
+    /// Who is next.
+    pub balance: Balance,
+    /// Patience with dialling.
+    pub connect_timeout: Nanos,
+    /// Connections per host and event loop at most.
+    pub max_connections: Option<usize>,
+    /// Attempts at once at most.
+    pub max_in_flight: Option<usize>,
+    /// Attempts that may wait for a place.
+    pub queue: usize,
+    /// How long an idle connection is kept.
+    pub keep_idle: Nanos,
+    /// Certificates.
+    pub tls: TlsOptions,
+    /// The name that certificates must bear, if not the host's.
+    pub server_name: Option<String>,
+    /// When a host is left out.
+    pub health: Health,
+    /// How hosts are asked whether they are well.
+    pub check: Option<Check>,
+}
+
+/// One host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostConfig {
+    /// `http://host:port`, `https://host:port`; for a Unix socket the URL that its requests are for.
+    pub url: String,
+    /// The Unix socket, if it is one.
+    pub socket: Option<PathBuf>,
+    /// Its share.
+    pub weight: u32,
+}
+
+/// How hosts are asked whether they are well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Path and query.
+    pub path: String,
+    /// From the end of one check to the start of the next.
+    pub every: Nanos,
+    /// How long it may take.
+    pub timeout: Nanos,
+    /// The good statuses.
+    pub statuses: Vec<(u16, u16)>,
+}
+
+/// A policy with what belongs to it outside of decisions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicyConfig {
+    /// Its name; calls of one policy to one upstream share a budget.
+    pub name: String,
+    /// What a call may do.
+    pub policy: Policy,
+    /// What a success is.
+    pub success: SuccessRule,
+    /// Request bodies up to this length are kept, in bytes.
+    pub buffer: usize,
+    /// The headers that callers give their deadline in.
+    pub deadlines_in: Vec<(HeaderName, Form)>,
+    /// The headers that tell upstreams how much time is left.
+    pub deadlines_out: Vec<(HeaderName, Form)>,
+}
+
+/// What a success is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SuccessRule {
+    /// Statuses, as inclusive ranges.
+    pub statuses: Vec<(u16, u16)>,
+    /// Whether the body must be JSON.
+    pub json: bool,
+    /// The JSON Schema that it must follow; known to be one.
+    pub schema: Option<serde_json::Value>,
+    /// Headers with values.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The longest body that is looked at, in bytes.
+    pub max_answer: usize,
+}
+
+/// One route.
+#[derive(Clone, Debug)]
+pub struct RouteConfig {
+    /// `/path/{name}/{*rest}`.
+    pub path: String,
+    /// Empty is all.
+    pub methods: Vec<Method>,
+    /// In lower case, without port; None is all.
+    pub host: Option<String>,
+    /// The name of its upstream.
+    pub upstream: String,
+    /// Its policy.
+    pub policy: PolicyConfig,
+    /// What is changed.
+    pub rewrite: Rewrite,
+    /// The caller's deadline in the request's target.
+    pub deadline_from: Option<DeadlineFrom>,
+    /// What answers look like.
+    pub answer: AnswerRule,
+}
+
+/// What a route changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rewrite {
+    /// The path upstream, with `{name}` for captures; None keeps it.
+    pub path: Option<String>,
+    /// The query upstream.
+    pub query: QueryRule,
+    /// The Host header upstream.
+    pub host: HostRule,
+    /// Headers that are set in requests.
+    pub set: Vec<(HeaderName, HeaderValue)>,
+    /// Headers that are removed from requests.
+    pub remove: Vec<HeaderName>,
+    /// Headers that are set in answers.
+    pub answer_set: Vec<(HeaderName, HeaderValue)>,
+    /// Headers that are removed from answers.
+    pub answer_remove: Vec<HeaderName>,
+}
+
+/// What becomes of a query.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum QueryRule {
+    /// It is passed on.
+    #[default]
+    Keep,
+    /// It is dropped.
+    Drop,
+    /// This one, with `{name}` for captures, in its place.
+    Set(String),
+}
+
+/// What becomes of the Host header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HostRule {
+    /// It is passed on.
+    #[default]
+    Keep,
+    /// The upstream host's own.
+    Upstream,
+    /// This one.
+    Set(HeaderValue),
+}
+
+/// A deadline that the caller writes into the target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeadlineFrom {
+    /// Where it stands.
+    pub place: DeadlinePlace,
+    /// What a whole number counts.
+    pub unit: Nanos,
+    /// A number has to be above this.
+    pub above: u64,
+    /// The answer when it is no whole number.
+    pub bad: OwnAnswer,
+    /// The answer when it is too low.
+    pub low: OwnAnswer,
+}
+
+/// Where a deadline stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeadlinePlace {
+    /// In this capture of the path.
+    Path(String),
+    /// In this parameter of the query.
+    Query(String),
+}
+
+/// What a route answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AnswerRule {
+    /// Members that are added to the JSON object of a success.
+    pub merge: Vec<(String, serde_json::Value)>,
+    /// When the deadline has come.
+    pub late: Option<OwnAnswer>,
+    /// When all attempts have failed; None passes the last answer on.
+    pub failed: Option<OwnAnswer>,
+}
+
+/// An answer of the gate's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnAnswer {
+    /// Its status, 200 to 599.
+    pub status: u16,
+    /// Its Content-Type.
+    pub content_type: HeaderValue,
+    /// Its body.
+    pub body: Bytes,
+}
