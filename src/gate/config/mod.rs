@@ -1,10 +1,25 @@
 //! What the gate is to do, as data: upstreams, policies, routes.
 
+mod answer;
+mod file;
+mod headers;
+mod parse;
+mod pattern;
+mod policy;
+mod problem;
+mod read;
+mod rewrite;
+mod route;
+mod upstream;
+mod words;
+
 use std::path::PathBuf;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
+pub use self::parse::parse;
+pub use self::problem::Problem;
 use crate::decide::Nanos;
 use crate::decide::deadline::Form;
 use crate::decide::hosts::{Balance, Health};
@@ -29,6 +44,8 @@ pub struct Config {
     pub upstreams: Vec<UpstreamConfig>,
     /// What comes where.
     pub routes: Vec<RouteConfig>,
+    /// What is legal and surely not meant, in order of position.
+    pub warnings: Vec<Problem>,
 }
 
 /// The hosts behind one name.
