@@ -10,6 +10,7 @@ mod problem;
 mod read;
 mod rewrite;
 mod route;
+mod smart;
 mod upstream;
 mod words;
 
@@ -20,6 +21,7 @@ use http::{HeaderName, HeaderValue, Method};
 
 pub use self::parse::parse;
 pub use self::problem::Problem;
+pub use self::smart::{Plain, SMART, plain, smart};
 use crate::decide::Nanos;
 use crate::decide::deadline::Form;
 use crate::decide::hosts::{Balance, Health};
