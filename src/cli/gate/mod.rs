@@ -3,6 +3,7 @@
 mod policy;
 mod source;
 
+use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::Args;
@@ -97,7 +98,8 @@ type Wrong = Vec<String>;
 fn check(asked: &GateArgs, messages: &Messages) -> Result<u8, Wrong> {
     let config = asked.config(messages)?;
     gate::check(&config).map_err(|error| vec![error.to_string()])?;
-    println!("{}: {}: fine", asked.source.name(), source::contents(&config));
+    let line = format!("{}: {}: fine", asked.source.name(), source::contents(&config));
+    writeln!(io::stdout(), "{line}").map_err(|error| vec![format!("cannot write to stdout: {error}")])?;
     Ok(exit::OK)
 }
 
@@ -144,7 +146,7 @@ impl GateArgs {
             messages.note("SIGHUP: nothing to read again without --config");
             return;
         }
-        let again = || {
+        let again = || -> Result<_, Wrong> {
             let config = self.config(messages)?;
             let asked = self.server(&config, *messages)?;
             gate.reload(&config).map_err(|error| vec![error.to_string()])?;
@@ -153,7 +155,7 @@ impl GateArgs {
         let (config, asked) = match again() {
             Ok(both) => both,
             Err(wrong) => {
-                Wrong::iter(&wrong).for_each(|why| messages.error(why));
+                wrong.iter().for_each(|why| messages.error(why));
                 messages.error("the configuration is not read again: the one from before stays");
                 return;
             }

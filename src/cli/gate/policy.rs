@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::decide::policy::{After, Budget, Policy, Repeat, Retry, Stage};
 use crate::decide::{Nanos, words};
-use crate::gate::config::words as config_words;
+use crate::gate::config;
 
 #[derive(Debug, Args)]
 pub(super) struct PolicyArgs {
@@ -71,7 +71,7 @@ impl Allowance {
         if text == "none" {
             return Ok(Self(None));
         }
-        let budget = config_words::budget(text);
+        let budget = config::budget(text);
         budget.map(|budget| Self(Some(budget))).ok_or_else(|| "write it as 5%+1/1s, 5% or none".to_owned())
     }
 }
@@ -86,7 +86,7 @@ fn some_time(text: &str) -> Result<Duration, String> {
 fn stage(text: &str) -> Result<Stage, String> {
     let wrong = || "write AFTER or AFTER:COPIES, e.g. 300ms:2, p95 or failure:1".to_owned();
     let (after, copies) = text.split_once(':').unwrap_or((text, "1"));
-    let after = match (after, config_words::quantile(after)) {
+    let after = match (after, config::quantile(after)) {
         ("failure", _) => After::Failure,
         (_, Some(share)) => After::Quantile(share),
         (time, None) => After::Time(words::time(time).map_err(|_| wrong())?.into()),
@@ -106,7 +106,9 @@ mod tests {
         assert_eq!(stage("0s"), of(After::Time(Nanos::ZERO), 1));
         assert_eq!(stage("p95:63"), of(After::Quantile(0.95), 63));
         assert_eq!(stage("failure"), of(After::Failure, 1));
-        for wrong in ["", ":", "300", "300ms:", "300ms:0", "300ms:64", "300ms:1:1", "p100", "failed", "-1ms", "300ms:-1"] {
+        for wrong in
+            ["", ":", "300", "300ms:", "300ms:0", "300ms:64", "300ms:1:1", "p100", "failed", "-1ms", "300ms:-1"]
+        {
             assert!(stage(wrong).is_err(), "{wrong}");
         }
     }

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::Wrong;
 use crate::decide::policy::Policy;
-use crate::gate::config::{self, Config, Plain};
+use crate::gate::config::{self, Config, Plain, Problem};
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
@@ -58,7 +58,7 @@ impl Source {
     fn read_file(&self, path: &Path) -> Result<Config, Wrong> {
         let text = fs::read_to_string(path).map_err(|error| vec![format!("cannot read {}: {error}", self.name())])?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let named = |problem| format!("{}:{problem}", self.name());
+        let named = |problem: &Problem| format!("{}:{problem}", self.name());
         config::parse(&text, folder).map_err(|problems| problems.iter().map(named).collect())
     }
 }
