@@ -1,29 +1,41 @@
-//! Requests to upstreams over HTTP/1.1: real sockets, and a scripted peer.
+//! Requests to upstreams: real sockets, and a scripted peer.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the test's clock is not the client's")]
 
+mod answers;
+mod cancelled;
+mod connections;
+mod http2;
+#[path = "../support/mod.rs"]
 mod support;
+mod uploads;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Response};
+use http::{HeaderMap, Method, Response};
 use http_body_util::BodyExt;
-use support::{Reply, Server};
+use support::Server;
 use tokio::task::LocalSet;
 use weir::decide::Nanos;
-use weir::decide::policy::Kind;
-use weir::http::client::{Client, Counts, Incoming, Options, Origin, OutBody, Outgoing, Reach, SendError};
+use weir::http::client::{Client, Incoming, Options, Origin, OutBody, Outgoing, Reach, SendError};
 use weir::http::target::Target;
 use weir::machine::clock::Clock;
 use weir::machine::timer::Timer;
 
-use std::sync::Arc;
-
 /// Runs a test on an event loop of its own.
 fn run(test: impl AsyncFnOnce(Client)) {
+    run_with(Options::default(), test);
+}
+
+fn run_with(options: Options, test: impl AsyncFnOnce(Client)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     LocalSet::new().block_on(&runtime, async {
         let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO)).unwrap();
         tokio::task::spawn_local(rings);
-        test(Client::new(timer, Options::default())).await;
+        let test = tokio::time::timeout(Duration::from_secs(30), test(Client::new(timer, options)));
+        test.await.expect("it ends");
     });
 }
 
@@ -46,8 +58,7 @@ async fn send(
     client.send(to, request).await
 }
 
-async fn get(client: &Client, to: &Arc<Origin>) -> Result<(u16, Bytes), SendError> {
-    let mut answer = send(client, to, Method::GET, OutBody::Empty).await?;
+async fn whole(mut answer: Response<Incoming>) -> Result<(u16, Bytes), SendError> {
     let status = answer.status().as_u16();
     let bytes = match answer.body_mut().take_whole() {
         Some(bytes) => bytes,
@@ -56,18 +67,19 @@ async fn get(client: &Client, to: &Arc<Origin>) -> Result<(u16, Bytes), SendErro
     Ok((status, bytes))
 }
 
-#[test]
-fn a_connection_is_used_again() {
-    let server = Server::hello();
-    run(async |client| {
-        let to = to(&server);
-        for _ in 0..10 {
-            assert_eq!(get(&client, &to).await.unwrap(), (200, "hello".into()));
-        }
-        assert_eq!(client.counts(), Counts { open: 1, idle: 1, dialled: 1, reused: 9, repeated: 0 });
-        drop(client);
-    });
-    server.wait_for("the close", |counts| counts.open == 0);
-    assert_eq!(server.seen()[9].line(), "GET /x?y HTTP/1.1");
-    assert_eq!(server.seen()[9].header("host"), Some(server.address().as_str()));
+async fn get(client: &Client, to: &Arc<Origin>) -> Result<(u16, Bytes), SendError> {
+    whole(send(client, to, Method::GET, OutBody::Empty).await?).await
+}
+
+fn hello() -> (u16, Bytes) {
+    (200, "hello".into())
+}
+
+/// Waits, and lets the event loop go on meanwhile.
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(20), "waited in vain for {what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
