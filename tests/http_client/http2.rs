@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::{ClientConfig, ServerConfig};
 use weir::decide::Nanos;
@@ -183,26 +183,55 @@ fn http2_without_tls_by_prior_knowledge() {
     });
 }
 
+/// How many requests the service is working on, itself aside.
+fn in_flight(server: &Running) -> u64 {
+    let metrics = super::support::Raw::connect(&server.address().to_string()).get("/metrics");
+    let line = metrics.text().lines().find_map(|line| line.strip_prefix("weir_http_requests_in_flight ")).unwrap();
+    line.trim().parse::<u64>().unwrap().saturating_sub(1)
+}
+
 #[test]
 fn a_dropped_stream_is_reset_and_the_connection_stays() {
-    let server = serve(&["work", "--delay=30s", "--mix=good=1"]);
-    let metric = |name: &str| {
-        let text = super::support::Raw::connect(server.address().to_string().as_str()).get("/metrics");
-        let text = text.text().to_owned();
-        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok()).unwrap_or(0.0)
-    };
+    let server = serve(&["body"]);
     run(async |client| {
         let to = origin(&server.url(), &Reach { protocol: Protocol::Http2, ..Reach::default() });
-        for _ in 0..3 {
-            let request = pin!(request(&client, &to, "/api/work"));
-            assert!(tokio::time::timeout(Duration::from_millis(20), request).await.is_err());
+        let asked = client.clone();
+        for k in 1..=3 {
+            {
+                let waits = pin!(request(&asked, &to, "/delay/20000"));
+                let drips = pin!(async {
+                    let mut answer = request(&asked, &to, "/drip?duration=20&numbytes=20").await.unwrap();
+                    answer.body_mut().collect().await
+                });
+                tokio::select! {
+                    _ = waits => panic!("too early"),
+                    _ = drips => panic!("too early"),
+                    () = until("both", || in_flight(&server) >= 1) => {}
+                }
+            }
+            until("the resets", || in_flight(&server) == 0).await;
+            assert_eq!((client.counts().open, client.counts().dialled), (1, 1), "{k}");
         }
-        let counts = client.counts();
-        assert_eq!((counts.open, counts.dialled), (1, 1));
-        let answer = request(&client, &to, "/healthz-or-404").await.unwrap();
-        assert!(answer.status().as_u16() >= 200);
+        assert_eq!(request(&client, &to, "/").await.unwrap().status(), 200);
         assert_eq!(client.counts().dialled, 1);
-        let _ = metric("weir_");
+    });
+}
+
+#[test]
+fn an_upload_ends_with_its_answer() {
+    let server = serve(&["body"]);
+    run(async |client| {
+        let to = origin(&server.url(), &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        let (method, headers) = (Method::POST, HeaderMap::new());
+        let held = std::rc::Rc::new(());
+        let body = OutBody::Stream(Box::pin(super::uploads::Endless(std::rc::Rc::clone(&held))));
+        let out = Outgoing { method: &method, target: "/echo", headers: &headers, more: &[], body, upgrade: false };
+        let answer = client.send(&to, out).await.unwrap();
+        assert_eq!((answer.status().as_u16(), std::rc::Rc::strong_count(&held)), (200, 2));
+        drop(answer);
+        until("the upload's end", || std::rc::Rc::strong_count(&held) == 1).await;
+        until("the reset", || in_flight(&server) == 0).await;
+        assert_eq!(client.counts().open, 1);
     });
 }
 

@@ -34,6 +34,20 @@ impl http_body::Body for Pieces {
     }
 }
 
+/// A body that neither goes on nor ends, and shows whether it is still there.
+#[derive(Debug)]
+#[expect(dead_code, reason = "it is counted, not read")]
+pub(crate) struct Endless(pub(crate) std::rc::Rc<()>);
+
+impl http_body::Body for Endless {
+    type Data = Bytes;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        Poll::Pending
+    }
+}
+
 fn pieces(pieces: &[&'static str], endless: bool) -> OutBody {
     OutBody::Stream(Box::pin(Pieces { left: pieces.iter().map(|piece| Bytes::from(*piece)).collect(), endless }))
 }

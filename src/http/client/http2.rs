@@ -52,18 +52,30 @@ struct Connection {
 #[derive(Debug)]
 pub(super) struct Stream {
     connection: Rc<Connection>,
+    over: Rc<Over>,
+}
+
+/// Whether a stream's answer is over for us. hyper would send the rest of a request's body all the same.
+#[derive(Debug, Default)]
+struct Over {
+    is: Cell<bool>,
+    sending: RefCell<Option<Waker>>,
 }
 
 impl Stream {
     fn new(connection: &Rc<Connection>) -> Self {
         connection.streams.set(connection.streams.get() + 1);
-        Self { connection: Rc::clone(connection) }
+        Self { connection: Rc::clone(connection), over: Rc::default() }
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
         self.connection.streams.set(self.connection.streams.get().saturating_sub(1));
+        self.over.is.set(true);
+        if let Some(waker) = self.over.sending.take() {
+            waker.wake();
+        }
     }
 }
 
@@ -113,7 +125,7 @@ pub(super) async fn send<'a>(
     let (mut body, copy) = match request.body {
         OutBody::Empty => (OutFrames::Whole(Bytes::new()), Some(Bytes::new())),
         OutBody::Bytes(bytes) => (OutFrames::Whole(bytes.clone()), Some(bytes)),
-        OutBody::Stream(stream) => (OutFrames::Stream(stream), None),
+        OutBody::Stream(stream) => (OutFrames::Stream(stream, Rc::default()), None),
     };
     let mut again = true;
     loop {
@@ -121,6 +133,9 @@ pub(super) async fn send<'a>(
         let reused = connection.carried.replace(true);
         if reused {
             count(&pool.tally, |counts| counts.reused += 1);
+        }
+        if let OutFrames::Stream(_, over) = &mut body {
+            *over = Rc::clone(&stream.over);
         }
         let mut attempt = Request::new(body);
         (*attempt.method_mut(), *attempt.uri_mut()) = (head.0.clone(), head.1.clone());
@@ -322,7 +337,7 @@ fn of_the_connection(name: &HeaderName) -> bool {
 
 enum OutFrames {
     Whole(Bytes),
-    Stream(Streamed),
+    Stream(Streamed, Rc<Over>),
 }
 
 impl http_body::Body for OutFrames {
@@ -333,21 +348,28 @@ impl http_body::Body for OutFrames {
         match self.get_mut() {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Stream(stream) => stream.as_mut().poll_frame(cx),
+            Self::Stream(_, over) if over.is.get() => Poll::Ready(Some(Err("its answer is over".into()))),
+            Self::Stream(stream, over) => {
+                let frame = stream.as_mut().poll_frame(cx);
+                if frame.is_pending() {
+                    over.sending.replace(Some(cx.waker().clone()));
+                }
+                frame
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_empty(),
-            Self::Stream(stream) => stream.is_end_stream(),
+            Self::Stream(stream, _) => stream.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Stream(stream) => stream.size_hint(),
+            Self::Stream(stream, _) => stream.size_hint(),
         }
     }
 }
