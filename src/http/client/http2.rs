@@ -44,7 +44,8 @@ struct Connection {
     streams: Cell<usize>,
     most: Cell<usize>,
     carried: Cell<bool>,
-    /// The sweep before which it last had a stream.
+    /// Whether there was a stream since the last sweep, and the sweep up to which there were some.
+    busy: Cell<bool>,
     since: Cell<Nanos>,
 }
 
@@ -65,6 +66,7 @@ struct Over {
 impl Stream {
     fn new(connection: &Rc<Connection>) -> Self {
         connection.streams.set(connection.streams.get() + 1);
+        connection.busy.set(true);
         Self { connection: Rc::clone(connection), over: Rc::default() }
     }
 }
@@ -96,10 +98,11 @@ impl Multiplexed {
     /// Lets go of connections without streams that have had none since `before`; they end in good order.
     pub(super) fn sweep(&self, before: Nanos, now: Nanos) {
         self.connections.borrow_mut().retain(|connection| {
-            if connection.streams.get() > 0 {
+            let streams = connection.streams.get() > 0;
+            if connection.busy.replace(streams) {
                 connection.since.set(now);
             }
-            !connection.sender.is_closed() && (connection.streams.get() > 0 || connection.since.get() >= before)
+            !connection.sender.is_closed() && (streams || connection.since.get() >= before)
         });
     }
 
@@ -265,6 +268,7 @@ pub(super) async fn adopt(mut lease: Lease, now: Nanos) -> Result<(), SendError>
         streams: Cell::default(),
         most: Cell::new(driver.current_max_send_streams()),
         carried: Cell::default(),
+        busy: Cell::default(),
         since: Cell::new(now),
     });
     let pool = Rc::clone(lease.pool());

@@ -241,6 +241,8 @@ impl Drop for Lease {
 struct Waiter {
     given: RefCell<Option<Lease>>,
     waker: RefCell<Option<Waker>>,
+    /// Whether it has taken what it was given.
+    served: Cell<bool>,
 }
 
 /// A place in the queue for a connection. Dropped it leaves the queue, and passes on what it was given.
@@ -257,6 +259,7 @@ impl Future for Waiting {
         match self.waiter.given.take() {
             Some(lease) => {
                 self.pool.count_reused(&lease);
+                self.waiter.served.set(true);
                 Poll::Ready(lease)
             }
             None => {
@@ -269,9 +272,11 @@ impl Future for Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.pool.waiting.borrow_mut().retain(|other| !Rc::ptr_eq(other, &self.waiter));
-        if let Some(lease) = self.waiter.given.take() {
-            lease.pass_on();
+        // Who was given something is not in the queue any more.
+        match self.waiter.given.take() {
+            Some(lease) => lease.pass_on(),
+            None if self.waiter.served.get() => {}
+            None => self.pool.waiting.borrow_mut().retain(|other| !Rc::ptr_eq(other, &self.waiter)),
         }
     }
 }
