@@ -9,7 +9,7 @@ use weir::decide::policy::Kind;
 use weir::http::client::{Counts, Options, OutBody, Outgoing, Reach};
 
 use super::support::{Gate, Reply, Server, Weir};
-use super::{get, hello, origin, run, run_with, send, to, until};
+use super::{get, hello, origin, run, run_with, send, to, until, until_nothing_is_open};
 
 #[test]
 fn a_connection_is_used_again_and_closed_with_the_client() {
@@ -34,9 +34,9 @@ fn a_connection_that_the_peer_has_closed_is_passed_over() {
         let to = to(&server);
         for k in 1..=3 {
             assert_eq!(send(&client, &to, Method::POST, OutBody::Empty).await.unwrap().status(), 200);
+            // The event loop hears of the close while it waits.
             server.wait_for("the close", |counts| counts.open == 0);
-            // The event loop has to hear of it.
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::time::sleep(Duration::from_millis(2)).await;
             assert_eq!((client.counts().dialled, client.counts().repeated), (k, 0));
         }
     });
@@ -142,10 +142,7 @@ fn a_sweep_closes_what_is_idle_too_long_or_closed_or_has_no_origin() {
     let closing = Server::start(|_| Reply::ok("hello").close());
     run(async |client| {
         get(&client, &to(&closing)).await.unwrap();
-        closing.wait_for("the close", |counts| counts.open == 0);
-        tokio::time::sleep(Duration::from_millis(1)).await;
-        client.sweep(Nanos::ZERO);
-        assert_eq!(client.counts().open, 0);
+        until_nothing_is_open(&client).await;
     });
     run_with(Options { most_idle: 0, ..Options::default() }, async |client| {
         get(&client, &to(&server)).await.unwrap();

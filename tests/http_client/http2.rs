@@ -16,7 +16,7 @@ use weir::http::tls::{Tls, TlsOptions};
 use weir::server::Running;
 
 use super::support::{Authority, Reply, Server, Weir};
-use super::{get, hello, origin, run, until, whole};
+use super::{get, hello, origin, run, until, until_nothing_is_open, whole};
 
 fn trusting(authority: &Authority) -> Arc<ClientConfig> {
     let weir = Weir::new();
@@ -73,6 +73,24 @@ fn tls_connections_are_used_again_and_checked() {
             assert_eq!((error.kind, client.counts().open), (Kind::Tls, 0), "{error}");
         }
     });
+}
+
+#[test]
+fn over_tls_too_bytes_behind_an_answer_are_nobodys() {
+    let authority = Authority::new();
+    for size in [5, 16_384, 65_536, 70_000] {
+        let server = Server::build().tls(authority.service("127.0.0.1")).start(move |_| {
+            let body = "x".repeat(size);
+            Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n{body}HTTP/1.1 200 OK\r\n"))
+        });
+        run(async |client| {
+            let to = origin(&server.url("/"), &Reach { tls: Some(trusting(&authority)), ..Reach::default() });
+            for _ in 0..2 {
+                assert_eq!(get(&client, &to).await.unwrap().1.len(), size);
+                until_nothing_is_open(&client).await;
+            }
+        });
+    }
 }
 
 #[test]

@@ -83,3 +83,12 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
+
+/// What came behind an answer may come a little later.
+async fn until_nothing_is_open(client: &Client) {
+    until("the close", || {
+        client.sweep(Nanos::ZERO);
+        client.counts().open == 0
+    })
+    .await;
+}

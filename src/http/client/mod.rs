@@ -75,6 +75,9 @@ impl Client {
     ///
     /// # Errors
     /// Why there is no answer.
+    ///
+    /// # Panics
+    /// Outside of a `LocalSet`.
     pub async fn send(&self, to: &Arc<Origin>, request: Outgoing<'_>) -> Result<Response<Incoming>, SendError> {
         let shared = &self.shared;
         shared.begin();
