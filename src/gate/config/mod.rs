@@ -244,6 +244,43 @@ impl Default for Config {
     }
 }
 
+impl UpstreamConfig {
+    /// An upstream without hosts yet.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            hosts: Vec::new(),
+            protocol: Protocol::default(),
+            balance: Balance::RoundRobin,
+            connect_timeout: Nanos::from_secs(5),
+            max_connections: None,
+            max_in_flight: None,
+            queue: 0,
+            keep_idle: Nanos::from_secs(60),
+            tls: TlsOptions::default(),
+            server_name: None,
+            health: Health::default(),
+            check: None,
+        }
+    }
+}
+
+impl RouteConfig {
+    /// All requests of this path to this upstream, as they are and once.
+    pub fn to(upstream: &str, path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            methods: Vec::new(),
+            host: None,
+            upstream: upstream.to_owned(),
+            policy: PolicyConfig::default(),
+            rewrite: Rewrite::default(),
+            deadline_from: None,
+            answer: AnswerRule::default(),
+        }
+    }
+}
+
 impl Default for PolicyConfig {
     /// One attempt; callers' deadlines are kept and passed on.
     fn default() -> Self {
@@ -265,24 +302,5 @@ impl Default for SuccessRule {
     fn default() -> Self {
         let Success { statuses, headers, json, most, .. } = Success::default();
         Self { statuses, json, schema: None, headers, max_answer: most }
-    }
-}
-
-#[cfg(test)]
-pub(in crate::gate) mod tests {
-    use super::*;
-
-    /// A route that changes nothing.
-    pub(in crate::gate) fn route(path: &str) -> RouteConfig {
-        RouteConfig {
-            path: path.to_owned(),
-            methods: Vec::new(),
-            host: None,
-            upstream: "upstream".to_owned(),
-            policy: PolicyConfig::default(),
-            rewrite: Rewrite::default(),
-            deadline_from: None,
-            answer: AnswerRule::default(),
-        }
     }
 }
