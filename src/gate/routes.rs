@@ -112,13 +112,12 @@ mod tests {
     #![allow(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
     use super::*;
-    use crate::gate::config::tests::route;
 
     fn table(routes: &[(&str, &str, Option<&str>)]) -> Routes {
         let routes = routes.iter().map(|(methods, path, host)| RouteConfig {
             methods: methods.split_whitespace().map(|method| method.parse().unwrap()).collect(),
             host: host.map(str::to_owned),
-            ..route(path)
+            ..RouteConfig::to("upstream", path)
         });
         Routes::new(&Config { routes: routes.collect(), ..Config::default() }).unwrap()
     }

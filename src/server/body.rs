@@ -24,9 +24,14 @@ pub struct Body {
 
 enum Kind {
     Full(Bytes),
-    Repeated { page: Bytes, left: u64 },
+    Repeated {
+        page: Bytes,
+        left: u64,
+    },
     Request(Incoming),
     Made(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError>>>),
+    /// It has ended early; what came before has its chance to be sent first, for what is not on its way then is lost.
+    Broken(Option<BodyError>),
 }
 
 impl Body {
@@ -74,6 +79,7 @@ impl fmt::Debug for Kind {
             Self::Repeated { left, .. } => write!(f, "Repeated({left})"),
             Self::Request(_) => f.write_str("Request"),
             Self::Made(_) => f.write_str("Made"),
+            Self::Broken(_) => f.write_str("Broken"),
         }
     }
 }
@@ -104,7 +110,15 @@ impl http_body::Body for Body {
                     return Poll::Pending;
                 }
             },
-            Kind::Made(body) => ready!(body.as_mut().poll_frame(cx)),
+            Kind::Made(body) => match ready!(body.as_mut().poll_frame(cx)) {
+                Some(Err(error)) => {
+                    this.kind = Kind::Broken(Some(error));
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                frame => frame,
+            },
+            Kind::Broken(error) => error.take().map(Err),
         };
         if let (Some(entry), Some(Ok(frame))) = (&mut this.entry, &frame) {
             entry.sent(frame.data_ref().map_or(0, |data| data.len() as u64));
@@ -118,6 +132,7 @@ impl http_body::Body for Body {
             Kind::Repeated { left, .. } => *left == 0,
             Kind::Request(body) => body.is_end_stream(),
             Kind::Made(body) => body.is_end_stream(),
+            Kind::Broken(_) => false,
         }
     }
 
@@ -127,6 +142,7 @@ impl http_body::Body for Body {
             Kind::Repeated { left, .. } => SizeHint::with_exact(*left),
             Kind::Request(body) => body.size_hint(),
             Kind::Made(body) => body.size_hint(),
+            Kind::Broken(_) => SizeHint::new(),
         }
     }
 }

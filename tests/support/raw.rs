@@ -88,6 +88,19 @@ impl Raw {
         }
     }
 
+    /// The next answer, and whether it is whole.
+    pub(crate) fn answer_or_cut(&mut self) -> (Answer, bool) {
+        let answer = self.head();
+        self.body(answer)
+    }
+
+    /// All that comes until the end, whatever the end is like, after this end has been closed.
+    pub(crate) fn leftovers(mut self) -> Vec<u8> {
+        let _ = self.stream.shutdown(Shutdown::Write);
+        while self.more().is_ok_and(|more| more) {}
+        self.come
+    }
+
     /// The next answer's head; its body, if it has one, comes next.
     pub(crate) fn head(&mut self) -> Answer {
         loop {

@@ -264,21 +264,25 @@ impl Default for Config {
     }
 }
 
-#[cfg(test)]
-pub(in crate::gate) mod tests {
-    use super::*;
-
-    /// A route that changes nothing.
-    pub(in crate::gate) fn route(path: &str) -> RouteConfig {
-        RouteConfig {
+impl RouteConfig {
+    /// All requests of this path to this upstream, as they are and once.
+    pub fn to(upstream: &str, path: &str) -> Self {
+        Self {
             path: path.to_owned(),
             methods: Vec::new(),
             host: None,
-            upstream: "upstream".to_owned(),
-            policy: PolicyConfig::new("default"),
+            upstream: upstream.to_owned(),
+            policy: PolicyConfig::default(),
             rewrite: Rewrite::default(),
             deadline_from: None,
             answer: AnswerRule::default(),
         }
+    }
+}
+
+impl Default for PolicyConfig {
+    /// One attempt; callers' deadlines are kept and passed on.
+    fn default() -> Self {
+        Self::new(policy::DEFAULT)
     }
 }

@@ -12,15 +12,13 @@ use crate::server::BodyError;
 pub(super) struct Cut {
     half: Option<Bytes>,
     announced: u64,
-    /// The half has been taken, and had its chance to be sent: what is not on its way when a body breaks is lost.
-    is_sent: bool,
 }
 
 impl Cut {
     /// The first half of a page's first `bytes`.
     pub(super) fn new(page: &Bytes, bytes: u64) -> Self {
         let half = page.len().min((bytes / 2) as usize);
-        Self { half: Some(page.slice(..half)), announced: bytes, is_sent: false }
+        Self { half: Some(page.slice(..half)), announced: bytes }
     }
 }
 
@@ -28,15 +26,9 @@ impl http_body::Body for Cut {
     type Data = Bytes;
     type Error = BodyError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        if let Some(half) = self.half.take() {
-            return Poll::Ready(Some(Ok(Frame::data(half))));
-        }
-        if !std::mem::replace(&mut self.is_sent, true) {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        Poll::Ready(Some(Err("cut on purpose".into())))
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let half = self.half.take().map(Frame::data);
+        Poll::Ready(Some(half.ok_or_else(|| "cut on purpose".into())))
     }
 
     fn size_hint(&self) -> SizeHint {
