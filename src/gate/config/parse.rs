@@ -37,8 +37,9 @@ fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
     let path = |key, default: &str| root.get(key).map_or(Some(default.to_owned()), |node| own_path(&node));
     let metrics = path("metrics", "/metrics").unwrap_or_default();
     let health = path("health", "/healthz").unwrap_or_default();
-    if !metrics.is_empty() && metrics == health {
-        root.wrong(format!("metrics and health are both {metrics:?}"), "give each a path of its own");
+    let own = root.get("health").or_else(|| root.get("metrics"));
+    if let Some(node) = own.filter(|_| !metrics.is_empty() && metrics == health) {
+        node.wrong(format!("metrics and health are both {metrics:?}"), "give each a path of its own");
     }
     let trust_forwarded = root.get("trust_forwarded").and_then(|node| node.boolean()).unwrap_or(false);
 

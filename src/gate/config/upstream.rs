@@ -41,7 +41,7 @@ pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
     read.max_in_flight = max_in_flight.as_ref().and_then(|node| node.whole(1..=MOST)).map(|n| n as usize);
     if let Some(node) = table.get("queue") {
         read.queue = node.whole(0..=MOST).unwrap_or(0) as usize;
-        if max_in_flight.is_none() {
+        if read.queue > 0 && max_in_flight.is_none() {
             node.wrong("nobody waits where there is no limit", "give max_in_flight, too");
         }
     }
@@ -123,7 +123,9 @@ fn told(node: &Node<'_>, text: &str, weight: u32) -> Option<HostConfig> {
     match host(text, node.notes().folder) {
         Ok(host) => Some(HostConfig { weight, ..host }),
         Err((what, remedy)) => {
-            node.wrong(format!("{} {what}", node.shown()), remedy);
+            // A password is nothing for a terminal.
+            let shown = if text.contains('@') { "the URL".to_owned() } else { node.shown() };
+            node.wrong(format!("{shown} {what}"), remedy);
             None
         }
     }
