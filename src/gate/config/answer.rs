@@ -10,7 +10,8 @@ use super::read::{Node, Table};
 use super::{AnswerRule, DeadlineFrom, DeadlinePlace, OwnAnswer, headers};
 use crate::decide::Nanos;
 
-const MOST: u64 = i64::MAX as u64;
+/// Of any unit.
+const MOST: u64 = 1_000_000_000_000;
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 pub(super) fn deadline_from(table: &Table<'_>, captures: &[&str]) -> Option<DeadlineFrom> {

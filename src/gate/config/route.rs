@@ -151,7 +151,7 @@ fn check_repeat(table: &Table<'_>, policy: &PolicyConfig, methods: &[Method]) {
     let any = methods.is_empty() || methods.iter().any(|method| policy::may_repeat(repeat, method));
     if policy.policy.repeats() && !any {
         let methods: Vec<&str> = methods.iter().map(Method::as_str).collect();
-        let what = format!("its policy has stages or retries, and {} is not sent twice", methods.join(", "));
+        let what = format!("its policy has stages or retries, and no {} is sent twice", methods.join(", no "));
         let idempotent = methods.iter().any(|method| matches!(*method, "PUT" | "DELETE"));
         let enough = if idempotent && repeat == Repeat::Safe { "idempotent" } else { "every" };
         table.odd(what, format!("if that does no harm upstream, write repeat = \"{enough}\" in the policy"));

@@ -23,10 +23,10 @@ pub fn smart(url: &str) -> Result<Config, String> {
     let end = if is_socket { None } else { url[scheme..].find('/') };
     let (host, path) = url.split_at(end.map_or(url.len(), |at| scheme + at));
     let path = if matches!(path, "" | "/") { WORK } else { path };
+    told(host)?;
     if path.contains(['{', '}']) || !pattern::is_path(path) {
         return Err(format!("'{url}' has no path that can be asked for; write it as http://HOST:PORT{WORK}"));
     }
-    told(host)?;
     // Both are free of quotes and backslashes now, but for the socket's name.
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let text = SMART.replace("= PATH", &format!("= {}", quoted(path)));
@@ -65,7 +65,7 @@ pub fn plain(plain: &Plain) -> Result<Config, String> {
         methods: Vec::new(),
         host: None,
         upstream: "upstream".to_owned(),
-        policy: PolicyConfig { policy: plain.policy.clone(), ..PolicyConfig::new(policy::DEFAULT) },
+        policy: PolicyConfig { policy: plain.policy.clone(), ..PolicyConfig::default() },
         rewrite: Rewrite::default(),
         deadline_from: None,
         answer: super::AnswerRule::default(),
@@ -76,12 +76,13 @@ pub fn plain(plain: &Plain) -> Result<Config, String> {
         metrics: "/metrics".to_owned(),
         health: "/healthz".to_owned(),
         trust_forwarded: false,
-        upstreams: vec![UpstreamConfig { hosts, ..UpstreamConfig::new("upstream") }],
+        upstreams: vec![UpstreamConfig { hosts, ..UpstreamConfig::named("upstream") }],
         routes: vec![route],
         warnings: Vec::new(),
     })
 }
 
 fn told(url: &str) -> Result<super::HostConfig, String> {
-    upstream::host(url, Path::new("")).map_err(|(what, remedy)| format!("'{url}' {what}; {remedy}"))
+    let shown = if url.contains('@') { "the URL".to_owned() } else { format!("'{url}'") };
+    upstream::host(url, Path::new("")).map_err(|(what, remedy)| format!("{shown} {what}; {remedy}"))
 }

@@ -19,7 +19,7 @@ const MOST: u64 = 1_000_000;
 pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
     let table = named.node.table()?;
     let notes = named.node.notes();
-    let mut read = UpstreamConfig::new(named.key);
+    let mut read = UpstreamConfig::named(named.key);
     match table.get("urls") {
         Some(node) => read.hosts = hosts(&node),
         None => table.wrong("it has no urls", r#"write urls = ["http://HOST:PORT"]"#),
@@ -35,13 +35,13 @@ pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
     if let Some(time) = table.get("connect_timeout").and_then(|node| node.time()) {
         read.connect_timeout = time;
     }
-    let number = |key, least| table.get(key).and_then(|node| node.whole(least..=MOST)).map(|n| n as usize);
-    read.max_connections = number("max_connections", 1);
+    let limit = |node: &Node<'_>| node.whole(1..=MOST).map(|number| number as usize);
+    read.max_connections = table.get("max_connections").and_then(|node| limit(&node));
     let max_in_flight = table.get("max_in_flight");
-    read.max_in_flight = max_in_flight.as_ref().and_then(|node| node.whole(1..=MOST)).map(|n| n as usize);
+    read.max_in_flight = max_in_flight.as_ref().and_then(limit);
     if let Some(node) = table.get("queue") {
         read.queue = node.whole(0..=MOST).unwrap_or(0) as usize;
-        if max_in_flight.is_none() {
+        if read.queue > 0 && max_in_flight.is_none() {
             node.wrong("nobody waits where there is no limit", "give max_in_flight, too");
         }
     }
@@ -65,7 +65,7 @@ pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
 
 impl UpstreamConfig {
     /// All as by default, and without hosts.
-    pub(super) fn new(name: &str) -> Self {
+    pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             hosts: Vec::new(),
@@ -123,7 +123,9 @@ fn told(node: &Node<'_>, text: &str, weight: u32) -> Option<HostConfig> {
     match host(text, node.notes().folder) {
         Ok(host) => Some(HostConfig { weight, ..host }),
         Err((what, remedy)) => {
-            node.wrong(format!("{} {what}", node.shown()), remedy);
+            // A password is nothing for a terminal.
+            let shown = if text.contains('@') { "the URL".to_owned() } else { node.shown() };
+            node.wrong(format!("{shown} {what}"), remedy);
             None
         }
     }
@@ -193,10 +195,9 @@ fn certificates(table: &Table<'_>, folder: &Path) -> (TlsOptions, Option<String>
         Err(TlsError::Mismatch(why)) => table.wrong(format!("cert and key do not fit: {why}"), ""),
         Err(TlsError::File(_, path, why)) => table.wrong(format!("{}: {why}", path.display()), "give a PEM file"),
         Err(TlsError::NoRoots(why)) => {
-            table.wrong(
-                format!("this machine has no CA certificates ({why})"),
-                "install ca-certificates, or give cacert",
-            );
+            // Perhaps it is meant for another machine.
+            table
+                .odd(format!("this machine has no CA certificates ({why})"), "install ca-certificates, or give cacert");
         }
     }
     (options, server_name)
