@@ -24,8 +24,8 @@ struct Fronted {
 impl Fronted {
     fn new(url: &str, policy: Policy) -> Self {
         let host = HostConfig { url: url.to_owned(), socket: None, weight: 1 };
-        let upstream = UpstreamConfig { hosts: vec![host], ..UpstreamConfig::named("upstream") };
-        let policy = PolicyConfig { policy, ..PolicyConfig::default() };
+        let upstream = UpstreamConfig { hosts: vec![host], ..UpstreamConfig::new("upstream") };
+        let policy = PolicyConfig { policy, ..PolicyConfig::new("default") };
         let route = RouteConfig { policy, ..RouteConfig::to("upstream", "/{*rest}") };
         let config = Config { upstreams: vec![upstream], routes: vec![route], ..Config::default() };
         Self { gate: gate::start(&config, gate::Options::default(), &Options::default()).unwrap() }

@@ -1,11 +1,27 @@
 //! What the gate is to do, as data: upstreams, policies, routes.
 
+mod answer;
+mod file;
+mod headers;
+mod parse;
+mod pattern;
+mod policy;
+mod problem;
+mod read;
+mod rewrite;
+mod route;
+mod smart;
+mod upstream;
+mod words;
+
 use std::path::PathBuf;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
-use crate::call::Success;
+pub use self::parse::parse;
+pub use self::problem::Problem;
+pub use self::smart::{Plain, SMART, plain, smart};
 use crate::decide::Nanos;
 use crate::decide::deadline::Form;
 use crate::decide::hosts::{Balance, Health};
@@ -30,6 +46,8 @@ pub struct Config {
     pub upstreams: Vec<UpstreamConfig>,
     /// What comes where.
     pub routes: Vec<RouteConfig>,
+    /// What is legal and surely not meant, in order of position.
+    pub warnings: Vec<Problem>,
 }
 
 /// The hosts behind one name.
@@ -240,27 +258,7 @@ impl Default for Config {
             trust_forwarded: false,
             upstreams: Vec::new(),
             routes: Vec::new(),
-        }
-    }
-}
-
-impl UpstreamConfig {
-    /// An upstream without hosts yet.
-    pub fn named(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            hosts: Vec::new(),
-            protocol: Protocol::default(),
-            balance: Balance::RoundRobin,
-            connect_timeout: Nanos::from_secs(5),
-            max_connections: None,
-            max_in_flight: None,
-            queue: 0,
-            keep_idle: Nanos::from_secs(60),
-            tls: TlsOptions::default(),
-            server_name: None,
-            health: Health::default(),
-            check: None,
+            warnings: Vec::new(),
         }
     }
 }
@@ -273,34 +271,10 @@ impl RouteConfig {
             methods: Vec::new(),
             host: None,
             upstream: upstream.to_owned(),
-            policy: PolicyConfig::default(),
+            policy: PolicyConfig::new(policy::DEFAULT),
             rewrite: Rewrite::default(),
             deadline_from: None,
             answer: AnswerRule::default(),
         }
-    }
-}
-
-impl Default for PolicyConfig {
-    /// One attempt; callers' deadlines are kept and passed on.
-    fn default() -> Self {
-        let deadlines = [("grpc-timeout", Form::Grpc), ("x-envoy-expected-rq-timeout-ms", Form::Millis)];
-        let deadlines = deadlines.map(|(name, form)| (HeaderName::from_static(name), form));
-        Self {
-            name: "default".to_owned(),
-            policy: Policy::default(),
-            success: SuccessRule::default(),
-            buffer: 64 * 1024,
-            deadlines_in: deadlines.to_vec(),
-            deadlines_out: deadlines.to_vec(),
-        }
-    }
-}
-
-impl Default for SuccessRule {
-    /// That of [`Success`].
-    fn default() -> Self {
-        let Success { statuses, headers, json, most, .. } = Success::default();
-        Self { statuses, json, schema: None, headers, max_answer: most }
     }
 }

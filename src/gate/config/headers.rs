@@ -1,0 +1,115 @@
+//! Reads names and values of headers.
+
+use http::{HeaderName, HeaderValue};
+
+use super::read::Node;
+use super::words::KNOWN_FORMS;
+use crate::decide::deadline::Form;
+
+/// Those that belong to one connection, or say where a message ends.
+const FRAMING: [&str; 9] = [
+    "connection",
+    "content-length",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "expect",
+];
+
+/// Reads `{ name = "value" }`.
+pub(super) fn pairs(node: &Node<'_>) -> Vec<(HeaderName, HeaderValue)> {
+    let Some(table) = node.table() else { return Vec::new() };
+    let mut pairs = Vec::new();
+    for member in table.members() {
+        let name = HeaderName::from_bytes(member.key.as_bytes()).ok();
+        if name.is_none() {
+            node.notes().problem(
+                member.start,
+                &member.node.at,
+                "this is no name of a header",
+                r#"write it as "x-name""#,
+            );
+        }
+        let value = member.node.string().and_then(|text| value(&member.node, text));
+        pairs.extend(name.zip(value));
+    }
+    pairs
+}
+
+/// The value of a header.
+pub(super) fn value(node: &Node<'_>, text: &str) -> Option<HeaderValue> {
+    let value = HeaderValue::from_str(text).ok().filter(|_| text.trim() == text);
+    if value.is_none() {
+        node.is_no("value of a header", "write one line, without blanks around it");
+    }
+    value
+}
+
+/// Reads `["name"]`.
+pub(super) fn names(node: &Node<'_>) -> Vec<HeaderName> {
+    let list = node.list().unwrap_or_default();
+    list.iter().filter_map(|node| name(node, node.string()?)).collect()
+}
+
+fn name(node: &Node<'_>, text: &str) -> Option<HeaderName> {
+    let name = HeaderName::from_bytes(text.as_bytes()).ok();
+    if name.is_none() {
+        node.is_no("name of a header", r#"write it as "x-name""#);
+    }
+    name
+}
+
+/// Notes those that the gate itself is responsible for.
+pub(super) fn check_ours<'n>(node: &Node<'_>, names: impl Iterator<Item = &'n HeaderName>, request: bool) {
+    for name in names {
+        if FRAMING.contains(&name.as_str()) {
+            node.wrong(format!("\"{name}\" belongs to the connection"), "leave it out: the gate takes care of it");
+        } else if request && name == "host" {
+            node.wrong("\"host\" has a rule of its own", "write rewrite.host");
+        }
+    }
+}
+
+/// By default, `grpc-timeout` and Envoy's.
+pub(super) fn default_deadlines() -> Vec<(HeaderName, Form)> {
+    let known = |(name, form): &(&'static str, Form)| (HeaderName::from_static(name), *form);
+    KNOWN_FORMS.iter().take(2).map(known).collect()
+}
+
+/// Reads `["grpc-timeout", { name = "x-budget", form = "ms" }]`.
+pub(super) fn deadlines(node: &Node<'_>) -> Vec<(HeaderName, Form)> {
+    let mut all: Vec<(HeaderName, Form)> = Vec::new();
+    for node in node.list().unwrap_or_default() {
+        let Some(read) = deadline(&node) else { continue };
+        if all.iter().any(|(name, _)| *name == read.0) {
+            node.wrong(format!("\"{}\" is there twice", read.0), "leave one out");
+        }
+        all.push(read);
+    }
+    all
+}
+
+fn deadline(node: &Node<'_>) -> Option<(HeaderName, Form)> {
+    const FORMS: [(&str, Form); 3] = [("ms", Form::Millis), ("s", Form::Seconds), ("grpc", Form::Grpc)];
+    if !node.is_table() {
+        let name = name(node, node.string()?)?;
+        let known = KNOWN_FORMS.iter().find(|(known, _)| name == *known);
+        if known.is_none() {
+            let remedy = format!("write it as {{ name = \"{name}\", form = \"ms\" }}, or \"s\", or \"grpc\"");
+            node.wrong(format!("how \"{name}\" is written is not known"), remedy);
+        }
+        return Some((name, known?.1));
+    }
+    let table = node.table()?;
+    let (of, form) = (table.get("name"), table.get("form"));
+    table.close();
+    if of.is_none() || form.is_none() {
+        table.wrong("it needs name and form", r#"write it as { name = "x-budget", form = "ms" }"#);
+    }
+    let of = of.and_then(|node| name(&node, node.string()?));
+    let form = form.and_then(|node| node.choice(&FORMS));
+    Some((of?, form?))
+}

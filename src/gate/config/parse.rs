@@ -1,0 +1,130 @@
+//! Reads a whole document.
+
+use std::path::Path;
+
+use toml::de::DeTable;
+
+use super::problem::{Notes, Problem};
+use super::read::{Named, Node, Table};
+use super::route::{Names, check_twins, route};
+use super::{Config, PolicyConfig, UpstreamConfig, policy, upstream};
+
+/// Reads a configuration. Files that it names are relative to `folder`, and are read, too.
+///
+/// # Errors
+/// All that is wrong, in order of position. Where the text is no TOML, only that.
+pub fn parse(text: &str, folder: &Path) -> Result<Config, Vec<Problem>> {
+    let notes = Notes::new(text, folder);
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let start = error.span().map_or(text.len(), |span| span.start);
+        notes.problem(start, "", format!("this is no TOML: {}", error.message()), "");
+    }
+    if !errors.is_empty() {
+        let mut problems = notes.finish().0;
+        // What follows on the same line is mostly caused by the first.
+        problems.dedup_by_key(|problem| problem.line);
+        return Err(problems);
+    }
+    let config = config(&Table::root(document.get_ref(), &notes), &notes);
+    let (problems, warnings) = notes.finish();
+    if problems.is_empty() { Ok(Config { warnings, ..config }) } else { Err(problems) }
+}
+
+fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
+    let listen = root.get("listen").and_then(|node| listen(&node));
+    let workers = root.get("workers").and_then(|node| node.whole(1..=1024)).map(|n| n as usize);
+    let path = |key, default: &str| root.get(key).map_or(Some(default.to_owned()), |node| own_path(&node));
+    let metrics = path("metrics", "/metrics").unwrap_or_default();
+    let health = path("health", "/healthz").unwrap_or_default();
+    let own = root.get("health").or_else(|| root.get("metrics"));
+    if let Some(node) = own.filter(|_| !metrics.is_empty() && metrics == health) {
+        node.wrong(format!("metrics and health are both {metrics:?}"), "give each a path of its own");
+    }
+    let trust_forwarded = root.get("trust_forwarded").and_then(|node| node.boolean()).unwrap_or(false);
+
+    let upstreams = root.get("upstreams");
+    let of_upstreams = members(upstreams.as_ref());
+    if of_upstreams.is_empty() {
+        root.wrong("there is no upstream", r#"write [upstreams.NAME] with urls = ["http://HOST:PORT"]"#);
+    }
+    let of_policies = members(root.get("policies").as_ref());
+    let upstreams: Vec<UpstreamConfig> = of_upstreams.iter().filter_map(upstream::upstream).collect();
+    let policies: Vec<(&str, Option<PolicyConfig>)> = of_policies.iter().map(|it| (it.key, policy_named(it))).collect();
+    let names = Names { upstreams: of_upstreams.iter().map(|it| it.key).collect(), policies };
+
+    let routes = root.get("routes");
+    let nodes = routes.as_ref().and_then(Node::list).unwrap_or_default();
+    if nodes.is_empty() {
+        root.wrong("there is no route", r#"write [[routes]] with match = { path = "/{*rest}" }"#);
+    }
+    let routes: Vec<_> = nodes.iter().filter_map(|node| route(node, &names)).collect();
+    root.close();
+    check_twins(&routes, notes);
+    for it in &routes {
+        if it.route.host.is_none() && [&metrics, &health].contains(&&it.route.path) {
+            it.path.odd("the gate itself answers there", "give metrics or health another path");
+        }
+    }
+    // A route with a problem may be the one that uses it.
+    if routes.len() == nodes.len() {
+        for it in of_upstreams.iter().filter(|it| !routes.iter().any(|of| of.route.upstream == it.key)) {
+            notes.warning(it.start, &it.node.at, "no route uses this upstream", "leave it out");
+        }
+        for it in of_policies.iter().filter(|it| !routes.iter().any(|of| of.policy.as_deref() == Some(it.key))) {
+            notes.warning(it.start, &it.node.at, "no route uses this policy", "leave it out");
+        }
+    }
+    Config {
+        listen,
+        workers,
+        metrics,
+        health,
+        trust_forwarded,
+        upstreams,
+        routes: routes.into_iter().map(|it| it.route).collect(),
+        warnings: Vec::new(),
+    }
+}
+
+/// The members of a table of tables. Their names are labels of metrics and words in logs, so they are simple.
+fn members<'a>(node: Option<&Node<'a>>) -> Vec<Named<'a>> {
+    let members = node.and_then(Node::table).map(|table| table.members()).unwrap_or_default();
+    for it in &members {
+        let simple = it.key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        if it.key.is_empty() || it.key.len() > 64 || !simple {
+            let what = format!("{:?} is no name", it.key);
+            it.node.notes().problem(it.start, &it.node.at, what, "take up to 64 letters, digits, \"-\" and \"_\"");
+        }
+    }
+    members
+}
+
+fn policy_named(it: &Named<'_>) -> Option<PolicyConfig> {
+    if it.key == policy::DEFAULT {
+        let what = "\"default\" is the policy of routes without one";
+        it.node.notes().problem(it.start, &it.node.at, what, "take another name, and name it in the routes");
+    }
+    policy::policy(&it.node, it.key)
+}
+
+fn listen(node: &Node<'_>) -> Option<String> {
+    let text = node.string()?;
+    let good = text.rsplit_once(':').is_some_and(|(host, port)| {
+        let bracketed = host.starts_with('[') && host.ends_with(']');
+        !host.is_empty() && (bracketed || !host.contains(':')) && port.parse::<u16>().is_ok()
+    });
+    if !good {
+        node.is_no("address", r#"write it as "127.0.0.1:8080" or "[::1]:8080""#);
+    }
+    Some(text.to_owned())
+}
+
+/// A path that the gate answers itself; or none.
+fn own_path(node: &Node<'_>) -> Option<String> {
+    let text = node.string()?;
+    if !text.is_empty() && (!text.starts_with('/') || !super::pattern::is_path(text)) {
+        node.is_no("path", r#"write it as "/path", or "" for none"#);
+    }
+    Some(text.to_owned())
+}

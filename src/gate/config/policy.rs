@@ -1,0 +1,258 @@
+//! Reads `[policies.NAME]`, or a policy within a route.
+
+use super::read::{Node, Table};
+use super::{PolicyConfig, SuccessRule, file, headers, words};
+use crate::call::Success;
+use crate::decide::Nanos;
+use crate::decide::policy::{After, Budget, Kind, Policy, Repeat, Retry, Retryable, Stage};
+
+/// Attempts of one call.
+const MOST_ATTEMPTS: u64 = 64;
+/// Bytes that are kept or looked at.
+const MOST_BYTES: usize = 1 << 30;
+/// The name of a policy that nobody wrote.
+pub(super) const DEFAULT: &str = "default";
+
+impl PolicyConfig {
+    /// One attempt; callers' deadlines are kept and passed on.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            policy: Policy::default(),
+            success: SuccessRule::default(),
+            buffer: 64 << 10,
+            deadlines_in: headers::default_deadlines(),
+            deadlines_out: headers::default_deadlines(),
+        }
+    }
+}
+
+impl Default for SuccessRule {
+    /// As calls have it.
+    fn default() -> Self {
+        let Success { statuses, headers, json, most, .. } = Success::default();
+        Self { statuses, json, schema: None, headers, max_answer: most }
+    }
+}
+
+pub(super) fn policy(node: &Node<'_>, name: &str) -> Option<PolicyConfig> {
+    let table = node.table()?;
+    let mut read = PolicyConfig::new(name);
+    let policy = &mut read.policy;
+    let time = |key| table.get(key).and_then(|node| node.time()).unwrap_or(Nanos::NEVER);
+    policy.deadline = time("deadline");
+    policy.attempt_timeout = time("attempt_timeout");
+    if let Some(node) = table.get("stages") {
+        policy.stages = stages(&node, policy.deadline);
+    }
+    if let Some(node) = table.get("retry") {
+        policy.retry = retry(&node);
+    }
+    if let Some(node) = table.get("budget") {
+        policy.budget = budget(&node);
+    }
+    if let Some(node) = table.get("repeat") {
+        let words = [("safe", Repeat::Safe), ("idempotent", Repeat::Idempotent), ("every", Repeat::Every)];
+        policy.repeat = node.choice(&words).unwrap_or_default();
+    }
+    let copies = policy.stages.iter().map(|stage| u64::from(stage.copies));
+    if let Err((what, remedy)) = check_attempts(copies, policy.retry.times) {
+        table.wrong(what, remedy);
+    }
+    if let Some(table) = table.get("success").and_then(|node| node.table()) {
+        read.success = success(&table);
+    }
+    if let Some(size) = table.get("buffer").and_then(|node| node.size(0..=MOST_BYTES)) {
+        read.buffer = size;
+    }
+    if let Some(table) = table.get("deadline_headers").and_then(|node| node.table()) {
+        if let Some(node) = table.get("in") {
+            read.deadlines_in = headers::deadlines(&node);
+        }
+        if let Some(node) = table.get("out") {
+            read.deadlines_out = headers::deadlines(&node);
+        }
+        table.close();
+    }
+    table.close();
+    Some(read)
+}
+
+/// One attempt, all copies of all stages, all retries.
+///
+/// # Errors
+/// What is wrong, and what to do.
+pub(super) fn check_attempts(copies: impl Iterator<Item = u64>, retries: u32) -> Result<(), (String, String)> {
+    let attempts = copies.fold(1 + u64::from(retries), u64::saturating_add);
+    if attempts <= MOST_ATTEMPTS {
+        return Ok(());
+    }
+    let what = format!("{attempts} attempts per call (one, all copies, all retries) are too many");
+    Err((what, format!("make it {MOST_ATTEMPTS} at most")))
+}
+
+fn stages(node: &Node<'_>, deadline: Nanos) -> Vec<Stage> {
+    let mut stages = Vec::new();
+    let mut sum = Nanos::ZERO;
+    for node in node.list().unwrap_or_default() {
+        let Some(table) = node.table() else { continue };
+        let mut stage = Stage { after: After::Failure, on_failure: true, copies: 1 };
+        let after = table.get("after");
+        if let Some(node) = &after {
+            match node.value().as_str().and_then(|text| after_words(text)) {
+                Some(after) => stage.after = after,
+                None => node.is_no("time", r#"write it as "300ms", or as a quantile such as "p95""#),
+            }
+        }
+        if let Some(node) = table.get("on_failure") {
+            stage.on_failure = node.boolean().unwrap_or(true);
+            if after.is_none() && !stage.on_failure {
+                node.wrong("a stage that waits for nothing never comes", "give after, or leave on_failure out");
+            }
+        }
+        if let Some(copies) = table.get("copies").and_then(|node| node.whole(1..=MOST_ATTEMPTS - 1)) {
+            stage.copies = u32::try_from(copies).unwrap_or(1);
+        }
+        table.close();
+        if let (After::Time(time), Some(node)) = (stage.after, after) {
+            sum += time;
+            if sum >= deadline {
+                let what = format!("the deadline ({deadline}) comes first: the stage is {sum} after the call's start");
+                node.odd(what, "shorten it, or leave it out to wait for a failure alone");
+            }
+        }
+        stages.push(stage);
+    }
+    stages
+}
+
+fn after_words(text: &str) -> Option<After> {
+    words::time(text).map(After::Time).or_else(|| words::quantile(text).map(After::Quantile))
+}
+
+fn retry(node: &Node<'_>) -> Retry {
+    let times = |node: &Node<'_>| node.whole(0..=MOST_ATTEMPTS - 1).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+    if !node.is_table() {
+        if node.is_integer() {
+            return Retry { times: times(node), ..Retry::default() };
+        }
+        node.is_no("rule for retries", r#"write it as 2, or as { times = 2, on = ["connect", 503] }"#);
+        return Retry::default();
+    }
+    let Some(table) = node.table() else { return Retry::default() };
+    let mut retry = Retry::default();
+    match table.get("times") {
+        Some(node) => retry.times = times(&node),
+        None => table.wrong("it does not say how often", "write times = 2"),
+    }
+    if let Some(node) = table.get("on") {
+        retry.on = retryable(&node);
+    }
+    if let Some(node) = table.get("backoff") {
+        match node.value().as_str().and_then(words::backoff) {
+            Some(backoff) => retry.backoff = backoff,
+            None => node.is_no("range of times", r#"write it as "25ms..1s", the shorter first"#),
+        }
+    }
+    if let Some(obey) = table.get("retry_after").and_then(|node| node.boolean()) {
+        retry.obey_retry_after = obey;
+    }
+    table.close();
+    retry
+}
+
+fn retryable(node: &Node<'_>) -> Retryable {
+    let mut on = Retryable { kinds: Vec::new(), statuses: Vec::new() };
+    for node in node.list().unwrap_or_default() {
+        let text = node.value().as_str();
+        let kind = text.and_then(|text| Kind::ALL.into_iter().find(|kind| kind.name() == text));
+        match (kind, node.status_words()) {
+            (Some(kind), _) => on.kinds.push(kind),
+            (None, Some(statuses)) => on.statuses.extend(statuses),
+            (None, None) => {
+                let kinds = Kind::ALL.map(Kind::name);
+                let remedy = match super::problem::nearest(text.unwrap_or_default(), &kinds) {
+                    Some(kind) => format!("did you mean \"{kind}\"?"),
+                    None => format!("write {}, or a status such as 503, \"502-504\" or \"5xx\"", kinds.join(", ")),
+                };
+                node.is_no("failure", remedy);
+            }
+        }
+    }
+    on
+}
+
+fn budget(node: &Node<'_>) -> Option<Budget> {
+    if !node.is_table() {
+        let text = node.value().as_str();
+        if text == Some("none") {
+            return None;
+        }
+        let read = text.and_then(words::budget);
+        if read.is_none() {
+            node.is_no(
+                "budget",
+                r#"write it as "5% + 1/1s" (a share of the calls, and so many per window), or "none""#,
+            );
+        }
+        return read;
+    }
+    let table = node.table()?;
+    let mut read = Budget::default();
+    if let Some(share) = table.get("share").and_then(|node| node.number(0.0..=words::MOST_SHARE)) {
+        read.share = share;
+    }
+    if let Some(floor) = table.get("floor").and_then(|node| node.whole(0..=words::MOST_FLOOR)) {
+        read.floor = u32::try_from(floor).unwrap_or(u32::MAX);
+    }
+    if let Some(node) = table.get("window") {
+        read.window = node.time().unwrap_or(read.window);
+        if read.window > words::LONGEST_WINDOW {
+            node.is_no("window", r#"write "1h" at most"#);
+        }
+    }
+    table.close();
+    Some(read)
+}
+
+fn success(table: &Table<'_>) -> SuccessRule {
+    let mut read = SuccessRule::default();
+    if let Some(statuses) = table.get("status").and_then(|node| node.statuses()) {
+        read.statuses = statuses;
+    }
+    let json = table.get("json").and_then(|node| Some((node.boolean()?, node)));
+    read.json = json.as_ref().is_some_and(|(yes, _)| *yes);
+    if let Some(node) = table.get("schema") {
+        if let Some((false, json)) = &json {
+            json.wrong("a schema is for JSON", "leave json out");
+        }
+        read.json = true;
+        read.schema = schema(&node);
+    }
+    if let Some(node) = table.get("headers") {
+        read.headers = headers::pairs(&node);
+    }
+    if let Some(size) = table.get("max_answer").and_then(|node| node.size(1..=MOST_BYTES)) {
+        read.max_answer = size;
+    }
+    table.close();
+    read
+}
+
+fn schema(node: &Node<'_>) -> Option<serde_json::Value> {
+    let path = node.notes().folder.join(node.string()?);
+    let told = |why: String| node.wrong(format!("{} {why}", path.display()), "give a file with a JSON Schema");
+    let bytes = file::read(&path).map_err(|why| told(format!("cannot be read: {why}"))).ok()?;
+    let value = serde_json::from_slice(&bytes).map_err(|error| told(format!("is no JSON: {error}"))).ok()?;
+    Success::default().with_schema(&value).map_err(|error| told(format!("is {error}"))).ok()?;
+    Some(value)
+}
+
+/// Whether a request of this method may be sent twice (RFC 9110, 9.2).
+pub(super) fn may_repeat(repeat: Repeat, method: &http::Method) -> bool {
+    match repeat {
+        Repeat::Safe => method.is_safe(),
+        Repeat::Idempotent => method.is_idempotent(),
+        Repeat::Every => true,
+    }
+}

@@ -1,0 +1,154 @@
+//! What is wrong with a configuration: where, what, and what to write instead.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::path::Path;
+
+/// One thing that is wrong, or surely not meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+    /// The keys that lead to it, such as `policies.quick.stages[0].after`; empty if the text is no TOML there.
+    pub at: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to do; may be empty.
+    pub remedy: String,
+}
+
+/// `12:5: listen: 80 is no string; write it in quotes`.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: ", self.line, self.column)?;
+        if !self.at.is_empty() {
+            write!(f, "{}: ", self.at)?;
+        }
+        f.write_str(&self.what)?;
+        if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// What was found while a text is read.
+#[derive(Debug)]
+pub(super) struct Notes<'a> {
+    text: &'a str,
+    /// Where each line begins.
+    lines: Vec<usize>,
+    /// What files in the text are relative to.
+    pub(super) folder: &'a Path,
+    problems: RefCell<Vec<Problem>>,
+    warnings: RefCell<Vec<Problem>>,
+}
+
+impl<'a> Notes<'a> {
+    pub(super) fn new(text: &'a str, folder: &'a Path) -> Self {
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Self { text, lines, folder, problems: RefCell::default(), warnings: RefCell::default() }
+    }
+
+    /// `start` is an offset in bytes.
+    pub(super) fn problem(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.borrow_mut().push(self.place(start, at, what.into(), remedy.into()));
+    }
+
+    pub(super) fn warning(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
+        self.warnings.borrow_mut().push(self.place(start, at, what.into(), remedy.into()));
+    }
+
+    fn place(&self, start: usize, at: &str, what: String, remedy: String) -> Problem {
+        let (line, column) = self.position(start);
+        Problem { line, column, at: at.to_owned(), what, remedy }
+    }
+
+    /// Line and column.
+    pub(super) fn position(&self, start: usize) -> (usize, usize) {
+        let line = self.lines.partition_point(|begin| *begin <= start).max(1);
+        let begin = self.lines.get(line - 1).copied().unwrap_or(0);
+        let before = self.text.get(begin..start).unwrap_or_default();
+        (line, before.chars().count() + 1)
+    }
+
+    /// Problems and warnings, in order of position.
+    pub(super) fn finish(self) -> (Vec<Problem>, Vec<Problem>) {
+        let sorted = |notes: RefCell<Vec<Problem>>| {
+            let mut notes = notes.into_inner();
+            notes.sort();
+            notes.dedup();
+            notes
+        };
+        (sorted(self.problems), sorted(self.warnings))
+    }
+}
+
+/// What of `known` was meant by `given`, if it is near to one.
+pub(super) fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
+    // Long words are nobody's typing error, and the distance takes time.
+    let most = (given.chars().count() / 3).max(1);
+    let words = known.iter().copied().filter(|word| given.len() < 64 && word.len() < 64);
+    words.map(|word| (distance(given, word), word)).filter(|(far, _)| *far <= most).min().map(|(_, word)| word)
+}
+
+/// `did you mean "x"?`, or what there is.
+pub(super) fn meant(given: &str, known: &[&str]) -> String {
+    match nearest(given, known) {
+        Some(word) => format!("did you mean \"{word}\"?"),
+        None => one_of(known),
+    }
+}
+
+/// `choose "a", "b" or "c"`.
+pub(super) fn one_of(known: &[&str]) -> String {
+    let quoted = |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+    match known {
+        [] => String::new(),
+        [only] => format!("write \"{only}\""),
+        [first @ .., last] => format!("choose {} or \"{last}\"", quoted(first)),
+    }
+}
+
+/// How many characters to insert, delete, replace, or swap with their neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = match (i, j) {
+                (0, n) | (n, 0) => n,
+                _ => {
+                    let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                    let least = changed.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                    let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+                    if swapped { least.min(rows[i - 2][j - 2] + 1) } else { least }
+                }
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_near_is_meant() {
+        let known = ["deadline", "stages", "retry"];
+        assert_eq!(nearest("deadlin", &known), Some("deadline"));
+        assert_eq!(nearest("staegs", &known), Some("stages"));
+        assert_eq!(nearest("budget", &known), None);
+        assert_eq!(nearest("", &known), None);
+    }
+
+    #[test]
+    fn columns_are_counted_in_characters() {
+        let notes = Notes::new("a = 1\n\u{e4} = 2\n", Path::new(""));
+        assert_eq!(notes.position(0), (1, 1));
+        assert_eq!(notes.position(9), (2, 3));
+        assert_eq!(notes.position(1000), (3, 1));
+    }
+}

@@ -1,0 +1,276 @@
+//! Typed reading of a TOML document. What does not fit is noted with its place, and reading goes on.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ops::RangeInclusive;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::problem::{Notes, meant, one_of};
+use super::words;
+use crate::decide::Nanos;
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub(super) struct Node<'a> {
+    value: &'a DeValue<'a>,
+    start: usize,
+    /// The keys that lead to it.
+    pub(super) at: String,
+    notes: &'a Notes<'a>,
+}
+
+impl<'a> Node<'a> {
+    fn new(value: &'a Spanned<DeValue<'a>>, at: String, notes: &'a Notes<'a>) -> Self {
+        Self { value: value.get_ref(), start: value.span().start, at, notes }
+    }
+
+    /// All that was found so far.
+    pub(super) fn notes(&self) -> &'a Notes<'a> {
+        self.notes
+    }
+
+    /// Notes a problem with it.
+    pub(super) fn wrong(&self, what: impl Into<String>, remedy: impl Into<String>) {
+        self.notes.problem(self.start, &self.at, what, remedy);
+    }
+
+    /// Notes that it is not what it should be: `"x" is no time; write ...`.
+    pub(super) fn is_no(&self, kind: &str, remedy: impl Into<String>) {
+        self.wrong(format!("{} is no {kind}", self.shown()), remedy);
+    }
+
+    /// Notes what is legal and surely not meant.
+    pub(super) fn odd(&self, what: impl Into<String>, remedy: impl Into<String>) {
+        self.notes.warning(self.start, &self.at, what, remedy);
+    }
+
+    /// Its offset in bytes.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    pub(super) fn is_table(&self) -> bool {
+        self.value.is_table()
+    }
+
+    pub(super) fn is_string(&self) -> bool {
+        self.value.is_str()
+    }
+
+    pub(super) fn is_integer(&self) -> bool {
+        self.value.is_integer()
+    }
+
+    pub(super) fn value(&self) -> &'a DeValue<'a> {
+        self.value
+    }
+
+    /// The value as a reader of the file knows it.
+    pub(super) fn shown(&self) -> String {
+        match self.value {
+            DeValue::String(text) => {
+                let short: String = text.chars().take(60).collect();
+                let dots = if short.len() < text.len() { "..." } else { "" };
+                format!("{short:?}{dots}")
+            }
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            DeValue::Boolean(yes) => yes.to_string(),
+            DeValue::Datetime(time) => time.to_string(),
+            DeValue::Array(_) => "a list".to_owned(),
+            DeValue::Table(_) => "a table".to_owned(),
+        }
+    }
+
+    pub(super) fn string(&self) -> Option<&'a str> {
+        let text = self.value.as_str();
+        if text.is_none() {
+            self.is_no("string", "write it in quotes");
+        }
+        text
+    }
+
+    pub(super) fn boolean(&self) -> Option<bool> {
+        let yes = self.value.as_bool();
+        if yes.is_none() {
+            self.is_no("boolean", "write true or false");
+        }
+        yes
+    }
+
+    pub(super) fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
+        let number = self.value.as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
+        let number = number.filter(|number| range.contains(number));
+        if number.is_none() {
+            let kind = if self.is_integer() { "number for this" } else { "whole number" };
+            self.is_no(kind, format!("write one from {} to {}", range.start(), range.end()));
+        }
+        number
+    }
+
+    pub(super) fn number(&self, range: RangeInclusive<f64>) -> Option<f64> {
+        let number = match self.value {
+            DeValue::Integer(n) if n.radix() == 10 => n.as_str().parse::<f64>().ok(),
+            DeValue::Float(n) => n.as_str().parse().ok(),
+            _ => None,
+        };
+        let number = number.filter(|number| range.contains(number));
+        if number.is_none() {
+            self.is_no("number for this", format!("write one from {} to {}", range.start(), range.end()));
+        }
+        number
+    }
+
+    /// A time that may be none at all.
+    pub(super) fn any_time(&self) -> Option<Nanos> {
+        let time = self.value.as_str().and_then(words::time);
+        if time.is_none() {
+            self.is_no("time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
+        }
+        time
+    }
+
+    /// A time above zero.
+    pub(super) fn time(&self) -> Option<Nanos> {
+        let time = self.any_time()?;
+        if time == Nanos::ZERO {
+            self.wrong("there has to be some time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
+        }
+        Some(time)
+    }
+
+    /// A number of bytes.
+    pub(super) fn size(&self, range: RangeInclusive<usize>) -> Option<usize> {
+        let size = self.value.as_str().and_then(words::size);
+        let Some(size) = size else {
+            self.is_no("size", r#"write it as "512B", "64KiB" or "1MiB""#);
+            return None;
+        };
+        if !range.contains(&size) {
+            let (least, most) = (words::shown_size(*range.start()), words::shown_size(*range.end()));
+            self.is_no("size for this", format!("write one from \"{least}\" to \"{most}\""));
+        }
+        Some(size)
+    }
+
+    /// One of these words.
+    pub(super) fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let found = self.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
+        if found.is_none() {
+            self.wrong(format!("{} is none of its words", self.shown()), one_of(&known));
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    pub(super) fn statuses(&self) -> Option<Vec<(u16, u16)>> {
+        let nodes = if self.value.is_array() { self.list()? } else { vec![self.clone()] };
+        if nodes.is_empty() {
+            self.wrong("there is no status in it", r#"write it as "200-299,304", as a number, or as a list of such"#);
+            return None;
+        }
+        let mut all = Vec::new();
+        for node in nodes {
+            match node.status_words() {
+                Some(statuses) => all.extend(statuses),
+                None => node.is_no("status", r#"write it as 304, "200-299" or "2xx", with numbers from 100 to 599"#),
+            }
+        }
+        (!all.is_empty()).then_some(all)
+    }
+
+    /// The statuses that one string or number says; None if it says none.
+    pub(super) fn status_words(&self) -> Option<Vec<(u16, u16)>> {
+        match self.value {
+            DeValue::String(text) => words::statuses(text),
+            DeValue::Integer(number) if number.radix() == 10 => words::statuses(number.as_str()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn list(&self) -> Option<Vec<Self>> {
+        let Some(list) = self.value.as_array() else {
+            self.is_no("list", "write it in brackets, [ ... ]");
+            return None;
+        };
+        let node = |(index, value): (usize, &'a Spanned<DeValue<'a>>)| {
+            Self::new(value, format!("{}[{index}]", self.at), self.notes)
+        };
+        Some(list.iter().enumerate().map(node).collect())
+    }
+
+    pub(super) fn table(&self) -> Option<Table<'a>> {
+        let Some(inner) = self.value.as_table() else {
+            self.is_no("table", "write it in braces, { key = value }");
+            return None;
+        };
+        Some(Table { inner, start: self.start, at: self.at.clone(), notes: self.notes, known: RefCell::default() })
+    }
+}
+
+/// A table and its place. Remembers which keys it was asked for: all others are unknown.
+#[derive(Debug)]
+pub(super) struct Table<'a> {
+    inner: &'a DeTable<'a>,
+    start: usize,
+    at: String,
+    notes: &'a Notes<'a>,
+    known: RefCell<Vec<&'static str>>,
+}
+
+/// A key that the file's author has chosen, and its value.
+#[derive(Debug)]
+pub(super) struct Named<'a> {
+    pub(super) key: &'a str,
+    /// Where the key stands.
+    pub(super) start: usize,
+    pub(super) node: Node<'a>,
+}
+
+impl<'a> Table<'a> {
+    /// The whole document.
+    pub(super) fn root(inner: &'a DeTable<'a>, notes: &'a Notes<'a>) -> Self {
+        Self { inner, start: 0, at: String::new(), notes, known: RefCell::default() }
+    }
+
+    pub(super) fn get(&self, key: &'static str) -> Option<Node<'a>> {
+        self.known.borrow_mut().push(key);
+        self.inner.get(key).map(|value| Node::new(value, joined(&self.at, key), self.notes))
+    }
+
+    /// All members, in order of position.
+    pub(super) fn members(&self) -> Vec<Named<'a>> {
+        let named = |(key, value): (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>)| {
+            let node = Node::new(value, joined(&self.at, key.get_ref()), self.notes);
+            Named { key: key.get_ref(), start: key.span().start, node }
+        };
+        let mut members: Vec<Named<'a>> = self.inner.iter().map(named).collect();
+        members.sort_by_key(|member| member.start);
+        members
+    }
+
+    pub(super) fn wrong(&self, what: impl Into<String>, remedy: impl Into<String>) {
+        self.notes.problem(self.start, &self.at, what, remedy);
+    }
+
+    pub(super) fn odd(&self, what: impl Into<String>, remedy: impl Into<String>) {
+        self.notes.warning(self.start, &self.at, what, remedy);
+    }
+
+    /// Notes the keys that nobody has asked for.
+    pub(super) fn close(&self) {
+        let known = self.known.borrow();
+        for member in self.members().iter().filter(|member| !known.contains(&member.key)) {
+            self.notes.problem(member.start, &member.node.at, "there is no such key", meant(member.key, &known));
+        }
+    }
+}
+
+/// `at.key`; what TOML wants in quotes is in quotes.
+fn joined(at: &str, key: &str) -> String {
+    let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    let dot = if at.is_empty() { "" } else { "." };
+    if bare { format!("{at}{dot}{key}") } else { format!("{at}{dot}{key:?}") }
+}

@@ -1,0 +1,80 @@
+//! Reads what a route changes.
+
+use http::HeaderValue;
+use http::uri::Authority;
+
+use super::read::{Node, Table};
+use super::{HostRule, QueryRule, Rewrite, headers, pattern};
+
+pub(super) fn rewrite(table: &Table<'_>, captures: &[&str]) -> Rewrite {
+    let mut read = Rewrite::default();
+    if let Some(node) = table.get("path") {
+        read.path = path(&node, captures);
+    }
+    if let Some(node) = table.get("query") {
+        read.query = query(&node, captures).unwrap_or_default();
+    }
+    if let Some(node) = table.get("host") {
+        read.host = host(&node).unwrap_or_default();
+    }
+    let pairs = |key, request| {
+        let Some(node) = table.get(key) else { return Vec::new() };
+        let pairs = headers::pairs(&node);
+        headers::check_ours(&node, pairs.iter().map(|(name, _)| name), request);
+        pairs
+    };
+    (read.set, read.answer_set) = (pairs("set", true), pairs("answer_set", false));
+    let names = |key, request| {
+        let Some(node) = table.get(key) else { return Vec::new() };
+        let names = headers::names(&node);
+        headers::check_ours(&node, names.iter(), request);
+        names
+    };
+    (read.remove, read.answer_remove) = (names("remove", true), names("answer_remove", false));
+    table.close();
+    read
+}
+
+fn path(node: &Node<'_>, captures: &[&str]) -> Option<String> {
+    let text = node.string()?;
+    if !text.starts_with('/') || !pattern::is_path(text) {
+        node.is_no("path", r#"write it as "/v2/{rest}""#);
+    } else if let Err((what, remedy)) = pattern::check_template(text, captures) {
+        node.wrong(format!("{} {what}", node.shown()), remedy);
+    }
+    Some(text.to_owned())
+}
+
+fn query(node: &Node<'_>, captures: &[&str]) -> Option<QueryRule> {
+    let text = node.string()?;
+    match text {
+        "keep" => return Some(QueryRule::Keep),
+        "drop" => return Some(QueryRule::Drop),
+        _ => {}
+    }
+    if !text.contains('=') || text.starts_with('?') || !pattern::is_target(text) {
+        node.is_no("query", r#"write "keep", "drop", or one such as "a={rest}&b=1""#);
+    } else if let Err((what, remedy)) = pattern::check_template(text, captures) {
+        node.wrong(format!("{} {what}", node.shown()), remedy);
+    }
+    Some(QueryRule::Set(text.to_owned()))
+}
+
+fn host(node: &Node<'_>) -> Option<HostRule> {
+    let text = node.string()?;
+    match text {
+        "keep" => return Some(HostRule::Keep),
+        "upstream" => return Some(HostRule::Upstream),
+        _ => {}
+    }
+    let value = HeaderValue::from_str(text).ok().filter(|_| is_authority(text));
+    if value.is_none() {
+        node.is_no("host", r#"write "keep", "upstream", or a name such as "example.org""#);
+    }
+    value.map(HostRule::Set)
+}
+
+/// Whether this is a host, perhaps with a port.
+pub(super) fn is_authority(text: &str) -> bool {
+    text.parse::<Authority>().is_ok_and(|it| !it.host().is_empty()) && !text.contains('@')
+}

@@ -1,0 +1,160 @@
+//! How people write statuses, sizes, quantiles, budgets and waits that grow.
+
+use crate::decide::deadline::Form;
+use crate::decide::policy::{Backoff, Budget};
+use crate::decide::{Nanos, words};
+
+/// Reads `300ms`.
+pub(super) fn time(text: &str) -> Option<Nanos> {
+    words::time(text).ok().map(Nanos::from)
+}
+
+/// Reads `200-299,304` or `5xx`.
+pub(super) fn statuses(text: &str) -> Option<Vec<(u16, u16)>> {
+    text.split(',').map(|part| range(part.trim())).collect()
+}
+
+fn range(text: &str) -> Option<(u16, u16)> {
+    let status = |text: &str| {
+        let digits = text.len() == 3 && text.bytes().all(|b| b.is_ascii_digit());
+        text.parse::<u16>().ok().filter(|status| digits && (100..=599).contains(status))
+    };
+    if let Some(class) = text.strip_suffix("xx") {
+        let from = status(&format!("{class}00"))?;
+        return Some((from, from + 99));
+    }
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    let (from, to) = (status(from.trim())?, status(to.trim())?);
+    (from <= to).then_some((from, to))
+}
+
+const UNITS: [(&str, usize); 7] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("KB", 1000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("B", 1),
+];
+
+/// Reads `512B`, `64KiB`, `1MB`: a whole number and a unit.
+pub(super) fn size(text: &str) -> Option<usize> {
+    let (digits, per_unit) = UNITS.into_iter().find_map(|(unit, per)| Some((text.strip_suffix(unit)?, per)))?;
+    let digits = digits.trim_end();
+    let number = Some(digits).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
+    number.parse::<usize>().ok()?.checked_mul(per_unit)
+}
+
+/// The other way round.
+pub(super) fn shown_size(bytes: usize) -> String {
+    let fits = |(_, per): &(&str, usize)| bytes > 0 && bytes.is_multiple_of(*per);
+    let (unit, per) = UNITS[..3].iter().rev().find(|unit| fits(unit)).copied().unwrap_or(("B", 1));
+    format!("{}{unit}", bytes / per)
+}
+
+/// Reads `p95`, `p99.9` as 0.95, 0.999.
+pub(super) fn quantile(text: &str) -> Option<f64> {
+    let share = decimal(text.strip_prefix('p')?)? / 100.0;
+    (share > 0.0 && share < 1.0).then_some(share)
+}
+
+/// Digits, perhaps with a point.
+fn decimal(text: &str) -> Option<f64> {
+    let plain = text.starts_with(|c: char| c.is_ascii_digit()) && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    plain.then(|| text.parse().ok())?
+}
+
+/// Extra attempts per call at most; beyond that nobody speaks of a budget.
+pub(super) const MOST_SHARE: f64 = 100.0;
+/// Extra attempts per window at most.
+pub(super) const MOST_FLOOR: u64 = 1_000_000;
+/// The longest window.
+pub(super) const LONGEST_WINDOW: Nanos = Nanos::from_secs(3600);
+
+/// Reads `5% + 1/1s`, or `5%`: what is not said is as by default.
+pub(super) fn budget(text: &str) -> Option<Budget> {
+    let (share, rest) = text.split_once('%')?;
+    let share = decimal(share.trim())? / 100.0;
+    let (floor, window) = if rest.trim().is_empty() {
+        (Budget::default().floor, Budget::default().window)
+    } else {
+        let (floor, window) = rest.trim().strip_prefix('+')?.split_once('/')?;
+        let floor = floor.trim();
+        let digits = floor.bytes().all(|b| b.is_ascii_digit());
+        (floor.parse::<u32>().ok().filter(|_| digits)?, time(window.trim())?)
+    };
+    let fits = share <= MOST_SHARE && u64::from(floor) <= MOST_FLOOR;
+    (fits && window > Nanos::ZERO && window <= LONGEST_WINDOW).then_some(Budget { share, floor, window })
+}
+
+/// Reads `25ms..1s`.
+pub(super) fn backoff(text: &str) -> Option<Backoff> {
+    let (first, most) = text.split_once("..")?;
+    let (first, most) = (time(first.trim())?, time(most.trim())?);
+    (first <= most).then_some(Backoff { first, most })
+}
+
+/// The headers whose form is known.
+pub(super) const KNOWN_FORMS: [(&str, Form); 3] = [
+    ("grpc-timeout", Form::Grpc),
+    ("x-envoy-expected-rq-timeout-ms", Form::Millis),
+    ("x-request-timeout-ms", Form::Millis),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_as_people_write_them() {
+        assert_eq!(statuses("200-299, 304"), Some(vec![(200, 299), (304, 304)]));
+        assert_eq!(statuses("5xx"), Some(vec![(500, 599)]));
+        for wrong in ["", "20", "600", "0200", "299-200", "200-", "-200", "6xx", "xx", "+200", "200,", "2xx-3xx"] {
+            assert_eq!(statuses(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_as_people_write_them() {
+        assert_eq!(size("512B"), Some(512));
+        assert_eq!(size("64KiB"), Some(65536));
+        assert_eq!(size("64 KB"), Some(64000));
+        assert_eq!(size("1MiB"), Some(1 << 20));
+        for wrong in ["", "B", "1", "1.5MiB", "-1B", "1kb", "99999999999999999999B", "99999999999999999MiB"] {
+            assert_eq!(size(wrong), None, "{wrong}");
+        }
+        for bytes in [0, 1, 1000, 1024, 1 << 20, 5 << 30] {
+            assert_eq!(size(&shown_size(bytes)), Some(bytes));
+        }
+    }
+
+    #[test]
+    fn quantiles_as_people_write_them() {
+        assert_eq!(quantile("p95"), Some(0.95));
+        assert!(quantile("p99.9").is_some_and(|share| (share - 0.999).abs() < 1e-12));
+        for wrong in ["95", "p", "p0", "p100", "p-5", "pinf", "p1e1", "p.5", "p1.2.3"] {
+            assert_eq!(quantile(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn budgets_as_people_write_them() {
+        let budget_of = |share, floor, ms| Some(Budget { share, floor, window: Nanos::from_millis(ms) });
+        assert_eq!(budget("5% + 1/1s"), budget_of(0.05, 1, 1000));
+        assert_eq!(budget("200%+10/500ms"), budget_of(2.0, 10, 500));
+        assert_eq!(budget("10%"), budget_of(0.1, 1, 1000));
+        for wrong in ["", "5", "%", "-5%", "5% 1/1s", "5% + 1", "5% + /1s", "5% + 1/0s", "10001%", "5% + 1.5/1s"] {
+            assert_eq!(budget(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn waits_that_grow_as_people_write_them() {
+        let read = Backoff { first: Nanos::from_millis(25), most: Nanos::from_secs(1) };
+        assert_eq!(backoff("25ms..1s"), Some(read));
+        for wrong in ["", "1s", "1s..25ms", "..1s", "1s..", "1s...2s"] {
+            assert_eq!(backoff(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,485 @@
+//! Configurations of the gate: what they come to, and every complaint about them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::path::Path;
+
+use http::{HeaderName, HeaderValue, Method};
+use proptest::prelude::*;
+use weir::decide::Nanos;
+use weir::decide::deadline::Form;
+use weir::decide::hosts::{Balance, Health};
+use weir::decide::policy::{After, Backoff, Budget, Kind, Policy, Repeat, Retry, Retryable, Stage};
+use weir::gate::config::{
+    self, Check, Config, DeadlineFrom, DeadlinePlace, HostConfig, HostRule, OwnAnswer, Plain, Problem, QueryRule,
+};
+use weir::http::client::Protocol;
+
+fn lines(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(ToString::to_string).collect()
+}
+
+fn parsed(text: &str) -> Config {
+    let parsed = config::parse(text, Path::new("/nowhere"));
+    parsed.unwrap_or_else(|problems| panic!("{}\n{text}", lines(&problems).join("\n")))
+}
+
+/// The lines of a document, of which a case replaces one.
+fn document(slot: &str, text: &str) -> String {
+    let line = |name: &str, usual: &str| if name == slot { text.to_owned() } else { usual.to_owned() };
+    [
+        line("top", ""),
+        "[upstreams.backend]".to_owned(),
+        line("upstream", r#"urls = ["http://127.0.0.1:9001"]"#),
+        line("more", ""),
+        "[policies.quick]".to_owned(),
+        line("policy", ""),
+        "[[routes]]".to_owned(),
+        line("match", r#"match = { path = "/{*rest}" }"#),
+        line("route", ""),
+        "[[routes]]".to_owned(),
+        r#"match = { path = "/quick" }"#.to_owned(),
+        r#"policy = "quick""#.to_owned(),
+        r#"upstream = "backend""#.to_owned(),
+    ]
+    .join("\n")
+}
+
+/// One paragraph each: which line is replaced, the text (` // ` ends a line), and what is said.
+fn cases(text: &str) -> impl Iterator<Item = (&str, String, Vec<&str>)> {
+    text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()).map(|paragraph| {
+        let mut lines = paragraph.trim().lines();
+        let (slot, fragment) = lines.next().unwrap().split_once(':').unwrap();
+        (slot, fragment.trim().replace(" // ", "\n"), lines.map(str::trim).collect())
+    })
+}
+
+#[test]
+fn every_mistake_is_named_with_its_place_and_its_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("text.toml"), "[x]\n").unwrap();
+    fs::write(folder.path().join("bad.schema.json"), r#"{"type": 3}"#).unwrap();
+    let place = folder.path().to_str().unwrap();
+    for (slot, text, expected) in cases(include_str!("gate_config/problems.txt")) {
+        let Err(problems) = config::parse(&document(slot, &text), folder.path()) else { panic!("{slot}: {text}") };
+        let said: Vec<String> = lines(&problems).iter().map(|line| line.replace(place, "FOLDER")).collect();
+        assert_eq!(said, expected, "{slot}: {text}");
+    }
+}
+
+#[test]
+fn what_is_legal_and_surely_not_meant_is_said() {
+    for (slot, text, expected) in cases(include_str!("gate_config/warnings.txt")) {
+        assert_eq!(lines(&parsed(&document(slot, &text)).warnings), expected, "{slot}: {text}");
+    }
+    assert_eq!(parsed(&document("", "")).warnings, []);
+}
+
+#[test]
+fn nothing_is_no_gateway() {
+    let expected = [
+        r#"1:1: there is no route; write [[routes]] with match = { path = "/{*rest}" }"#,
+        r#"1:1: there is no upstream; write [upstreams.NAME] with urls = ["http://HOST:PORT"]"#,
+    ];
+    assert_eq!(lines(&config::parse("", Path::new("")).unwrap_err()), expected);
+}
+
+#[test]
+fn hosts_beyond_the_sixty_fourth_are_too_many() {
+    let urls = |count: usize| format!("urls = [{}]", r#""http://h","#.repeat(count));
+    assert_eq!(parsed(&document("upstream", &urls(64))).upstreams[0].hosts.len(), 64);
+    let problems = config::parse(&document("upstream", &urls(65)), Path::new("")).unwrap_err();
+    assert_eq!(lines(&problems), ["3:8: upstreams.backend.urls: 65 hosts are too many; give 64 at most"]);
+}
+
+#[test]
+fn three_lines_are_a_gateway() {
+    let config = parsed("upstreams.a.urls = [\"http://h\"]\n[[routes]]\nmatch = { path = \"/{*rest}\" }");
+    let (upstream, route) = (&config.upstreams[0], &config.routes[0]);
+    assert_eq!((config.listen.as_deref(), config.workers, config.trust_forwarded), (None, None, false));
+    assert_eq!((config.metrics.as_str(), config.health.as_str()), ("/metrics", "/healthz"));
+    assert_eq!(upstream.hosts, [HostConfig { url: "http://h".into(), socket: None, weight: 1 }]);
+    assert_eq!((upstream.protocol, upstream.balance), (Protocol::Auto, Balance::RoundRobin));
+    assert_eq!((upstream.connect_timeout, upstream.keep_idle), (Nanos::from_secs(5), Nanos::from_secs(60)));
+    assert_eq!((upstream.max_connections, upstream.max_in_flight, upstream.queue), (None, None, 0));
+    assert_eq!((upstream.health, &upstream.check), (Health::default(), &None));
+    assert_eq!((route.upstream.as_str(), route.policy.name.as_str()), ("a", "default"));
+    assert_eq!(route.policy.policy, Policy::default());
+    assert_eq!((route.policy.buffer, route.policy.success.max_answer), (65536, 1 << 20));
+    let known = |name, form| (HeaderName::from_static(name), form);
+    let headers = [known("grpc-timeout", Form::Grpc), known("x-envoy-expected-rq-timeout-ms", Form::Millis)];
+    assert_eq!((&route.policy.deadlines_in[..], &route.policy.deadlines_out[..]), (&headers[..], &headers[..]));
+    assert_eq!(config.warnings, []);
+}
+
+#[test]
+fn upstreams_are_read() {
+    let config = parsed(
+        r#"
+        [upstreams.backend]
+        urls = ["http://127.0.0.1:9001/", { url = "https://[::1]:9002", weight = 2 }, "unix:/run/app.sock"]
+        protocol = "http2"
+        balance = "least-in-flight"
+        connect_timeout = "1s"
+        max_connections = 100
+        max_in_flight = 200
+        queue = 1000
+        keep_idle = "90s"
+        tls = { insecure = true, server_name = "x" }
+        health = { failures = 3, rest = "1m", most_out = 1, check = { path = "/healthz?a", every = "9s", status = 204 } }
+        [[routes]]
+        match = { path = "/" }
+        "#,
+    );
+    let upstream = &config.upstreams[0];
+    let host = |url: &str, weight, socket: Option<&str>| HostConfig {
+        url: url.into(),
+        weight,
+        socket: socket.map(Into::into),
+    };
+    let hosts = [
+        host("http://127.0.0.1:9001", 1, None),
+        host("https://[::1]:9002", 2, None),
+        host("http://localhost", 1, Some("/run/app.sock")),
+    ];
+    assert_eq!(upstream.hosts, hosts);
+    assert_eq!((upstream.protocol, upstream.balance), (Protocol::Http2, Balance::LeastInFlight));
+    assert_eq!((upstream.connect_timeout, upstream.keep_idle), (Nanos::SECOND, Nanos::from_secs(90)));
+    assert_eq!((upstream.max_connections, upstream.max_in_flight, upstream.queue), (Some(100), Some(200), 1000));
+    assert_eq!((upstream.tls.insecure, upstream.server_name.as_deref()), (true, Some("x")));
+    assert_eq!(upstream.health, Health { failures: 3, rest: Nanos::from_secs(60), most_out: 1.0 });
+    let check = Check {
+        path: "/healthz?a".into(),
+        every: Nanos::from_secs(9),
+        timeout: Nanos::SECOND,
+        statuses: vec![(204, 204)],
+    };
+    assert_eq!(upstream.check, Some(check));
+}
+
+#[test]
+fn policies_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("order.schema.json"), r#"{"type": "object"}"#).unwrap();
+    let text = document(
+        "policy",
+        r#"
+        deadline = "1s"
+        attempt_timeout = "400ms"
+        stages = [{ after = "300ms", copies = 2 }, { after = "p95", on_failure = false }, {}]
+        success = { status = "200-299,304", schema = "order.schema.json", headers = { "X-Ok" = "yes" }, max_answer = "2MB" }
+        retry = { times = 2, on = ["connect", "closed", "5xx", 429], backoff = "10ms..2s", retry_after = false }
+        budget = { share = 0.5, floor = 3, window = "10s" }
+        repeat = "idempotent"
+        buffer = "1KiB"
+        deadline_headers = { in = [{ name = "X-Budget", form = "s" }, "x-request-timeout-ms"], out = [] }
+        "#,
+    );
+    let config = config::parse(&text, folder.path()).unwrap();
+    let stage = |after, on_failure, copies| Stage { after, on_failure, copies };
+    let read = &config.routes[1].policy;
+    let policy = Policy {
+        deadline: Nanos::SECOND,
+        attempt_timeout: Nanos::from_millis(400),
+        stages: vec![
+            stage(After::Time(Nanos::from_millis(300)), true, 2),
+            stage(After::Quantile(0.95), false, 1),
+            stage(After::Failure, true, 1),
+        ],
+        retry: Retry {
+            times: 2,
+            on: Retryable { kinds: vec![Kind::Connect, Kind::Closed], statuses: vec![(500, 599), (429, 429)] },
+            backoff: Backoff { first: Nanos::from_millis(10), most: Nanos::from_secs(2) },
+            obey_retry_after: false,
+        },
+        repeat: Repeat::Idempotent,
+        budget: Some(Budget { share: 0.5, floor: 3, window: Nanos::from_secs(10) }),
+    };
+    assert_eq!((read.name.as_str(), &read.policy, read.buffer), ("quick", &policy, 1024));
+    let success = &read.success;
+    assert_eq!((&success.statuses, success.json), (&vec![(200, 299), (304, 304)], true));
+    assert_eq!((&success.schema, success.max_answer), (&Some(serde_json::json!({"type": "object"})), 2_000_000));
+    assert_eq!(success.headers, [(HeaderName::from_static("x-ok"), HeaderValue::from_static("yes"))]);
+    let known = |name, form| (HeaderName::from_static(name), form);
+    assert_eq!(read.deadlines_in, [known("x-budget", Form::Seconds), known("x-request-timeout-ms", Form::Millis)]);
+    assert_eq!(read.deadlines_out, []);
+}
+
+#[test]
+fn what_is_not_said_of_a_policy_is_as_by_default() {
+    let policy = |text: &str| parsed(&document("policy", text)).routes[1].policy.policy.clone();
+    assert_eq!(policy("retry = 2").retry, Retry { times: 2, ..Retry::default() });
+    assert_eq!(policy("retry = { times = 2 }").retry, Retry { times: 2, ..Retry::default() });
+    assert_eq!(policy("budget = \"none\"").budget, None);
+    assert_eq!(policy("budget = \"5% + 1/1s\"").budget, Some(Budget::default()));
+    assert_eq!(policy("budget = {}").budget, Some(Budget::default()));
+    assert_eq!(policy("").budget, Some(Budget::default()));
+}
+
+#[test]
+fn routes_are_read() {
+    let config = parsed(
+        r#"
+        upstreams.a.urls = ["http://h"]
+        [[routes]]
+        match = { path = "/api/{user}/{*rest}", methods = ["GET", "POST"], host = "Api.Example" }
+        policy = { retry = 1 }
+        rewrite = { path = "/v2/{rest}", query = "a={user}", host = "b.example", set = { "X-A" = "b" }, remove = ["Cookie"], answer_set = { server = "weir" }, answer_remove = ["x-b"] }
+        deadline_from = { path = "user", unit = "s", above = 3, low = { status = 422, type = "application/json", body = "{}" } }
+        answer = { merge = { a = [1, 2.5, true, "x"], b = { c = 0x10 } }, late = { body = "late" }, failed = { status = 204 } }
+        [[routes]]
+        match = { path = "/{*rest}" }
+        rewrite = { query = "drop", host = "upstream" }
+        deadline_from = { query = "timeout" }
+        "#,
+    );
+    let route = &config.routes[0];
+    assert_eq!((route.path.as_str(), route.host.as_deref()), ("/api/{user}/{*rest}", Some("api.example")));
+    assert_eq!(
+        (&route.methods[..], route.policy.name.as_str()),
+        (&[Method::GET, Method::POST][..], "routes[0].policy")
+    );
+    let rewrite = &route.rewrite;
+    assert_eq!(rewrite.path.as_deref(), Some("/v2/{rest}"));
+    assert_eq!(rewrite.query, QueryRule::Set("a={user}".into()));
+    assert_eq!(rewrite.host, HostRule::Set(HeaderValue::from_static("b.example")));
+    let pair = |name, value| (HeaderName::from_static(name), HeaderValue::from_static(value));
+    assert_eq!((&rewrite.set[..], &rewrite.answer_set[..]), (&[pair("x-a", "b")][..], &[pair("server", "weir")][..]));
+    assert_eq!(
+        (&rewrite.remove[0], &rewrite.answer_remove[0]),
+        (&http::header::COOKIE, &HeaderName::from_static("x-b"))
+    );
+    let own = |status, kind, body: &'static str| OwnAnswer {
+        status,
+        content_type: HeaderValue::from_static(kind),
+        body: body.into(),
+    };
+    let plain = "text/plain; charset=utf-8";
+    let deadline = DeadlineFrom {
+        place: DeadlinePlace::Path("user".into()),
+        unit: Nanos::SECOND,
+        above: 3,
+        bad: own(400, plain, "user has to be a whole number of seconds\n"),
+        low: own(422, "application/json", "{}"),
+    };
+    assert_eq!(route.deadline_from, Some(deadline));
+    let merge = [("a".into(), serde_json::json!([1, 2.5, true, "x"])), ("b".into(), serde_json::json!({"c": 16}))];
+    assert_eq!(route.answer.merge, merge);
+    assert_eq!(
+        (&route.answer.late, &route.answer.failed),
+        (&Some(own(504, plain, "late")), &Some(own(204, plain, "")))
+    );
+
+    let route = &config.routes[1];
+    assert_eq!((&route.rewrite.query, &route.rewrite.host), (&QueryRule::Drop, &HostRule::Upstream));
+    let deadline = DeadlineFrom {
+        place: DeadlinePlace::Query("timeout".into()),
+        unit: Nanos::MILLI,
+        above: 0,
+        bad: own(400, plain, "timeout has to be a whole number of milliseconds\n"),
+        low: own(400, plain, "timeout has to be above 0 milliseconds\n"),
+    };
+    assert_eq!(route.deadline_from, Some(deadline));
+}
+
+#[test]
+fn the_shipped_endpoint_is_what_it_says() {
+    let config = config::smart("http://127.0.0.1:9001").unwrap();
+    assert_eq!(config.upstreams[0].hosts[0].url, "http://127.0.0.1:9001");
+    let places = [DeadlinePlace::Path("timeout".into()), DeadlinePlace::Query("timeout".into())];
+    let paths = ["/api/smart/{timeout}", "/api/smart"];
+    assert_eq!(config.routes.len(), 2);
+    for ((route, place), path) in config.routes.iter().zip(places).zip(paths) {
+        assert_eq!((route.path.as_str(), &route.methods[..]), (path, &[Method::GET][..]));
+        assert_eq!((route.rewrite.path.as_deref(), &route.rewrite.query), (Some("/api/work"), &QueryRule::Drop));
+        let stage = Stage { after: After::Time(Nanos::from_millis(300)), on_failure: true, copies: 2 };
+        assert_eq!(route.policy.policy, Policy { stages: vec![stage], budget: None, ..Policy::default() });
+        assert_eq!((&route.policy.success.statuses, route.policy.success.json), (&vec![(200, 200)], true));
+        let deadline = route.deadline_from.as_ref().unwrap();
+        assert_eq!((&deadline.place, deadline.unit, deadline.above), (&place, Nanos::MILLI, 300));
+        assert_eq!(deadline.bad.body, r#"{"message":"Endpoint timeout parameter should be INTEGER"}"#);
+        assert_eq!(deadline.low.body, r#"{"message":"Endpoint timeout parameter should be above 300"}"#);
+        assert_eq!((deadline.bad.status, deadline.low.status), (400, 400));
+        let (late, failed) = (route.answer.late.as_ref().unwrap(), route.answer.failed.as_ref().unwrap());
+        assert_eq!((late.status, failed.status), (504, 502));
+        assert_eq!(
+            (&late.body[..], &failed.body[..]),
+            (&br#"{"message":"ERROR"}"#[..], &br#"{"message":"ERROR"}"#[..])
+        );
+        let own = [&deadline.bad, &deadline.low, late, failed];
+        assert!(own.iter().all(|answer| answer.content_type == "application/json"));
+        assert_eq!(route.answer.merge, [("message".into(), "SUCCESS".into())]);
+    }
+    assert_eq!(config.warnings, []);
+}
+
+#[test]
+fn the_shipped_endpoint_asks_for_the_path_that_it_is_given() {
+    let path = |url: &str| config::smart(url).map(|config| config.routes[0].rewrite.path.clone().unwrap());
+    assert_eq!(path("https://h:1/"), Ok("/api/work".into()));
+    assert_eq!(path("http://h:1/a/b"), Ok("/a/b".into()));
+    assert_eq!(path("unix:/run/\"app\".sock"), Ok("/api/work".into()));
+    for wrong in ["", "h:1", "ftp://h", "http://", "http://h?a", "http://h/a?b", "http://h/{a}", "http://h/a b"] {
+        assert!(path(wrong).is_err(), "{wrong}");
+    }
+    let told = path("http://me:secret@h/{a}").unwrap_err();
+    assert!(!told.contains("secret"), "{told}");
+}
+
+#[test]
+fn flags_make_a_gateway_of_one_route() {
+    let policy = Policy { deadline: Nanos::SECOND, ..Policy::default() };
+    let flags = |upstreams: &[&str]| Plain {
+        upstreams: upstreams.iter().map(ToString::to_string).collect(),
+        policy: policy.clone(),
+    };
+    let config = config::plain(&flags(&["http://h:1", "https://h:2/"])).unwrap();
+    let urls: Vec<&str> = config.upstreams[0].hosts.iter().map(|host| host.url.as_str()).collect();
+    assert_eq!((config.upstreams[0].name.as_str(), urls), ("upstream", vec!["http://h:1", "https://h:2"]));
+    let route = &config.routes[0];
+    assert_eq!((route.path.as_str(), route.upstream.as_str()), ("/{*rest}", "upstream"));
+    assert_eq!(route.policy.policy, policy);
+    let told = |upstreams: &[&str]| config::plain(&flags(upstreams)).unwrap_err();
+    assert_eq!(told(&[]), "there is no upstream; give one as http://HOST:PORT");
+    let remedy = r#"write it as "http://HOST:PORT", "https://HOST:PORT" or "unix:/PATH""#;
+    assert_eq!(told(&["h:1"]), format!("'h:1' is no URL; {remedy}"));
+    assert_eq!(told(&["http://h"; 65]), "65 upstreams are too many; give 64 at most");
+}
+
+#[test]
+fn every_example_of_the_documentation_is_a_configuration() {
+    let text = include_str!("../docs/gate.md");
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("order.schema.json"), r#"{"type": "object"}"#).unwrap();
+    let mut examples = 0;
+    for block in text.split("```toml\n").skip(1) {
+        let example = block.split("```").next().unwrap();
+        // Pieces are shown without what makes them whole.
+        let mut whole = example.to_owned();
+        if !example.contains("upstreams.") {
+            whole = format!("upstreams.backend.urls = [\"http://h\"]\n{whole}");
+        }
+        if !example.contains("[[routes]]") {
+            whole.push_str("\n[[routes]]\nmatch = { path = \"/{*rest}\" }\nupstream = \"backend\"\n");
+        }
+        if let Err(problems) = config::parse(&whole, folder.path()) {
+            panic!("{}\n{whole}", lines(&problems).join("\n"));
+        }
+        examples += 1;
+    }
+    assert!(examples > 5, "{examples} examples");
+}
+
+#[test]
+fn every_key_is_in_the_documentation() {
+    let text = include_str!("../docs/gate.md");
+    // A key that no table knows makes it name those that it knows, unless it seems to mean one.
+    let asked = [
+        ("top", "zzzzzz = 1"),
+        ("more", "zzzzzz = 1"),
+        ("more", "tls = { zzzzzz = 1, insecure = true }"),
+        ("more", "health = { zzzzzz = 1, check = { zzzzzz = 1 } }"),
+        ("policy", "zzzzzz = 1"),
+        ("policy", "stages = [{ zzzzzz = 1 }]"),
+        ("policy", "retry = { zzzzzz = 1 }"),
+        ("policy", "success = { zzzzzz = 1 }"),
+        ("policy", "budget = { zzzzzz = 1 }"),
+        ("policy", "deadline_headers = { zzzzzz = 1 }"),
+        ("match", "match = { zzzzzz = 1 }"),
+        ("route", "zzzzzz = 1"),
+        ("route", "rewrite = { zzzzzz = 1 }"),
+        ("route", "deadline_from = { zzzzzz = 1 }"),
+        ("route", "answer = { zzzzzz = 1, late = { zzzzzz = 1 } }"),
+    ];
+    for (slot, fragment) in asked {
+        let problems = config::parse(&document(slot, fragment), Path::new("/nowhere")).unwrap_err();
+        let about: Vec<&Problem> = problems.iter().filter(|problem| problem.at.ends_with("zzzzzz")).collect();
+        assert!(!about.is_empty(), "{fragment}");
+        for key in about.iter().flat_map(|problem| problem.remedy.split('"').skip(1).step_by(2)) {
+            assert!(text.contains(&format!("`{key}`")), "{key} of {fragment}");
+        }
+    }
+}
+
+proptest! {
+    /// Pieces of configurations in any order, and anything at all.
+    #[test]
+    fn no_text_is_too_odd(text in prop_oneof![any::<String>(), pieces()]) {
+        let count = text.split('\n').count();
+        let problems = match config::parse(&text, Path::new("/nowhere")) {
+            Ok(config) => config.warnings,
+            Err(problems) => {
+                prop_assert!(!problems.is_empty());
+                problems
+            }
+        };
+        for problem in &problems {
+            prop_assert!((1..=count).contains(&problem.line), "{problem}");
+            prop_assert!(!problem.to_string().contains('\n'), "{problem}");
+        }
+        prop_assert!(problems.is_sorted());
+    }
+}
+
+/// Lines with a key and a value of any other key.
+fn pieces() -> impl Strategy<Value = String> {
+    let headers =
+        ["", "[upstreams.b]", "[policies.q]", "[[routes]]", "[routes.match]", "[routes.answer]", "[routes.rewrite]"];
+    let keys = [
+        "urls",
+        "tls",
+        "health",
+        "stages",
+        "retry",
+        "budget",
+        "success",
+        "deadline",
+        "buffer",
+        "match",
+        "path",
+        "methods",
+        "upstream",
+        "policy",
+        "rewrite",
+        "deadline_from",
+        "answer",
+        "late",
+        "merge",
+        "query",
+        "host",
+        "set",
+        "listen",
+    ];
+    let values = [
+        "1",
+        "-1",
+        "0x10",
+        "1.5",
+        "nan",
+        "true",
+        "\"\"",
+        "\"/{*rest}\"",
+        "\"1s\"",
+        "\"p95\"",
+        "\"5% + 1/1s\"",
+        "\"q\"",
+        "\"http://h\"",
+        "[]",
+        "[1]",
+        "[\"http://h\"]",
+        "[\"GET\"]",
+        "{}",
+        "{ path = \"/\" }",
+        "{ after = \"1s\" }",
+        "[{ after = \"1s\", copies = 9 }]",
+        "{ a = \"b\" }",
+        "2026-01-01",
+        "{ status = \"200\", body = \"\u{e4}\" }",
+    ];
+    let line = prop_oneof![
+        1 => prop::sample::select(headers.to_vec()).prop_map(str::to_owned),
+        3 => (prop::sample::select(keys.to_vec()), prop::sample::select(values.to_vec()))
+            .prop_map(|(key, value)| format!("{key} = {value}")),
+    ];
+    prop::collection::vec(line, 0..20).prop_map(|lines| lines.join("\n"))
+}
