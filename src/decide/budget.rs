@@ -123,3 +123,99 @@ impl Purse for Ledger {
 fn slot(number: u64) -> usize {
     (number % STRETCHES as u64) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Keeps every instant.
+    struct Naive {
+        budget: Budget,
+        calls: Vec<u64>,
+        spends: Vec<u64>,
+    }
+
+    impl Naive {
+        /// What could be spent now if the window were `window` long, counting `lost` calls less.
+        fn left(&self, now: u64, spans: (u64, u64)) -> f64 {
+            let inside = |all: &[u64], window: u64| all.iter().filter(|at| now < window || **at > now - window).count();
+            let (calls, spends) = (inside(&self.calls, spans.0), inside(&self.spends, spans.1));
+            f64::from(self.budget.floor) + (self.budget.share * calls as f64).floor() - spends as f64
+        }
+    }
+
+    #[test]
+    fn by_default_one_call_in_twenty_may_have_an_extra_attempt() {
+        let mut ledger = Ledger::new(Budget::default());
+        let mut spent = 0;
+        for call in 0..100_000_u64 {
+            let now = Nanos::from_millis(call);
+            ledger.call(now);
+            spent += u32::from(ledger.spend(now));
+        }
+        // 1000 calls a second: 50 and the floor; a window's partly counted stretch costs one at most.
+        assert!((4900..=5100).contains(&spent), "{spent}");
+        assert!(ledger.left(Nanos::from_secs(1000)) == 1);
+    }
+
+    #[test]
+    fn a_call_that_comes_alone_has_the_floor() {
+        let mut ledger = Ledger::new(Budget { floor: 2, ..Budget::default() });
+        let granted: Vec<bool> =
+            [0, 0, 1, 900, 999, 1000, 1016, 1017, 5000].map(|ms| ledger.spend(Nanos::from_millis(ms))).into();
+        // What was spent counts until its whole stretch of 16 ms is over.
+        assert_eq!(granted, [true, true, false, false, false, false, true, true, true]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn the_ledger_is_never_overdrawn_and_grants_nearly_all(
+            share in prop_oneof![Just(0.0), Just(0.05), 0.0..5.0],
+            floor in 0_u32..4,
+            window in prop_oneof![1_u64..200, 1_u64..1_000_000_000],
+            steps in prop::collection::vec((0_u8..8, 0_u8..24), 1..150),
+        ) {
+            let budget = Budget { share, floor, window: Nanos(window) };
+            let mut ledger = Ledger::new(budget);
+            let mut naive = Naive { budget, calls: Vec::new(), spends: Vec::new() };
+            let length = window.div_ceil(63);
+            let mut now = 0_u64;
+            for (jump, kind) in steps {
+                now += match jump {
+                    0..4 => 0,
+                    4 => 1,
+                    5 => window / 70,
+                    6 => window / 3,
+                    _ => window.saturating_mul(u64::from(kind % 3)) + 1,
+                };
+                if kind < 14 {
+                    ledger.call(Nanos(now));
+                    naive.calls.push(now);
+                } else {
+                    let exact = naive.left(now, (window, window));
+                    // Calls may be forgotten a stretch too early, extra attempts a stretch too late.
+                    let least = naive.left(now, (window.saturating_sub(length - 1).max(1), window + length));
+                    let left = f64::from(ledger.left(Nanos(now)));
+                    prop_assert!(left <= exact.max(0.0), "{left} of {exact}");
+                    prop_assert!(left >= least, "{left}, at least {least}");
+                    let granted = ledger.spend(Nanos(now));
+                    prop_assert_eq!(granted, left > 0.0);
+                    if granted {
+                        naive.spends.push(now);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn no_instants_upset_it(share: f64, floor: u32, window: u64, times in prop::collection::vec(any::<u64>(), 1..40)) {
+            let mut ledger = Ledger::new(Budget { share, floor, window: Nanos(window) });
+            for time in times {
+                ledger.call(Nanos(time));
+                ledger.spend(Nanos(time));
+            }
+        }
+    }
+}

@@ -87,3 +87,94 @@ fn whole(digits: &[u8]) -> Option<u64> {
     }
     Some(digits.iter().fold(0_u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0'))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FORMS: [Form; 3] = [Form::Grpc, Form::Millis, Form::Seconds];
+
+    fn written(form: Form, left: Nanos) -> String {
+        let mut out = String::new();
+        form.write(left, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn times_are_read_as_the_protocols_say() {
+        let read = |form: Form, text: &str| form.read(text.as_bytes()).map(|time| time.0);
+        for (text, ns) in [
+            ("1n", 1),
+            ("250m", 250_000_000),
+            ("00000001S", 1_000_000_000),
+            ("2M", 120_000_000_000),
+            ("1H", 3_600_000_000_000),
+            ("7u", 7_000),
+            ("0m", 0),
+            ("99999999H", u64::MAX),
+        ] {
+            assert_eq!(read(Form::Grpc, text), Some(ns), "{text}");
+        }
+        for text in ["", "m", "1", "1s", "-1m", "+1m", "123456789m", "1.5S", " 1m", "1m ", "1mm", "1\u{b5}"] {
+            assert_eq!(read(Form::Grpc, text), None, "{text}");
+        }
+        assert_eq!(read(Form::Millis, "1500"), Some(1_500_000_000));
+        assert_eq!(read(Form::Millis, "99999999999999999999999999"), Some(u64::MAX));
+        for text in ["", "1.5", "-1", "+1", "1ms", " 1", "0x1"] {
+            assert_eq!(read(Form::Millis, text), None, "{text}");
+        }
+        for (text, ns) in
+            [("2", 2_000_000_000), ("0.25", 250_000_000), ("1.0000000019", 1_000_000_001), ("0.5000", 500_000_000)]
+        {
+            assert_eq!(read(Form::Seconds, text), Some(ns), "{text}");
+        }
+        for text in ["", ".", ".5", "5.", "1.2.3", "1e3", "-1", "inf", "NaN", "1.x", "1.00000000000x"] {
+            assert_eq!(read(Form::Seconds, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_written_in_the_finest_unit_that_fits_and_never_as_nothing() {
+        for (ns, grpc, millis, seconds) in [
+            (0, "1n", "1", "0.000000001"),
+            (99_999_999, "99999999n", "99", "0.099999999"),
+            (100_000_000, "100000u", "100", "0.1"),
+            (1_500_000_999, "1500000u", "1500", "1.500000999"),
+            (100_000_000_000, "100000m", "100000", "100"),
+            (u64::MAX, "5124095H", "18446744073709", "18446744073.709551615"),
+        ] {
+            let all = FORMS.map(|form| written(form, Nanos(ns)));
+            assert_eq!(all, [grpc, millis, seconds]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back_a_little_shorter_at_most(ns: u64, shift in 0_u32..64) {
+            let left = Nanos((ns >> shift).max(1));
+            for form in FORMS {
+                let text = written(form, left);
+                let read = form.read(text.as_bytes());
+                prop_assert!(text.len() <= 24 && (form != Form::Grpc || text.len() <= 9), "{}", text);
+                let finest = match form {
+                    // Eight digits are left of any number.
+                    Form::Grpc => Nanos((left.0 as f64 * 1e-3) as u64 + 1).max(Nanos(left.0 / 25_000)),
+                    Form::Millis => Nanos::MILLI,
+                    Form::Seconds => Nanos(1),
+                };
+                let Some(read) = read else { return Err(TestCaseError::fail(text)) };
+                prop_assert!(read <= left || left < finest, "{} for {}", text, left);
+                prop_assert!(left - read < finest || form == Form::Grpc && left.0 > 1 << 60, "{} for {}", text, left);
+            }
+        }
+
+        #[test]
+        fn no_bytes_upset_the_reading(bytes in prop::collection::vec(any::<u8>(), 0..30), text in "[0-9.]{0,25}[numSMH]?") {
+            for form in FORMS {
+                form.read(&bytes);
+                form.read(text.as_bytes());
+            }
+        }
+    }
+}

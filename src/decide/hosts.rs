@@ -226,3 +226,147 @@ fn members(mut set: u64) -> impl Iterator<Item = usize> {
         Some(first)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const STEADY: Health = Health { failures: 0, rest: Nanos::SECOND, most_out: 0.5 };
+    const TOUCHY: Health = Health { failures: 2, rest: Nanos::SECOND, most_out: 0.5 };
+
+    fn fails(hosts: &mut Hosts, now: Nanos, host: usize, times: u32) {
+        for _ in 0..times {
+            hosts.began(host);
+            hosts.ended(now, host, Ended::Failed);
+        }
+    }
+
+    #[test]
+    fn turns_are_spread_evenly() {
+        let mut hosts = Hosts::new(&[5, 1, 1], Balance::RoundRobin, STEADY);
+        let turns: Vec<usize> = (0..7).map(|_| hosts.pick(Nanos::ZERO, 0)).collect();
+        assert_eq!(turns, [0, 0, 1, 0, 2, 0, 0]);
+    }
+
+    #[test]
+    fn a_host_rests_longer_each_time_and_is_tried_by_one() {
+        let mut hosts = Hosts::new(&[1, 1], Balance::RoundRobin, TOUCHY);
+        let mut now = Nanos::from_secs(1);
+        fails(&mut hosts, now, 0, 1);
+        assert!(!hosts.is_out(now, 0));
+        fails(&mut hosts, now, 0, 1);
+        for rest in [1, 2, 4, 8, 16, 16] {
+            let back = now + Nanos::from_secs(rest);
+            assert!(hosts.is_out(Nanos(back.0 - 1), 0) && !hosts.is_out(back, 0), "{rest}");
+            assert!((0..4).all(|_| hosts.pick(Nanos(back.0 - 1), 0) == 1));
+            now = back;
+            assert_eq!(hosts.pick(now, 0b10), 0);
+            hosts.began(0);
+            assert!(hosts.is_out(now, 0), "one at a time");
+            hosts.ended(now, 0, Ended::Failed);
+        }
+        now += Nanos::from_secs(16);
+        hosts.began(0);
+        hosts.ended(now, 0, Ended::Cancelled);
+        assert!(!hosts.is_out(now, 0), "it may be tried again");
+        hosts.began(0);
+        hosts.ended(now, 0, Ended::Ok);
+        hosts.began(0);
+        assert!(!hosts.is_out(now, 0));
+        fails(&mut hosts, now, 0, 2);
+        assert!(hosts.is_out(now + Nanos(999_999_999), 0) && !hosts.is_out(now + Nanos::SECOND, 0), "from the start");
+    }
+
+    #[test]
+    fn a_check_puts_a_host_out_and_back() {
+        let mut hosts = Hosts::new(&[1, 1, 1], Balance::RoundRobin, STEADY);
+        hosts.checked(Nanos(1), 2, false);
+        assert!(hosts.is_out(Nanos(2), 2));
+        hosts.checked(Nanos(1), 1, false);
+        assert!(!hosts.is_out(Nanos(2), 1), "half at most");
+        hosts.checked(Nanos(3), 2, true);
+        assert!(!hosts.is_out(Nanos(3), 2));
+    }
+
+    #[test]
+    fn who_is_free_comes_first_when_the_fewest_in_flight_count() {
+        let mut hosts = Hosts::new(&[2, 1], Balance::LeastInFlight, STEADY);
+        let mut taken = [0; 2];
+        for _ in 0..30 {
+            let host = hosts.pick(Nanos::ZERO, 0);
+            hosts.began(host);
+            taken[host] += 1;
+        }
+        assert_eq!(taken, [20, 10]);
+        (0..5).for_each(|_| hosts.ended(Nanos::ZERO, 1, Ended::Ok));
+        assert!((0..5).all(|_| {
+            let host = hosts.pick(Nanos::ZERO, 0);
+            hosts.began(host);
+            host == 1
+        }));
+        assert_eq!((hosts.in_flight(0), hosts.in_flight(1), hosts.len()), (20, 10, 2));
+    }
+
+    #[test]
+    fn without_hosts_there_is_one_and_the_sixty_fourth_is_the_last() {
+        assert_eq!(Hosts::new(&[], Balance::RoundRobin, STEADY).pick(Nanos::ZERO, u64::MAX), 0);
+        let mut many = Hosts::new(&[0; 100], Balance::RoundRobin, STEADY);
+        let last = (0..64).map(|_| many.pick(Nanos::ZERO, 0)).max();
+        assert_eq!((many.len(), last), (64, Some(63)));
+    }
+
+    proptest! {
+        #[test]
+        fn shares_follow_the_weights_in_every_round(weights in prop::collection::vec(1_u32..9, 1..9)) {
+            let mut hosts = Hosts::new(&weights, Balance::RoundRobin, STEADY);
+            for _ in 0..3 {
+                let mut turns = vec![0; weights.len()];
+                for _ in 0..weights.iter().sum() {
+                    turns[hosts.pick(Nanos::ZERO, 0)] += 1;
+                }
+                prop_assert_eq!(&turns, &weights);
+            }
+        }
+
+        #[test]
+        fn nobody_is_sent_to_a_host_that_is_out_while_another_may_serve(
+            weights in prop::collection::vec(0_u32..4, 1..6),
+            least: bool, failures in 0_u32..4, most_out in 0.0..=1.0,
+            steps in prop::collection::vec((0_u8..6, 0_usize..6, 0_u64..700, 0_u64..64), 1..200),
+        ) {
+            let health = Health { failures, rest: Nanos(1000), most_out };
+            let balance = if least { Balance::LeastInFlight } else { Balance::RoundRobin };
+            let mut hosts = Hosts::new(&weights, balance, health);
+            let mut in_flight = vec![0_u32; weights.len()];
+            let mut now = Nanos(0);
+            for (kind, host, later, avoid) in steps {
+                let host = host % weights.len();
+                match kind {
+                    0..3 => {
+                        let up: Vec<usize> = (0..weights.len()).filter(|host| !hosts.is_out(now, *host)).collect();
+                        prop_assert!(up.len() as f64 >= (weights.len() as f64 * (1.0 - most_out)).floor());
+                        let wanted: Vec<usize> = up.iter().copied().filter(|host| avoid >> host & 1 == 0).collect();
+                        let host = hosts.pick(now, avoid);
+                        prop_assert!(host < weights.len());
+                        prop_assert!(wanted.is_empty() || wanted.contains(&host));
+                        prop_assert!(up.is_empty() || up.contains(&host));
+                        hosts.began(host);
+                        in_flight[host] += 1;
+                    }
+                    3 => hosts.checked(now, host, later % 2 == 0),
+                    _ if in_flight[host] > 0 => {
+                        let how = [Ended::Ok, Ended::Failed, Ended::Failed, Ended::Cancelled][avoid as usize % 4];
+                        hosts.ended(now, host, how);
+                        in_flight[host] -= 1;
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(hosts.in_flight(host), in_flight[host]);
+                if avoid % 4 == 0 {
+                    now += Nanos(later);
+                }
+            }
+        }
+    }
+}

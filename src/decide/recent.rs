@@ -167,3 +167,89 @@ fn upper_edge(number: usize) -> Nanos {
     let units = (number - (halvings << SPLIT_BITS) + 1) as u64;
     Nanos((units << halvings << UNIT_BITS) - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_time_is_in_a_bucket_of_less_than_a_hundredth() {
+        let mut last = None;
+        for number in 0..BUCKETS - 1 {
+            let edge = upper_edge(number);
+            assert_eq!((bucket(edge), bucket(Nanos(edge.0 + 1))), (number, number + 1));
+            if let Some(Nanos(last)) = last {
+                assert!(edge.0 - last == 1 << UNIT_BITS || (edge.0 - last) * 100 <= last, "{number}: {last}");
+            }
+            last = Some(edge);
+        }
+        assert_eq!((bucket(Nanos::NEVER), upper_edge(BUCKETS - 1)), (BUCKETS - 1, Nanos::NEVER));
+        assert!(upper_edge(BUCKETS - 2) > Nanos::from_secs(73 * 60));
+    }
+
+    #[test]
+    fn there_is_no_estimate_below_a_hundred_times_and_one_from_then_on() {
+        let mut recent = Recent::default();
+        for n in 0..FEWEST {
+            assert_eq!(recent.quantile(Nanos::from_millis(n), 0.9), None);
+            recent.record(Nanos::from_millis(n), Nanos::from_millis(n));
+        }
+        let estimate = recent.quantile(Nanos::from_millis(100), 0.9).unwrap_or_default().as_millis_f64();
+        assert!((89.0..90.0).contains(&estimate), "{estimate}");
+    }
+
+    #[test]
+    fn what_was_slow_is_forgotten_within_two_periods() {
+        let mut recent = Recent::new(Nanos::from_secs(10));
+        let mut at = |ms: u64, took: u64| {
+            recent.record(Nanos::from_millis(ms), Nanos::from_millis(took));
+            recent.quantile(Nanos::from_millis(ms), 0.5).map(|time| time.as_millis_f64().round())
+        };
+        let half: Vec<_> = (0..40_000_u64).step_by(10).map(|ms| at(ms, if ms < 10_000 { 100 } else { 10 })).collect();
+        assert_eq!(half[500], Some(100.0));
+        assert_eq!((half[2100], half[3999]), (Some(10.0), Some(10.0)));
+        assert_eq!(recent.quantile(Nanos::from_secs(10_000), 0.5), None, "after a long silence");
+    }
+
+    #[test]
+    fn a_service_that_is_seldom_called_has_an_estimate() {
+        let mut recent = Recent::default();
+        let known = (0..400).map(|s| {
+            recent.record(Nanos::from_secs(s), Nanos::MILLI);
+            recent.quantile(Nanos::from_secs(s), 0.99)
+        });
+        assert!(known.skip(100).all(|known| known.is_some()));
+    }
+
+    proptest! {
+        #[test]
+        fn an_estimate_is_the_quantile_or_up_to_a_hundredth_above(
+            times in prop::collection::vec(prop_oneof![0_u64..1000, 0_u64..1 << 36, 1_000_000_u64..90_000_000], 100..400),
+            q in prop_oneof![0.0..=1.0, Just(0.5), Just(0.98), Just(0.999)],
+        ) {
+            let mut recent = Recent::default();
+            // Half in the period before.
+            for (k, time) in times.iter().enumerate() {
+                let now = if k < times.len() / 2 { Nanos(1) } else { Nanos::from_secs(11) };
+                recent.record(now, Nanos(*time));
+            }
+            let mut sorted = times.clone();
+            sorted.sort_unstable();
+            let rank = ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
+            let exact = sorted[rank - 1];
+            let estimate = recent.quantile(Nanos::from_secs(12), q).unwrap_or_default().0;
+            prop_assert!(estimate >= exact && estimate - exact <= (exact / 100).max(16), "{estimate} for {exact}");
+            prop_assert_eq!(recent.quantile(Nanos::from_secs(12), q), Some(Nanos(estimate)));
+        }
+
+        #[test]
+        fn no_times_upset_it(records in prop::collection::vec((any::<u64>(), any::<u64>(), any::<f64>()), 1..300)) {
+            let mut recent = Recent::new(Nanos(records[0].0 >> 40));
+            for (now, took, q) in records {
+                recent.record(Nanos(now), Nanos(took));
+                recent.quantile(Nanos(now), q);
+            }
+        }
+    }
+}

@@ -20,8 +20,16 @@ use super::budget::Purse;
 use super::dice::Dice;
 use super::policy::{Failure, Kind, Policy};
 
+#[cfg(test)]
+mod examples;
+#[cfg(test)]
+mod oracle;
 mod replay;
+#[cfg(test)]
+mod rules;
 mod stages;
+#[cfg(test)]
+mod world;
 
 pub use self::replay::Replay;
 pub use self::stages::MOST_STAGES;
