@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::Method;
+use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, Full};
-use support::{Reply, Server, call, calling, get, ms, plan, text, upstream};
-use weir::call::{Plan, Reason, Success};
+use support::{Reply, Seen, Server, call, calling, get, ms, plan, text, upstream};
+use weir::call::story::End;
+use weir::call::{Ask, Engine, Plan, Reason, Success};
 use weir::decide::Nanos;
 use weir::decide::policy::{After, Backoff, Budget, Failure, Kind, Policy, Repeat, Retry, Retryable, Stage};
 use weir::http::client::{OutBody, Streamed};
@@ -51,7 +52,7 @@ fn what_fails_is_tried_again_as_often_as_the_policy_says() {
 
 #[test]
 fn only_the_failures_that_the_policy_names_are_tried_again() {
-    let reply = |seen: &support::Seen| match seen.line() {
+    let reply = |seen: &Seen| match seen.line() {
         line if line.contains("/closed") => Reply::nothing().close(),
         line if line.contains("/garbage") => Reply::raw("NOT HTTP\r\n\r\n"),
         line if line.contains("/500") => Reply::status(500, ""),
@@ -78,16 +79,8 @@ fn only_the_failures_that_the_policy_names_are_tried_again() {
             let mut policy = retrying(2);
             policy.retry.on = on;
             let plan = plan(policy, &server);
-            let headers = http::HeaderMap::new();
-            let ask = weir::call::Ask {
-                plan: &plan,
-                method: &Method::GET,
-                target,
-                headers: &headers,
-                deadline: Nanos::NEVER,
-                upgrade: false,
-                trace: None,
-            };
+            let headers = HeaderMap::new();
+            let ask = Ask::new(&plan, &Method::GET, target, &headers);
             let story = match engine.call(&ask, OutBody::Empty).await {
                 Ok(answer) => answer.story,
                 Err(failed) => failed.story,
@@ -125,7 +118,7 @@ fn an_upstream_that_asks_for_time_gets_it() {
     let seconds = Server::start(move |seen| if seen.number == 0 { ask("1") } else { Reply::ok("") });
     let until = Server::start(move |seen| if seen.number == 0 { ask(&date) } else { Reply::ok("") });
     let nonsense = Server::start(move |seen| if seen.number == 0 { ask("soon") } else { Reply::ok("") });
-    let wait = async |engine: &weir::call::Engine, server: &Server| {
+    let wait = async |engine: &Engine, server: &Server| {
         let story = get(engine, &plan(retrying(1), server)).await.unwrap().story;
         story.attempts[1].launched - story.attempts[0].ended
     };
@@ -192,7 +185,7 @@ fn a_body_that_is_made_while_it_is_sent_is_sent_once() {
         let failed = call(&engine, &two, &Method::PUT, stream(b"order")).await.unwrap_err();
         let end = &failed.story.attempts[0].end;
         assert_eq!(failed.story.attempts.len(), 1, "{}", failed.story);
-        assert!(matches!(end, weir::call::story::End::Failed(Failure::Kind(Kind::Connect), Some(_))), "{end:?}");
+        assert!(matches!(end, End::Failed(Failure::Kind(Kind::Connect), Some(_))), "{end:?}");
     });
 }
 

@@ -8,12 +8,13 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{HeaderMap, Method};
 use http_body_util::BodyExt;
 use support::{Reply, Server, calling, get, ms, plan, upstream};
-use weir::call::{AnswerBody, Cut, Engine, Failed, Plan, Reason, Success};
+use weir::call::{AnswerBody, Ask, Cut, Engine, Failed, Plan, Reason, Success};
 use weir::decide::Nanos;
-use weir::decide::policy::{After, Policy, Stage};
-use weir::http::client::Counts;
+use weir::decide::policy::{After, Policy, Retry, Stage};
+use weir::http::client::{Counts, OutBody};
 
 fn hedged(after: Nanos, copies: u32) -> Policy {
     let stages = vec![Stage { after: After::Time(after), on_failure: true, copies }];
@@ -262,19 +263,11 @@ fn the_least_deadline_counts_and_one_that_has_passed_sends_nothing() {
     let server = Server::start(|_| Reply::nothing());
     let plan = plan(late(Nanos::from_secs(100)), &server);
     calling(async |engine| {
-        let headers = http::HeaderMap::new();
+        let headers = HeaderMap::new();
         let begun = engine.timer().now();
         for (deadline, sent) in [(begun + ms(30), 1), (begun, 0)] {
-            let ask = weir::call::Ask {
-                plan: &plan,
-                method: &http::Method::GET,
-                target: "/",
-                headers: &headers,
-                deadline,
-                upgrade: false,
-                trace: None,
-            };
-            let failed = engine.call(&ask, weir::http::client::OutBody::Empty).await.unwrap_err();
+            let ask = Ask { deadline, ..Ask::new(&plan, &Method::GET, "/", &headers) };
+            let failed = engine.call(&ask, OutBody::Empty).await.unwrap_err();
             assert_eq!((failed.reason, failed.story.attempts.len()), (Reason::Late, sent));
             assert!(engine.timer().now() >= begun + ms(30));
         }
@@ -286,7 +279,7 @@ fn the_least_deadline_counts_and_one_that_has_passed_sends_nothing() {
 #[test]
 fn an_attempt_has_its_own_time_too() {
     let server = Server::start(|seen| if seen.number < 2 { Reply::nothing() } else { Reply::ok("third") });
-    let retry = weir::decide::policy::Retry { times: 5, ..Default::default() };
+    let retry = Retry { times: 5, ..Retry::default() };
     let policy = Policy { attempt_timeout: ms(30), retry, budget: None, ..Policy::default() };
     let plan = plan(policy, &server);
     calling(async |engine| {

@@ -3,14 +3,16 @@
 
 mod support;
 
+use std::future::{Future, poll_fn};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use support::{Reply, Server, calling, get, ms, origin, upstream};
 use weir::call::{Engine, Host, Plan, Reason, Success, Upstream};
 use weir::decide::Nanos;
 use weir::decide::hosts::{Balance, Health};
-use weir::decide::policy::{Backoff, Policy, Retry};
+use weir::decide::policy::{After, Backoff, Policy, Retry, Stage};
 
 fn retrying(times: u32) -> Policy {
     let backoff = Backoff { first: ms(1), most: ms(2) };
@@ -94,8 +96,7 @@ fn a_host_that_hangs_until_the_deadline_sits_out_too() {
 fn a_loser_is_not_held_against_its_host() {
     let (slow, good) = (Server::start(|_| Reply::nothing()), Server::hello());
     let health = Health { failures: 1, rest: Nanos::from_secs(100), most_out: 0.5 };
-    let after = weir::decide::policy::After::Time(ms(3));
-    let stages = vec![weir::decide::policy::Stage { after, on_failure: true, copies: 1 }];
+    let stages = vec![Stage { after: After::Time(ms(3)), on_failure: true, copies: 1 }];
     let policy = Policy { stages, budget: None, deadline: Nanos::from_secs(10), ..Policy::default() };
     let plan = Plan::new(policy, Success::default(), hosts(&[(&slow, 1), (&good, 1)], health));
     calling(async |engine| {
@@ -121,9 +122,9 @@ fn never_more_attempts_than_there_are_places_and_first_come_is_first_served() {
             drop(answer);
         };
         let mut all: Vec<_> = (0..30).map(|number| Box::pin(one(number))).collect();
-        std::future::poll_fn(|cx| {
+        poll_fn(|cx| {
             all.retain_mut(|call| call.as_mut().poll(cx).is_pending());
-            if all.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            if all.is_empty() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
         assert_eq!(server.counts().most_open, 3);

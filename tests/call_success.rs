@@ -5,13 +5,15 @@ mod support;
 
 use std::sync::Arc;
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body::Body;
 use http_body_util::BodyExt;
-use support::{Gate, Reply, Server, calling, get, ms, text, upstream};
+use support::{Gate, Reply, Server, call, calling, get, ms, text, upstream};
+use tokio::io::AsyncReadExt;
 use weir::call::story::End;
-use weir::call::{AnswerBody, Plan, Reason, Success};
+use weir::call::{AnswerBody, Ask, Plan, Reason, Success};
 use weir::decide::policy::{Failure, Kind, Policy, Retry};
+use weir::http::client::OutBody;
 
 /// Calls that try a second time after anything.
 fn plan(server: &Server, success: Success) -> Plan {
@@ -73,7 +75,7 @@ fn a_body_that_must_be_looked_at_is_read_up_to_a_length() {
     let long = format!("\"{}\"", "x".repeat(3000));
     let limited = success(|success| (success.json, success.most) = (true, 3001));
     let kind = judged(limited.clone(), Reply::ok(&long), Reply::ok("1"));
-    assert_eq!(kind, None, "what came with the head was not read any further");
+    assert_eq!(kind, Some(Failure::Kind(Kind::Body)), "though it came with the head");
     let chunks = |times| {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n[[[\r\n";
         let pause = std::time::Duration::from_millis(3);
@@ -168,5 +170,40 @@ fn an_answer_lets_go_of_its_upstream_with_its_last_byte() {
         // Though the body is still held.
         assert_eq!((bytes.as_slice(), plan.upstream.counts.in_flight()), (&b"some"[..], 0));
         assert!(body.frame().await.is_none());
+    });
+}
+
+#[test]
+fn an_answer_that_cannot_have_a_body_is_not_judged_by_it() {
+    let server = Server::start(|seen| match seen.number {
+        0 => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"),
+        1 => Reply::raw("HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n"),
+        _ => Reply::raw("HTTP/1.1 204 No Content\r\n\r\n"),
+    });
+    let plan = plan(&server, json());
+    calling(async |engine| {
+        assert!(call(&engine, &plan, &Method::HEAD, OutBody::Empty).await.is_ok());
+        assert!(get(&engine, &plan).await.is_ok());
+        assert!(get(&engine, &plan).await.is_err(), "there is no JSON where there is nothing");
+    });
+}
+
+#[test]
+fn a_switch_of_protocols_is_an_answer_whatever_bodies_must_be() {
+    let server =
+        Server::start(|_| Reply::raw("HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nhello"));
+    let plans = [plan(&server, json()), plan(&server, success(|success| success.whole = true))];
+    calling(async |engine| {
+        for plan in &plans {
+            let headers = HeaderMap::from_iter([(header::UPGRADE, HeaderValue::from_static("echo"))]);
+            let ask = Ask { upgrade: true, ..Ask::new(plan, &Method::GET, "/", &headers) };
+            let answer = engine.call(&ask, OutBody::Empty).await.unwrap();
+            let mut upgraded = answer.body.upgraded().unwrap();
+            let mut bytes = [0; 5];
+            upgraded.read_exact(&mut bytes).await.unwrap();
+            assert_eq!((&bytes, engine.client().counts().open), (b"hello", 1));
+            drop(upgraded);
+            assert_eq!((engine.client().counts().open, plan.upstream.counts.in_flight()), (0, 0));
+        }
     });
 }

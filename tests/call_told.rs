@@ -27,7 +27,7 @@ fn told(server: &Server, policy: Policy) -> Plan {
 async fn call(engine: &Engine, plan: &Plan, deadline: Nanos, trace: Option<TraceContext>) -> Story {
     let mut headers = HeaderMap::new();
     headers.insert("tracestate", HeaderValue::from_static("congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"));
-    let ask = Ask { plan, method: &Method::GET, target: "/", headers: &headers, deadline, upgrade: false, trace };
+    let ask = Ask { deadline, trace, ..Ask::new(plan, &Method::GET, "/", &headers) };
     match engine.call(&ask, OutBody::Empty).await {
         Ok(answer) => answer.story,
         Err(failed) => failed.story,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use bytes::{Bytes, BytesMut};
 use http::response::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 
@@ -89,26 +89,30 @@ async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, mut occupied: Oc
     let success = &ask.plan.success;
     let (head, mut body) = answer.into_parts();
     let mut judged = success.judge_head(&head);
-    // What comes after a 101 is no body.
+    // What comes after a 101 is no body; the body that the others speak of is elsewhere (RFC 9110, 9.3.2, 15.4.5).
+    let bodiless = *ask.method == Method::HEAD
+        || matches!(head.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::NOT_MODIFIED);
     let wanted = match judged {
-        _ if head.status == StatusCode::SWITCHING_PROTOCOLS => false,
+        _ if bodiless => false,
         Ok(()) => success.wants_body(),
         Err(_) => success.whole,
     };
     let carried = match body.take_whole() {
-        Some(bytes) if body.is_end_stream() => Ok(Whole { bytes, trailers: None }),
-        Some(bytes) => Ok(Whole { bytes, trailers: last(body).await }),
-        None if wanted => match read(body, success.most).await {
-            Ok(whole) => Ok(whole),
-            Err((kind, cause)) => {
-                let failure = judged.err().unwrap_or(Failure::Kind(kind));
-                occupied.failed(failure);
-                return failed(failure, cause);
-            }
-        },
-        None => Err(body),
+        Some(bytes) if wanted && judged.is_ok() && bytes.len() > success.most => Err(too_long(success.most)),
+        Some(bytes) if body.is_end_stream() => Ok(Ok(Whole { bytes, trailers: None })),
+        Some(bytes) => Ok(Ok(Whole { bytes, trailers: last(body).await })),
+        None if wanted => read(body, success.most).await.map(Ok),
+        None => Ok(Err(body)),
     };
-    if let (Ok(()), Ok(whole)) = (judged, &carried) {
+    let carried = match carried {
+        Ok(carried) => carried,
+        Err((kind, cause)) => {
+            let failure = judged.err().unwrap_or(Failure::Kind(kind));
+            occupied.failed(failure);
+            return failed(failure, cause);
+        }
+    };
+    if let (Ok(()), false, Ok(whole)) = (judged, bodiless, &carried) {
         judged = success.judge_body(&whole.bytes);
     }
     match judged {
@@ -122,13 +126,20 @@ async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, mut occupied: Oc
     Brought::judged(judged, head, carried)
 }
 
+/// Why a body was not read to its end.
+type Broken = (Kind, Cow<'static, str>);
+
+fn too_long(most: usize) -> Broken {
+    (Kind::Body, format!("the answer is longer than the {most} bytes that are looked at").into())
+}
+
 /// The trailers of a body that has come.
 async fn last(mut body: Incoming) -> Option<Box<HeaderMap>> {
     Some(Box::new(body.frame().await?.ok()?.into_trailers().ok()?))
 }
 
 /// Reads a body of at most `most` bytes.
-async fn read(mut body: Incoming, most: usize) -> Result<Whole, (Kind, Cow<'static, str>)> {
+async fn read(mut body: Incoming, most: usize) -> Result<Whole, Broken> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     let mut trailers = None;
@@ -142,7 +153,7 @@ async fn read(mut body: Incoming, most: usize) -> Result<Whole, (Kind, Cow<'stat
             }
         };
         if first.len() + rest.len() + data.len() > most {
-            return Err((Kind::Body, format!("the answer is longer than the {most} bytes that are looked at").into()));
+            return Err(too_long(most));
         }
         if first.is_empty() {
             first = data;

@@ -26,7 +26,46 @@ use crate::decide::policy::{Failure, Kind};
 use crate::http::client::{Client, OutBody};
 use crate::machine::timer::Timer;
 
-/// Makes calls on one event loop.
+/// Makes calls on one event loop, which is a thread's own: a current-thread runtime of tokio and a `LocalSet` in it.
+///
+/// A second copy after 100 ms or on a failure, and an answer within a second:
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use http::{HeaderMap, Method};
+/// use weir::call::{Ask, Engine, Host, Plan, Success, Upstream};
+/// use weir::decide::Nanos;
+/// use weir::decide::hosts::{Balance, Health};
+/// use weir::decide::policy::{After, Policy, Stage};
+/// use weir::http::client::{Client, Options, Origin, OutBody, Reach};
+/// use weir::http::target::Target;
+/// use weir::machine::{clock::Clock, timer::Timer};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let stages = vec![Stage { after: After::Time(Nanos::from_millis(100)), on_failure: true, copies: 1 }];
+/// let policy = Policy { deadline: Nanos::SECOND, stages, ..Policy::default() };
+/// let origin = Origin::new(&Target::parse("http://localhost:8000/")?, &Reach::default())?;
+/// let hosts = vec![Host { origin: Arc::new(origin), weight: 1 }];
+/// let upstream = Upstream::new(hosts, Balance::RoundRobin, Health::default());
+/// // Plans are shared by all threads; an engine belongs to one.
+/// let plan = Plan::new(policy, Success::default(), Arc::new(upstream));
+///
+/// let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// tokio::task::LocalSet::new().block_on(&runtime, async {
+///     let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO))?;
+///     tokio::task::spawn_local(rings);
+///     let engine = Engine::new(Client::new(timer.clone(), Options::default()), timer, 1);
+///
+///     let headers = HeaderMap::new();
+///     match engine.call(&Ask::new(&plan, &Method::GET, "/work", &headers), OutBody::Empty).await {
+///         Ok(answer) => println!("{}\n{}", answer.head.status, answer.story),
+///         Err(failed) => println!("{:?}\n{}", failed.reason, failed.story),
+///     }
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Engine {
     client: Client,
@@ -61,6 +100,13 @@ pub struct Ask<'a> {
     pub upgrade: bool,
     /// The call's place in a trace. Each attempt tells its upstream a span of its own below it.
     pub trace: Option<TraceContext>,
+}
+
+impl<'a> Ask<'a> {
+    /// Without a deadline of the caller's own, a switch of protocols, or a trace.
+    pub fn new(plan: &'a Plan, method: &'a Method, target: &'a str, headers: &'a HeaderMap) -> Self {
+        Self { plan, method, target, headers, deadline: Nanos::NEVER, upgrade: false, trace: None }
+    }
 }
 
 impl Engine {
