@@ -7,7 +7,7 @@ use super::Nanos;
 pub struct Policy {
     /// The caller has an answer so long after the call's start; [`Nanos::NEVER`] for no limit.
     pub deadline: Nanos,
-    /// An attempt that has not succeeded so long after its own start has failed ([`Failure::Timeout`]); or never.
+    /// An attempt that has not succeeded so long after its own start has failed ([`Kind::Timeout`]); or never.
     pub attempt_timeout: Nanos,
     /// More copies beside the first attempt, stage by stage; each waits for the one before it.
     pub stages: Vec<Stage>,

@@ -226,7 +226,7 @@ mod tests {
         #[test]
         fn an_estimate_is_the_quantile_or_up_to_a_hundredth_above(
             times in prop::collection::vec(prop_oneof![0_u64..1000, 0_u64..1 << 36, 1_000_000_u64..90_000_000], 100..400),
-            q in prop_oneof![0.0..=1.0, Just(0.5), Just(0.98), Just(0.999)],
+            q in prop_oneof![0.0..=1.0_f64, Just(0.5), Just(0.98), Just(0.999)],
         ) {
             let mut recent = Recent::default();
             // Half in the period before.

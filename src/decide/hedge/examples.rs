@@ -16,13 +16,15 @@ enum End {
 }
 use End::{NotJson, Ok, Status};
 
+/// Its number, the ends of attempts (which, when, what), and the rest of the trace.
+type Example = (u32, &'static [(u32, u64, End)], &'static str);
+
 /// When the first attempt takes longer than 300 ms.
 const ON_TIME: &str = "0: launch 0 first, wake 300; 300: launch 1 stage 0, launch 2 stage 0, wake ";
 
 #[test]
 fn the_examples_of_the_smart_endpoint_go_as_told() {
-    // Number, the ends of attempts (which, when, what), and the rest of the trace.
-    let in_time: [(u32, &[(u32, u64, End)], &str); 16] = [
+    let in_time: [Example; 16] = [
         (1, &[], "1000; 1000: late, cancel 0, cancel 1, cancel 2"),
         (2, &[(0, 500, Status(500))], "1000; 1000: late, cancel 1, cancel 2"),
         (3, &[(0, 450, Status(429)), (1, 700, Status(500))], "1000; 1000: late, cancel 2"),
@@ -44,7 +46,7 @@ fn the_examples_of_the_smart_endpoint_go_as_told() {
         let deadline = if number == 6 { 2000 } else { 1000 };
         assert_eq!(told(ends, deadline), format!("{ON_TIME}{rest}"), "example {number}");
     }
-    let early: [(u32, &[(u32, u64, End)], &str); 4] = [
+    let early: [Example; 4] = [
         (
             5,
             &[(0, 200, Status(500)), (1, 550, Status(429))],

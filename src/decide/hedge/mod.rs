@@ -30,6 +30,8 @@ mod rules;
 mod stages;
 #[cfg(test)]
 mod world;
+#[cfg(test)]
+mod worth;
 
 pub use self::replay::Replay;
 pub use self::stages::MOST_STAGES;
@@ -202,6 +204,10 @@ impl<'p> Hedge<'p> {
             _ if now >= self.deadline => {
                 if let Event::Failed { attempt, .. } = event {
                     self.end(attempt);
+                    if now == self.deadline && self.running != 0 {
+                        // Another's success may come at this very instant; the tick will tell.
+                        return;
+                    }
                 }
                 return self.answer(Verdict::Late, actions);
             }

@@ -8,7 +8,7 @@ use crate::decide::policy::{After, Budget, Failure};
 
 type Rule = fn(&Case, &Trace) -> bool;
 
-const RULES: [(&str, Rule); 11] = [
+const RULES: [(&str, Rule); 12] = [
     ("never a copy beyond the policy", never_beyond_the_policy),
     ("attempts are numbered in the order of their launches", numbered_in_order),
     ("exactly one answer, and then no launch", one_answer),
@@ -19,6 +19,7 @@ const RULES: [(&str, Rule); 11] = [
     ("no retry before its backoff and before Retry-After", retries_wait),
     ("what may not be repeated is not", repeated_as_allowed),
     ("a call fails only when nothing runs", failed_when_nothing_runs),
+    ("nobody waits till the deadline for nothing", late_only_while_one_runs),
     ("the caller's leaving ends the call", leaving_ends_it),
 ];
 
@@ -258,6 +259,12 @@ fn failed_when_nothing_runs(case: &Case, trace: &Trace) -> bool {
         launched + case.fates[attempt as usize].after <= at || launched + case.policy.attempt_timeout <= at
     });
     ended && launches(trace).any(|(_, attempt, _)| attempt == last) && at < case.deadline
+}
+
+fn late_only_while_one_runs(case: &Case, trace: &Trace) -> bool {
+    let late = Action::Answer(Verdict::Late);
+    let on_time = case.lateness == Nanos::ZERO && case.start < case.deadline;
+    !on_time || running(trace).into_iter().all(|(_, _, actions, running)| !actions.contains(&late) || running != 0)
 }
 
 fn leaving_ends_it(case: &Case, trace: &Trace) -> bool {
