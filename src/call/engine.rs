@@ -45,7 +45,8 @@ use crate::machine::timer::Timer;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let stages = vec![Stage { after: After::Time(Nanos::from_millis(100)), on_failure: true, copies: 1 }];
 /// let policy = Policy { deadline: Nanos::SECOND, stages, ..Policy::default() };
-/// let origin = Origin::new(&Target::parse("http://localhost:8000/")?, &Reach::default())?;
+/// let target = Target::parse("http://localhost:8000/").map_err(|e| e.to_string())?;
+/// let origin = Origin::new(&target, &Reach::default()).map_err(|e| e.to_string())?;
 /// let hosts = vec![Host { origin: Arc::new(origin), weight: 1 }];
 /// let upstream = Upstream::new(hosts, Balance::RoundRobin, Health::default());
 /// // Plans are shared by all threads; an engine belongs to one.
@@ -294,6 +295,7 @@ impl<'a> Journey<'a> {
         self.story.suppressed += 1;
     }
 
+    #[expect(clippy::result_large_err, reason = "without a success there may be an answer all the same")]
     fn end(mut self, verdict: Verdict) -> Result<Answer, Failed> {
         let reason = match verdict {
             Verdict::Won(_) => None,

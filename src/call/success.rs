@@ -21,7 +21,7 @@ pub struct Success {
     /// Whether its body must be JSON. Of an answer to HEAD, and of a 304, the head alone counts.
     pub json: bool,
     /// The JSON Schema that its body must follow.
-    schema: Option<Arc<Validator>>,
+    pub(crate) schema: Option<Arc<Validator>>,
     /// The longest body that is looked at, in bytes.
     pub most: usize,
     /// Whether it must have come whole, whatever it holds.
