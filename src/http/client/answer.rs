@@ -151,19 +151,19 @@ fn not_http(bytes: &[u8]) -> SendError {
 
 /// A header's value as a part of `own`, which is a copy of the beginning of `bytes`.
 fn value(value: &[u8], bytes: &[u8], own: &Bytes) -> Result<HeaderValue, SendError> {
-    let made = if value.iter().any(|b| matches!(b, b'\r' | b'\n')) {
-        // A folded line (RFC 9112, 5.2): each break and the white space after it become one space.
-        let lines = value.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-        HeaderValue::from_bytes(&lines.collect::<Vec<_>>().join(&b' '))
-    } else {
-        let start = value.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
-        match own.len().checked_sub(value.len()) {
-            Some(most) if start <= most => HeaderValue::from_maybe_shared(own.slice(start..start + value.len())),
-            // An empty value may point elsewhere.
-            _ => HeaderValue::from_bytes(value),
-        }
+    let start = value.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
+    let made = match own.len().checked_sub(value.len()) {
+        Some(most) if start <= most => HeaderValue::from_maybe_shared(own.slice(start..start + value.len())).ok(),
+        // An empty value may point elsewhere.
+        _ => HeaderValue::from_bytes(value).ok(),
     };
-    made.map_err(|_| SendError::protocol("a header holds what no header can hold"))
+    made.or_else(|| unfolded(value)).ok_or_else(|| SendError::protocol("a header holds what no header can hold"))
+}
+
+/// A folded value (RFC 9112, 5.2) in one line: each break and the white space around it become one space.
+fn unfolded(value: &[u8]) -> Option<HeaderValue> {
+    let lines = value.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    HeaderValue::from_bytes(&lines.collect::<Vec<_>>().join(&b' ')).ok()
 }
 
 #[derive(Debug, Default)]

@@ -88,17 +88,18 @@ impl Exchange<'_> {
         } else {
             let brought = body.push(rest)?;
             let clean = keep_alive && brought.used == rest.len();
-            let sent = upload.is_done();
-            if sent {
-                self.shared.spare(upload);
+            let mut receiving = Receiving { shared: Rc::clone(self.shared), lease: Some(lease), upload, body, clean };
+            if receiving.upload.is_done() {
+                self.shared.spare(std::mem::take(&mut receiving.upload));
+            } else if !keep_alive || !status.is_success() {
+                // Whoever answers so does not want the rest (RFC 9112, 9.5).
+                receiving.clean = false;
+                receiving.upload = Upload::default();
             }
-            if body.is_ended() {
-                if clean && sent {
-                    self.shared.give_back(lease, filled);
-                }
+            receiving.end(filled);
+            if receiving.body.is_ended() {
                 Incoming::whole(brought.data, brought.trailers)
             } else {
-                let receiving = Receiving { shared: Rc::clone(self.shared), lease: Some(lease), body, clean };
                 Incoming::receiving(receiving, brought.data)
             }
         };
@@ -131,6 +132,8 @@ pub(super) struct Receiving {
     shared: Rc<Shared>,
     /// Until the end.
     lease: Option<Lease>,
+    /// What is still to be sent: an answer may begin before its request has ended.
+    upload: Upload,
     body: Body,
     /// Whether the connection may be used again.
     clean: bool,
@@ -167,6 +170,16 @@ impl Receiving {
         let Some(socket) = self.lease.as_mut().and_then(|lease| lease.socket.as_mut()) else {
             return Poll::Ready(Ok(Brought::default()));
         };
+        if !self.upload.is_done() {
+            match self.upload.poll(cx, socket) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.shared.spare(std::mem::take(&mut self.upload)),
+                Poll::Ready(Err(_)) => {
+                    self.clean = false;
+                    self.upload = Upload::default();
+                }
+            }
+        }
         let read = |error: io::Error| SendError::broken(&error);
         let (brought, n, filled) = match self.body.left() {
             Some(left) if left >= LARGE => {
@@ -189,13 +202,19 @@ impl Receiving {
             self.clean = false;
         }
         self.clean &= brought.used == n;
+        self.end(filled);
+        Poll::Ready(Ok(brought))
+    }
+
+    /// Lets go of the connection if all has come; `filled` says that the last read may have left something.
+    fn end(&mut self, filled: bool) {
         if self.body.is_ended()
             && let Some(lease) = self.lease.take()
             && self.clean
+            && self.upload.is_done()
         {
             self.shared.give_back(lease, filled);
         }
-        Poll::Ready(Ok(brought))
     }
 }
 
@@ -203,6 +222,7 @@ impl Drop for Receiving {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.take()
             && self.clean
+            && self.upload.is_done()
             && self.body.left().is_some_and(|left| left <= self.shared.options.most_drained as u64)
         {
             let body = std::mem::replace(&mut self.body, Body::ended());

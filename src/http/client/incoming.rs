@@ -5,10 +5,11 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::HeaderMap;
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 
 use super::error::SendError;
 use super::http1::Receiving;
+use super::http2::{self, Stream};
 use super::upgraded::Upgraded;
 
 /// The body of an answer. Dropped before its end it lets go of the connection (of the stream, in HTTP/2) at once;
@@ -26,6 +27,7 @@ enum Source {
     /// All has come.
     Whole,
     Http1(Box<Receiving>),
+    Http2(Box<(hyper::body::Incoming, Stream)>),
     Switched(Box<Upgraded>),
 }
 
@@ -36,6 +38,11 @@ impl Incoming {
 
     pub(super) fn receiving(receiving: Receiving, data: Bytes) -> Self {
         Self { data, trailers: None, source: Source::Http1(Box::new(receiving)) }
+    }
+
+    pub(super) fn stream(body: hyper::body::Incoming, stream: Stream) -> Self {
+        let source = if body.is_end_stream() { Source::Whole } else { Source::Http2(Box::new((body, stream))) };
+        Self { data: Bytes::new(), trailers: None, source }
     }
 
     pub(super) fn switched(upgraded: Upgraded) -> Self {
@@ -52,7 +59,7 @@ impl Incoming {
     pub fn upgraded(self) -> Option<Upgraded> {
         match self.source {
             Source::Switched(upgraded) => Some(*upgraded),
-            Source::Whole | Source::Http1(_) => None,
+            _ => None,
         }
     }
 }
@@ -63,6 +70,13 @@ impl http_body::Body for Incoming {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
         let this = self.get_mut();
+        if let Source::Http2(stream) = &mut this.source {
+            let frame = ready!(Pin::new(&mut stream.0).poll_frame(cx));
+            if frame.as_ref().is_none_or(Result::is_err) {
+                this.source = Source::Whole;
+            }
+            return Poll::Ready(frame.map(|frame| frame.map_err(|error| http2::failure(&error))));
+        }
         if this.data.is_empty()
             && let Source::Http1(receiving) = &mut this.source
         {
@@ -87,13 +101,18 @@ impl http_body::Body for Incoming {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.data.is_empty() && self.trailers.is_none() && !matches!(self.source, Source::Http1(_))
+        match &self.source {
+            Source::Http1(_) => false,
+            Source::Http2(stream) => stream.0.is_end_stream(),
+            Source::Whole | Source::Switched(_) => self.data.is_empty() && self.trailers.is_none(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         let come = self.data.len() as u64;
         match &self.source {
             Source::Whole | Source::Switched(_) => SizeHint::with_exact(come),
+            Source::Http2(stream) => stream.0.size_hint(),
             Source::Http1(receiving) => match receiving.left() {
                 Some(left) => SizeHint::with_exact(come.saturating_add(left)),
                 None => SizeHint::default(),

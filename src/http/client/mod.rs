@@ -7,12 +7,13 @@
 //!
 //! - [`Client`]: one per event loop; [`Origin`]: where requests go; [`Outgoing`] to [`Incoming`]
 //! - `pool`: the connections to an origin; `dial`: a new one; `socket`: its bytes
-//! - `request`, [`answer`], `http1`: an exchange over HTTP/1.1
+//! - `request`, [`answer`], `http1`: an exchange over HTTP/1.1; `http2`: the same over HTTP/2
 
 pub mod answer;
 mod dial;
 mod error;
 mod http1;
+mod http2;
 mod incoming;
 mod origin;
 mod pool;
@@ -35,6 +36,7 @@ use self::pool::{Found, Lease, count};
 use self::request::Upload;
 pub use self::request::{OutBody, Outgoing, Streamed};
 use self::shared::Shared;
+use self::socket::Socket;
 pub use self::upgraded::Upgraded;
 use crate::decide::Nanos;
 use crate::machine::timer::Timer;
@@ -73,17 +75,35 @@ impl Client {
     ///
     /// # Errors
     /// Why there is no answer.
+    ///
+    /// # Panics
+    /// Outside of a `LocalSet`.
     pub async fn send(&self, to: &Arc<Origin>, request: Outgoing<'_>) -> Result<Response<Incoming>, SendError> {
         let shared = &self.shared;
         shared.begin();
+        request.check_target()?;
         let pool = shared.pool(to);
-        let (asked, idempotent) = (request.asked(), request.method.is_idempotent());
-        let upload = Upload::new(to, request, shared.buffer())?;
+        let mut request = request;
+        if pool.may_speak_http2() {
+            // Boxed, so that requests over HTTP/1.1 do not carry its state.
+            match Box::pin(http2::send(shared, &pool, request)).await? {
+                Ok(answer) => return Ok(answer),
+                Err(unsent) => request = unsent,
+            }
+        }
         let lease = match pool.check_out() {
             Found::Lease(lease) => lease,
             Found::Wait(waiting) => waiting.await,
         };
         let lease = self.connected(lease).await?;
+        if lease.socket.as_ref().is_some_and(Socket::agreed_on_http2) {
+            // It spoke HTTP/1.1 the last time.
+            http2::adopt(lease, shared.now()).await?;
+            let answer = Box::pin(http2::send(shared, &pool, request)).await?;
+            return answer.map_err(|_| SendError::protocol("the service cannot settle on a version of HTTP"));
+        }
+        let (asked, idempotent) = (request.asked(), request.method.is_idempotent());
+        let upload = Upload::new(to, request, shared.buffer())?;
         let failed = match http1::exchange(shared, lease, Heads::new(asked), upload, idempotent).await {
             Ok(answer) => return Ok(answer),
             Err(failed) => failed,

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::origin::Origin;
+use super::http2::Multiplexed;
+use super::origin::{Origin, Protocol};
 use super::socket::Socket;
 use crate::decide::Nanos;
 
@@ -39,6 +40,7 @@ pub(super) fn count(tally: &Tally, change: impl FnOnce(&mut Counts)) {
 pub(super) struct Pool {
     pub(super) origin: Arc<Origin>,
     pub(super) tally: Tally,
+    pub(super) http2: Multiplexed,
     most_idle: usize,
     open: Cell<usize>,
     /// The last one in is the first one out: the others may then go.
@@ -52,6 +54,8 @@ struct Idle {
     socket: Socket,
     /// As of the last sweep before.
     since: Nanos,
+    /// Whether it has carried a request.
+    reused: bool,
 }
 
 /// A place among an origin's connections, and the connection once there is one. Dropped it makes room: the connection
@@ -73,7 +77,15 @@ pub(super) enum Found {
 
 impl Pool {
     pub(super) fn new(origin: Arc<Origin>, tally: Tally, most_idle: usize) -> Self {
-        Self { origin, tally, most_idle, open: Cell::default(), idle: RefCell::default(), waiting: RefCell::default() }
+        Self {
+            origin,
+            tally,
+            http2: Multiplexed::default(),
+            most_idle,
+            open: Cell::default(),
+            idle: RefCell::default(),
+            waiting: RefCell::default(),
+        }
     }
 
     /// A connection that is idle and sound; or a place for a new one; or a place in the queue.
@@ -83,8 +95,8 @@ impl Pool {
             count(&self.tally, |counts| counts.idle -= 1);
             let mut lease = self.lease();
             if idle.socket.is_quiet() {
-                count(&self.tally, |counts| counts.reused += 1);
-                lease.reused = true;
+                lease.reused = idle.reused;
+                self.count_reused(&lease);
                 lease.socket = Some(idle.socket);
                 return Found::Lease(lease);
             }
@@ -94,12 +106,32 @@ impl Pool {
 
     /// A place for a new connection, or in the queue.
     pub(super) fn fresh(self: &Rc<Self>) -> Found {
-        if self.open.get() < self.origin.most_connections {
+        if self.has_room() {
             return Found::Lease(self.place());
         }
         let waiter = Rc::new(Waiter::default());
         self.waiting.borrow_mut().push_back(Rc::clone(&waiter));
         Found::Wait(Waiting { pool: Rc::clone(self), waiter })
+    }
+
+    /// Whether requests may go over HTTP/2, as far as is known.
+    pub(super) fn may_speak_http2(&self) -> bool {
+        match self.origin.protocol {
+            Protocol::Http1 => false,
+            Protocol::Http2 => true,
+            Protocol::Auto => self.origin.tls.is_some() && !self.http2.declined(),
+        }
+    }
+
+    /// Whether there may be one more connection.
+    pub(super) fn has_room(&self) -> bool {
+        self.open.get() < self.origin.most_connections
+    }
+
+    fn count_reused(&self, lease: &Lease) {
+        if lease.reused {
+            count(&self.tally, |counts| counts.reused += 1);
+        }
     }
 
     fn place(self: &Rc<Self>) -> Lease {
@@ -124,7 +156,8 @@ impl Pool {
     }
 
     /// Closes what has been idle since `before`, or is not sound any more.
-    pub(super) fn sweep(self: &Rc<Self>, before: Nanos) {
+    pub(super) fn sweep(self: &Rc<Self>, before: Nanos, now: Nanos) {
+        self.http2.sweep(before, now);
         let mut kept = Vec::new();
         for mut idle in self.idle.take() {
             if idle.since >= before && idle.socket.is_quiet() {
@@ -166,17 +199,22 @@ impl Lease {
 
     /// Has the connection wait for the next request; `now` is the last sweep's.
     pub(super) fn give_back(mut self, now: Nanos) {
+        self.reused = true;
+        self.give_back_unused(now);
+    }
+
+    /// The same for a connection that may not have carried any.
+    pub(super) fn give_back_unused(self, now: Nanos) {
         if self.socket.is_none() {
             return;
         }
-        self.reused = true;
         let pool = Rc::clone(&self.pool);
         if let Some(mut lease) = pool.hand_on(self) {
             let full = pool.idle.borrow().len() >= pool.most_idle;
             if let (false, Some(socket)) = (full, lease.socket.take()) {
                 lease.held = false;
                 count(&pool.tally, |counts| counts.idle += 1);
-                pool.idle.borrow_mut().push(Idle { socket, since: now });
+                pool.idle.borrow_mut().push(Idle { socket, since: now, reused: lease.reused });
             }
         }
     }
@@ -203,6 +241,8 @@ impl Drop for Lease {
 struct Waiter {
     given: RefCell<Option<Lease>>,
     waker: RefCell<Option<Waker>>,
+    /// Whether it has taken what it was given.
+    served: Cell<bool>,
 }
 
 /// A place in the queue for a connection. Dropped it leaves the queue, and passes on what it was given.
@@ -218,9 +258,8 @@ impl Future for Waiting {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Lease> {
         match self.waiter.given.take() {
             Some(lease) => {
-                if lease.reused {
-                    count(&self.pool.tally, |counts| counts.reused += 1);
-                }
+                self.pool.count_reused(&lease);
+                self.waiter.served.set(true);
                 Poll::Ready(lease)
             }
             None => {
@@ -233,9 +272,11 @@ impl Future for Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.pool.waiting.borrow_mut().retain(|other| !Rc::ptr_eq(other, &self.waiter));
-        if let Some(lease) = self.waiter.given.take() {
-            lease.pass_on();
+        // Who was given something is not in the queue any more.
+        match self.waiter.given.take() {
+            Some(lease) => lease.pass_on(),
+            None if self.waiter.served.get() => {}
+            None => self.pool.waiting.borrow_mut().retain(|other| !Rc::ptr_eq(other, &self.waiter)),
         }
     }
 }
@@ -251,6 +292,6 @@ impl Lease {
     /// Somebody was given it and does not want it any more.
     fn pass_on(self) {
         // It was idle for a moment at most; a sweep looks at it anew.
-        self.give_back(Nanos::NEVER);
+        self.give_back_unused(Nanos::NEVER);
     }
 }

@@ -120,7 +120,6 @@ impl fmt::Debug for Stream {
 impl Upload {
     /// Writes the head into `buffer`.
     pub(super) fn new(origin: &Origin, request: Outgoing<'_>, mut buffer: Vec<u8>) -> Result<Self, SendError> {
-        request.check_target()?;
         let length = request.length()?;
         buffer.clear();
         let mut host = false;

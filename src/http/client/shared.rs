@@ -109,12 +109,17 @@ impl Shared {
         self.drains.bell.notify_one();
     }
 
+    /// The last sweep.
+    pub(super) fn now(&self) -> Nanos {
+        self.now.get()
+    }
+
     pub(super) fn sweep(&self, now: Nanos) {
         self.now.set(now);
         let pools: Vec<_> = self.pools.borrow().values().map(Rc::clone).collect();
         for pool in &pools {
             let before = if pool.is_orphan() { Nanos::NEVER } else { now - self.options.idle_timeout };
-            pool.sweep(before);
+            pool.sweep(before, now);
         }
         drop(pools);
         self.pools.borrow_mut().retain(|_, pool| !pool.is_abandoned());
@@ -123,6 +128,9 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        for pool in self.pools.get_mut().values() {
+            pool.http2.close();
+        }
         self.drains.bell.notify_one();
     }
 }

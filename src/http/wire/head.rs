@@ -110,13 +110,18 @@ impl Framing {
 
 /// A length, or a list of equal ones ("42, 42"), which RFC 9110 8.6 allows to be taken as one.
 pub(in crate::http) fn content_length(value: &[u8]) -> Option<u64> {
-    let mut lengths = std::str::from_utf8(value).ok()?.split(',').map(|part| {
-        let digits = part.trim();
-        // u64's own parser would accept a plus sign.
-        digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten()
-    });
+    let mut lengths = tokens(value).map(digits);
     let first = lengths.next()??;
     lengths.all(|other| other == Some(first)).then_some(first)
+}
+
+/// Digits and nothing else: u64's own parser would accept a plus sign.
+fn digits(text: &[u8]) -> Option<u64> {
+    let start = (!text.is_empty()).then_some(0_u64)?;
+    text.iter().try_fold(start, |number, b| {
+        let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
 }
 
 pub(in crate::http) fn tokens(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {

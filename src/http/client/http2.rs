@@ -1,0 +1,416 @@
+//! Requests over HTTP/2: hyper's, many streams on a connection, which a task drives.
+
+use std::cell::{Cell, RefCell};
+use std::error::Error;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, TE, TRANSFER_ENCODING, UPGRADE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
+use http_body::{Frame, SizeHint};
+use hyper::client::conn::http2::{Builder, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::task::AbortHandle;
+
+use super::dial;
+use super::error::SendError;
+use super::incoming::Incoming;
+use super::pool::{Found, Lease, Pool, count};
+use super::request::{OutBody, Outgoing, Streamed};
+use super::shared::Shared;
+use crate::decide::Nanos;
+use crate::decide::policy::Kind;
+
+/// The longest list of headers that an answer may have.
+const MOST_HEAD: u32 = 64 * 1024;
+
+/// The HTTP/2 connections to one origin.
+#[derive(Debug, Default)]
+pub(super) struct Multiplexed {
+    connections: RefCell<Vec<Rc<Connection>>>,
+    dialling: RefCell<Weak<Dialling>>,
+    /// Whether TLS has agreed on HTTP/1.1 the last time.
+    declined: Cell<bool>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    sender: SendRequest<OutFrames>,
+    /// Streams now, and as many as the peer lets us have.
+    streams: Cell<usize>,
+    most: Cell<usize>,
+    carried: Cell<bool>,
+    /// Whether there was a stream since the last sweep, and the sweep up to which there were some.
+    busy: Cell<bool>,
+    since: Cell<Nanos>,
+}
+
+/// A stream; holds its place on the connection.
+#[derive(Debug)]
+pub(super) struct Stream {
+    connection: Rc<Connection>,
+    over: Rc<Over>,
+}
+
+/// Whether a stream's answer is over for us. hyper would send the rest of a request's body all the same.
+#[derive(Debug, Default)]
+struct Over {
+    is: Cell<bool>,
+    sending: RefCell<Option<Waker>>,
+}
+
+impl Stream {
+    fn new(connection: &Rc<Connection>) -> Self {
+        connection.streams.set(connection.streams.get() + 1);
+        connection.busy.set(true);
+        Self { connection: Rc::clone(connection), over: Rc::default() }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.connection.streams.set(self.connection.streams.get().saturating_sub(1));
+        self.over.is.set(true);
+        if let Some(waker) = self.over.sending.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Multiplexed {
+    pub(super) fn declined(&self) -> bool {
+        self.declined.get()
+    }
+
+    /// A connection with room; or, where there can be no further one, the one with the fewest streams.
+    fn pick(&self, may_dial: bool) -> Option<Rc<Connection>> {
+        let mut connections = self.connections.borrow_mut();
+        connections.retain(|connection| !connection.sender.is_closed());
+        let least = connections.iter().min_by_key(|connection| connection.streams.get())?;
+        let full = least.streams.get() >= least.most.get().max(1);
+        (!full || !may_dial).then(|| Rc::clone(least))
+    }
+
+    /// Lets go of connections without streams that have had none since `before`; they end in good order.
+    pub(super) fn sweep(&self, before: Nanos, now: Nanos) {
+        self.connections.borrow_mut().retain(|connection| {
+            let streams = connection.streams.get() > 0;
+            if connection.busy.replace(streams) {
+                connection.since.set(now);
+            }
+            !connection.sender.is_closed() && (streams || connection.since.get() >= before)
+        });
+    }
+
+    /// Lets go of all connections; they end with their last stream.
+    pub(super) fn close(&self) {
+        let connections = self.connections.take();
+        drop(connections);
+    }
+}
+
+/// Sends a request over HTTP/2; or gives it back if the origin speaks HTTP/1.1.
+pub(super) async fn send<'a>(
+    shared: &Rc<Shared>,
+    pool: &Rc<Pool>,
+    request: Outgoing<'a>,
+) -> Result<Result<Response<Incoming>, Outgoing<'a>>, SendError> {
+    let Some(mut connection) = connection(shared, pool).await? else { return Ok(Err(request)) };
+    if request.upgrade {
+        return Err(SendError::protocol("HTTP/2 has no Upgrade"));
+    }
+    let idempotent = request.method.is_idempotent();
+    let mut head = head(pool, &request)?;
+    let (mut body, copy) = match request.body {
+        OutBody::Empty => (OutFrames::Whole(Bytes::new()), Some(Bytes::new())),
+        OutBody::Bytes(bytes) => (OutFrames::Whole(bytes.clone()), Some(bytes)),
+        OutBody::Stream(stream) => (OutFrames::Stream(stream, Rc::default()), None),
+    };
+    let mut again = true;
+    loop {
+        let stream = Stream::new(&connection);
+        let reused = connection.carried.replace(true);
+        if reused {
+            count(&pool.tally, |counts| counts.reused += 1);
+        }
+        if let OutFrames::Stream(_, over) = &mut body {
+            *over = Rc::clone(&stream.over);
+        }
+        let mut attempt = Request::new(body);
+        (*attempt.method_mut(), *attempt.uri_mut()) = (head.0.clone(), head.1.clone());
+        *attempt.headers_mut() = if again { head.2.clone() } else { std::mem::take(&mut head.2) };
+        let mut error = match connection.sender.clone().try_send_request(attempt).await {
+            Ok(answer) => return Ok(Ok(answer.map(|body| Incoming::stream(body, stream)))),
+            Err(error) => error,
+        };
+        let unsent = error.take_message().map(Request::into_body);
+        let error = error.into_error();
+        let may = unsent.is_some() || is_unprocessed(&error) || (idempotent && reused && is_of_connection(&error));
+        body = match (unsent, &copy) {
+            (Some(unsent), _) if again => unsent,
+            (None, Some(copy)) if again && may => OutFrames::Whole(copy.clone()),
+            _ => return Err(failure(&error)),
+        };
+        again = false;
+        count(&pool.tally, |counts| counts.repeated += 1);
+        drop(stream);
+        connection = match self::connection(shared, pool).await? {
+            Some(connection) => connection,
+            None => return Err(failure(&error)),
+        };
+    }
+}
+
+/// A connection that takes a stream; None if the origin speaks HTTP/1.1.
+async fn connection(shared: &Rc<Shared>, pool: &Rc<Pool>) -> Result<Option<Rc<Connection>>, SendError> {
+    loop {
+        if let Some(connection) = pool.http2.pick(pool.has_room()) {
+            return Ok(Some(connection));
+        }
+        if pool.http2.declined() {
+            return Ok(None);
+        }
+        let dialling = pool.http2.dialling.borrow().upgrade();
+        let dialling = match dialling {
+            Some(dialling) => dialling,
+            None => Dialling::begin(shared, pool),
+        };
+        Dialled(dialling).await?;
+    }
+}
+
+/// A dial that several callers wait for. A task does it, so that none of them can end it for the others; it ends when
+/// the last of them has gone.
+#[derive(Debug)]
+struct Dialling {
+    task: RefCell<Option<AbortHandle>>,
+    done: RefCell<Option<Result<(), SendError>>>,
+    waiting: RefCell<Vec<Waker>>,
+}
+
+impl Dialling {
+    fn begin(shared: &Rc<Shared>, pool: &Rc<Pool>) -> Rc<Self> {
+        let this = Rc::new(Self { task: RefCell::default(), done: RefCell::default(), waiting: RefCell::default() });
+        *pool.http2.dialling.borrow_mut() = Rc::downgrade(&this);
+        let (shared, pool, weak) = (Rc::clone(shared), Rc::clone(pool), Rc::downgrade(&this));
+        let task = tokio::task::spawn_local(async move {
+            let dialled = dial_one(&shared, &pool).await;
+            *pool.http2.dialling.borrow_mut() = Weak::new();
+            let Some(this) = weak.upgrade() else { return };
+            *this.done.borrow_mut() = Some(dialled);
+            for waker in this.waiting.take() {
+                waker.wake();
+            }
+        });
+        *this.task.borrow_mut() = Some(task.abort_handle());
+        this
+    }
+}
+
+impl Drop for Dialling {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+        }
+    }
+}
+
+struct Dialled(Rc<Dialling>);
+
+impl Future for Dialled {
+    type Output = Result<(), SendError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(done) = &*self.0.done.borrow() {
+            return Poll::Ready(done.clone());
+        }
+        let mut waiting = self.0.waiting.borrow_mut();
+        if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+            waiting.push(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+}
+
+async fn dial_one(shared: &Rc<Shared>, pool: &Rc<Pool>) -> Result<(), SendError> {
+    let mut lease = match pool.fresh() {
+        Found::Lease(lease) => lease,
+        Found::Wait(waiting) => waiting.await,
+    };
+    if lease.socket.is_none() {
+        lease.socket = Some(dial::dial(&pool.origin, &shared.timer).await?);
+        count(&pool.tally, |counts| counts.dialled += 1);
+    }
+    let without_tls = pool.origin.tls.is_none();
+    if without_tls || lease.socket.as_ref().is_some_and(super::socket::Socket::agreed_on_http2) {
+        return adopt(lease, shared.now()).await;
+    }
+    if pool.origin.protocol == super::Protocol::Http2 {
+        return Err(SendError::new(Kind::Tls, "the service does not speak HTTP/2"));
+    }
+    pool.http2.declined.set(true);
+    lease.give_back_unused(shared.now());
+    Ok(())
+}
+
+/// Makes an HTTP/2 connection of a fresh one.
+pub(super) async fn adopt(mut lease: Lease, now: Nanos) -> Result<(), SendError> {
+    let Some(socket) = lease.socket.take() else { return Err(SendError::new(Kind::Connect, "no connection")) };
+    let mut builder = Builder::new(Here);
+    builder.max_header_list_size(MOST_HEAD);
+    let (sender, driver) = builder.handshake(TokioIo::new(socket)).await.map_err(|error| failure(&error))?;
+    let connection = Rc::new(Connection {
+        sender,
+        streams: Cell::default(),
+        most: Cell::new(driver.current_max_send_streams()),
+        carried: Cell::default(),
+        busy: Cell::default(),
+        since: Cell::new(now),
+    });
+    let pool = Rc::clone(lease.pool());
+    pool.http2.declined.set(false);
+    pool.http2.connections.borrow_mut().push(Rc::clone(&connection));
+    let connection = Rc::downgrade(&connection);
+    tokio::task::spawn_local(async move {
+        {
+            let mut driver = pin!(driver);
+            // What ended it is told to its streams.
+            let _ = poll_fn(|cx| {
+                let done = driver.as_mut().poll(cx);
+                if let Some(connection) = connection.upgrade() {
+                    connection.most.set(driver.current_max_send_streams());
+                }
+                done
+            })
+            .await;
+        }
+        drop(lease);
+    });
+    Ok(())
+}
+
+/// Runs what hyper starts beside a connection on this thread.
+#[derive(Clone, Copy, Debug)]
+struct Here;
+
+impl<F: Future + 'static> hyper::rt::Executor<F> for Here
+where
+    F::Output: 'static,
+{
+    fn execute(&self, task: F) {
+        tokio::task::spawn_local(task);
+    }
+}
+
+/// Method, URI and headers as HTTP/2 has them: no Host, and nothing about connections.
+fn head(pool: &Pool, request: &Outgoing<'_>) -> Result<(Method, Uri, HeaderMap), SendError> {
+    let length = request.length()?;
+    let mut headers = HeaderMap::with_capacity(request.headers.len() + request.more.len() + 1);
+    let mut host = None;
+    let more = request.more.iter().map(|(name, value)| (name, value));
+    for (name, value) in request.headers.iter().chain(more) {
+        if *name == HOST {
+            host = host.or(Some(value));
+        } else if !of_the_connection(name) && (*name != TE || value.as_bytes().eq_ignore_ascii_case(b"trailers")) {
+            headers.append(name, value.clone());
+        }
+    }
+    let means_body = matches!(*request.method, Method::POST | Method::PUT | Method::PATCH);
+    if let Some(length) = length.filter(|length| *length > 0 || means_body) {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    let scheme = if pool.origin.tls.is_some() { "https" } else { "http" };
+    let authority = host.unwrap_or(&pool.origin.host).as_bytes();
+    let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(request.target).build();
+    let uri =
+        uri.map_err(|error| SendError::protocol(format!("the request's target or host is malformed: {error}")))?;
+    Ok((request.method.clone(), uri, headers))
+}
+
+fn of_the_connection(name: &HeaderName) -> bool {
+    *name == CONTENT_LENGTH
+        || *name == TRANSFER_ENCODING
+        || *name == CONNECTION
+        || *name == UPGRADE
+        || matches!(name.as_str(), "keep-alive" | "proxy-connection")
+}
+
+enum OutFrames {
+    Whole(Bytes),
+    Stream(Streamed, Rc<Over>),
+}
+
+impl http_body::Body for OutFrames {
+    type Data = Bytes;
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Stream(_, over) if over.is.get() => Poll::Ready(Some(Err("its answer is over".into()))),
+            Self::Stream(stream, over) => {
+                let frame = stream.as_mut().poll_frame(cx);
+                if frame.is_pending() {
+                    over.sending.replace(Some(cx.waker().clone()));
+                }
+                frame
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_empty(),
+            Self::Stream(stream, _) => stream.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Stream(stream, _) => stream.size_hint(),
+        }
+    }
+}
+
+fn root(error: &hyper::Error) -> &(dyn Error + 'static) {
+    let mut cause: &(dyn Error + 'static) = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause
+}
+
+/// Whether the peer says that it has done nothing for this request (RFC 9113, 8.7): the stream was refused, or the
+/// connection is going away and the stream is beyond the last one it takes. Told by h2's words, for its type is not to
+/// be had through hyper.
+fn is_unprocessed(error: &hyper::Error) -> bool {
+    let text = root(error).to_string();
+    text.starts_with("stream error received: refused stream")
+        || text.starts_with("connection error received: not a result of an error")
+}
+
+fn is_of_connection(error: &hyper::Error) -> bool {
+    !root(error).to_string().starts_with("stream error")
+}
+
+pub(super) fn failure(error: &hyper::Error) -> SendError {
+    let root = root(error);
+    let text = root.to_string();
+    if let Some(error) = root.downcast_ref::<io::Error>() {
+        return SendError::broken(error);
+    }
+    let kind = if text.starts_with("stream error") {
+        Kind::Reset
+    } else if text.starts_with("connection error detected") || error.is_parse() {
+        Kind::Protocol
+    } else {
+        Kind::Closed
+    };
+    SendError::new(kind, format!("HTTP/2: {text}"))
+}

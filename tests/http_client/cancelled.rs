@@ -1,0 +1,134 @@
+//! Who leaves early leaves nothing behind.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use http::Method;
+use http_body_util::BodyExt;
+use weir::decide::Nanos;
+use weir::http::client::{Client, Counts, OutBody, Reach};
+
+use super::support::{Reply, Server};
+use super::{get, hello, origin, run, send, to, until};
+
+/// Polls a request until the condition holds, and drops it.
+async fn leave(client: &Client, server: &Server, condition: impl Fn() -> bool) {
+    let to = to(server);
+    let request = pin!(get(client, &to));
+    tokio::select! {
+        got = request => panic!("{got:?}"),
+        () = until("the moment to leave", condition) => {}
+    }
+}
+
+#[test]
+fn a_request_without_an_answer_closes_its_connection_when_it_is_dropped() {
+    let replies =
+        [Reply::nothing(), Reply::raw("HTTP/1.1 200 OK\r\nContent-Le"), Reply::raw("HTTP/1.1 103 Early Hints\r\n\r\n")];
+    for reply in replies {
+        let server = Server::start(move |_| reply.clone());
+        run(async |client| {
+            leave(&client, &server, || server.requests() == 1).await;
+            assert_eq!(client.counts(), Counts { dialled: 1, ..Counts::default() });
+            server.wait_for("the close", |counts| counts.open == 0);
+        });
+    }
+}
+
+#[test]
+fn a_dial_ends_with_its_caller() {
+    // The service takes the connection and never answers the handshake.
+    let server = Server::build().greeting(Reply::nothing()).start(|_| Reply::nothing());
+    run(async |client| {
+        for protocol in [weir::http::client::Protocol::Http1, weir::http::client::Protocol::Auto] {
+            let before = server.counts().connections;
+            let tls = weir::http::tls::TlsOptions { insecure: true, ..Default::default() };
+            let tls = Some(weir::http::tls::Tls::shared(&tls).unwrap());
+            let to = origin(&server.url("/").replace("http", "https"), &Reach { tls, protocol, ..Reach::default() });
+            {
+                let request = pin!(get(&client, &to));
+                tokio::select! {
+                    got = request => panic!("{got:?}"),
+                    () = until("a connection", || server.counts().connections > before) => {}
+                }
+            }
+            until("its end", || server.counts().open == 0 && client.counts() == Counts::default()).await;
+        }
+    });
+}
+
+#[test]
+fn a_little_rest_is_drained_and_the_connection_stays() {
+    let server = Server::start(|_| {
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\nhello")
+            .wait(Duration::from_millis(5))
+            .send("x".repeat(59_995))
+    });
+    run(async |client| {
+        let to = to(&server);
+        for _ in 0..3 {
+            let answer = send(&client, &to, Method::GET, OutBody::Empty).await.unwrap();
+            drop(answer);
+            until("the drain", || client.counts().idle == 1).await;
+        }
+        assert_eq!(client.counts(), Counts { open: 1, idle: 1, dialled: 1, reused: 2, repeated: 0 });
+    });
+}
+
+#[test]
+fn a_long_rest_or_one_of_unknown_length_is_not_drained() {
+    for head in ["Content-Length: 70000", "Transfer-Encoding: chunked", "Connection: close\r\nContent-Length: 9"] {
+        let server = Server::start(move |_| Reply::raw(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nhe")));
+        run(async |client| {
+            let mut answer = send(&client, &to(&server), Method::GET, OutBody::Empty).await.unwrap();
+            assert!(answer.body_mut().frame().await.unwrap().is_ok());
+            assert_eq!(client.counts().open, 1);
+            drop(answer);
+            assert_eq!(client.counts().open, 0);
+            server.wait_for("the close", |counts| counts.open == 0);
+        });
+    }
+}
+
+#[test]
+fn a_rest_that_does_not_come_is_given_up() {
+    let server = Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"));
+    run(async |client| {
+        drop(send(&client, &to(&server), Method::GET, OutBody::Empty).await.unwrap());
+        assert_eq!(client.counts().open, 1);
+        until("the end of patience", || client.counts().open == 0).await;
+    });
+}
+
+#[test]
+fn a_body_may_outlive_client_and_event_loop() {
+    let server = Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"));
+    let mut kept = None;
+    run(async |client| kept = Some(send(&client, &to(&server), Method::GET, OutBody::Empty).await.unwrap()));
+    drop(kept);
+    server.wait_for("the close", |counts| counts.open == 0);
+}
+
+#[test]
+fn who_leaves_the_queue_holds_up_nobody() {
+    let server = Server::start(|seen| if seen.number == 0 { Reply::nothing() } else { Reply::ok("hello") });
+    run(async |client| {
+        let to = origin(&server.url("/"), &Reach { most_connections: Some(1), ..Reach::default() });
+        let mut first = Box::pin(get(&client, &to));
+        let mut second = Box::pin(get(&client, &to));
+        let mut third = Box::pin(get(&client, &to));
+        tokio::select! {
+            biased;
+            _ = &mut first => panic!(),
+            _ = &mut second => panic!(),
+            _ = &mut third => panic!(),
+            () = until("the first", || server.requests() == 1) => {}
+        }
+        // The place is given to the second, which leaves before it looks.
+        drop(first);
+        drop(second);
+        assert_eq!(third.await.unwrap(), hello());
+        client.sweep(Nanos::ZERO);
+        assert_eq!(client.counts().open, 1);
+    });
+}

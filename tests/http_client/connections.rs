@@ -1,0 +1,266 @@
+//! Which connection a request takes.
+
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, HeaderValue, Method};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use weir::decide::Nanos;
+use weir::decide::policy::Kind;
+use weir::http::client::{Counts, Options, OutBody, Outgoing, Reach};
+
+use super::support::{Gate, Reply, Server, Weir};
+use super::{get, hello, origin, run, run_with, send, to, until, until_nothing_is_open};
+
+#[test]
+fn a_connection_is_used_again_and_closed_with_the_client() {
+    let server = Server::hello();
+    run(async |client| {
+        let to = to(&server);
+        for _ in 0..10 {
+            assert_eq!(get(&client, &to).await.unwrap(), hello());
+        }
+        assert_eq!(client.counts(), Counts { open: 1, idle: 1, dialled: 1, reused: 9, repeated: 0 });
+        drop(client);
+    });
+    server.wait_for("the close", |counts| counts.open == 0);
+    assert_eq!(server.seen()[9].line(), "GET /x?y HTTP/1.1");
+    assert_eq!(server.seen()[9].header("host"), Some(server.address().as_str()));
+}
+
+#[test]
+fn a_connection_that_the_peer_has_closed_is_passed_over() {
+    let server = Server::start(|_| Reply::ok("hello").close());
+    run(async |client| {
+        let to = to(&server);
+        for k in 1..=3 {
+            assert_eq!(send(&client, &to, Method::POST, OutBody::Empty).await.unwrap().status(), 200);
+            // The event loop hears of the close while it waits.
+            server.wait_for("the close", |counts| counts.open == 0);
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            assert_eq!((client.counts().dialled, client.counts().repeated), (k, 0));
+        }
+    });
+}
+
+#[test]
+fn a_request_that_met_a_dying_connection_is_sent_once_more() {
+    for (method, resets) in [(Method::GET, false), (Method::PUT, true), (Method::POST, false), (Method::POST, true)] {
+        let server = Server::start(move |seen| match (seen.connection, seen.turn, resets) {
+            (0, 1, false) => Reply::nothing().close(),
+            (0, 1, true) => Reply::nothing().reset(),
+            _ => Reply::ok("hello"),
+        });
+        run(async |client| {
+            let to = to(&server);
+            get(&client, &to).await.unwrap();
+            let answer = send(&client, &to, method.clone(), OutBody::Bytes("body".into())).await;
+            if method.is_idempotent() {
+                assert_eq!(answer.unwrap().status(), 200);
+                assert_eq!(server.seen()[2].body, b"body");
+                assert_eq!((client.counts().dialled, client.counts().repeated), (2, 1));
+            } else {
+                assert_eq!(answer.unwrap_err().kind, if resets { Kind::Reset } else { Kind::Closed });
+                assert_eq!(server.requests(), 2);
+            }
+        });
+    }
+}
+
+#[test]
+fn callers_wait_in_order_when_there_are_as_many_connections_as_may_be() {
+    let gate = Gate::default();
+    let held = Server::start({
+        let gate = gate.clone();
+        move |seen| match seen.number {
+            0 => Reply::nothing().wait_for(&gate).send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"),
+            _ => Reply::ok("hello"),
+        }
+    });
+    run(async |client| {
+        let to = origin(&held.url("/"), &Reach { most_connections: Some(1), ..Reach::default() });
+        let order = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        let mut tasks = Vec::new();
+        for k in 0..5 {
+            let (client, to, order) = (client.clone(), to.clone(), order.clone());
+            tasks.push(tokio::task::spawn_local(async move {
+                get(&client, &to).await.unwrap();
+                order.borrow_mut().push(k);
+            }));
+            tokio::task::yield_now().await;
+        }
+        until("the first", || held.requests() == 1).await;
+        // One of the waiting leaves.
+        tasks.remove(2).abort();
+        gate.open();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(*order.borrow(), [0, 1, 3, 4]);
+        assert_eq!(client.counts(), Counts { open: 1, idle: 1, dialled: 1, reused: 3, repeated: 0 });
+    });
+}
+
+#[test]
+fn a_place_goes_to_who_waits_when_a_connection_ends() {
+    let server =
+        Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello"));
+    run(async |client| {
+        let to = origin(&server.url("/"), &Reach { most_connections: Some(2), ..Reach::default() });
+        let tasks: Vec<_> = (0..20)
+            .map(|_| {
+                let (client, to) = (client.clone(), to.clone());
+                tokio::task::spawn_local(async move {
+                    let got = get(&client, &to).await.unwrap();
+                    assert!(client.counts().open <= 2, "{:?}", client.counts());
+                    got
+                })
+            })
+            .collect();
+        for task in tasks {
+            assert_eq!(task.await.unwrap(), hello());
+        }
+        assert_eq!(client.counts(), Counts { dialled: 20, ..Counts::default() });
+    });
+}
+
+#[test]
+fn a_sweep_closes_what_is_idle_too_long_or_closed_or_has_no_origin() {
+    let server = Server::hello();
+    run(async |client| {
+        let to = to(&server);
+        client.sweep(Nanos::from_secs(5));
+        get(&client, &to).await.unwrap();
+        client.sweep(Nanos::from_secs(64));
+        assert_eq!(client.counts().idle, 1);
+        client.sweep(Nanos::from_secs(66));
+        assert_eq!((client.counts().idle, client.counts().open), (0, 0));
+        get(&client, &to).await.unwrap();
+        drop(to);
+        client.sweep(Nanos::from_secs(66));
+        assert_eq!(client.counts().open, 0);
+    });
+    let closing = Server::start(|_| Reply::ok("hello").close());
+    run(async |client| {
+        get(&client, &to(&closing)).await.unwrap();
+        until_nothing_is_open(&client).await;
+    });
+    run_with(Options { most_idle: 0, ..Options::default() }, async |client| {
+        get(&client, &to(&server)).await.unwrap();
+        assert_eq!(client.counts().open, 0);
+    });
+}
+
+#[test]
+fn nobody_there_is_told_with_the_address() {
+    let server = Server::hello();
+    server.stop_listening();
+    run(async |client| {
+        let error = get(&client, &to(&server)).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Connect);
+        assert_eq!(error.text, format!("connection refused ({})", server.address()));
+        let socket = Some("/nowhere/at/all".into());
+        let error = get(&client, &origin("http://x/", &Reach { socket, ..Reach::default() })).await.unwrap_err();
+        assert_eq!((error.kind, &*error.text), (Kind::Connect, "no such file or directory (/nowhere/at/all)"));
+        let error = get(&client, &origin("http://no.such.host.invalid/", &Reach::default())).await.unwrap_err();
+        assert_eq!(error.kind, Kind::Dns, "{error}");
+        assert_eq!(client.counts(), Counts::default());
+    });
+}
+
+#[test]
+fn a_handshake_that_stalls_is_over_in_time() {
+    let server = Server::build().greeting(Reply::nothing().freeze()).start(|_| Reply::nothing());
+    run(async |client| {
+        let url = server.url("/").replace("http", "https");
+        let reach = Reach { connect_timeout: Nanos::from_millis(30), ..Reach::default() };
+        let reach = Reach { tls: Some(insecure()), ..reach };
+        let start = Instant::now();
+        let error = get(&client, &origin(&url, &reach)).await.unwrap_err();
+        assert_eq!((error.kind, error.text.starts_with("no TLS within 30ms")), (Kind::Tls, true), "{error}");
+        assert!(start.elapsed() >= Duration::from_millis(30));
+        assert_eq!(client.counts(), Counts::default());
+    });
+}
+
+fn insecure() -> std::sync::Arc<rustls::ClientConfig> {
+    use weir::http::tls::{Tls, TlsOptions};
+    Tls::shared(&TlsOptions { insecure: true, ..TlsOptions::default() }).unwrap()
+}
+
+#[test]
+fn unix_sockets_and_ipv6_and_names() {
+    let weir = Weir::new();
+    let path = weir.path("socket");
+    let unix = Server::build().start_unix(&path, |_| Reply::ok("hello"));
+    let v6 = Server::build().start_v6(|_| Reply::ok("hello"));
+    let named = Server::hello();
+    run(async |client| {
+        let by_path = origin("http://service:81/", &Reach { socket: Some(path), ..Reach::default() });
+        let by_name = origin(&format!("http://localhost:{}/", named.port()), &Reach::default());
+        for _ in 0..2 {
+            assert_eq!(get(&client, &by_path).await.unwrap(), hello());
+            assert_eq!(get(&client, &to(&v6)).await.unwrap(), hello());
+            assert_eq!(get(&client, &by_name).await.unwrap(), hello());
+        }
+        assert_eq!(unix.seen()[0].header("host"), Some("service:81"));
+    });
+}
+
+#[test]
+fn after_a_101_the_connection_is_the_callers() {
+    let server = Server::start(|seen| match seen.header("upgrade") {
+        Some("echo") => {
+            assert_eq!(seen.header("connection"), Some("upgrade"));
+            Reply::raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: upgrade\r\n\r\nfirst")
+                .send("more")
+        }
+        _ => Reply::ok("hello"),
+    });
+    run(async |client| {
+        let headers = HeaderMap::from_iter([(http::header::UPGRADE, HeaderValue::from_static("echo"))]);
+        let method = Method::GET;
+        let request = Outgoing {
+            method: &method,
+            target: "/",
+            headers: &headers,
+            more: &[],
+            body: OutBody::Empty,
+            upgrade: true,
+        };
+        let answer = client.send(&to(&server), request).await.unwrap();
+        assert_eq!(answer.status(), 101);
+        let mut stream = answer.into_body().upgraded().unwrap();
+        let mut got = Vec::new();
+        while got.len() < 9 {
+            let mut room = [0; 4];
+            let mut buffer = ReadBuf::new(&mut room);
+            std::future::poll_fn(|cx| std::pin::Pin::new(&mut stream).poll_read(cx, &mut buffer)).await.unwrap();
+            got.extend_from_slice(buffer.filled());
+        }
+        assert_eq!(got, b"firstmore");
+        let text = b"GET /after HTTP/1.1\r\n\r\n";
+        let sent = std::future::poll_fn(|cx| std::pin::Pin::new(&mut stream).poll_write(cx, text)).await.unwrap();
+        assert_eq!(sent, text.len());
+        server.wait_for("what was sent", |counts| counts.requests == 2);
+        assert_eq!(client.counts().open, 1);
+        drop(stream);
+        assert_eq!(client.counts().open, 0);
+    });
+}
+
+#[test]
+fn twenty_thousand_requests_leave_nothing_behind() {
+    let server = Server::start(|seen| if seen.turn == 999 { Reply::ok("hello").close() } else { Reply::ok("hello") });
+    run(async |client| {
+        let to = to(&server);
+        for _ in 0..20_000 {
+            assert_eq!(get(&client, &to).await.unwrap(), hello());
+        }
+        let counts = client.counts();
+        assert!(counts.open <= 1 && counts.dialled == 20, "{counts:?}");
+        drop(to);
+        client.sweep(Nanos::ZERO);
+        assert_eq!(client.counts().open, 0);
+        server.wait_for("the closes", |counts| counts.open == 0);
+    });
+}

@@ -1,0 +1,287 @@
+//! TLS and HTTP/2.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response};
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::{ClientConfig, ServerConfig};
+use weir::decide::Nanos;
+use weir::decide::policy::Kind;
+use weir::http::client::{Client, Incoming, Origin, OutBody, Outgoing, Protocol, Reach, SendError};
+use weir::http::tls::{Tls, TlsOptions};
+use weir::server::Running;
+
+use super::support::{Authority, Reply, Server, Weir};
+use super::{get, hello, origin, run, until, until_nothing_is_open, whole};
+
+fn trusting(authority: &Authority) -> Arc<ClientConfig> {
+    let weir = Weir::new();
+    let cacert = Some(authority.file(&weir, "ca.pem"));
+    Tls::shared(&TlsOptions { cacert, ..TlsOptions::default() }).unwrap()
+}
+
+fn speaking(config: &Arc<ServerConfig>, protocols: &[&str]) -> Arc<ServerConfig> {
+    let mut config = (**config).clone();
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    Arc::new(config)
+}
+
+fn serve(args: &[&str]) -> Running {
+    let asked = weir::cli::serve::parse(args.iter().map(Into::into)).unwrap();
+    asked.start(weir::server::Tell::new(|_| {})).unwrap()
+}
+
+async fn request(client: &Client, to: &Arc<Origin>, target: &str) -> Result<Response<Incoming>, SendError> {
+    let (method, headers) = (Method::GET, HeaderMap::new());
+    let request =
+        Outgoing { method: &method, target, headers: &headers, more: &[], body: OutBody::Empty, upgrade: false };
+    client.send(to, request).await
+}
+
+#[test]
+fn tls_connections_are_used_again_and_checked() {
+    let authority = Authority::new();
+    let service = authority.service("127.0.0.1");
+    for protocols in [&[][..], &["http/1.1"]] {
+        let server = Server::build().tls(speaking(&service, protocols)).start(|_| Reply::ok("hello"));
+        run(async |client| {
+            let tls = Some(trusting(&authority));
+            for protocol in [Protocol::Auto, Protocol::Http1] {
+                let to = origin(&server.url("/"), &Reach { tls: tls.clone(), protocol, ..Reach::default() });
+                let before = client.counts();
+                for _ in 0..5 {
+                    assert_eq!(get(&client, &to).await.unwrap(), hello());
+                }
+                let now = client.counts();
+                assert_eq!((now.dialled - before.dialled, now.reused - before.reused), (1, 4));
+            }
+            let to = origin(&server.url("/"), &Reach { tls, protocol: Protocol::Http2, ..Reach::default() });
+            assert_eq!(get(&client, &to).await.unwrap_err().kind, Kind::Tls);
+        });
+    }
+    let other = Authority::new();
+    let server = Server::build().tls(service).start(|_| Reply::ok("hello"));
+    run(async |client| {
+        for protocol in [Protocol::Auto, Protocol::Http1] {
+            let tls = Some(trusting(&other));
+            let to = origin(&server.url("/"), &Reach { tls, protocol, ..Reach::default() });
+            let error = get(&client, &to).await.unwrap_err();
+            assert_eq!((error.kind, client.counts().open), (Kind::Tls, 0), "{error}");
+        }
+    });
+}
+
+#[test]
+fn over_tls_too_bytes_behind_an_answer_are_nobodys() {
+    let authority = Authority::new();
+    for size in [5, 16_384, 65_536, 70_000] {
+        let server = Server::build().tls(authority.service("127.0.0.1")).start(move |_| {
+            let body = "x".repeat(size);
+            Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n{body}HTTP/1.1 200 OK\r\n"))
+        });
+        run(async |client| {
+            let to = origin(&server.url("/"), &Reach { tls: Some(trusting(&authority)), ..Reach::default() });
+            for _ in 0..2 {
+                assert_eq!(get(&client, &to).await.unwrap().1.len(), size);
+                until_nothing_is_open(&client).await;
+            }
+        });
+    }
+}
+
+#[test]
+fn a_tls_body_without_length_ends_with_the_closing_alert_only() {
+    let authority = Authority::new();
+    for (cut, expected) in [(false, None), (true, Some(()))] {
+        let service = authority.service("127.0.0.1");
+        let server = Server::build().tls(service).start(move |_| {
+            let reply = Reply::raw("HTTP/1.1 200 OK\r\n\r\nhello");
+            if cut { reply.reset() } else { reply.close() }
+        });
+        run(async |client| {
+            let to = origin(&server.url("/"), &Reach { tls: Some(trusting(&authority)), ..Reach::default() });
+            assert_eq!(get(&client, &to).await.err().map(drop), expected);
+        });
+    }
+}
+
+/// HTTP/2 over TLS on this event loop, as many connections as come.
+async fn tls_service(config: Arc<ServerConfig>) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    let acceptor = tokio_rustls::TlsAcceptor::from(config);
+    tokio::task::spawn_local(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(stream) = acceptor.accept(stream).await else { continue };
+            let answer = hyper::service::service_fn(async |request: http::Request<hyper::body::Incoming>| {
+                assert_eq!(request.version(), http::Version::HTTP_2);
+                Ok::<_, std::convert::Infallible>(Response::new(Full::new(Bytes::from("hello"))))
+            });
+            let served = hyper::server::conn::http2::Builder::new(LocalExecutor);
+            tokio::task::spawn_local(async move { served.serve_connection(TokioIo::new(stream), answer).await });
+        }
+    });
+    url
+}
+
+#[derive(Clone, Copy)]
+struct LocalExecutor;
+
+impl<F: Future<Output: 'static> + 'static> hyper::rt::Executor<F> for LocalExecutor {
+    fn execute(&self, task: F) {
+        tokio::task::spawn_local(task);
+    }
+}
+
+#[test]
+fn alpn_leads_to_http2_and_all_share_one_dial() {
+    let authority = Authority::new();
+    let service = speaking(&authority.service("127.0.0.1"), &["h2", "http/1.1"]);
+    run(async |client| {
+        let url = tls_service(service).await;
+        for protocol in [Protocol::Auto, Protocol::Http2] {
+            let before = client.counts().dialled;
+            let to = origin(&url, &Reach { tls: Some(trusting(&authority)), protocol, ..Reach::default() });
+            let mut tasks: Vec<_> = (0..10)
+                .map(|_| {
+                    let (client, to) = (client.clone(), to.clone());
+                    tokio::task::spawn_local(async move { get(&client, &to).await })
+                })
+                .collect();
+            tokio::task::yield_now().await;
+            // The first, whose need began the dial, leaves.
+            tasks.remove(0).abort();
+            for task in tasks {
+                assert_eq!(task.await.unwrap().unwrap(), hello());
+            }
+            assert_eq!(client.counts().dialled, before + 1);
+            drop(to);
+            client.sweep(Nanos::from_secs(1));
+            until("its end", || client.counts().open == 0).await;
+        }
+    });
+}
+
+#[test]
+fn http2_without_tls_by_prior_knowledge() {
+    let server = serve(&["body"]);
+    run(async |client| {
+        let to = origin(&server.url(), &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        for _ in 0..3 {
+            let answer = request(&client, &to, "/bytes/100000").await.unwrap();
+            let (status, body) = whole(answer).await.unwrap();
+            assert!(status == 200 || status == 404, "{status} {}", body.len());
+        }
+        let body = Bytes::from(vec![b'y'; 1_000_000]);
+        let (method, headers) = (Method::POST, HeaderMap::new());
+        let out = Outgoing {
+            method: &method,
+            target: "/echo",
+            headers: &headers,
+            more: &[],
+            body: OutBody::Bytes(body.clone()),
+            upgrade: false,
+        };
+        let answer = client.send(&to, out).await.unwrap();
+        assert_eq!(whole(answer).await.unwrap(), (200, body));
+        let counts = client.counts();
+        assert_eq!((counts.open, counts.dialled, counts.reused), (1, 1, 3));
+    });
+    // An HTTP/1.1 service behind it.
+    let server = Server::start(|_| Reply::ok("hello"));
+    run(async |client| {
+        let to = origin(&server.url("/"), &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        let error = get(&client, &to).await.unwrap_err();
+        assert!(matches!(error.kind, Kind::Protocol | Kind::Closed | Kind::Reset), "{error}");
+        until("its end", || client.counts().open == 0).await;
+    });
+}
+
+/// How many requests the service is working on, itself aside.
+fn in_flight(server: &Running) -> u64 {
+    let metrics = super::support::Raw::connect(&server.address().to_string()).get("/metrics");
+    let line = metrics.text().lines().find_map(|line| line.strip_prefix("weir_http_requests_in_flight ")).unwrap();
+    line.trim().parse::<u64>().unwrap().saturating_sub(1)
+}
+
+#[test]
+fn a_dropped_stream_is_reset_and_the_connection_stays() {
+    let server = serve(&["body"]);
+    run(async |client| {
+        let to = origin(&server.url(), &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        let asked = client.clone();
+        for k in 1..=3 {
+            {
+                let waits = pin!(request(&asked, &to, "/delay/20000"));
+                let drips = pin!(async {
+                    let mut answer = request(&asked, &to, "/drip?duration=20&numbytes=20").await.unwrap();
+                    answer.body_mut().collect().await
+                });
+                tokio::select! {
+                    _ = waits => panic!("too early"),
+                    _ = drips => panic!("too early"),
+                    () = until("both", || in_flight(&server) >= 1) => {}
+                }
+            }
+            until("the resets", || in_flight(&server) == 0).await;
+            assert_eq!((client.counts().open, client.counts().dialled), (1, 1), "{k}");
+        }
+        assert_eq!(request(&client, &to, "/").await.unwrap().status(), 200);
+        assert_eq!(client.counts().dialled, 1);
+    });
+}
+
+#[test]
+fn an_upload_ends_with_its_answer() {
+    let server = serve(&["body"]);
+    run(async |client| {
+        let to = origin(&server.url(), &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        let (method, headers) = (Method::POST, HeaderMap::new());
+        let held = std::rc::Rc::new(());
+        let body = OutBody::Stream(Box::pin(super::uploads::Endless(std::rc::Rc::clone(&held))));
+        let out = Outgoing { method: &method, target: "/echo", headers: &headers, more: &[], body, upgrade: false };
+        let answer = client.send(&to, out).await.unwrap();
+        assert_eq!((answer.status().as_u16(), std::rc::Rc::strong_count(&held)), (200, 2));
+        drop(answer);
+        until("the upload's end", || std::rc::Rc::strong_count(&held) == 1).await;
+        until("the reset", || in_flight(&server) == 0).await;
+        assert_eq!(client.counts().open, 1);
+    });
+}
+
+#[test]
+fn a_connection_that_went_away_is_dialled_anew() {
+    run(async |client| {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        tokio::task::spawn_local(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let answer = hyper::service::service_fn(async |_: http::Request<hyper::body::Incoming>| {
+                    Ok::<_, std::convert::Infallible>(Response::new(Full::new(Bytes::from("hello"))))
+                });
+                tokio::task::spawn_local(async move {
+                    let served = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+                    let mut served = pin!(served.serve_connection(TokioIo::new(stream), answer));
+                    // Goes away in good order after a while.
+                    tokio::select! {
+                        _ = &mut served => return,
+                        () = tokio::time::sleep(Duration::from_millis(10)) => {}
+                    }
+                    served.as_mut().graceful_shutdown();
+                    let _ = served.await;
+                });
+            }
+        });
+        let to = origin(&url, &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        for _ in 0..10 {
+            assert_eq!(get(&client, &to).await.unwrap(), hello());
+            tokio::time::sleep(Duration::from_millis(4)).await;
+        }
+        assert!(client.counts().dialled > 1, "{:?}", client.counts());
+        assert!(client.counts().open <= 1);
+    });
+}

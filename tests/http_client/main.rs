@@ -1,0 +1,94 @@
+//! Requests to upstreams: real sockets, and a scripted peer.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the test's clock is not the client's")]
+
+mod answers;
+mod cancelled;
+mod connections;
+mod http2;
+#[path = "../support/mod.rs"]
+mod support;
+mod uploads;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response};
+use http_body_util::BodyExt;
+use support::Server;
+use tokio::task::LocalSet;
+use weir::decide::Nanos;
+use weir::http::client::{Client, Incoming, Options, Origin, OutBody, Outgoing, Reach, SendError};
+use weir::http::target::Target;
+use weir::machine::clock::Clock;
+use weir::machine::timer::Timer;
+
+/// Runs a test on an event loop of its own.
+fn run(test: impl AsyncFnOnce(Client)) {
+    run_with(Options::default(), test);
+}
+
+fn run_with(options: Options, test: impl AsyncFnOnce(Client)) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO)).unwrap();
+        tokio::task::spawn_local(rings);
+        let test = tokio::time::timeout(Duration::from_secs(30), test(Client::new(timer, options)));
+        test.await.unwrap();
+    });
+}
+
+fn origin(url: &str, reach: &Reach) -> Arc<Origin> {
+    Arc::new(Origin::new(&Target::parse(url).unwrap(), reach).unwrap())
+}
+
+fn to(server: &Server) -> Arc<Origin> {
+    origin(&server.url("/"), &Reach::default())
+}
+
+async fn send(
+    client: &Client,
+    to: &Arc<Origin>,
+    method: Method,
+    body: OutBody,
+) -> Result<Response<Incoming>, SendError> {
+    let headers = HeaderMap::new();
+    let request = Outgoing { method: &method, target: "/x?y", headers: &headers, more: &[], body, upgrade: false };
+    client.send(to, request).await
+}
+
+async fn whole(mut answer: Response<Incoming>) -> Result<(u16, Bytes), SendError> {
+    let status = answer.status().as_u16();
+    let bytes = match answer.body_mut().take_whole() {
+        Some(bytes) => bytes,
+        None => answer.into_body().collect().await?.to_bytes(),
+    };
+    Ok((status, bytes))
+}
+
+async fn get(client: &Client, to: &Arc<Origin>) -> Result<(u16, Bytes), SendError> {
+    whole(send(client, to, Method::GET, OutBody::Empty).await?).await
+}
+
+fn hello() -> (u16, Bytes) {
+    (200, "hello".into())
+}
+
+/// Waits, and lets the event loop go on meanwhile.
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(20), "waited in vain for {what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// What came behind an answer may come a little later.
+async fn until_nothing_is_open(client: &Client) {
+    until("the close", || {
+        client.sweep(Nanos::ZERO);
+        client.counts().open == 0
+    })
+    .await;
+}
