@@ -72,7 +72,7 @@ async fn caller(engine: &Engine, plan: &Plan, left: &Cell<u64>) {
     while left.get() > 0 {
         let number = left.replace(left.get() - 1);
         let mut call = Box::pin(get(engine, plan));
-        if number % 11 == 0 {
+        if number.is_multiple_of(11) {
             let mut patience = pin!(engine.timer().sleep(Nanos(number % 5 * 300_000)));
             poll_fn(|cx| {
                 let ended = call.as_mut().poll(cx).is_ready();
@@ -83,7 +83,7 @@ async fn caller(engine: &Engine, plan: &Plan, left: &Cell<u64>) {
         }
         if let Ok(answer) = call.await
             && let AnswerBody::Coming(_) = answer.body
-            && number % 2 == 0
+            && number.is_multiple_of(2)
         {
             let _ = answer.body.collect().await;
         }
