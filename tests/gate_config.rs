@@ -85,6 +85,15 @@ fn nothing_is_no_gateway() {
 }
 
 #[test]
+fn one_head_of_routes_in_single_brackets_is_a_mistake_that_people_make() {
+    let text = "upstreams.a.urls = [\"http://h\"]\n[routes]\nmatch = { path = \"/\" }";
+    let problems = config::parse(text, Path::new("")).unwrap_err();
+    assert_eq!(lines(&problems), ["2:1: routes: a table is no list of routes; write its head as [[routes]]"]);
+    let problems = config::parse("routes = []\nupstreams = {}", Path::new("")).unwrap_err();
+    assert_eq!(problems.len(), 2, "{problems:?}");
+}
+
+#[test]
 fn hosts_beyond_the_sixty_fourth_are_too_many() {
     let urls = |count: usize| format!("urls = [{}]", r#""http://h","#.repeat(count));
     assert_eq!(parsed(&document("upstream", &urls(64))).upstreams[0].hosts.len(), 64);

@@ -1,6 +1,7 @@
 //! Files that a configuration names.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Longer files are not what is meant.
@@ -11,18 +12,21 @@ const MOST: u64 = 16 << 20;
 /// # Errors
 /// Why not, in words.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let about = fs::metadata(path).map_err(|error| plain(&error))?;
-    if !about.is_file() {
+    let is_file = fs::metadata(path).map_err(|error| plain(&error))?.is_file();
+    if !is_file {
         return Err("it is no file".to_owned());
     }
-    if about.len() > MOST {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| plain(&error))?;
+    file.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| plain(&error))?;
+    if bytes.len() as u64 > MOST {
         return Err(format!("it is longer than {} MiB", MOST >> 20));
     }
-    fs::read(path).map_err(|error| plain(&error))
+    Ok(bytes)
 }
 
 /// Without the number that nobody knows.
-fn plain(error: &std::io::Error) -> String {
+fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -54,8 +54,14 @@ fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
     let names = Names { upstreams: of_upstreams.iter().map(|it| it.key).collect(), policies };
 
     let routes = root.get("routes");
-    let nodes = routes.as_ref().and_then(Node::list).unwrap_or_default();
-    if nodes.is_empty() {
+    let nodes = match &routes {
+        Some(node) if node.is_table() => {
+            node.is_no("list of routes", "write its head as [[routes]]");
+            Vec::new()
+        }
+        routes => routes.as_ref().and_then(Node::list).unwrap_or_default(),
+    };
+    if routes.is_none_or(|node| node.value().as_array().is_some_and(|list| list.is_empty())) {
         root.wrong("there is no route", r#"write [[routes]] with match = { path = "/{*rest}" }"#);
     }
     let routes: Vec<_> = nodes.iter().filter_map(|node| route(node, &names)).collect();
@@ -111,8 +117,11 @@ fn policy_named(it: &Named<'_>) -> Option<PolicyConfig> {
 fn listen(node: &Node<'_>) -> Option<String> {
     let text = node.string()?;
     let good = text.rsplit_once(':').is_some_and(|(host, port)| {
-        let bracketed = host.starts_with('[') && host.ends_with(']');
-        !host.is_empty() && (bracketed || !host.contains(':')) && port.parse::<u16>().is_ok()
+        let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let named = inner.map_or(!host.is_empty() && !host.contains([':', '[', ']', ' ', '/']), |inner| {
+            inner.parse::<std::net::Ipv6Addr>().is_ok()
+        });
+        named && port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok()
     });
     if !good {
         node.is_no("address", r#"write it as "127.0.0.1:8080" or "[::1]:8080""#);

@@ -99,7 +99,7 @@ fn stages(node: &Node<'_>, deadline: Nanos) -> Vec<Stage> {
         let mut stage = Stage { after: After::Failure, on_failure: true, copies: 1 };
         let after = table.get("after");
         if let Some(node) = &after {
-            match node.value().as_str().and_then(|text| after_words(text)) {
+            match node.value().as_str().and_then(after_words) {
                 Some(after) => stage.after = after,
                 None => node.is_no("time", r#"write it as "300ms", or as a quantile such as "p95""#),
             }

@@ -76,5 +76,9 @@ fn host(node: &Node<'_>) -> Option<HostRule> {
 
 /// Whether this is a host, perhaps with a port.
 pub(super) fn is_authority(text: &str) -> bool {
-    text.parse::<Authority>().is_ok_and(|it| !it.host().is_empty()) && !text.contains('@')
+    let Ok(authority) = text.parse::<Authority>() else { return false };
+    // http takes "host:" and "host:99999" as having no port.
+    let port = text.strip_prefix(authority.host());
+    let port_ok = port == Some("") || authority.port_u16().is_some();
+    !authority.host().is_empty() && !text.contains('@') && port_ok
 }

@@ -35,10 +35,10 @@ pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
     if let Some(time) = table.get("connect_timeout").and_then(|node| node.time()) {
         read.connect_timeout = time;
     }
-    let number = |key, least| table.get(key).and_then(|node| node.whole(least..=MOST)).map(|n| n as usize);
-    read.max_connections = number("max_connections", 1);
+    let limit = |node: &Node<'_>| node.whole(1..=MOST).map(|number| number as usize);
+    read.max_connections = table.get("max_connections").and_then(|node| limit(&node));
     let max_in_flight = table.get("max_in_flight");
-    read.max_in_flight = max_in_flight.as_ref().and_then(|node| node.whole(1..=MOST)).map(|n| n as usize);
+    read.max_in_flight = max_in_flight.as_ref().and_then(limit);
     if let Some(node) = table.get("queue") {
         read.queue = node.whole(0..=MOST).unwrap_or(0) as usize;
         if read.queue > 0 && max_in_flight.is_none() {
@@ -195,10 +195,9 @@ fn certificates(table: &Table<'_>, folder: &Path) -> (TlsOptions, Option<String>
         Err(TlsError::Mismatch(why)) => table.wrong(format!("cert and key do not fit: {why}"), ""),
         Err(TlsError::File(_, path, why)) => table.wrong(format!("{}: {why}", path.display()), "give a PEM file"),
         Err(TlsError::NoRoots(why)) => {
-            table.wrong(
-                format!("this machine has no CA certificates ({why})"),
-                "install ca-certificates, or give cacert",
-            );
+            // Perhaps it is meant for another machine.
+            table
+                .odd(format!("this machine has no CA certificates ({why})"), "install ca-certificates, or give cacert");
         }
     }
     (options, server_name)
