@@ -3,12 +3,13 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::response::Parts;
 use http_body::{Body, Frame, SizeHint};
 
+use super::attempt::Whole;
 use super::story::Story;
 use super::upstream::Occupied;
 use crate::http::client::{Incoming, SendError, Upgraded};
@@ -50,16 +51,24 @@ pub enum Reason {
 pub enum AnswerBody {
     /// It is there.
     Whole(Bytes),
-    /// It still comes, and occupies its upstream until it has come, is dropped or the deadline is there.
+    /// It still comes, or has trailers. It occupies its upstream until it has come, is dropped, or is cut.
     Coming(Box<Coming>),
 }
 
 /// See [`AnswerBody::Coming`].
 #[derive(Debug)]
 pub struct Coming {
-    pub(super) incoming: Incoming,
-    pub(super) deadline: Option<Sleep>,
-    pub(super) _occupied: Occupied,
+    /// What has come and was not given out yet.
+    whole: Whole,
+    /// What is still to come, as long as there is more.
+    source: Option<Source>,
+}
+
+#[derive(Debug)]
+struct Source {
+    incoming: Incoming,
+    deadline: Option<Sleep>,
+    occupied: Occupied,
 }
 
 /// Why an answer's body ended early.
@@ -83,11 +92,23 @@ impl fmt::Display for Cut {
 }
 
 impl AnswerBody {
+    pub(super) fn whole(whole: Whole) -> Self {
+        match whole {
+            Whole { bytes, trailers: None } => Self::Whole(bytes),
+            whole => Self::Coming(Box::new(Coming { whole, source: None })),
+        }
+    }
+
+    pub(super) fn coming(incoming: Incoming, deadline: Option<Sleep>, occupied: Occupied) -> Self {
+        let source = Some(Source { incoming, deadline, occupied });
+        Self::Coming(Box::new(Coming { whole: Whole::default(), source }))
+    }
+
     /// The connection itself, after an answer of 101.
     pub fn upgraded(self) -> Option<Upgraded> {
         match self {
             Self::Whole(_) => None,
-            Self::Coming(coming) => coming.incoming.upgraded(),
+            Self::Coming(coming) => coming.source?.incoming.upgraded(),
         }
     }
 }
@@ -97,31 +118,67 @@ impl Body for AnswerBody {
     type Error = Cut;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let coming = match &mut *self {
-            Self::Whole(bytes) if bytes.is_empty() => return Poll::Ready(None),
-            Self::Whole(bytes) => return Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Coming(coming) => coming,
-        };
-        if let Poll::Ready(frame) = Pin::new(&mut coming.incoming).poll_frame(cx) {
-            return Poll::Ready(frame.map(|frame| frame.map_err(Cut::Upstream)));
-        }
-        match &mut coming.deadline {
-            Some(deadline) => Pin::new(deadline).poll(cx).map(|()| Some(Err(Cut::Late))),
-            None => Poll::Pending,
+        match &mut *self {
+            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Coming(coming) => coming.poll(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_empty(),
-            Self::Coming(coming) => coming.incoming.is_end_stream(),
+            Self::Coming(coming) => coming.has_ended(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Coming(coming) => coming.incoming.size_hint(),
+            Self::Coming(coming) => match &coming.source {
+                Some(source) => source.incoming.size_hint(),
+                None => SizeHint::with_exact(coming.whole.bytes.len() as u64),
+            },
+        }
+    }
+}
+
+impl Coming {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        if !self.whole.bytes.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.whole.bytes)))));
+        }
+        if let Some(trailers) = self.whole.trailers.take() {
+            return Poll::Ready(Some(Ok(Frame::trailers(*trailers))));
+        }
+        let Some(source) = &mut self.source else { return Poll::Ready(None) };
+        let frame = ready!(source.poll(cx));
+        // With its end it lets go of connection and place, however long it is kept.
+        if source.incoming.is_end_stream() || !matches!(frame, Some(Ok(_))) {
+            self.source = None;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn has_ended(&self) -> bool {
+        let ended = self.source.as_ref().is_none_or(|source| source.incoming.is_end_stream());
+        ended && self.whole.bytes.is_empty() && self.whole.trailers.is_none()
+    }
+}
+
+impl Source {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) {
+            return Poll::Ready(frame.map(|frame| {
+                frame.map_err(|error| {
+                    self.occupied.broke();
+                    Cut::Upstream(error)
+                })
+            }));
+        }
+        match &mut self.deadline {
+            Some(deadline) => Pin::new(deadline).poll(cx).map(|()| Some(Err(Cut::Late))),
+            None => Poll::Pending,
         }
     }
 }

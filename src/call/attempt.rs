@@ -5,10 +5,12 @@ use std::borrow::Cow;
 
 use bytes::{Bytes, BytesMut};
 use http::response::Parts;
-use http::{HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::engine::Ask;
+use super::headers::{Headers, List};
 use super::upstream::Occupied;
 use crate::decide::Nanos;
 use crate::decide::policy::{Failure, Kind};
@@ -33,8 +35,15 @@ pub(super) enum Brought {
 /// A body, and the place at its upstream as long as it still comes.
 #[derive(Debug)]
 pub(super) enum Carried {
-    Whole(Bytes),
+    Whole(Whole),
     Coming(Incoming, Occupied),
+}
+
+/// A body that has come.
+#[derive(Debug, Default)]
+pub(super) struct Whole {
+    pub(super) bytes: Bytes,
+    pub(super) trailers: Option<Box<HeaderMap>>,
 }
 
 fn failed(failure: Failure, cause: impl Into<Cow<'static, str>>) -> Brought {
@@ -44,9 +53,10 @@ fn failed(failure: Failure, cause: impl Into<Cow<'static, str>>) -> Brought {
 /// Sends one copy of `ask`, and judges what comes back.
 pub(super) async fn attempt(
     client: &Client,
+    headers: &Headers,
     ask: &Ask<'_>,
     body: OutBody,
-    more: Vec<(HeaderName, HeaderValue)>,
+    more: List,
     mut occupied: Occupied,
 ) -> Brought {
     if occupied.wait_for_place().await.is_err() {
@@ -54,9 +64,17 @@ pub(super) async fn attempt(
         occupied.turned_away();
         return failed(failure, "the upstream has all the attempts that it may have, and a full queue");
     }
-    let Ask { method, target, headers, upgrade, .. } = *ask;
-    let outgoing = Outgoing { method, target, headers, more: &more, body, upgrade };
-    let answer = match client.send(occupied.origin(), outgoing).await {
+    let outgoing = Outgoing {
+        method: ask.method,
+        target: ask.target,
+        headers: ask.headers,
+        more: &more,
+        body,
+        upgrade: ask.upgrade,
+    };
+    let sent = client.send(occupied.origin(), outgoing).await;
+    headers.spare(more);
+    let answer = match sent {
         Ok(answer) => answer,
         Err(error) => {
             let failure = Failure::Kind(error.kind);
@@ -71,41 +89,71 @@ async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, mut occupied: Oc
     let success = &ask.plan.success;
     let (head, mut body) = answer.into_parts();
     let mut judged = success.judge_head(&head);
-    let wanted = if judged.is_ok() { success.wants_body() } else { success.whole };
-    let carried = match body.take_whole() {
-        Some(bytes) => Ok(bytes),
-        None if wanted => match read(body, success.most).await {
-            Ok(bytes) => Ok(bytes),
-            Err((kind, cause)) => {
-                occupied.failed(Failure::Kind(kind));
-                return failed(Failure::Kind(kind), cause);
-            }
-        },
-        None => Err(body),
+    // What comes after a 101 is no body; the body that the others speak of is elsewhere (RFC 9110, 9.3.2, 15.4.5).
+    let bodiless = *ask.method == Method::HEAD
+        || matches!(head.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::NOT_MODIFIED);
+    let wanted = match judged {
+        _ if bodiless => false,
+        Ok(()) => success.wants_body(),
+        Err(_) => success.whole,
     };
-    if let (Ok(()), Ok(bytes)) = (judged, &carried) {
-        judged = success.judge_body(bytes);
+    let carried = match body.take_whole() {
+        Some(bytes) if wanted && judged.is_ok() && bytes.len() > success.most => Err(too_long(success.most)),
+        Some(bytes) if body.is_end_stream() => Ok(Ok(Whole { bytes, trailers: None })),
+        Some(bytes) => Ok(Ok(Whole { bytes, trailers: last(body).await })),
+        None if wanted => read(body, success.most).await.map(Ok),
+        None => Ok(Err(body)),
+    };
+    let carried = match carried {
+        Ok(carried) => carried,
+        Err((kind, cause)) => {
+            let failure = judged.err().unwrap_or(Failure::Kind(kind));
+            occupied.failed(failure);
+            return failed(failure, cause);
+        }
+    };
+    if let (Ok(()), false, Ok(whole)) = (judged, bodiless, &carried) {
+        judged = success.judge_body(&whole.bytes);
     }
     match judged {
         Ok(()) => occupied.succeeded(),
         Err(failure) => occupied.failed(failure),
     }
     let carried = match carried {
-        Ok(bytes) => Carried::Whole(bytes),
+        Ok(whole) => Carried::Whole(whole),
         Err(body) => Carried::Coming(body, occupied),
     };
     Brought::judged(judged, head, carried)
 }
 
+/// Why a body was not read to its end.
+type Broken = (Kind, Cow<'static, str>);
+
+fn too_long(most: usize) -> Broken {
+    (Kind::Body, format!("the answer is longer than the {most} bytes that are looked at").into())
+}
+
+/// The trailers of a body that has come.
+async fn last(mut body: Incoming) -> Option<Box<HeaderMap>> {
+    Some(Box::new(body.frame().await?.ok()?.into_trailers().ok()?))
+}
+
 /// Reads a body of at most `most` bytes.
-async fn read(mut body: Incoming, most: usize) -> Result<Bytes, (Kind, Cow<'static, str>)> {
+async fn read(mut body: Incoming, most: usize) -> Result<Whole, Broken> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
+    let mut trailers = None;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| (error.kind, error.text))?;
-        let Ok(data) = frame.into_data() else { continue };
+        let data = match frame.into_data() {
+            Ok(data) => data,
+            Err(frame) => {
+                trailers = frame.into_trailers().ok().map(Box::new);
+                continue;
+            }
+        };
         if first.len() + rest.len() + data.len() > most {
-            return Err((Kind::Body, format!("the answer is longer than the {most} bytes that are looked at").into()));
+            return Err(too_long(most));
         }
         if first.is_empty() {
             first = data;
@@ -113,7 +161,8 @@ async fn read(mut body: Incoming, most: usize) -> Result<Bytes, (Kind, Cow<'stat
             rest.extend_from_slice(&data);
         }
     }
-    Ok(if rest.is_empty() { first } else { [&first[..], &rest[..]].concat().into() })
+    let bytes = if rest.is_empty() { first } else { [&first[..], &rest[..]].concat().into() };
+    Ok(Whole { bytes, trailers })
 }
 
 impl Brought {

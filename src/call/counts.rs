@@ -52,6 +52,9 @@ pub(super) enum CallEnd {
 }
 
 /// What became of an upstream's attempts.
+///
+/// Every attempt that is sent ends once: those by [`Self::sent`] are those by [`Self::ends`], and those that have not
+/// ended yet.
 #[derive(Debug, Default)]
 pub struct UpstreamCounts {
     sent: [AtomicU64; 4],
@@ -111,11 +114,18 @@ impl UpstreamCounts {
         self.cancelled.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn waits(&self) {
-        self.waiting.fetch_add(1, Relaxed);
+    /// An attempt is to wait for a place, beside fewer than `most` others; false if there are as many already.
+    pub(super) fn waits(&self, most: u64) -> bool {
+        if self.waiting.fetch_add(1, Relaxed) >= most {
+            self.waiting.fetch_sub(1, Relaxed);
+            return false;
+        }
+        self.in_flight.fetch_sub(1, Relaxed);
+        true
     }
 
     pub(super) fn waited(&self, ns: u64) {
+        self.in_flight.fetch_add(1, Relaxed);
         self.waiting.fetch_sub(1, Relaxed);
         self.waited_ns.fetch_add(ns, Relaxed);
     }
@@ -126,7 +136,7 @@ impl UpstreamCounts {
     }
 
     /// Attempts by what became of them: `won` is the answer of its call, `lost` is a failure, `cancelled` was not
-    /// wanted any more.
+    /// wanted any more, because of another one's success, the call's deadline, or the caller's leaving.
     pub fn ends(&self) -> [(&'static str, u64); 3] {
         [("won", &self.won), ("lost", &self.lost), ("cancelled", &self.cancelled)]
             .map(|(word, counter)| (word, counter.load(Relaxed)))
@@ -139,7 +149,7 @@ impl UpstreamCounts {
         kinds.chain(CLASSES.into_iter().zip(&self.by_class).map(|(class, counter)| (class, counter.load(Relaxed))))
     }
 
-    /// Attempts now, those that wait for a place aside.
+    /// Attempts now, until the last byte of their answers; those that wait for a place aside.
     pub fn in_flight(&self) -> u64 {
         self.in_flight.load(Relaxed)
     }

@@ -8,23 +8,65 @@ use std::sync::PoisonError;
 use std::task::{Context, Poll};
 
 use http::response::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, Method};
 
-use super::answer::{Answer, AnswerBody, Coming, Failed, Reason};
+use super::answer::{Answer, AnswerBody, Failed, Reason};
 use super::attempt::{Brought, Carried, attempt};
 use super::counts::CallEnd;
+use super::headers::Headers;
 use super::plan::Plan;
 use super::story::{End, Story};
+use super::trace::TraceContext;
+use super::upstream::Term;
 use crate::decide::Nanos;
 use crate::decide::budget::Limitless;
-use crate::decide::deadline::Form;
 use crate::decide::dice::Dice;
 use crate::decide::hedge::{Action, Event, Hedge, Replay, Verdict, Why};
 use crate::decide::policy::{Failure, Kind};
 use crate::http::client::{Client, OutBody};
 use crate::machine::timer::Timer;
 
-/// Makes calls on one event loop.
+/// Makes calls on one event loop, which is a thread's own: a current-thread runtime of tokio and a `LocalSet` in it.
+///
+/// A second copy after 100 ms or on a failure, and an answer within a second:
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use http::{HeaderMap, Method};
+/// use weir::call::{Ask, Engine, Host, Plan, Success, Upstream};
+/// use weir::decide::Nanos;
+/// use weir::decide::hosts::{Balance, Health};
+/// use weir::decide::policy::{After, Policy, Stage};
+/// use weir::http::client::{Client, Options, Origin, OutBody, Reach};
+/// use weir::http::target::Target;
+/// use weir::machine::{clock::Clock, timer::Timer};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let stages = vec![Stage { after: After::Time(Nanos::from_millis(100)), on_failure: true, copies: 1 }];
+/// let policy = Policy { deadline: Nanos::SECOND, stages, ..Policy::default() };
+/// let target = Target::parse("http://localhost:8000/").map_err(|e| e.to_string())?;
+/// let origin = Origin::new(&target, &Reach::default()).map_err(|e| e.to_string())?;
+/// let hosts = vec![Host { origin: Arc::new(origin), weight: 1 }];
+/// let upstream = Upstream::new(hosts, Balance::RoundRobin, Health::default());
+/// // Plans are shared by all threads; an engine belongs to one.
+/// let plan = Plan::new(policy, Success::default(), Arc::new(upstream));
+///
+/// let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// tokio::task::LocalSet::new().block_on(&runtime, async {
+///     let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO))?;
+///     tokio::task::spawn_local(rings);
+///     let engine = Engine::new(Client::new(timer.clone(), Options::default()), timer, 1);
+///
+///     let headers = HeaderMap::new();
+///     match engine.call(&Ask::new(&plan, &Method::GET, "/work", &headers), OutBody::Empty).await {
+///         Ok(answer) => println!("{}\n{}", answer.head.status, answer.story),
+///         Err(failed) => println!("{:?}\n{}", failed.reason, failed.story),
+///     }
+///     Ok(())
+/// })
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Engine {
     client: Client,
@@ -38,6 +80,7 @@ struct Shared {
     calls: Cell<u64>,
     /// Buffers that calls hand on to one another.
     buffers: RefCell<Vec<Vec<Action>>>,
+    headers: Headers,
 }
 
 /// What a caller asks.
@@ -49,18 +92,28 @@ pub struct Ask<'a> {
     pub method: &'a Method,
     /// Path and query.
     pub target: &'a str,
-    /// Headers that concern the upstream; without any of the connection.
+    /// Headers that concern the upstream; without any of the connection, and without those that the attempts make
+    /// themselves: the plan's deadline headers, and `traceparent` if there is a trace.
     pub headers: &'a HeaderMap,
     /// The caller's own deadline, on the engine's clock; the policy's may come earlier.
     pub deadline: Nanos,
     /// Whether the caller wants to switch protocols.
     pub upgrade: bool,
+    /// The call's place in a trace. Each attempt tells its upstream a span of its own below it.
+    pub trace: Option<TraceContext>,
+}
+
+impl<'a> Ask<'a> {
+    /// Without a deadline of the caller's own, a switch of protocols, or a trace.
+    pub fn new(plan: &'a Plan, method: &'a Method, target: &'a str, headers: &'a HeaderMap) -> Self {
+        Self { plan, method, target, headers, deadline: Nanos::NEVER, upgrade: false, trace: None }
+    }
 }
 
 impl Engine {
     /// Calls go through `client`; `timer` is the same event loop's. Backoffs are drawn from dice of this seed.
     pub fn new(client: Client, timer: Timer, seed: u64) -> Self {
-        let shared = Shared { seed, calls: Cell::new(0), buffers: RefCell::default() };
+        let shared = Shared { seed, calls: Cell::new(0), buffers: RefCell::default(), headers: Headers::default() };
         Self { client, timer, shared: Rc::new(shared) }
     }
 
@@ -136,19 +189,15 @@ fn poll_some<F: Future>(place: &mut Pin<&mut Option<F>>, cx: &mut Context<'_>) -
     polled
 }
 
-/// A length of time as a header has it.
-fn written(form: Form, left: Nanos) -> Option<HeaderValue> {
-    let mut text = String::new();
-    form.write(left, &mut text).ok()?;
-    HeaderValue::try_from(text).ok()
-}
-
 /// One call on its way.
 struct Journey<'a> {
     engine: &'a Engine,
     ask: &'a Ask<'a>,
     hedge: Hedge<'a>,
     deadline: Nanos,
+    /// When the last event was. What is done about it is done then: an attempt that has its time by the decision's
+    /// clock must have it by all others.
+    now: Nanos,
     body: OutBody,
     /// The hosts that attempts of this call have gone to, as bits.
     tried: u64,
@@ -175,15 +224,17 @@ impl<'a> Journey<'a> {
         let hedge =
             Hedge::start(&plan.policy, now, deadline, replay, known, Dice::new(engine.shared.seed, number), actions);
         let story = Story { began: now, ..Story::default() };
-        Self { engine, ask, hedge, deadline, body, tried: 0, story, success: None, last: None, counted: false }
+        Self { engine, ask, hedge, deadline, now, body, tried: 0, story, success: None, last: None, counted: false }
     }
 
     /// Sends one more copy.
     fn launch(&mut self, number: u32, why: Why) -> impl Future<Output = Brought> + use<'a> {
-        let (engine, ask) = (self.engine, self.ask);
-        let now = engine.timer.now();
-        let late_at = now + ask.plan.policy.attempt_timeout;
-        let occupied = ask.plan.upstream.occupy(&engine.timer, late_at, self.tried, why);
+        let (engine, ask, now) = (self.engine, self.ask, self.now);
+        let policy = &ask.plan.policy;
+        let all_the_time = number == 0 && self.deadline == now + policy.deadline;
+        let blamed_at = if all_the_time { self.deadline } else { Nanos::NEVER };
+        let term = Term { late_at: now + policy.attempt_timeout, blamed_at };
+        let occupied = ask.plan.upstream.occupy(&engine.timer, now, term, self.tried, why);
         self.tried |= 1 << occupied.host;
         debug_assert_eq!(self.story.attempts.len(), number as usize, "attempts are numbered as they are launched");
         self.story.launched(why, occupied.origin(), now);
@@ -192,23 +243,16 @@ impl<'a> Journey<'a> {
             OutBody::Bytes(bytes) => OutBody::Bytes(bytes.clone()),
             OutBody::Stream(_) => std::mem::replace(&mut self.body, OutBody::Empty),
         };
-        let more = self.time_left(now);
-        attempt(&engine.client, ask, body, more, occupied)
-    }
-
-    /// How much time is left, in headers.
-    fn time_left(&self, now: Nanos) -> Vec<(HeaderName, HeaderValue)> {
-        if self.deadline == Nanos::NEVER {
-            return Vec::new();
-        }
-        let left = self.deadline - now;
-        let headers = self.ask.plan.deadline_headers.iter();
-        headers.filter_map(|(name, form)| Some((name.clone(), written(*form, left)?))).collect()
+        let left = if self.deadline == Nanos::NEVER { Nanos::NEVER } else { self.deadline - now };
+        let headers = &engine.shared.headers;
+        let more = headers.list(ask.plan, left, ask.trace.map(|trace| trace.of_attempt(number)));
+        attempt(&engine.client, headers, ask, body, more, occupied)
     }
 
     /// An attempt has brought something, or it is time to look.
     fn goes_on(&mut self, event: Option<(u32, Brought)>, actions: &mut Vec<Action>) {
         let now = self.engine.timer.now();
+        self.now = now;
         let event = match event {
             None => Event::Tick,
             Some((attempt, Brought::Success(head, carried))) => {
@@ -236,7 +280,7 @@ impl<'a> Journey<'a> {
     }
 
     fn cancelled(&mut self, attempt: u32) {
-        let now = self.engine.timer.now();
+        let now = self.now;
         let late = now - self.story.launch_of(attempt) >= self.ask.plan.policy.attempt_timeout;
         let timeout = End::Failed(Failure::Kind(Kind::Timeout), Some("no answer within the attempt's time".into()));
         self.story.ended(attempt, now, if late { timeout } else { End::Cancelled });
@@ -251,6 +295,7 @@ impl<'a> Journey<'a> {
         self.story.suppressed += 1;
     }
 
+    #[expect(clippy::result_large_err, reason = "without a success there may be an answer all the same")]
     fn end(mut self, verdict: Verdict) -> Result<Answer, Failed> {
         let reason = match verdict {
             Verdict::Won(_) => None,
@@ -262,8 +307,14 @@ impl<'a> Journey<'a> {
             Some(Reason::AllFailed) => CallEnd::Failed,
             Some(Reason::Late) => CallEnd::Late,
         });
+        let success = self.success.take();
+        if success.is_some() && reason.is_some() {
+            // It came too late to be the answer.
+            self.ask.plan.upstream.counts.cancelled();
+            self.story.revoke();
+        }
         let story = std::mem::take(&mut self.story);
-        if let (None, Some((head, carried))) = (reason, self.success.take()) {
+        if let (None, Some((head, carried))) = (reason, success) {
             self.ask.plan.upstream.counts.won();
             return Ok(Answer { head, body: self.carry(carried), story });
         }
@@ -273,10 +324,10 @@ impl<'a> Journey<'a> {
 
     fn carry(&self, carried: Carried) -> AnswerBody {
         match carried {
-            Carried::Whole(bytes) => AnswerBody::Whole(bytes),
+            Carried::Whole(whole) => AnswerBody::whole(whole),
             Carried::Coming(incoming, occupied) => {
                 let deadline = (self.deadline < Nanos::NEVER).then(|| self.engine.timer.sleep_until(self.deadline));
-                AnswerBody::Coming(Box::new(Coming { incoming, deadline, _occupied: occupied }))
+                AnswerBody::coming(incoming, deadline, occupied)
             }
         }
     }

@@ -4,7 +4,8 @@
 //! - [`Plan`]: what is the same for many calls; [`Upstream`]: where their attempts go
 //! - [`Engine`]: one per event loop; [`Engine::call`] is the whole journey of a call
 //! - [`Answer`], [`Failed`]: how a call ends; [`story`]: what happened on the way
-//! - `attempt`: one copy of it on its way; `counts`: what is counted of all
+//! - `attempt`: one copy of it on its way; `headers`: what it tells its upstream; `counts`: what is counted of all
+//! - [`TraceContext`]: a call's place in a trace
 //!
 //! What to launch, what to cancel and when to answer is decided in [`crate::decide::hedge`]; here it is done.
 
@@ -12,9 +13,11 @@ mod answer;
 mod attempt;
 mod counts;
 mod engine;
+mod headers;
 mod plan;
 pub mod story;
 mod success;
+mod trace;
 mod upstream;
 
 pub use self::answer::{Answer, AnswerBody, Cut, Failed, Reason};
@@ -22,4 +25,5 @@ pub use self::counts::{CallCounts, UpstreamCounts};
 pub use self::engine::{Ask, Engine};
 pub use self::plan::Plan;
 pub use self::success::{BadSchema, Success};
+pub use self::trace::TraceContext;
 pub use self::upstream::{Host, Upstream};

@@ -81,12 +81,23 @@ pub fn reason(why: Why) -> &'static str {
 impl Story {
     pub(super) fn launched(&mut self, why: Why, origin: &Arc<Origin>, now: Nanos) {
         let origin = Arc::clone(origin);
+        if self.attempts.capacity() == 0 {
+            // Most calls have one.
+            self.attempts.reserve_exact(1);
+        }
         self.attempts.push(Attempt { why, origin, launched: now, ended: now, end: End::Running });
     }
 
     pub(super) fn ended(&mut self, attempt: u32, now: Nanos, end: End) {
         if let Some(attempt) = self.attempts.get_mut(attempt as usize) {
             (attempt.ended, attempt.end) = (now, end);
+        }
+    }
+
+    /// What has won has not, after all.
+    pub(super) fn revoke(&mut self) {
+        for attempt in self.attempts.iter_mut().filter(|attempt| matches!(attempt.end, End::Won(_))) {
+            attempt.end = End::Cancelled;
         }
     }
 

@@ -18,7 +18,7 @@ pub struct Success {
     pub statuses: Vec<(u16, u16)>,
     /// Headers that it must have, with these values.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Whether its body must be JSON.
+    /// Whether its body must be JSON. Of an answer to HEAD, and of a 304, the head alone counts.
     pub json: bool,
     /// The JSON Schema that its body must follow.
     pub(crate) schema: Option<Arc<Validator>>,
@@ -64,9 +64,15 @@ impl Success {
         Ok(self)
     }
 
+    /// Whether bodies are looked into. They are taken as they are sent: who asks so should not accept any content
+    /// coding (RFC 9110, 12.5.3).
+    pub fn looks_into_bodies(&self) -> bool {
+        self.json || self.schema.is_some()
+    }
+
     /// Whether the head alone does not tell.
     pub(super) fn wants_body(&self) -> bool {
-        self.whole || self.json || self.schema.is_some()
+        self.whole || self.looks_into_bodies()
     }
 
     /// What is wrong with an answer's head.

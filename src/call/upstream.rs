@@ -101,10 +101,8 @@ impl Upstream {
         self.recent().record(now, took);
     }
 
-    /// Chooses a host for an attempt, not one of `avoid` if there is another. From `late_at` on the attempt has failed
-    /// if it is given up.
-    pub(super) fn occupy(self: &Arc<Self>, timer: &Timer, late_at: Nanos, avoid: u64, why: Why) -> Occupied {
-        let now = timer.now();
+    /// Chooses a host for an attempt that starts now, not one of `avoid` if there is another.
+    pub(super) fn occupy(self: &Arc<Self>, timer: &Timer, now: Nanos, term: Term, avoid: u64, why: Why) -> Occupied {
         self.counts.began(why);
         let host = if self.hosts.len() == 1 {
             0
@@ -114,8 +112,19 @@ impl Upstream {
             choice.began(host);
             host
         };
-        Occupied { upstream: Arc::clone(self), host, late_at, timer: timer.clone(), ended: None, _place: None }
+        let (upstream, timer) = (Arc::clone(self), timer.clone());
+        Occupied { upstream, host, term, timer, ended: None, waits: false, place: None }
     }
+}
+
+/// What it means that an attempt is given up, by when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Term {
+    /// From then on it has failed: it has had the time of an attempt.
+    pub(super) late_at: Nanos,
+    /// From then on its host has: it has had all the time that its call's policy gives. Else a host that hangs would
+    /// keep its share of the calls for ever, if there is no limit but the deadline.
+    pub(super) blamed_at: Nanos,
 }
 
 /// An attempt's place at a host, until the last byte of its answer; given up before the end, it was cancelled.
@@ -123,10 +132,12 @@ impl Upstream {
 pub(super) struct Occupied {
     pub(super) upstream: Arc<Upstream>,
     pub(super) host: usize,
-    late_at: Nanos,
+    term: Term,
     timer: Timer,
     ended: Option<Ended>,
-    _place: Option<OwnedSemaphorePermit>,
+    /// For a place; then no host is to blame.
+    waits: bool,
+    place: Option<OwnedSemaphorePermit>,
 }
 
 /// There is no place, and no room to wait.
@@ -142,17 +153,18 @@ impl Occupied {
     pub(super) async fn wait_for_place(&mut self) -> Result<(), Full> {
         let Some(places) = &self.upstream.places else { return Ok(()) };
         if let Ok(place) = Arc::clone(&places.free).try_acquire_owned() {
-            self._place = Some(place);
+            self.place = Some(place);
             return Ok(());
         }
-        if self.upstream.counts.waiting() >= places.most_waiting as u64 {
+        if !self.upstream.counts.waits(places.most_waiting as u64) {
             return Err(Full);
         }
-        self.upstream.counts.waits();
         let wait = Wait { counts: &self.upstream.counts, since: self.timer.now(), timer: &self.timer };
+        self.waits = true;
         let place = Arc::clone(&places.free).acquire_owned().await;
         drop(wait);
-        self._place = Some(place.map_err(|_| Full)?);
+        self.place = Some(place.map_err(|_| Full)?);
+        self.waits = false;
         Ok(())
     }
 
@@ -166,7 +178,15 @@ impl Occupied {
         self.ended = Some(Ended::Ok);
     }
 
+    /// The rest of a success did not come.
+    pub(super) fn broke(&mut self) {
+        self.ended = Some(Ended::Failed);
+    }
+
+    /// Its answer, if there is one, may be kept until the call's end and needs no place: the call's next attempt may
+    /// wait for that.
     pub(super) fn failed(&mut self, failure: Failure) {
+        self.place = None;
         let unwell = match failure {
             Failure::Kind(Kind::Body | Kind::Header) => false,
             Failure::Kind(_) => true,
@@ -175,20 +195,32 @@ impl Occupied {
         self.ended = Some(if unwell { Ended::Failed } else { Ended::Ok });
         self.upstream.counts.failed(failure);
     }
+
+    fn given_up(&mut self, now: Nanos) {
+        if self.term.late_at <= now {
+            self.failed(Failure::Kind(Kind::Timeout));
+        } else {
+            self.upstream.counts.cancelled();
+            self.ended = Some(if self.term.blamed_at <= now { Ended::Failed } else { Ended::Cancelled });
+        }
+        if self.waits {
+            self.ended = Some(Ended::Cancelled);
+        }
+    }
 }
 
 impl Drop for Occupied {
     fn drop(&mut self) {
         self.upstream.counts.released();
-        if self.ended.is_none() {
-            if self.late_at < Nanos::NEVER && self.timer.now() >= self.late_at {
-                self.failed(Failure::Kind(Kind::Timeout));
-            } else {
-                self.upstream.counts.cancelled();
-            }
+        let several = self.upstream.hosts.len() > 1;
+        if self.ended.is_some() && !several {
+            return;
         }
-        if self.upstream.hosts.len() > 1 {
-            let now = self.timer.now();
+        let now = self.timer.now();
+        if self.ended.is_none() {
+            self.given_up(now);
+        }
+        if several {
             self.upstream.choice().ended(now, self.host, self.ended.unwrap_or(Ended::Cancelled));
         }
     }

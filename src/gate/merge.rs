@@ -24,7 +24,7 @@ impl Merge {
 
     /// The object with these members behind its own, and in place of its own where it has them. What is no object stays
     /// as it is.
-    pub(super) fn into_object(&self, body: Bytes) -> Bytes {
+    pub(super) fn extended(&self, body: Bytes) -> Bytes {
         let Ok(own) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(&body) else { return body };
         if self.members.iter().any(|(name, _)| own.contains_key(name)) {
             let Ok(mut object) = serde_json::from_slice::<Map<String, Value>>(&body) else { return body };
@@ -57,7 +57,7 @@ mod tests {
             ("[1]", "[1]"),
             ("3", "3"),
         ] {
-            assert_eq!(merge.into_object(Bytes::from(body)), expected);
+            assert_eq!(merge.extended(Bytes::from(body)), expected);
         }
         assert!(Merge::new(&[]).is_none());
     }

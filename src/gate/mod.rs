@@ -2,7 +2,7 @@
 //!
 //! - [`config`]: what it is to do, as data; `setup`: that made ready; `current`: the setup of the moment
 //! - `service`: a request through the gate; `routes`, `rewrite`, `headers`, `merge`, `answers`: its parts
-//! - `checks`: asks hosts whether they are well; `metrics`: what is counted; [`otlp`]: traces for a collector
+//! - `checks`: asks hosts whether they are well; `metrics`: what is counted; [`otlp`], `tracing`: traces for a collector
 //!
 //! What happens to a call once it is made is [`crate::call`]'s.
 
@@ -18,6 +18,7 @@ mod rewrite;
 mod routes;
 mod service;
 mod setup;
+mod tracing;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use self::config::Config;
 use self::current::Current;
+use self::otlp::{Exporter, StartError};
 use self::service::Service;
 use self::setup::Setup;
 use crate::server::{self, Running, ServerError, Stopper, Tell};
@@ -50,11 +52,16 @@ pub struct Otlp {
     pub sample: f64,
 }
 
+/// How long a collector has at the end for the last traces.
+const LAST_TRACES: Duration = Duration::from_secs(2);
+
 /// Why the gate cannot run.
 #[derive(Debug)]
 pub enum GateError {
     /// What the configuration asks for and this machine does not have.
     Setup(String),
+    /// The collector cannot be spoken to.
+    Otlp(StartError),
     /// See [`ServerError`].
     Server(ServerError),
 }
@@ -65,6 +72,7 @@ impl fmt::Display for GateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setup(why) => f.write_str(why),
+            Self::Otlp(error) => error.fmt(f),
             Self::Server(error) => error.fmt(f),
         }
     }
@@ -75,6 +83,7 @@ impl fmt::Display for GateError {
 pub struct Gate {
     running: Running,
     current: Arc<Current>,
+    exporter: Option<Exporter>,
 }
 
 /// Starts a gate; it takes connections when this returns.
@@ -83,9 +92,14 @@ pub struct Gate {
 /// See [`GateError`].
 pub fn start(config: &Config, options: Options, server: &server::Options) -> Result<Gate, GateError> {
     let current = Arc::new(Current::new(Setup::new(config, None).map_err(GateError::Setup)?));
-    let service = Service { current: Arc::clone(&current), options, checked: AtomicBool::new(false) };
+    let exporter = match &options.otlp {
+        Some(otlp) => Some(Exporter::start(&otlp.url, "weir-gate", server.tell.clone()).map_err(GateError::Otlp)?),
+        None => None,
+    };
+    let pen = exporter.as_ref().map(Exporter::pen).zip(options.otlp.as_ref().map(|otlp| otlp.sample));
+    let service = Service { current: Arc::clone(&current), options, pen, checked: AtomicBool::new(false) };
     let running = server::start(service, server).map_err(GateError::Server)?;
-    Ok(Gate { running, current })
+    Ok(Gate { running, current, exporter })
 }
 
 /// Whether a gate could be made of it: certificates, schemas, URLs, and all that parsing has not seen.
@@ -116,6 +130,9 @@ impl Gate {
     /// Takes no more connections, and waits for the answers that are owed, `grace` at most.
     pub fn stop(self, grace: Duration) {
         self.running.stop(grace);
+        if let Some(exporter) = self.exporter {
+            exporter.close(LAST_TRACES);
+        }
     }
 
     /// Lets another thread say when to stop.

@@ -16,8 +16,11 @@ use super::answers;
 use super::current::{Current, Known};
 use super::headers;
 use super::metrics::Metrics;
+use super::otlp::{CallFacts, Pen};
 use super::routes::Found;
 use super::setup::Route;
+use super::tracing::Tracer;
+use crate::call::story::Story;
 use crate::call::{Answer, AnswerBody, Ask, Engine, Failed, Reason};
 use crate::decide::Nanos;
 use crate::http::client::{Client, OutBody};
@@ -28,6 +31,8 @@ use crate::server::{self, Body, Reply, Taken, Timer, Turn};
 pub(super) struct Service {
     pub(super) current: Arc<Current>,
     pub(super) options: super::Options,
+    /// Where traces go, and of how many calls.
+    pub(super) pen: Option<(Pen, f64)>,
     /// Whether an event loop looks after the hosts' health already.
     pub(super) checked: AtomicBool,
 }
@@ -37,6 +42,7 @@ pub(super) struct Service {
 pub(super) struct Local {
     engine: Engine,
     known: Known,
+    tracer: Option<Tracer>,
 }
 
 impl server::Service for Service {
@@ -50,7 +56,8 @@ impl server::Service for Service {
         if !self.checked.swap(true, Ordering::Relaxed) {
             super::checks::start(Arc::clone(&self.current), engine.clone());
         }
-        Ok(Local { engine, known: self.current.known(timer.clock()) })
+        let tracer = self.pen.as_ref().map(|(pen, share)| Tracer::new(pen.clone(), *share, timer.clock()));
+        Ok(Local { engine, known: self.current.known(timer.clock()), tracer })
     }
 
     fn count(&self, registry: &mut Registry) {
@@ -75,7 +82,7 @@ impl server::Service for Service {
             Err(refusal) => return refusal.response().into(),
         };
         let target = route.target(&captures, &parts.uri);
-        let visit = Visit { service: self, engine: &local.engine, route, turn };
+        let visit = Visit { service: self, engine: &local.engine, route, turn, tracer: local.tracer.as_ref() };
         visit.make(&parts, headers, body, own, &target).await
     }
 }
@@ -114,6 +121,7 @@ struct Visit<'a> {
     engine: &'a Engine,
     route: &'a Route,
     turn: &'a Turn,
+    tracer: Option<&'a Tracer>,
 }
 
 impl Visit<'_> {
@@ -132,6 +140,10 @@ impl Visit<'_> {
             Ok(body) => body,
             Err(answer) => return answer.into(),
         };
+        let traced = self.tracer.and_then(|tracer| tracer.begin(&headers));
+        if traced.is_some() {
+            headers.remove("traceparent");
+        }
         self.clean(parts, &mut headers, upgrade.as_ref());
         let ask = Ask {
             plan: &self.route.plan,
@@ -140,27 +152,55 @@ impl Visit<'_> {
             headers: &headers,
             deadline,
             upgrade: upgrade.is_some(),
+            trace: traced.map(|traced| traced.context),
         };
         let ended = self.engine.call(&ask, body).await;
         let (story, verdict) = match &ended {
-            Ok(answer) => (&answer.story, ""),
-            Err(failed) if failed.reason == Reason::Late => (&failed.story, ": the deadline has come"),
-            Err(failed) => (&failed.story, ": no attempt succeeded"),
+            Ok(answer) => (&answer.story, "won"),
+            Err(failed) if failed.reason == Reason::Late => (&failed.story, "late"),
+            Err(failed) => (&failed.story, "failed"),
         };
         if self.turn.is_logged() {
             self.turn.tell(story.json());
         }
-        let told = self.service.options.trace.as_ref().map(|tell| (tell, story.clone()));
-        let reply = match ended {
-            Ok(answer) => self.success(answer, upgrade.is_some()),
-            Err(failed) => self.failure(failed).into(),
+        let traced = self.tracer.zip(traced);
+        if traced.is_none() && self.service.options.trace.is_none() {
+            return self.reply(ended, upgrade.is_some());
+        }
+        let story = story.clone();
+        let reply = self.reply(ended, upgrade.is_some());
+        let ended = self.turn.now();
+        let status = match &reply {
+            Reply::Answer(answer) | Reply::Switch(answer, _) => Some(answer.status().as_u16()),
+            Reply::Reset => None,
         };
-        if let (Some((tell, story)), Reply::Answer(answer) | Reply::Switch(answer, _)) = (told, &reply) {
-            let (method, asked, status) = (&parts.method, &parts.uri, answer.status().as_u16());
-            let took = (self.turn.now() - began).as_millis_f64();
-            tell.say(&format!("{method} {asked} -> {status} after {took:.1} ms{verdict}\n{story}"));
+        if let Some(tell) = &self.service.options.trace {
+            tell.say(&in_words(parts, status, verdict, ended - began, &story));
+        }
+        if let Some((tracer, traced)) = traced {
+            let facts = CallFacts {
+                trace_id: traced.context.trace_id,
+                span_id: traced.context.span_id,
+                parent: traced.parent,
+                route: Some(&self.route.name),
+                method: &parts.method,
+                path: parts.uri.path(),
+                host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
+                status,
+                verdict,
+                began,
+                ended,
+            };
+            tracer.tell(&facts, &story);
         }
         reply
+    }
+
+    fn reply(&self, ended: Result<Answer, Failed>, upgrade: bool) -> Reply {
+        match ended {
+            Ok(answer) => self.success(answer, upgrade),
+            Err(failed) => self.failure(failed).into(),
+        }
     }
 
     /// The caller's deadline: the least of those that it gives.
@@ -223,7 +263,7 @@ impl Visit<'_> {
         let body = match (self.route.merge(), body) {
             (Some(merge), AnswerBody::Whole(bytes)) => {
                 head.headers.remove(header::CONTENT_LENGTH);
-                Body::from(merge.into_object(bytes))
+                Body::from(merge.extended(bytes))
             }
             (_, body) => carried(body),
         };
@@ -256,4 +296,15 @@ fn carried(body: AnswerBody) -> Body {
         AnswerBody::Whole(bytes) => bytes.into(),
         AnswerBody::Coming(_) => Body::made(body.map_err(Into::into)),
     }
+}
+
+/// A call for whoever watches: a heading, and a line per event.
+fn in_words(parts: &Parts, status: Option<u16>, verdict: &str, took: Nanos, story: &Story) -> String {
+    let status = status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+    let why = match verdict {
+        "late" => ": the deadline has come",
+        "failed" => ": no attempt succeeded",
+        _ => "",
+    };
+    format!("{} {} -> {status} after {:.1} ms{why}\n{story}", parts.method, parts.uri, took.as_millis_f64())
 }

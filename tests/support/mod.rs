@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the service's end of a test has a clock of its own")]
 
+mod calling;
 mod certificates;
 mod connection;
 mod raw;
@@ -13,6 +14,7 @@ mod serving;
 mod weir;
 mod wire;
 
+pub(crate) use calling::{call, calling, get, ms, origin, plan, text, upstream};
 pub(crate) use certificates::Authority;
 pub(crate) use raw::{Answer, Raw};
 pub(crate) use reply::{Gate, Reply};

@@ -272,17 +272,10 @@ impl RouteConfig {
             methods: Vec::new(),
             host: None,
             upstream: upstream.to_owned(),
-            policy: PolicyConfig::default(),
+            policy: PolicyConfig::new(policy::DEFAULT),
             rewrite: Rewrite::default(),
             deadline_from: None,
             answer: AnswerRule::default(),
         }
-    }
-}
-
-impl Default for PolicyConfig {
-    /// One attempt; callers' deadlines are kept and passed on.
-    fn default() -> Self {
-        Self::new(policy::DEFAULT)
     }
 }

@@ -14,8 +14,8 @@ const MOST_BYTES: usize = 1 << 30;
 pub(super) const DEFAULT: &str = "default";
 
 impl PolicyConfig {
-    /// All as by default.
-    pub(super) fn new(name: &str) -> Self {
+    /// One attempt; callers' deadlines are kept and passed on.
+    pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             policy: Policy::default(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Config, PolicyConfig, Rewrite, RouteConfig, UpstreamConfig, parse, pattern, policy, upstream};
+use super::{Config, PolicyConfig, RouteConfig, UpstreamConfig, parse, pattern, policy, upstream};
 use crate::decide::hosts::MOST_HOSTS;
 use crate::decide::policy::Policy;
 
@@ -60,26 +60,10 @@ pub fn plain(plain: &Plain) -> Result<Config, String> {
     let copies = plain.policy.stages.iter().map(|stage| u64::from(stage.copies));
     policy::check_attempts(copies, plain.policy.retry.times).map_err(|(what, remedy)| format!("{what}; {remedy}"))?;
     let hosts = plain.upstreams.iter().map(|url| told(url)).collect::<Result<_, _>>()?;
-    let route = RouteConfig {
-        path: "/{*rest}".to_owned(),
-        methods: Vec::new(),
-        host: None,
-        upstream: "upstream".to_owned(),
-        policy: PolicyConfig { policy: plain.policy.clone(), ..PolicyConfig::default() },
-        rewrite: Rewrite::default(),
-        deadline_from: None,
-        answer: super::AnswerRule::default(),
-    };
-    Ok(Config {
-        listen: None,
-        workers: None,
-        metrics: "/metrics".to_owned(),
-        health: "/healthz".to_owned(),
-        trust_forwarded: false,
-        upstreams: vec![UpstreamConfig { hosts, ..UpstreamConfig::named("upstream") }],
-        routes: vec![route],
-        warnings: Vec::new(),
-    })
+    let upstream = UpstreamConfig { hosts, ..UpstreamConfig::new("upstream") };
+    let policy = PolicyConfig { policy: plain.policy.clone(), ..PolicyConfig::new(policy::DEFAULT) };
+    let route = RouteConfig { policy, ..RouteConfig::to("upstream", "/{*rest}") };
+    Ok(Config { upstreams: vec![upstream], routes: vec![route], ..Config::default() })
 }
 
 fn told(url: &str) -> Result<super::HostConfig, String> {

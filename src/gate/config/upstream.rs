@@ -19,7 +19,7 @@ const MOST: u64 = 1_000_000;
 pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
     let table = named.node.table()?;
     let notes = named.node.notes();
-    let mut read = UpstreamConfig::named(named.key);
+    let mut read = UpstreamConfig::new(named.key);
     match table.get("urls") {
         Some(node) => read.hosts = hosts(&node),
         None => table.wrong("it has no urls", r#"write urls = ["http://HOST:PORT"]"#),
@@ -64,8 +64,8 @@ pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
 }
 
 impl UpstreamConfig {
-    /// All as by default, and without hosts.
-    pub fn named(name: &str) -> Self {
+    /// An upstream without hosts yet.
+    pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             hosts: Vec::new(),

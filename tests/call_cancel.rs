@@ -1,0 +1,292 @@
+//! A call is over when it is over: losers, attempts of callers who left, and answers that are late.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::future::Future;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Method};
+use http_body_util::BodyExt;
+use support::{Reply, Server, calling, get, ms, plan, upstream};
+use weir::call::{AnswerBody, Ask, Cut, Engine, Failed, Plan, Reason, Success};
+use weir::decide::Nanos;
+use weir::decide::policy::{After, Policy, Retry, Stage};
+use weir::http::client::{Counts, OutBody};
+
+fn hedged(after: Nanos, copies: u32) -> Policy {
+    let stages = vec![Stage { after: After::Time(after), on_failure: true, copies }];
+    Policy { stages, budget: None, ..Policy::default() }
+}
+
+fn late(deadline: Nanos) -> Policy {
+    Policy { deadline, ..Policy::default() }
+}
+
+/// How the attempts of a plan ended: won, lost, cancelled.
+fn ends(plan: &Plan) -> [u64; 3] {
+    let counts = &plan.upstream.counts;
+    let ends = counts.ends().map(|(_, count)| count);
+    let sent: u64 = counts.sent().iter().map(|(_, count)| count).sum();
+    assert_eq!((sent, counts.in_flight(), counts.waiting()), (ends.iter().sum(), 0, 0), "each attempt ends once");
+    ends
+}
+
+/// Lets a call go on until something is so.
+async fn until<T>(call: &mut (impl Future<Output = T> + Unpin), wanted: impl Fn() -> bool) {
+    let come = async {
+        while !wanted() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        _ = call => panic!("it ended"),
+        () = come => {}
+        () = tokio::time::sleep(Duration::from_secs(20)) => panic!("waited in vain"),
+    }
+}
+
+fn open(engine: &Engine) -> (usize, usize) {
+    let Counts { open, idle, .. } = engine.client().counts();
+    (open, idle)
+}
+
+/// A service whose system takes no more connections, and answers none that ask for one.
+struct Deaf {
+    listener: TcpListener,
+    _queue: Vec<TcpStream>,
+}
+
+impl Deaf {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let address = listener.local_addr().unwrap();
+        let queue = std::iter::from_fn(|| TcpStream::connect_timeout(&address, Duration::from_millis(100)).ok());
+        let queue = queue.take(16).collect::<Vec<_>>();
+        assert!(queue.len() < 16, "its queue is full");
+        Self { listener, _queue: queue }
+    }
+
+    fn plan(&self, policy: Policy) -> Plan {
+        let url = format!("http://{}/", self.listener.local_addr().unwrap());
+        Plan::new(policy, Success::default(), Arc::new(upstream(&[url])))
+    }
+}
+
+#[test]
+fn when_the_first_success_is_there_the_losers_are_gone() {
+    let server = Server::start(|seen| if seen.number == 3 { Reply::ok("fast") } else { Reply::nothing() });
+    let plan = plan(hedged(ms(5), 3), &server);
+    calling(async |engine| {
+        let answer = get(&engine, &plan).await.unwrap();
+        // Nothing was awaited since: they are gone with the answer, not some time after it.
+        assert_eq!(open(&engine), (1, 1), "{}", answer.story);
+        let all: Vec<Nanos> = answer.story.attempts.iter().map(|attempt| attempt.ended).collect();
+        assert!(all.len() == 4 && all.iter().all(|ended| *ended == all[0]), "{}", answer.story);
+        server.wait_for("the losers' ends", |counts| counts.open == 1);
+        assert_eq!(ends(&plan), [1, 0, 3]);
+    });
+}
+
+#[test]
+fn a_caller_who_leaves_takes_all_attempts_along() {
+    let server = Server::start(|_| Reply::nothing());
+    let plan = plan(hedged(ms(1), 3), &server);
+    calling(async |engine| {
+        let mut call = Box::pin(get(&engine, &plan));
+        until(&mut call, || server.requests() == 4).await;
+        drop(call);
+        assert_eq!(open(&engine), (0, 0));
+        server.wait_for("their ends", |counts| counts.open == 0);
+        assert_eq!(ends(&plan), [0, 0, 4]);
+        assert_eq!(plan.counts.ends(), [("won", 0), ("failed", 0), ("late", 0), ("gone", 1)]);
+    });
+}
+
+#[test]
+fn a_caller_may_leave_while_an_attempt_still_connects() {
+    let deaf = Deaf::start();
+    let plan = deaf.plan(hedged(ms(1), 2));
+    calling(async |engine| {
+        let mut call = Box::pin(get(&engine, &plan));
+        until(&mut call, || open(&engine).0 == 3).await;
+        drop(call);
+        assert_eq!(open(&engine), (0, 0));
+        assert_eq!(ends(&plan), [0, 0, 3]);
+    });
+}
+
+#[test]
+fn a_caller_may_leave_while_an_attempt_waits_for_a_place() {
+    let server = Server::start(|_| Reply::nothing());
+    let places = upstream(&[server.url("/")]).with_places(1, 5);
+    let plan = Plan::new(Policy::default(), Success::default(), Arc::new(places));
+    calling(async |engine| {
+        let mut has = Box::pin(get(&engine, &plan));
+        until(&mut has, || server.requests() == 1).await;
+        let mut waits = Box::pin(get(&engine, &plan));
+        until(&mut waits, || plan.upstream.counts.waiting() == 1).await;
+        assert_eq!(plan.upstream.counts.in_flight(), 1);
+        drop(waits);
+        assert_eq!((plan.upstream.counts.waiting(), plan.upstream.counts.in_flight()), (0, 1));
+        drop(has);
+        assert_eq!(ends(&plan), [0, 0, 2]);
+    });
+}
+
+#[test]
+fn a_caller_who_leaves_an_answer_half_read_ends_it() {
+    let server = Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nsome"));
+    let plan = plan(Policy::default(), &server);
+    calling(async |engine| {
+        let answer = get(&engine, &plan).await.unwrap();
+        assert_eq!(plan.upstream.counts.in_flight(), 1, "it still comes");
+        drop(answer);
+        assert_eq!(open(&engine), (0, 0));
+        assert_eq!(ends(&plan), [1, 0, 0]);
+    });
+}
+
+/// The answer comes at the deadline, never before; how late, is for an idle machine to show.
+async fn is_late(engine: &Engine, plan: &Plan) -> Failed {
+    let failed = get(engine, plan).await.unwrap_err();
+    let took = engine.timer().now() - failed.story.began;
+    assert_eq!(failed.reason, Reason::Late, "{}", failed.story);
+    println!("late by {}", took - plan.policy.deadline);
+    assert!(took >= plan.policy.deadline && took < plan.policy.deadline + ms(100), "{took}");
+    assert_eq!(open(engine), (0, 0));
+    failed
+}
+
+#[test]
+fn at_the_deadline_there_is_an_answer_when_the_upstream_hangs() {
+    let server = Server::start(|_| Reply::nothing());
+    let plan = plan(late(ms(50)), &server);
+    calling(async |engine| {
+        for _ in 0..5 {
+            is_late(&engine, &plan).await;
+        }
+        assert_eq!(ends(&plan), [0, 0, 5]);
+    });
+}
+
+#[test]
+fn at_the_deadline_there_is_an_answer_when_the_head_dribbles_in() {
+    let server = Server::start(|_| {
+        let drip = |reply: Reply, byte: &u8| reply.send([*byte]).wait(Duration::from_millis(5));
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".iter().fold(Reply::nothing(), drip)
+    });
+    let plan = plan(late(ms(50)), &server);
+    calling(async |engine| {
+        is_late(&engine, &plan).await;
+    });
+}
+
+#[test]
+fn at_the_deadline_there_is_an_answer_while_a_connection_hangs() {
+    let deaf = Deaf::start();
+    let plan = deaf.plan(late(ms(50)));
+    calling(async |engine| {
+        is_late(&engine, &plan).await;
+    });
+}
+
+#[test]
+fn at_the_deadline_there_is_an_answer_while_a_place_is_waited_for() {
+    let server = Server::start(|_| Reply::nothing());
+    let places = Arc::new(upstream(&[server.url("/")]).with_places(1, 1));
+    let has_place = Plan::new(Policy::default(), Success::default(), Arc::clone(&places));
+    let waiting = Plan::new(late(ms(50)), Success::default(), places);
+    calling(async |engine| {
+        let mut has = Box::pin(get(&engine, &has_place));
+        until(&mut has, || server.requests() == 1).await;
+        let failed = get(&engine, &waiting).await.unwrap_err();
+        assert_eq!(failed.reason, Reason::Late);
+        assert!(engine.timer().now() - failed.story.began >= ms(50));
+        assert!(waiting.upstream.counts.waited_s() >= 0.05);
+        drop(has);
+        assert_eq!(ends(&waiting), [0, 0, 2]);
+    });
+}
+
+#[test]
+fn a_body_that_dribbles_in_is_cut_at_the_deadline() {
+    let server = Server::start(|_| {
+        let drip = |reply: Reply, _| reply.send("x").wait(Duration::from_millis(5));
+        (0..40).fold(Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"), drip)
+    });
+    let plan = plan(late(ms(60)), &server);
+    calling(async |engine| {
+        let answer = get(&engine, &plan).await.unwrap();
+        let AnswerBody::Coming(_) = answer.body else { panic!("it is whole") };
+        let mut body = answer.body;
+        let cut = loop {
+            match body.frame().await.unwrap() {
+                Ok(frame) => assert!(frame.into_data().unwrap().iter().all(|byte| *byte == b'x')),
+                Err(cut) => break cut,
+            }
+        };
+        assert!(matches!(cut, Cut::Late), "{cut}");
+        assert!(engine.timer().now() - answer.story.began >= ms(60));
+        // Though the body is still held.
+        assert_eq!((open(&engine), plan.upstream.counts.in_flight()), ((0, 0), 0));
+        assert!(body.frame().await.is_none());
+        assert_eq!(ends(&plan), [1, 0, 0]);
+    });
+}
+
+#[test]
+fn a_body_that_keeps_coming_is_cut_at_the_deadline_too() {
+    let piece = "x".repeat(1 << 20);
+    let head = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 100000000000\r\n\r\n");
+    let reply = (0..60).fold(head, |reply, _| reply.send(&piece));
+    let server = Server::start(move |_| reply.clone());
+    let plan = plan(late(ms(20)), &server);
+    calling(async |engine| {
+        let mut body = get(&engine, &plan).await.unwrap().body;
+        let mut bytes = 0;
+        let cut = loop {
+            match body.frame().await.unwrap() {
+                Ok(frame) => bytes += frame.into_data().unwrap().len(),
+                Err(cut) => break cut,
+            }
+        };
+        assert!(matches!(cut, Cut::Late) && bytes > 0, "{cut} after {bytes}");
+    });
+}
+
+#[test]
+fn the_least_deadline_counts_and_one_that_has_passed_sends_nothing() {
+    let server = Server::start(|_| Reply::nothing());
+    let plan = plan(late(Nanos::from_secs(100)), &server);
+    calling(async |engine| {
+        let headers = HeaderMap::new();
+        let begun = engine.timer().now();
+        for (deadline, sent) in [(begun + ms(30), 1), (begun, 0)] {
+            let ask = Ask { deadline, ..Ask::new(&plan, &Method::GET, "/", &headers) };
+            let failed = engine.call(&ask, OutBody::Empty).await.unwrap_err();
+            assert_eq!((failed.reason, failed.story.attempts.len()), (Reason::Late, sent));
+            assert!(engine.timer().now() >= begun + ms(30));
+        }
+        assert_eq!(plan.counts.ends(), [("won", 0), ("failed", 0), ("late", 2), ("gone", 0)]);
+        assert_eq!(ends(&plan), [0, 0, 1]);
+    });
+}
+
+#[test]
+fn an_attempt_has_its_own_time_too() {
+    let server = Server::start(|seen| if seen.number < 2 { Reply::nothing() } else { Reply::ok("third") });
+    let retry = Retry { times: 5, ..Retry::default() };
+    let policy = Policy { attempt_timeout: ms(30), retry, budget: None, ..Policy::default() };
+    let plan = plan(policy, &server);
+    calling(async |engine| {
+        let answer = get(&engine, &plan).await.unwrap();
+        assert_eq!(answer.story.attempts.len(), 3, "{}", answer.story);
+        assert_eq!(ends(&plan), [1, 2, 0]);
+        let timeouts: Vec<_> = plan.upstream.counts.failures().filter(|(_, count)| *count > 0).collect();
+        assert_eq!(timeouts, [("timeout", 2)]);
+    });
+}

@@ -1,0 +1,148 @@
+//! Twenty calls with a second chance after a while or on failure, as an upstream plays them: who answers what and when,
+//! what the caller gets, and what is told about it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Method};
+use support::{Reply, Seen, Server, calling, ms, text, upstream};
+use weir::call::story::{Attempt, End, Story};
+use weir::call::{Ask, Engine, Plan, Reason, Success, TraceContext};
+use weir::decide::Nanos;
+use weir::decide::hedge::Why;
+use weir::decide::policy::{After, Failure, Policy, Stage};
+use weir::http::client::OutBody;
+
+/// What an attempt's answer is: a good one after so long, a 500 after so long, or nothing.
+#[derive(Clone, Copy, Debug)]
+enum Plays {
+    Good(u64),
+    Bad(u64),
+    Hangs,
+}
+use Plays::{Bad, Good, Hangs};
+
+#[derive(Clone, Copy, Debug)]
+enum Ends {
+    Success(u32),
+    AllFailed,
+    Late,
+}
+use Ends::{AllFailed, Late, Success as By};
+
+/// All times are half of those that such a call has: stages after 150 ms, the deadline after 500 ms.
+const EXAMPLES: [(u64, [Plays; 3], Ends); 20] = [
+    (500, [Hangs, Hangs, Hangs], Late),
+    (500, [Bad(250), Hangs, Hangs], Late),
+    (500, [Bad(210), Bad(110), Hangs], Late),
+    (500, [Hangs, Bad(100), Hangs], Late),
+    (500, [Bad(80), Bad(150), Hangs], Late),
+    (1000, [Bad(210), Bad(290), Bad(180)], AllFailed),
+    (500, [Good(60), Hangs, Hangs], By(0)),
+    (500, [Bad(80), Good(168), Hangs], By(1)),
+    (500, [Bad(80), Good(280), Good(214)], By(2)),
+    (500, [Good(201), Good(150), Hangs], By(0)),
+    (500, [Good(400), Good(108), Hangs], By(1)),
+    (500, [Hangs, Good(200), Good(85)], By(2)),
+    (500, [Good(269), Bad(60), Hangs], By(0)),
+    (500, [Bad(210), Good(161), Hangs], By(1)),
+    (500, [Hangs, Good(125), Bad(60)], By(1)),
+    (500, [Hangs, Bad(60), Good(157)], By(2)),
+    (500, [Bad(210), Hangs, Good(166)], By(2)),
+    (500, [Good(287), Hangs, Bad(60)], By(0)),
+    (500, [Bad(270), Bad(60), Good(190)], By(2)),
+    (500, [Good(400), Bad(60), Bad(120)], By(0)),
+];
+
+/// The span of the call; its attempts have the next ones.
+const SPAN: u64 = 100;
+
+/// Plays by the number of the attempt, which its span tells: copies of one stage may arrive in any order.
+fn play(seen: &Seen, plays: [Plays; 3]) -> Reply {
+    let trace = TraceContext::parse(seen.header("traceparent").unwrap().as_bytes()).unwrap();
+    let attempt = (trace.span_id - SPAN - 1) as usize;
+    match plays[attempt] {
+        Good(time) => Reply::ok(&format!("{{\"attempt\":{attempt}}}")).after(Duration::from_millis(time)),
+        Bad(time) => Reply::status(500, "Internal Server Error").after(Duration::from_millis(time)),
+        Hangs => Reply::nothing(),
+    }
+}
+
+async fn call(engine: &Engine, plan: &Plan) -> (Result<String, Reason>, Story, Nanos) {
+    let headers = HeaderMap::new();
+    let trace = Some(TraceContext { trace_id: 7, span_id: SPAN, flags: 1 });
+    let ask = Ask { trace, ..Ask::new(plan, &Method::GET, "/api/work", &headers) };
+    let ended = engine.call(&ask, OutBody::Empty).await;
+    let now = engine.timer().now();
+    match ended {
+        Ok(answer) => (Ok(text(answer.body).await), answer.story, now),
+        Err(failed) => (Err(failed.reason), failed.story, now),
+    }
+}
+
+/// What the first attempt's failure or the time brings, by calculation.
+fn check(example: usize, engine: &Engine, got: (Result<String, Reason>, Story, Nanos)) {
+    let (deadline, plays, ends) = EXAMPLES[example - 1];
+    let (answer, story, now) = got;
+    let told = format!("example {example}: {answer:?}\n{story}");
+    let early = match plays[0] {
+        Good(time) | Bad(time) => time < 150,
+        Hangs => false,
+    };
+    // Only a first attempt that is good in time has no others.
+    let copies = if early && matches!(plays[0], Good(_)) { 1 } else { 3 };
+    let begin: Vec<Nanos> = story.attempts.iter().map(|attempt| attempt.launched - story.began).collect();
+    assert_eq!(begin.len(), copies, "{told}");
+    for (attempt, begin) in story.attempts.iter().zip(&begin).skip(1) {
+        assert_eq!(attempt.why, if early { Why::Failure(0) } else { Why::Stage(0) }, "{told}");
+        let due = if early { ms(80) } else { ms(150) };
+        assert!(*begin >= due && *begin < due + ms(50), "{told}");
+    }
+    match ends {
+        By(attempt) => assert_eq!(answer, Ok(format!("{{\"attempt\":{attempt}}}")), "{told}"),
+        AllFailed => assert_eq!(answer, Err(Reason::AllFailed), "{told}"),
+        Late => {
+            assert_eq!(answer, Err(Reason::Late), "{told}");
+            let took = now - story.began;
+            assert!(took >= ms(deadline) && took < ms(deadline + 50), "{took} {told}");
+        }
+    }
+    let end = story.attempts.iter().map(|attempt| attempt.ended).max().unwrap();
+    for (number, (attempt, begin)) in story.attempts.iter().zip(begin).enumerate() {
+        let Attempt { ended, end: how, .. } = attempt;
+        let expected = match plays[number] {
+            Bad(time) if begin + ms(time) < end - story.began => End::Failed(Failure::Status(500), None),
+            Good(_) if matches!(ends, By(winner) if winner as usize == number) => End::Won(200),
+            _ => End::Cancelled,
+        };
+        assert_eq!(*how, expected, "attempt {} {told}", number + 1);
+        assert!(expected != End::Cancelled || *ended == end, "losers end with the call: {told}");
+    }
+    let open = engine.client().counts().open - engine.client().counts().idle;
+    assert_eq!(open, 0, "{told}");
+}
+
+#[test]
+fn the_twenty_examples_end_as_they_should() {
+    let stages = vec![Stage { after: After::Time(ms(150)), on_failure: true, copies: 2 }];
+    let each = (1..=20).map(|example| {
+        let (deadline, plays, _) = EXAMPLES[example - 1];
+        let policy = Policy { deadline: ms(deadline), stages: stages.clone(), budget: None, ..Policy::default() };
+        std::thread::spawn(move || {
+            let server = Server::start(move |seen| play(seen, plays));
+            let mut success = Success::default();
+            (success.statuses, success.json) = (vec![(200, 200)], true);
+            let plan = Plan::new(policy, success, Arc::new(upstream(&[server.url("/")])));
+            calling(async |engine| {
+                let got = call(&engine, &plan).await;
+                check(example, &engine, got);
+            });
+        })
+    });
+    for example in each.collect::<Vec<_>>() {
+        example.join().unwrap();
+    }
+}

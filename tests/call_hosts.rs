@@ -1,0 +1,158 @@
+//! Which host an attempt goes to, and how many may be at one upstream.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::future::{Future, poll_fn};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use support::{Reply, Server, calling, get, ms, origin, upstream};
+use weir::call::{Engine, Host, Plan, Reason, Success, Upstream};
+use weir::decide::Nanos;
+use weir::decide::hosts::{Balance, Health};
+use weir::decide::policy::{After, Backoff, Policy, Retry, Stage};
+
+fn retrying(times: u32) -> Policy {
+    let backoff = Backoff { first: ms(1), most: ms(2) };
+    Policy { retry: Retry { times, backoff, ..Retry::default() }, budget: None, ..Policy::default() }
+}
+
+fn hosts(of: &[(&Server, u32)], health: Health) -> Arc<Upstream> {
+    let host = |(server, weight): &(&Server, u32)| Host { origin: origin(&server.url("/")), weight: *weight };
+    Arc::new(Upstream::new(of.iter().map(host).collect(), Balance::RoundRobin, health))
+}
+
+async fn calls(engine: &Engine, plan: &Plan, count: usize) -> usize {
+    let mut good = 0;
+    for _ in 0..count {
+        good += usize::from(get(engine, plan).await.is_ok());
+    }
+    good
+}
+
+#[test]
+fn attempts_are_shared_out_by_weight() {
+    let servers = [Server::hello(), Server::hello(), Server::hello()];
+    let of = [(&servers[0], 1), (&servers[1], 2), (&servers[2], 5)];
+    let plan = Plan::new(Policy::default(), Success::default(), hosts(&of, Health::default()));
+    calling(async |engine| {
+        assert_eq!(calls(&engine, &plan, 80).await, 80);
+        assert_eq!(servers.each_ref().map(Server::requests), [10, 20, 50]);
+    });
+}
+
+#[test]
+fn the_attempt_after_a_failure_goes_elsewhere() {
+    let (bad, good) = (Server::start(|_| Reply::status(503, "")), Server::hello());
+    // Round robin alone would send the second attempt to the heavy one again.
+    let health = Health { failures: 0, ..Health::default() };
+    let plan = Plan::new(retrying(1), Success::default(), hosts(&[(&bad, 10), (&good, 1)], health));
+    calling(async |engine| {
+        assert_eq!(calls(&engine, &plan, 22).await, 22);
+        assert_eq!((bad.requests(), good.requests()), (20, 22));
+    });
+}
+
+#[test]
+fn a_host_that_keeps_failing_sits_out_and_comes_back() {
+    let well = Arc::new(Mutex::new(false));
+    let ill = Server::start({
+        let well = Arc::clone(&well);
+        move |_| if *well.lock().unwrap() { Reply::ok("") } else { Reply::nothing().close() }
+    });
+    let good = Server::hello();
+    let health = Health { failures: 3, rest: ms(100), most_out: 0.5 };
+    let plan = Plan::new(Policy::default(), Success::default(), hosts(&[(&ill, 1), (&good, 1)], health));
+    let out = |engine: &Engine| plan.upstream.out(engine.timer().now());
+    calling(async |engine| {
+        let good = calls(&engine, &plan, 30).await;
+        assert_eq!(good, 27, "after three failures nothing goes there");
+        assert_eq!(out(&engine), [true, false]);
+        *well.lock().unwrap() = true;
+        engine.timer().sleep(ms(100)).await;
+        assert_eq!(calls(&engine, &plan, 30).await, 30);
+        assert_eq!(out(&engine), [false, false]);
+        assert!(ill.requests() > 10, "{}", ill.requests());
+    });
+}
+
+#[test]
+fn a_host_that_hangs_until_the_deadline_sits_out_too() {
+    let (hangs, good) = (Server::start(|_| Reply::nothing()), Server::hello());
+    let health = Health { failures: 2, rest: Nanos::from_secs(100), most_out: 0.5 };
+    let policy = Policy { deadline: ms(20), ..Policy::default() };
+    let plan = Plan::new(policy, Success::default(), hosts(&[(&hangs, 1), (&good, 1)], health));
+    calling(async |engine| {
+        let good = calls(&engine, &plan, 20).await;
+        // A busy machine may have another one late.
+        assert!((15..=18).contains(&good), "{good}");
+        assert_eq!(hangs.requests(), 2);
+    });
+}
+
+#[test]
+fn a_loser_is_not_held_against_its_host() {
+    let (slow, good) = (Server::start(|_| Reply::nothing()), Server::hello());
+    let health = Health { failures: 1, rest: Nanos::from_secs(100), most_out: 0.5 };
+    let stages = vec![Stage { after: After::Time(ms(3)), on_failure: true, copies: 1 }];
+    let policy = Policy { stages, budget: None, deadline: Nanos::from_secs(10), ..Policy::default() };
+    let plan = Plan::new(policy, Success::default(), hosts(&[(&slow, 1), (&good, 1)], health));
+    calling(async |engine| {
+        assert_eq!(calls(&engine, &plan, 10).await, 10);
+        assert_eq!(plan.upstream.out(engine.timer().now()), [false, false]);
+        let [(_, won), (_, lost), (_, cancelled)] = plan.upstream.counts.ends();
+        assert!(won == 10 && lost == 0 && cancelled >= 5, "{won} {lost} {cancelled}");
+    });
+}
+
+#[test]
+fn never_more_attempts_than_there_are_places_and_first_come_is_first_served() {
+    let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(5)));
+    let places = Arc::new(upstream(&[server.url("/")]).with_places(3, 100));
+    let plan = Plan::new(Policy::default(), Success::default(), Arc::clone(&places));
+    assert_eq!(places.most_at_once(), Some(3));
+    calling(async |engine| {
+        let order = Mutex::new(Vec::new());
+        let one = async |number: u32| {
+            let answer = get(&engine, &plan).await.unwrap();
+            order.lock().unwrap().push(number);
+            assert!(places.counts.in_flight() <= 3);
+            drop(answer);
+        };
+        let mut all: Vec<_> = (0..30).map(|number| Box::pin(one(number))).collect();
+        poll_fn(|cx| {
+            all.retain_mut(|call| call.as_mut().poll(cx).is_pending());
+            if all.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        assert_eq!(server.counts().most_open, 3);
+        let order = order.lock().unwrap();
+        // Those that are served at once may end in any order.
+        for (place, number) in order.iter().enumerate() {
+            assert!(place.abs_diff(*number as usize) <= 3, "{order:?}");
+        }
+        assert_eq!((places.counts.in_flight(), places.counts.waiting()), (0, 0));
+        assert!(places.counts.waited_s() > 0.1, "{}", places.counts.waited_s());
+    });
+}
+
+#[test]
+fn a_full_queue_turns_away_at_once_and_that_can_be_tried_again() {
+    let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(30)));
+    let places = Arc::new(upstream(&[server.url("/")]).with_places(1, 1));
+    let once = Plan::new(Policy::default(), Success::default(), Arc::clone(&places));
+    let again = Plan::new(retrying(60), Success::default(), Arc::clone(&places));
+    calling(async |engine| {
+        let (first, second, third, fourth) =
+            tokio::join!(get(&engine, &once), get(&engine, &once), get(&engine, &once), get(&engine, &again));
+        assert!(first.is_ok() && second.is_ok() && fourth.is_ok());
+        let failed = third.unwrap_err();
+        assert_eq!(failed.reason, Reason::AllFailed);
+        assert!(failed.story.to_string().contains("fails (connect): the upstream has all"), "{}", failed.story);
+        let [(_, won), (_, lost), (_, cancelled)] = places.counts.ends();
+        let sent: u64 = places.counts.sent().iter().map(|(_, count)| count).sum();
+        assert_eq!((won, cancelled, won + lost, server.requests()), (3, 0, sent, 3));
+    });
+}

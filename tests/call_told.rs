@@ -1,0 +1,97 @@
+//! What an upstream is told with each attempt: how much time is left, and its place in a trace.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use support::{Reply, Server, calling, ms, plan};
+use weir::call::story::Story;
+use weir::call::{Ask, Engine, Plan, TraceContext};
+use weir::decide::Nanos;
+use weir::decide::deadline::Form;
+use weir::decide::policy::{After, Backoff, Policy, Retry, Stage};
+use weir::http::client::OutBody;
+
+const FORMS: [(&str, Form); 3] = [
+    ("grpc-timeout", Form::Grpc),
+    ("x-envoy-expected-rq-timeout-ms", Form::Millis),
+    ("request-timeout", Form::Seconds),
+];
+
+fn told(server: &Server, policy: Policy) -> Plan {
+    let mut plan = plan(policy, server);
+    plan.deadline_headers = FORMS.map(|(name, form)| (HeaderName::from_static(name), form)).to_vec();
+    plan
+}
+
+async fn call(engine: &Engine, plan: &Plan, deadline: Nanos, trace: Option<TraceContext>) -> Story {
+    let mut headers = HeaderMap::new();
+    headers.insert("tracestate", HeaderValue::from_static("congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"));
+    let ask = Ask { deadline, trace, ..Ask::new(plan, &Method::GET, "/", &headers) };
+    match engine.call(&ask, OutBody::Empty).await {
+        Ok(answer) => answer.story,
+        Err(failed) => failed.story,
+    }
+}
+
+/// A hedge, and retries of it all.
+fn many(deadline: Nanos) -> Policy {
+    let stages = vec![Stage { after: After::Time(ms(20)), on_failure: false, copies: 1 }];
+    let retry = Retry { times: 2, backoff: Backoff { first: ms(15), most: ms(15) }, ..Retry::default() };
+    Policy { deadline, stages, retry, budget: None, ..Policy::default() }
+}
+
+#[test]
+fn every_attempt_says_how_much_time_is_left() {
+    let server = Server::start(|_| Reply::status(503, "").after(std::time::Duration::from_millis(30)));
+    let plan = told(&server, many(ms(1000)));
+    calling(async |engine| {
+        for caller in [Nanos::NEVER, engine.timer().now() + ms(700)] {
+            let before = server.requests() as usize;
+            let story = call(&engine, &plan, caller, None).await;
+            assert_eq!(story.attempts.len(), 4, "{story}");
+            let deadline = caller.min(story.began + ms(1000));
+            for (seen, attempt) in server.seen()[before..].iter().zip(&story.attempts) {
+                let left = deadline - attempt.launched;
+                for (name, form) in FORMS {
+                    let value = seen.header(name).unwrap();
+                    let said = form.read(value.as_bytes()).unwrap();
+                    let fine = said <= left && said + ms(1) > left;
+                    assert!(fine, "{name}: {value} while {left} are left");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn without_a_deadline_nothing_is_said_about_it() {
+    let server = Server::hello();
+    let plan = told(&server, Policy::default());
+    calling(async |engine| {
+        call(&engine, &plan, Nanos::NEVER, None).await;
+        call(&engine, &plan, engine.timer().now() + ms(5000), None).await;
+    });
+    let said = server.seen().iter().map(|seen| FORMS.map(|(name, _)| seen.header(name).is_some())).collect::<Vec<_>>();
+    assert_eq!(said, [[false; 3], [true; 3]]);
+}
+
+#[test]
+fn each_attempt_is_a_span_of_its_own_in_the_callers_trace() {
+    let server = Server::start(|_| Reply::status(503, "").after(std::time::Duration::from_millis(30)));
+    let plan = plan(many(ms(1000)), &server);
+    calling(async |engine| {
+        let trace = TraceContext { trace_id: 0xabc, span_id: u64::MAX - 1, flags: 1 };
+        let story = call(&engine, &plan, Nanos::NEVER, Some(trace)).await;
+        assert_eq!(story.attempts.len(), 4, "{story}");
+        call(&engine, &plan, Nanos::NEVER, None).await;
+    });
+    let seen = server.seen();
+    let spans = ["ffffffffffffffff", "0000000000000001", "0000000000000002", "0000000000000003"];
+    for (seen, span) in seen.iter().zip(spans) {
+        let expected = format!("00-00000000000000000000000000000abc-{span}-01");
+        assert_eq!(seen.header("traceparent"), Some(expected.as_str()));
+        assert_eq!(seen.header("tracestate"), Some("congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"));
+    }
+    assert_eq!((seen.len(), seen[4].header("traceparent")), (8, None));
+}
