@@ -104,6 +104,13 @@ fn files_that_are_missing_are_named() {
     assert_eq!(output.code, 2);
     let line = output.one_line();
     assert!(line.starts_with("conf/gate.toml:7:") && line.contains("conf/missing.json"), "{line}");
+    weir.write("ca.pem", "no certificate");
+    let tls = GOOD.replace("http://127.0.0.1:9002\"]", "https://127.0.0.1:9002\"]\ntls = { cacert = \"ca.pem\" }");
+    weir.write("gate.toml", tls);
+    let output = weir.run(&["gate", "--config", "gate.toml", "--check"]);
+    assert_eq!(output.code, 2);
+    let line = output.one_line();
+    assert!(line.starts_with("gate.toml:") && line.contains("other") && line.contains("ca.pem"), "{line}");
 }
 
 #[test]
@@ -157,6 +164,8 @@ fn a_value_that_is_none_is_named_with_a_remedy() {
     }
     let line = refused(&["--upstream", "backend"]);
     assert!(line.contains("'backend'") && line.contains("http://HOST:PORT"), "{line}");
+    let line = refused(&["--upstream", "http://127.0.0.1:9", "--otlp", "grpc://127.0.0.1:4317"]);
+    assert!(line.starts_with("--otlp: ") && line.contains("grpc"), "{line}");
     let line = refused(&["--upstream", "http://127.0.0.1:9", "--hedge", "1s:60", "--retry", "9"]);
     assert!(line.contains("70 attempts"), "{line}");
 }

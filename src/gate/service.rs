@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::request::Parts;
+use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -306,5 +307,6 @@ fn in_words(parts: &Parts, status: Option<u16>, verdict: &str, took: Nanos, stor
         "failed" => ": no attempt succeeded",
         _ => "",
     };
-    format!("{} {} -> {status} after {:.1} ms{why}\n{story}", parts.method, parts.uri, took.as_millis_f64())
+    let asked = parts.uri.path_and_query().map_or("*", PathAndQuery::as_str);
+    format!("{} {asked} -> {status} after {:.1} ms{why}\n{story}", parts.method, took.as_millis_f64())
 }

@@ -17,7 +17,7 @@ use super::manner::{Manner, SERVER};
 use super::messages::Messages;
 use crate::decide::words;
 use crate::gate::config::Config;
-use crate::gate::{self, Gate, Otlp};
+use crate::gate::{self, Gate, GateError, Otlp};
 use crate::server::{Options, Pages, Tell};
 
 /// What `weir gate` takes.
@@ -97,7 +97,7 @@ type Wrong = Vec<String>;
 
 fn check(asked: &GateArgs, messages: &Messages) -> Result<u8, Wrong> {
     let config = asked.config(messages)?;
-    gate::check(&config).map_err(|error| vec![error.to_string()])?;
+    gate::check(&config).map_err(|error| asked.refused(&error))?;
     let line = format!("{}: {}: fine", asked.source.name(), source::contents(&config));
     writeln!(io::stdout(), "{line}").map_err(|error| vec![format!("cannot write to stdout: {error}")])?;
     Ok(exit::OK)
@@ -112,7 +112,7 @@ fn serve(asked: &GateArgs, messages: Messages) -> Result<u8, Wrong> {
         otlp: asked.otlp.clone().map(|url| Otlp { url, sample: asked.otlp_sample }),
         seed: asked.seed,
     };
-    let gate = gate::start(&config, options, &server).map_err(|error| vec![error.to_string()])?;
+    let gate = gate::start(&config, options, &server).map_err(|error| asked.refused(&error))?;
     let end = life.begin(&gate.url(), || asked.reload(&gate, &server, &messages)).map_err(|why| vec![why])?;
     Ok(life.finish(end, gate.stopper(), || gate.stop(asked.manner.grace)))
 }
@@ -125,6 +125,14 @@ impl GateArgs {
             messages.note(&format!("{}:{warning}", self.source.name()));
         }
         Ok(config)
+    }
+
+    fn refused(&self, error: &GateError) -> Wrong {
+        vec![match error {
+            GateError::Setup(why) => format!("{}: {why}", self.source.name()),
+            GateError::Otlp(why) => format!("--otlp: {why}"),
+            GateError::Server(why) => why.to_string(),
+        }]
     }
 
     fn server(&self, config: &Config, messages: Messages) -> Result<Options, Wrong> {
@@ -149,7 +157,7 @@ impl GateArgs {
         let again = || -> Result<_, Wrong> {
             let config = self.config(messages)?;
             let asked = self.server(&config, *messages)?;
-            gate.reload(&config).map_err(|error| vec![error.to_string()])?;
+            gate.reload(&config).map_err(|error| self.refused(&error))?;
             Ok((config, asked))
         };
         let (config, asked) = match again() {
