@@ -135,38 +135,110 @@ impl Story {
     }
 }
 
-/// One line per event, in plain words.
-impl fmt::Display for Story {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut events: Vec<(Nanos, String)> = Vec::new();
-        for (i, attempt) in self.attempts.iter().enumerate() {
-            let (number, origin) = (i + 1, attempt.origin.name());
-            let why = match attempt.why {
+/// What happens to a call, in plain words.
+#[derive(Debug)]
+struct Event {
+    at: Nanos,
+    attempt: usize,
+    /// Why.
+    because: String,
+    /// What one attempt does, and what several do.
+    verbs: (&'static str, &'static str),
+    rest: String,
+}
+
+/// What is no further apart than this happens together.
+const TOGETHER: Nanos = Nanos::from_millis(1);
+
+impl Event {
+    fn is_same(&self, next: &Self) -> bool {
+        let words = |event: &Self| (event.because.clone(), event.verbs, event.rest.clone());
+        next.at - self.at < TOGETHER && words(self) == words(next)
+    }
+}
+
+impl Story {
+    fn events(&self) -> Vec<Event> {
+        let mut events = Vec::new();
+        for (number, attempt) in (1..).zip(&self.attempts) {
+            let because = match attempt.why {
                 Why::First => String::new(),
-                Why::Stage(_) => ": no success yet".to_owned(),
-                Why::Failure(_) => ": an attempt has failed".to_owned(),
-                Why::Retry(n) => format!(": retry {n}"),
+                Why::Stage(_) => "no success yet: ".to_owned(),
+                Why::Failure(_) => "that failed: ".to_owned(),
+                Why::Retry(n) => format!("retry {n}: "),
             };
-            events.push((attempt.launched, format!("attempt {number} goes to {origin}{why}")));
-            let end = match &attempt.end {
+            let event = |at, verbs, rest| Event { at, attempt: number, because: String::new(), verbs, rest };
+            let goes = event(attempt.launched, ("goes to", "go to"), attempt.origin.name().to_owned());
+            events.push(Event { because, ..goes });
+            let (verbs, rest) = match &attempt.end {
                 End::Running => continue,
-                End::Won(status) => format!("succeeds with {status}: it is the answer"),
-                End::Cancelled => "is cancelled: it is not wanted any more".to_owned(),
-                End::Failed(Failure::Status(status), _) => format!("answers {status}: no success"),
-                End::Failed(Failure::Kind(kind), cause) => {
-                    format!("fails ({}): {}", kind.name(), cause.as_deref().unwrap_or("no success"))
+                End::Won(status) => (("brings", "bring"), format!("{status}: the answer")),
+                End::Cancelled => (("is", "are"), "not wanted any more".to_owned()),
+                End::Failed(Failure::Status(status), _) => (("brings", "bring"), format!("{status}: no success")),
+                End::Failed(Failure::Kind(kind), None) => (("fails:", "fail:"), kind.name().to_owned()),
+                End::Failed(Failure::Kind(kind), Some(cause)) => {
+                    (("fails:", "fail:"), format!("{} ({cause})", kind.name()))
                 }
             };
-            events.push((attempt.ended, format!("attempt {number} {end}")));
+            events.push(event(attempt.ended, verbs, rest));
         }
-        // What happens at the same time stays in the order of the attempts.
-        events.sort_by_key(|(at, _)| *at);
-        for (at, event) in events {
-            writeln!(f, "  {:>8.1} ms  {event}", (at - self.began).as_millis_f64())?;
+        // Of what happens at the same time the win comes first; else the attempts have their order.
+        events.sort_by_key(|event| (event.at, event.verbs.0 == "is"));
+        events
+    }
+}
+
+/// One line per event; what happens to several attempts together is one.
+impl fmt::Display for Story {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for together in self.events().chunk_by(Event::is_same) {
+            let [Event { at, attempt, because, verbs, rest }, others @ ..] = together else { continue };
+            write!(f, "  {:>8.1} ms  {because}", (*at - self.began).as_millis_f64())?;
+            let Some((last, others)) = others.split_last() else {
+                writeln!(f, "attempt {attempt} {} {rest}", verbs.0)?;
+                continue;
+            };
+            write!(f, "attempts {attempt}")?;
+            for other in others {
+                write!(f, ", {}", other.attempt)?;
+            }
+            writeln!(f, " and {} {} {rest}", last.attempt, verbs.1)?;
         }
         if self.suppressed > 0 {
             writeln!(f, "               {} more not sent: the budget is spent", self.suppressed)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::policy::Kind;
+    use crate::http::client::Reach;
+    use crate::http::target::Target;
+
+    #[test]
+    fn attempts_that_go_and_end_together_are_told_together() {
+        let target = Target::parse("http://127.0.0.1:9000").expect("a URL");
+        let origin = Arc::new(Origin::new(&target, &Reach::default()).expect("an origin"));
+        let mut story = Story { began: Nanos::from_secs(7), ..Story::default() };
+        let at = |ms| Nanos::from_secs(7) + Nanos::from_millis(ms);
+        for (why, ms) in [(Why::First, 0), (Why::Stage(0), 300), (Why::Stage(0), 300), (Why::Retry(1), 400)] {
+            story.launched(why, &origin, at(ms));
+        }
+        let ends = [End::Cancelled, End::Won(200), End::Failed(Failure::Kind(Kind::Timeout), None), End::Cancelled];
+        for (number, (end, ms)) in (0..).zip(ends.into_iter().zip([421, 421, 380, 421])) {
+            story.ended(number, at(ms), end);
+        }
+        let told = "
+       0.0 ms  attempt 1 goes to 127.0.0.1:9000
+     300.0 ms  no success yet: attempts 2 and 3 go to 127.0.0.1:9000
+     380.0 ms  attempt 3 fails: timeout
+     400.0 ms  retry 1: attempt 4 goes to 127.0.0.1:9000
+     421.0 ms  attempt 2 brings 200: the answer
+     421.0 ms  attempts 1 and 4 are not wanted any more
+";
+        assert_eq!(format!("\n{story}"), told);
     }
 }

@@ -41,9 +41,23 @@ impl Messages {
         }
     }
 
+    /// What was asked for with a flag: many lines that belong together, the first of them a heading.
+    pub(super) fn tale(&self, text: &str) {
+        match self.format {
+            LogFormat::Text => {
+                let lines: String = text.lines().map(|line| format!("{}\n", tame(line))).collect();
+                // One write, so that two tales do not mix.
+                let _ = io::stderr().lock().write_all(lines.as_bytes());
+            }
+            LogFormat::Json => {
+                let line = serde_json::json!({ "level": "trace", "message": text.trim_end() });
+                let _ = writeln!(io::stderr(), "{line}");
+            }
+        }
+    }
+
     fn say(&self, level: &str, text: &str) {
-        // What a message quotes (a URL, a path) may hold line breaks or steer the terminal.
-        let text = text.replace(char::is_control, " ");
+        let text = tame(text);
         let line = match self.format {
             LogFormat::Text => format!("weir: {text}"),
             LogFormat::Json => serde_json::json!({ "level": level, "message": text }).to_string(),
@@ -51,6 +65,11 @@ impl Messages {
         // A stderr that takes nothing is told nowhere, and is no reason to fail.
         let _ = writeln!(io::stderr(), "{line}");
     }
+}
+
+/// What a message quotes (a URL, a path) may hold line breaks or steer the terminal.
+fn tame(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 /// The system's words on an error without its number, which nobody knows by heart.

@@ -1,7 +1,10 @@
 //! Arguments -> a checked config; nothing else. `main.rs` and the Python package's script both call [`run`].
 
+mod gate;
 mod interrupt;
+mod life;
 mod load;
+mod manner;
 mod messages;
 mod report;
 pub mod serve;
@@ -61,6 +64,8 @@ enum Command {
     Load(Box<load::LoadArgs>),
     /// Start a service that misbehaves on purpose, to try everything else against
     Serve(serve::ServeArgs),
+    /// Stand in front of a service, and answer in time whatever it does: hedge, retry, keep deadlines
+    Gate(Box<gate::GateArgs>),
     /// Show a run that was kept with --out, in any format
     Report(report::ReportArgs),
 }
@@ -76,6 +81,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     match cli.command {
         Command::Load(asked) => load::run(*asked, &args, &messages),
         Command::Serve(asked) => serve::run(asked, &messages),
+        Command::Gate(asked) => gate::run(&asked, &messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }
 }

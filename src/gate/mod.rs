@@ -102,6 +102,14 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
     Ok(Gate { running, current, exporter })
 }
 
+/// Whether a gate could be made of it: certificates, schemas, URLs, and all that parsing has not seen.
+///
+/// # Errors
+/// What the configuration asks for and this machine does not have.
+pub fn check(config: &Config) -> Result<(), GateError> {
+    Setup::new(config, None).map(drop).map_err(GateError::Setup)
+}
+
 impl Gate {
     /// `http://` and the address.
     pub fn url(&self) -> String {

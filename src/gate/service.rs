@@ -155,9 +155,9 @@ impl Visit<'_> {
         };
         let ended = self.engine.call(&ask, body).await;
         let (story, verdict) = match &ended {
-            Ok(answer) => (&answer.story, "won"),
-            Err(failed) if failed.reason == Reason::Late => (&failed.story, "late"),
-            Err(failed) => (&failed.story, "failed"),
+            Ok(answer) => (&answer.story, ""),
+            Err(failed) if failed.reason == Reason::Late => (&failed.story, ": the deadline has come"),
+            Err(failed) => (&failed.story, ": no attempt succeeded"),
         };
         if self.turn.is_logged() {
             self.turn.tell(story.json());
@@ -196,7 +196,13 @@ impl Visit<'_> {
         match ended {
             Ok(answer) => self.success(answer, upgrade),
             Err(failed) => self.failure(failed).into(),
+        };
+        if let (Some((tell, story)), Reply::Answer(answer) | Reply::Switch(answer, _)) = (told, &reply) {
+            let (method, asked, status) = (&parts.method, &parts.uri, answer.status().as_u16());
+            let took = (self.turn.now() - began).as_millis_f64();
+            tell.say(&format!("{method} {asked} -> {status} after {took:.1} ms{verdict}\n{story}"));
         }
+        reply
     }
 
     /// The caller's deadline: the least of those that it gives.

@@ -1,4 +1,4 @@
-//! `weir serve`, running.
+//! `weir serve` and `weir gate`, running.
 
 use std::fs;
 use std::io::{BufRead, BufReader, PipeReader, Read, pipe};
@@ -27,7 +27,21 @@ impl Serving {
 
     /// The same in a folder that has files in it.
     pub(crate) fn start_in(weir: Weir, args: &[&str]) -> Self {
-        let mut command = weir.command(&[&["serve"], args].concat());
+        Self::run(weir, &[&["serve"], args].concat())
+    }
+
+    /// `weir gate ARGS...` on a free port.
+    pub(crate) fn gate(args: &[&str]) -> Self {
+        Self::gate_in(Weir::new(), args)
+    }
+
+    /// The same in a folder that has files in it.
+    pub(crate) fn gate_in(weir: Weir, args: &[&str]) -> Self {
+        Self::run(weir, &[&["gate", "--listen", "0"], args].concat())
+    }
+
+    fn run(weir: Weir, args: &[&str]) -> Self {
+        let mut command = weir.command(args);
         let (reader, writer) = pipe().unwrap();
         command.stdout(writer);
         let running = Running::new(&mut command);

@@ -7,20 +7,14 @@ mod sleep;
 mod work;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::PathBuf;
-use std::thread;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use super::exit;
+use super::life::Life;
+use super::manner::{Manner, SERVER};
 use super::messages::Messages;
-use crate::decide::patience::Limits;
-use crate::decide::words;
-use crate::server::{Options, Pages, Running, Tell};
+use crate::server::{Options, Running, Tell};
 
 /// What `weir serve` takes.
 #[derive(Debug, Args)]
@@ -55,24 +49,8 @@ pub(super) struct Place {
     /// Repeats all dice: request k has the same fate in every run. Services without dice take it, too
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SERVER)]
     seed: u64,
-    /// Append a line of JSON per request to this file; '-' is stderr
-    #[arg(long, value_name = "FILE", help_heading = SERVER)]
-    access_log: Option<PathBuf>,
-    /// How long answers that are owed have at the end
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = words::time, help_heading = SERVER)]
-    grace: Duration,
-    /// How long a connection may ask for nothing
-    #[arg(long, value_name = "TIME", default_value = "75s", value_parser = words::time, help_heading = SERVER)]
-    idle_timeout: Duration,
-    /// How long a request's head may take to arrive
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = words::time, help_heading = SERVER)]
-    head_timeout: Duration,
-    /// How long a peer may send nothing of a body, or take nothing of an answer
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = words::time, help_heading = SERVER)]
-    stall_timeout: Duration,
-    /// The longest head of a request; beyond it the answer is 431
-    #[arg(long, value_name = "BYTES", default_value_t = 32_768, value_parser = clap::value_parser!(u32).range(8192..=1_048_576), help_heading = SERVER)]
-    max_head: u32,
+    #[command(flatten)]
+    manner: Manner,
 }
 
 /// Event loops, for services that may have several.
@@ -83,25 +61,13 @@ pub(super) struct Workers {
     workers: u16,
 }
 
-const SERVER: &str = "Server";
-
 impl Place {
     fn options(&self, workers: Option<&Workers>, tell: Tell) -> Options {
         Options {
             host: self.host.clone(),
             port: self.port,
             workers: workers.map_or(1, |workers| workers.workers.into()),
-            limits: Limits {
-                idle: self.idle_timeout.into(),
-                head: self.head_timeout.into(),
-                body: self.stall_timeout.into(),
-                write: self.stall_timeout.into(),
-                ..Limits::default()
-            },
-            most_head: self.max_head as usize,
-            access_log: self.access_log.clone(),
-            pages: Pages::default(),
-            tell,
+            ..self.manner.options(tell)
         }
     }
 }
@@ -157,25 +123,9 @@ pub(super) fn run(asked: ServeArgs, messages: &Messages) -> u8 {
 }
 
 fn try_run(asked: ServeArgs, messages: Messages) -> Result<u8, String> {
-    // Before the service says that it is there: whoever reads that may send a signal at once.
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
-    let grace = asked.place().grace;
+    let mut life = Life::new(&[])?;
+    let grace = asked.place().manner.grace;
     let running = asked.start(Tell::new(move |text| messages.note(text)))?;
-    let line = serde_json::json!({ "listening": running.url() });
-    writeln!(io::stdout(), "{line}")
-        .and_then(|()| io::stdout().flush())
-        .map_err(|error| format!("cannot write to stdout: {error}"))?;
-    let signal = signals.forever().next();
-    let (handle, stopper) = (signals.handle(), running.stopper());
-    thread::scope(|scope| {
-        // The second signal ends it at once.
-        scope.spawn(move || {
-            if signals.forever().next().is_some() {
-                stopper.stop(Duration::ZERO);
-            }
-        });
-        running.stop(grace);
-        handle.close();
-    });
-    Ok(if signal == Some(SIGINT) { exit::INTERRUPTED } else { exit::OK })
+    let end = life.begin(&running.url(), || ())?;
+    Ok(life.finish(end, running.stopper(), || running.stop(grace)))
 }

@@ -54,7 +54,7 @@ pub(super) fn shown_size(bytes: usize) -> String {
 }
 
 /// Reads `p95`, `p99.9` as 0.95, 0.999.
-pub(super) fn quantile(text: &str) -> Option<f64> {
+pub(crate) fn quantile(text: &str) -> Option<f64> {
     let share = decimal(text.strip_prefix('p')?)? / 100.0;
     (share > 0.0 && share < 1.0).then_some(share)
 }
@@ -73,7 +73,7 @@ pub(super) const MOST_FLOOR: u64 = 1_000_000;
 pub(super) const LONGEST_WINDOW: Nanos = Nanos::from_secs(3600);
 
 /// Reads `5% + 1/1s`, or `5%`: what is not said is as by default.
-pub(super) fn budget(text: &str) -> Option<Budget> {
+pub(crate) fn budget(text: &str) -> Option<Budget> {
     let (share, rest) = text.split_once('%')?;
     let share = decimal(share.trim())? / 100.0;
     let (floor, window) = if rest.trim().is_empty() {

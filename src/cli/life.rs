@@ -1,0 +1,66 @@
+//! The life of what serves: it says where it is, heeds signals, and ends in good order.
+
+use std::io::{self, Write};
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::exit;
+use crate::server::Stopper;
+
+/// Listens for signals from the moment it is made.
+#[derive(Debug)]
+pub(super) struct Life {
+    signals: Signals,
+}
+
+/// Which signal ended it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End(i32);
+
+impl Life {
+    /// To be made before the service says that it is there: whoever reads that may send a signal at once. SIGINT and
+    /// SIGTERM end it, `others` do not.
+    ///
+    /// # Errors
+    /// When the system refuses to tell of signals.
+    pub(super) fn new(others: &[i32]) -> Result<Self, String> {
+        let signals = Signals::new([&[SIGINT, SIGTERM], others].concat());
+        Ok(Self { signals: signals.map_err(|error| format!("cannot listen for Ctrl-C: {error}"))? })
+    }
+
+    /// Says on stdout where it listens, and waits for the signal that ends it; each SIGHUP before is a call of `hangup`.
+    ///
+    /// # Errors
+    /// When nobody takes what stdout says.
+    pub(super) fn begin(&mut self, url: &str, mut hangup: impl FnMut()) -> Result<End, String> {
+        let line = serde_json::json!({ "listening": url });
+        writeln!(io::stdout(), "{line}")
+            .and_then(|()| io::stdout().flush())
+            .map_err(|error| format!("cannot write to stdout: {error}"))?;
+        loop {
+            match self.signals.forever().next() {
+                Some(SIGHUP) => hangup(),
+                other => return Ok(End(other.unwrap_or(SIGTERM))),
+            }
+        }
+    }
+
+    /// Stops, at once if a second signal comes meanwhile, and says with which code to exit.
+    pub(super) fn finish(self, end: End, stopper: Stopper, stop: impl FnOnce()) -> u8 {
+        let mut signals = self.signals;
+        let handle = signals.handle();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                if signals.forever().any(|signal| signal != SIGHUP) {
+                    stopper.stop(Duration::ZERO);
+                }
+            });
+            stop();
+            handle.close();
+        });
+        if end.0 == SIGINT { exit::INTERRUPTED } else { exit::OK }
+    }
+}

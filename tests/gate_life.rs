@@ -1,0 +1,203 @@
+//! A gateway from its start to its end: signals, configurations read again, access log, metrics.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the client's end of a test has a clock of its own")]
+
+mod support;
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rustix::fs::{CWD, FileType, Mode};
+use rustix::process::Signal;
+use serde_json::Value;
+use support::{Gate, Reply, Server, Serving, Weir, until};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A gateway to this server for these paths.
+fn to(url: &str, paths: &[&str]) -> String {
+    let routes = paths.iter().map(|path| format!("[[routes]]\nmatch = {{ path = \"{path}\" }}\n"));
+    format!("upstreams.backend.urls = [\"{url}\"]\n{}", routes.collect::<String>())
+}
+
+/// A folder with this configuration.
+fn with(config: &str) -> Weir {
+    let weir = Weir::new();
+    weir.write("gate.toml", config);
+    weir
+}
+
+#[test]
+fn requests_go_through_and_answers_come_back() {
+    let body = Serving::start(&["body"]);
+    let gate = Serving::gate(&["--upstream", &body.url]);
+    assert!(gate.url.starts_with("http://127.0.0.1:"));
+    let mut connection = gate.connect();
+    assert_eq!(connection.get("/static?bytes=1000").body.len(), 1000);
+    assert_eq!(connection.post("/echo", "hello").text(), "hello");
+    assert_eq!(connection.get("/status/418").status, 418);
+    let long = vec![b'x'; 300_000];
+    assert_eq!(connection.post("/echo", &long).body, long);
+    let output = gate.stop();
+    assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (0, "", ""));
+}
+
+#[test]
+fn it_listens_where_the_file_says_and_flags_come_first() {
+    let config = format!("listen = \"[::1]:0\"\nworkers = 2\n{}", to("http://127.0.0.1:9", &["/a"]));
+    let weir = with(&config);
+    let gate = Serving::gate_in(weir, &["--config", "gate.toml", "--listen", "localhost:0"]);
+    assert!(!gate.url.starts_with("http://[::1]:0"), "{}", gate.url);
+    assert_eq!(gate.get("/healthz").status, 200);
+}
+
+#[test]
+fn a_port_that_is_taken_is_one_line() {
+    let first = Serving::gate(&["--upstream", "http://127.0.0.1:9"]);
+    let output = Weir::new().run(&["gate", "--upstream", "http://127.0.0.1:9", "--listen", &first.address]);
+    assert_eq!((output.code, output.stdout.as_str()), (2, ""));
+    let line = output.one_line();
+    assert!(line.contains(&first.address) && line.contains("in use"), "{line}");
+}
+
+#[test]
+fn sighup_reads_the_file_again_and_drops_no_call() {
+    let held = Gate::default();
+    let server = Server::start({
+        let held = held.clone();
+        move |seen| {
+            if seen.line().contains("/slow") {
+                Reply::nothing().wait_for(&held).send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow")
+            } else {
+                Reply::ok("fast")
+            }
+        }
+    });
+    let url = server.url("");
+    let gate = Serving::gate_in(with(&to(&url, &["/slow"])), &["--config", "gate.toml"]);
+    assert_eq!(gate.get("/new").status, 404);
+    let mut slow = gate.connect();
+    slow.send("GET /slow HTTP/1.1\r\nHost: test\r\n\r\n");
+    until("the slow call", PATIENCE, || server.requests() == 1);
+    gate.weir.write("gate.toml", to(&url, &["/new", "/other"]));
+    gate.signal(Signal::HUP);
+    until("the new route", PATIENCE, || gate.get("/new").status == 200);
+    assert_eq!(gate.get("/slow").status, 404, "the old route is gone");
+    held.open();
+    assert_eq!(slow.answer().text(), "slow");
+    assert_eq!(slow.get("/new").text(), "fast", "the connection goes on");
+    let output = gate.stop();
+    assert_eq!((output.code, output.one_line()), (0, "configuration read again: 2 routes, 1 upstream, 1 policy"));
+}
+
+#[test]
+fn a_bad_file_leaves_the_old_configuration_in_force() {
+    let server = Server::hello();
+    let good = to(&server.url(""), &["/a"]);
+    let gate = Serving::gate_in(with(&good), &["--config", "gate.toml"]);
+    // Of a pipe it is known when it has been read.
+    let file = gate.weir.path("gate.toml");
+    std::fs::remove_file(&file).unwrap();
+    rustix::fs::mknodat(CWD, &file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    gate.signal(Signal::HUP);
+    std::fs::write(&file, format!("listen = 80\n{}", good.replace("/a", "a"))).unwrap();
+    assert_eq!(gate.get("/a").status, 200);
+    let output = gate.stop();
+    assert_eq!(output.code, 0);
+    let [first, second, last] = output.stderr.lines().collect::<Vec<_>>().try_into().unwrap();
+    assert!(first.starts_with("weir: gate.toml:1:10: listen: "), "{first}");
+    assert!(second.starts_with("weir: gate.toml:4:18: routes[0].match.path: "), "{second}");
+    assert!(last.contains("the one from before stays"), "{last}");
+}
+
+#[test]
+fn what_cannot_change_while_it_runs_is_told() {
+    let server = Server::hello();
+    let good = to(&server.url(""), &["/a"]);
+    let gate = Serving::gate_in(with(&good), &["--config", "gate.toml"]);
+    gate.weir.write("gate.toml", format!("workers = 2\n{}", good.replace("/a", "/b")));
+    gate.signal(Signal::HUP);
+    until("the new route", PATIENCE, || gate.get("/b").status == 200);
+    let output = gate.stop();
+    assert!(output.stderr.lines().last().unwrap().contains("needs a restart"), "{}", output.stderr);
+}
+
+#[test]
+fn without_a_file_sighup_changes_nothing_and_says_so() {
+    let server = Server::hello();
+    let gate = Serving::gate(&["--upstream", &server.url("")]);
+    gate.signal(Signal::HUP);
+    assert_eq!(gate.get("/").text(), "hello");
+    let output = gate.stop();
+    assert_eq!(output.code, 0);
+    assert_eq!(output.one_line(), "SIGHUP: nothing to read again without --config");
+}
+
+#[test]
+fn a_signal_lets_calls_end_and_takes_no_more_connections() {
+    for (signal, code) in [(Signal::TERM, 0), (Signal::INT, 130)] {
+        let held = Gate::default();
+        let server = Server::start({
+            let held = held.clone();
+            move |_| Reply::nothing().wait_for(&held).send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        });
+        let gate = Serving::gate(&["--upstream", &server.url(""), "--grace", "30s"]);
+        let mut owed = gate.connect();
+        owed.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        until("the call", PATIENCE, || server.requests() == 1);
+        gate.signal(signal);
+        until("the end of its listening", PATIENCE, || TcpStream::connect(&gate.address).is_err());
+        // Which is no second signal.
+        gate.signal(Signal::HUP);
+        held.open();
+        assert_eq!(owed.answer().text(), "ok");
+        let output = gate.finish();
+        assert_eq!((output.code, output.stderr.as_str()), (code, ""));
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let server = Server::start(|_| Reply::nothing());
+    let gate = Serving::gate(&["--upstream", &server.url(""), "--grace", "1h"]);
+    let mut owed = gate.connect();
+    owed.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    until("the call", PATIENCE, || server.requests() == 1);
+    gate.signal(Signal::TERM);
+    until("the end of its listening", PATIENCE, || TcpStream::connect(&gate.address).is_err());
+    gate.signal(Signal::TERM);
+    assert!(owed.rest().is_empty());
+    assert_eq!(gate.finish().code, 0);
+}
+
+#[test]
+fn a_line_of_the_access_log_has_the_story_of_its_call() {
+    let server = Server::start(|seen| if seen.number == 0 { Reply::status(503, "") } else { Reply::ok("again") });
+    let gate = Serving::gate(&["--upstream", &server.url(""), "--retry", "1", "--access-log", "-"]);
+    assert_eq!(gate.get("/a").text(), "again");
+    let output = gate.stop();
+    let line: Value = serde_json::from_str(&output.stderr).unwrap_or_else(|why| panic!("{why}: {}", output.stderr));
+    assert_eq!((line["target"].as_str(), line["status"].as_u64()), (Some("/a"), Some(200)));
+    let [first, second] = line["story"].as_array().unwrap().as_slice() else { panic!("{line}") };
+    assert_eq!((first["why"].as_str(), first["end"].as_str()), (Some("first"), Some("lost")));
+    assert_eq!((first["status"].as_u64(), second["status"].as_u64()), (Some(503), Some(200)));
+    assert_eq!((second["why"].as_str(), second["end"].as_str()), (Some("retry"), Some("won")));
+    assert_eq!(second["upstream"], server.address());
+    let ms = |attempt: &Value, name: &str| attempt[name].as_f64().unwrap();
+    assert!(ms(first, "ended_ms") <= ms(second, "launched_ms"), "{line}");
+}
+
+#[test]
+fn metrics_and_health_stand_where_the_configuration_says() {
+    let server = Server::hello();
+    let gate = Serving::gate(&["--upstream", &server.url("")]);
+    assert_eq!((gate.get("/healthz").text(), gate.get("/x").text()), ("ok\n", "hello"));
+    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",end=\"won\"}"), 1.0);
+    assert_eq!(gate.metric("weir_gate_attempts_total{upstream=\"upstream\",why=\"first\"}"), 1.0);
+    assert!(gate.get("/metrics").text().ends_with("# EOF\n"));
+    drop(gate);
+    let config = format!("metrics = \"/own/metrics\"\nhealth = \"\"\n{}", to(&server.url(""), &["/{*rest}"]));
+    let gate = Serving::gate_in(with(&config), &["--config", "gate.toml"]);
+    assert!(gate.get("/own/metrics").text().contains("weir_gate_calls_total"));
+    assert_eq!((gate.get("/metrics").text(), gate.get("/healthz").text()), ("hello", "hello"));
+}
