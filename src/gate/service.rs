@@ -20,6 +20,7 @@ use super::otlp::{CallFacts, Pen};
 use super::routes::Found;
 use super::setup::Route;
 use super::tracing::Tracer;
+use crate::call::story::Story;
 use crate::call::{Answer, AnswerBody, Ask, Engine, Failed, Reason};
 use crate::decide::Nanos;
 use crate::http::client::{Client, OutBody};
@@ -155,61 +156,60 @@ impl Visit<'_> {
         };
         let ended = self.engine.call(&ask, body).await;
         let (story, verdict) = match &ended {
-            Ok(answer) => (&answer.story, ""),
-            Err(failed) if failed.reason == Reason::Late => (&failed.story, ": the deadline has come"),
-            Err(failed) => (&failed.story, ": no attempt succeeded"),
+            Ok(answer) => (&answer.story, "won"),
+            Err(failed) if failed.reason == Reason::Late => (&failed.story, "late"),
+            Err(failed) => (&failed.story, "failed"),
         };
         if self.turn.is_logged() {
             self.turn.tell(story.json());
         }
-        if let Some(tell) = &self.service.options.trace {
-            let took = (self.turn.now() - began).as_millis_f64();
-            tell.say(&format!("{} {target}: {verdict} after {took:.1} ms\n{story}", parts.method));
-        }
-        let Some((tracer, traced)) = self.tracer.zip(traced) else {
-            return self.reply(ended, upgrade.is_some());
-        };
-        let story = story.clone();
-        let reply = self.reply(ended, upgrade.is_some());
-        let status = match &reply {
-            Reply::Answer(answer) | Reply::Switch(answer, _) => Some(answer.status().as_u16()),
-            Reply::Reset => None,
-        };
-        let facts = CallFacts {
-            trace_id: traced.context.trace_id,
-            span_id: traced.context.span_id,
-            parent: traced.parent,
-            route: Some(&self.route.name),
-            method: &parts.method,
-            path: parts.uri.path(),
-            host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
-            status,
-            verdict,
-            began,
-            ended: self.turn.now(),
-        };
-        tracer.tell(&facts, &story);
-        reply
-    }
-
-    fn reply(&self, ended: Result<Answer, Failed>, upgrade: bool) -> Reply {
-        match ended {
-            Ok(answer) => self.success(answer, upgrade),
+        let told = (traced.is_some() || self.service.options.trace.is_some()).then(|| story.clone());
+        let reply = match ended {
+            Ok(answer) => self.success(answer, upgrade.is_some()),
             Err(failed) => self.failure(failed).into(),
         };
-        if let (Some((tell, story)), Reply::Answer(answer) | Reply::Switch(answer, _)) = (told, &reply) {
-            let (method, asked, status) = (&parts.method, &parts.uri, answer.status().as_u16());
-            let took = (self.turn.now() - began).as_millis_f64();
-            tell.say(&format!("{method} {asked} -> {status} after {took:.1} ms{verdict}\n{story}"));
+        if let Some(story) = told {
+            let facts = CallFacts {
+                trace_id: traced.map_or(0, |traced| traced.context.trace_id),
+                span_id: traced.map_or(0, |traced| traced.context.span_id),
+                parent: traced.and_then(|traced| traced.parent),
+                route: Some(&self.route.name),
+                method: &parts.method,
+                path: parts.uri.path_and_query().map_or("*", |both| both.as_str()),
+                host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
+                status: reply.status().map(|status| status.as_u16()),
+                verdict,
+                began,
+                ended: self.turn.now(),
+            };
+            self.report(&facts, &story);
         }
         reply
     }
 
-    /// The caller's deadline: the least of those that it gives.
+    /// Tells whoever wants to hear of every call.
+    fn report(&self, call: &CallFacts<'_>, story: &Story) {
+        if let Some(tracer) = self.tracer.filter(|_| call.trace_id != 0) {
+            tracer.tell(call, story);
+        }
+        if let Some(tell) = &self.service.options.trace {
+            let CallFacts { method, path, began, ended, .. } = call;
+            let status = call.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+            let why = match call.verdict {
+                "late" => ": the deadline has come",
+                "failed" => ": no attempt succeeded",
+                _ => "",
+            };
+            let took = (*ended - *began).as_millis_f64();
+            tell.say(&format!("{method} {path} -> {status} after {took:.1} ms{why}\n{story}"));
+        }
+    }
+
+    /// The call's deadline: the policy's, or an earlier one that the caller gives.
     fn deadline(&self, headers: &HeaderMap, now: Nanos, own: Option<Nanos>) -> Nanos {
         let said =
             self.route.caller_deadlines.iter().filter_map(|(name, form)| form.read(headers.get(name)?.as_bytes()));
-        said.chain(own).min().map_or(Nanos::NEVER, |left| now + left)
+        now + said.chain(own).fold(self.route.plan.policy.deadline, Nanos::min)
     }
 
     /// The request's body, kept if it may have to be sent again.

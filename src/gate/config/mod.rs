@@ -22,6 +22,7 @@ use http::{HeaderName, HeaderValue, Method};
 pub use self::parse::parse;
 pub use self::problem::Problem;
 pub use self::smart::{Plain, SMART, plain, smart};
+pub(crate) use self::words::{budget, quantile};
 use crate::decide::Nanos;
 use crate::decide::deadline::Form;
 use crate::decide::hosts::{Balance, Health};

@@ -19,7 +19,7 @@ const MOST: u64 = 1_000_000;
 pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
     let table = named.node.table()?;
     let notes = named.node.notes();
-    let mut read = UpstreamConfig::named(named.key);
+    let mut read = UpstreamConfig::new(named.key);
     match table.get("urls") {
         Some(node) => read.hosts = hosts(&node),
         None => table.wrong("it has no urls", r#"write urls = ["http://HOST:PORT"]"#),
