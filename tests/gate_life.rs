@@ -43,12 +43,18 @@ fn requests_go_through_and_answers_come_back() {
 }
 
 #[test]
-fn it_listens_where_the_file_says_and_flags_come_first() {
-    let config = format!("listen = \"[::1]:0\"\nworkers = 2\n{}", to("http://127.0.0.1:9", &["/a"]));
-    let weir = with(&config);
-    let gate = Serving::gate_in(weir, &["--config", "gate.toml", "--listen", "localhost:0"]);
-    assert!(!gate.url.starts_with("http://[::1]:0"), "{}", gate.url);
-    assert_eq!(gate.get("/healthz").status, 200);
+fn it_listens_where_it_is_told() {
+    for (listen, host) in [("0", "127.0.0.1"), (":0", "127.0.0.1"), ("[::1]:0", "[::1]")] {
+        let gate = Serving::gate(&["--upstream", "http://127.0.0.1:9", "--listen", listen, "-w", "2"]);
+        assert!(gate.url.starts_with(&format!("http://{host}:")), "{listen}: {}", gate.url);
+        assert_eq!(gate.get("/healthz").status, 200);
+    }
+    let first = Serving::gate(&["--upstream", "http://127.0.0.1:9"]);
+    let weir = with(&format!("listen = \"{}\"\n{}", first.address, to("http://127.0.0.1:9", &["/a"])));
+    let output = weir.run(&["gate", "--config", "gate.toml"]);
+    assert!(output.code == 2 && output.one_line().contains(&first.address), "{output:?}");
+    let gate = Serving::gate_in(weir, &["--config", "gate.toml", "--listen", "0"]);
+    assert_eq!(gate.get("/b").status, 404);
 }
 
 #[test]

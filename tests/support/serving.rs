@@ -30,14 +30,15 @@ impl Serving {
         Self::run(weir, &[&["serve"], args].concat())
     }
 
-    /// `weir gate ARGS...` on a free port.
+    /// `weir gate ARGS...`, on a free port if they say none.
     pub(crate) fn gate(args: &[&str]) -> Self {
         Self::gate_in(Weir::new(), args)
     }
 
     /// The same in a folder that has files in it.
     pub(crate) fn gate_in(weir: Weir, args: &[&str]) -> Self {
-        Self::run(weir, &[&["gate", "--listen", "0"], args].concat())
+        let listen: &[_] = if args.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        Self::run(weir, &[&["gate"], listen, args].concat())
     }
 
     fn run(weir: Weir, args: &[&str]) -> Self {
