@@ -4,7 +4,7 @@
 mod support;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -15,6 +15,7 @@ use weir::call::{Ask, Engine, Plan, Reason, Success};
 use weir::decide::Nanos;
 use weir::decide::policy::{After, Backoff, Budget, Failure, Kind, Policy, Repeat, Retry, Retryable, Stage};
 use weir::http::client::{OutBody, Streamed};
+use weir::machine::clock::unix_s;
 
 fn retrying(times: u32) -> Policy {
     let backoff = Backoff { first: ms(1), most: ms(4) };
@@ -113,7 +114,7 @@ fn between_tries_there_is_a_wait_of_the_right_length() {
 
 #[test]
 fn an_upstream_that_asks_for_time_gets_it() {
-    let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(2));
+    let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs_f64(unix_s() + 2.0));
     let ask = |value: &str| Reply::raw(format!("HTTP/1.1 503 No\r\nRetry-After: {value}\r\nContent-Length: 0\r\n\r\n"));
     let seconds = Server::start(move |seen| if seen.number == 0 { ask("1") } else { Reply::ok("") });
     let until = Server::start(move |seen| if seen.number == 0 { ask(&date) } else { Reply::ok("") });

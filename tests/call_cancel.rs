@@ -4,6 +4,7 @@
 mod support;
 
 use std::future::Future;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,7 +157,7 @@ async fn is_late(engine: &Engine, plan: &Plan) -> Failed {
     let took = engine.timer().now() - failed.story.began;
     assert_eq!(failed.reason, Reason::Late, "{}", failed.story);
     println!("late by {}", took - plan.policy.deadline);
-    assert!(took >= plan.policy.deadline && took < plan.policy.deadline + ms(100), "{took}");
+    assert!(took >= plan.policy.deadline && took < plan.policy.deadline + ms(1000), "{took}");
     assert_eq!(open(engine), (0, 0));
     failed
 }
@@ -216,9 +217,9 @@ fn at_the_deadline_there_is_an_answer_while_a_place_is_waited_for() {
 fn a_body_that_dribbles_in_is_cut_at_the_deadline() {
     let server = Server::start(|_| {
         let drip = |reply: Reply, _| reply.send("x").wait(Duration::from_millis(5));
-        (0..40).fold(Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"), drip)
+        (0..200).fold(Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"), drip)
     });
-    let plan = plan(late(ms(60)), &server);
+    let plan = plan(late(ms(250)), &server);
     calling(async |engine| {
         let answer = get(&engine, &plan).await.unwrap();
         let AnswerBody::Coming(_) = answer.body else { panic!("it is whole") };
@@ -230,7 +231,7 @@ fn a_body_that_dribbles_in_is_cut_at_the_deadline() {
             }
         };
         assert!(matches!(cut, Cut::Late), "{cut}");
-        assert!(engine.timer().now() - answer.story.began >= ms(60));
+        assert!(engine.timer().now() - answer.story.began >= ms(250));
         // Though the body is still held.
         assert_eq!((open(&engine), plan.upstream.counts.in_flight()), ((0, 0), 0));
         assert!(body.frame().await.is_none());
@@ -240,11 +241,17 @@ fn a_body_that_dribbles_in_is_cut_at_the_deadline() {
 
 #[test]
 fn a_body_that_keeps_coming_is_cut_at_the_deadline_too() {
-    let piece = "x".repeat(1 << 20);
-    let head = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 100000000000\r\n\r\n");
-    let reply = (0..60).fold(head, |reply, _| reply.send(&piece));
-    let server = Server::start(move |_| reply.clone());
-    let plan = plan(late(ms(20)), &server);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let service = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _request = stream.read(&mut [0; 4096]).unwrap();
+        let mut sent = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000000\r\n\r\n");
+        while sent.is_ok() {
+            sent = stream.write_all(&[b'x'; 64 * 1024]);
+        }
+    });
+    let plan = Plan::new(late(ms(200)), Success::default(), Arc::new(upstream(&[url])));
     calling(async |engine| {
         let mut body = get(&engine, &plan).await.unwrap().body;
         let mut bytes = 0;
@@ -256,6 +263,7 @@ fn a_body_that_keeps_coming_is_cut_at_the_deadline_too() {
         };
         assert!(matches!(cut, Cut::Late) && bytes > 0, "{cut} after {bytes}");
     });
+    service.join().unwrap();
 }
 
 #[test]

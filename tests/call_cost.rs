@@ -97,6 +97,9 @@ fn a_call_allocates_hardly_more_than_its_request() {
             }
             println!("round {round}: {:?} per call", figures.map(|figure| figure as f64 / each as f64));
         }
+        let [bare, plain, full] = figures.map(|figure| (figure as f64 / each as f64).round());
+        assert!(plain <= bare + 1.0, "its story is all that is added");
+        assert!(full <= plain, "a policy adds nothing");
     });
 }
 

@@ -13,6 +13,7 @@ use weir::call::{Engine, Host, Plan, Reason, Success, Upstream};
 use weir::decide::Nanos;
 use weir::decide::hosts::{Balance, Health};
 use weir::decide::policy::{After, Backoff, Policy, Retry, Stage};
+use weir::machine::clock::Clock;
 
 fn retrying(times: u32) -> Policy {
     let backoff = Backoff { first: ms(1), most: ms(2) };
@@ -155,4 +156,20 @@ fn a_full_queue_turns_away_at_once_and_that_can_be_tried_again() {
         let sent: u64 = places.counts.sent().iter().map(|(_, count)| count).sum();
         assert_eq!((won, cancelled, won + lost, server.requests()), (3, 0, sent, 3));
     });
+}
+
+#[test]
+fn all_event_loops_share_the_places() {
+    let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(5)));
+    let places = Arc::new(upstream(&[server.url("/")]).with_places(1, 100));
+    let plan = Arc::new(Plan::new(Policy::default(), Success::default(), places));
+    let begun = Clock::starting_in(Nanos::ZERO);
+    let loops = [(); 2].map(|()| {
+        let plan = Arc::clone(&plan);
+        std::thread::spawn(move || calling(async |engine| assert_eq!(calls(&engine, &plan, 20).await, 20)))
+    });
+    loops.into_iter().for_each(|one| one.join().unwrap());
+    assert!(begun.now() >= ms(40 * 5), "one after the other: {}", begun.now());
+    let counts = &plan.upstream.counts;
+    assert_eq!((counts.in_flight(), counts.waiting(), counts.ends()[0]), (0, 0, ("won", 40)));
 }

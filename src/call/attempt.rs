@@ -101,6 +101,8 @@ async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, mut occupied: Oc
         Some(bytes) if wanted && judged.is_ok() && bytes.len() > success.most => Err(too_long(success.most)),
         Some(bytes) if body.is_end_stream() => Ok(Ok(Whole { bytes, trailers: None })),
         Some(bytes) => Ok(Ok(Whole { bytes, trailers: last(body).await })),
+        // A stream may end with its head.
+        None if body.is_end_stream() && head.status != StatusCode::SWITCHING_PROTOCOLS => Ok(Ok(Whole::default())),
         None if wanted => read(body, success.most).await.map(Ok),
         None => Ok(Err(body)),
     };

@@ -54,10 +54,10 @@ impl Upstream {
         }
     }
 
-    /// With `at_once` attempts at most, while `most_waiting` more may wait, first come first served.
+    /// With `at_once` attempts (one, if that is 0) at most, while `most_waiting` more may wait, first come first served.
     #[must_use]
     pub fn with_places(mut self, at_once: usize, most_waiting: usize) -> Self {
-        let at_once = at_once.min(Semaphore::MAX_PERMITS);
+        let at_once = at_once.clamp(1, Semaphore::MAX_PERMITS);
         self.places = Some(Places { at_once, free: Arc::new(Semaphore::new(at_once)), most_waiting });
         self
     }

@@ -164,51 +164,52 @@ impl Visit<'_> {
         if self.turn.is_logged() {
             self.turn.tell(story.json());
         }
-        let traced = self.tracer.zip(traced);
-        if traced.is_none() && self.service.options.trace.is_none() {
-            return self.reply(ended, upgrade.is_some());
-        }
-        let story = story.clone();
-        let reply = self.reply(ended, upgrade.is_some());
-        let ended = self.turn.now();
-        let status = match &reply {
-            Reply::Answer(answer) | Reply::Switch(answer, _) => Some(answer.status().as_u16()),
-            Reply::Reset => None,
+        let told = (traced.is_some() || self.service.options.trace.is_some()).then(|| story.clone());
+        let reply = match ended {
+            Ok(answer) => self.success(answer, upgrade.is_some()),
+            Err(failed) => self.failure(failed).into(),
         };
-        if let Some(tell) = &self.service.options.trace {
-            tell.say(&in_words(parts, status, verdict, ended - began, &story));
-        }
-        if let Some((tracer, traced)) = traced {
+        if let Some(story) = told {
             let facts = CallFacts {
-                trace_id: traced.context.trace_id,
-                span_id: traced.context.span_id,
-                parent: traced.parent,
+                trace_id: traced.map_or(0, |traced| traced.context.trace_id),
+                span_id: traced.map_or(0, |traced| traced.context.span_id),
+                parent: traced.and_then(|traced| traced.parent),
                 route: Some(&self.route.name),
                 method: &parts.method,
-                path: parts.uri.path(),
+                path: parts.uri.path_and_query().map_or("*", |both| both.as_str()),
                 host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
-                status,
+                status: reply.status().map(|status| status.as_u16()),
                 verdict,
                 began,
-                ended,
+                ended: self.turn.now(),
             };
-            tracer.tell(&facts, &story);
-        }
-        reply
-    }
-
-    fn reply(&self, ended: Result<Answer, Failed>, upgrade: bool) -> Reply {
-        match ended {
-            Ok(answer) => self.success(answer, upgrade),
-            Err(failed) => self.failure(failed).into(),
+            self.report(&facts, &story);
         }
     }
 
-    /// The caller's deadline: the least of those that it gives.
+    /// Tells whoever wants to hear of every call.
+    fn report(&self, call: &CallFacts<'_>, story: &Story) {
+        if let Some(tracer) = self.tracer.filter(|_| call.trace_id != 0) {
+            tracer.tell(call, story);
+        }
+        if let Some(tell) = &self.service.options.trace {
+            let CallFacts { method, path, began, ended, .. } = call;
+            let status = call.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
+            let why = match call.verdict {
+                "late" => ": the deadline has come",
+                "failed" => ": no attempt succeeded",
+                _ => "",
+            };
+            let took = (*ended - *began).as_millis_f64();
+            tell.say(&format!("{method} {path} -> {status} after {took:.1} ms{why}\n{story}"));
+        }
+    }
+
+    /// The call's deadline: the policy's, or an earlier one that the caller gives.
     fn deadline(&self, headers: &HeaderMap, now: Nanos, own: Option<Nanos>) -> Nanos {
         let said =
             self.route.caller_deadlines.iter().filter_map(|(name, form)| form.read(headers.get(name)?.as_bytes()));
-        said.chain(own).min().map_or(Nanos::NEVER, |left| now + left)
+        now + said.chain(own).fold(self.route.plan.policy.deadline, Nanos::min)
     }
 
     /// The request's body, kept if it may have to be sent again.

@@ -31,7 +31,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 use slab::Slab;
@@ -95,6 +95,16 @@ pub enum Reply {
 pub trait Tunnel: AsyncRead + AsyncWrite + fmt::Debug + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + fmt::Debug + Unpin> Tunnel for T {}
+
+impl Reply {
+    /// The answer's status, if there is an answer.
+    pub fn status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Answer(answer) | Self::Switch(answer, _) => Some(answer.status()),
+            Self::Reset => None,
+        }
+    }
+}
 
 impl From<Response<Body>> for Reply {
     fn from(answer: Response<Body>) -> Self {

@@ -1,0 +1,101 @@
+//! Calls over HTTP/2: an attempt is a stream, so a loser costs no connection.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::TokioIo;
+use support::{call, calling, get, ms};
+use weir::call::{AnswerBody, Host, Plan, Success, Upstream};
+use weir::decide::hosts::{Balance, Health};
+use weir::decide::policy::{After, Policy, Stage};
+use weir::http::client::{Origin, OutBody, Protocol, Reach};
+use weir::http::target::Target;
+
+#[derive(Clone, Copy)]
+struct LocalExecutor;
+
+impl<F: Future<Output: 'static> + 'static> hyper::rt::Executor<F> for LocalExecutor {
+    fn execute(&self, task: F) {
+        tokio::task::spawn_local(task);
+    }
+}
+
+/// Notes its end, whatever it is.
+struct Running(Rc<RefCell<Vec<&'static str>>>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.borrow_mut().push("ended");
+    }
+}
+
+/// Answers all but every second GET, on this event loop.
+async fn service(log: Rc<RefCell<Vec<&'static str>>>) -> Upstream {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::task::spawn_local(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let log = Rc::clone(&log);
+            let answer = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
+                let log = Rc::clone(&log);
+                async move {
+                    let _running = Running(Rc::clone(&log));
+                    log.borrow_mut().push("begun");
+                    let turns = log.borrow().iter().filter(|what| **what == "begun").count();
+                    if request.method() == Method::GET && turns % 2 == 1 {
+                        std::future::pending::<()>().await;
+                    }
+                    let body = if request.method() == Method::GET { "{}" } else { "" };
+                    Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(body))))
+                }
+            });
+            let served = hyper::server::conn::http2::Builder::new(LocalExecutor);
+            tokio::task::spawn_local(async move { served.serve_connection(TokioIo::new(stream), answer).await });
+        }
+    });
+    let reach = Reach { protocol: Protocol::Http2, ..Reach::default() };
+    let origin = Arc::new(Origin::new(&Target::parse(&url).unwrap(), &reach).unwrap());
+    Upstream::new(vec![Host { origin, weight: 1 }], Balance::RoundRobin, Health::default())
+}
+
+#[test]
+fn a_loser_is_reset_and_the_connection_stays() {
+    calling(async |engine| {
+        let log = Rc::default();
+        let upstream = Arc::new(service(Rc::clone(&log)).await);
+        let stages = vec![Stage { after: After::Time(ms(5)), on_failure: true, copies: 1 }];
+        let policy = Policy { stages, budget: None, deadline: ms(5000), ..Policy::default() };
+        let mut success = Success::default();
+        for json in [false, true] {
+            success.json = json;
+            let plan = Plan::new(policy.clone(), success.clone(), Arc::clone(&upstream));
+            let answer = get(&engine, &plan).await.unwrap();
+            assert_eq!((answer.story.attempts.len(), matches!(answer.body, AnswerBody::Whole(_))), (2, json));
+            assert_eq!(answer.body.collect().await.unwrap().to_bytes(), "{}");
+            for _ in 0..1000 {
+                if log.borrow().iter().filter(|what| **what == "ended").count() * 2 == log.borrow().len() {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            let running = log.borrow().iter().map(|what| if *what == "begun" { 1 } else { -1 }).sum::<i32>();
+            assert_eq!(running, 0, "{:?}", log.borrow());
+        }
+        let head =
+            call(&engine, &Plan::new(policy, success, Arc::clone(&upstream)), &Method::HEAD, OutBody::Empty).await;
+        assert!(matches!(head.unwrap().body, AnswerBody::Whole(_)), "there is nothing to come");
+        let counts = engine.client().counts();
+        assert_eq!((counts.open, counts.dialled), (1, 1), "{counts:?}");
+        assert_eq!(upstream.counts.ends(), [("won", 3), ("lost", 0), ("cancelled", 2)]);
+        assert_eq!(upstream.counts.in_flight(), 0);
+    });
+}
