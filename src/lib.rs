@@ -9,8 +9,9 @@
 //! cli ──► live ─────────────────► measure, decide
 //!  │ ├──► load ──► report ──────► measure, decide
 //!  │ │      └────► http ────────► machine, decide
-//!  │ └──► serve ─► server ──────► machine, decide
-//! call ───────────► http ────────► machine, decide
+//!  │ ├──► serve ─► server ──────► machine, decide
+//!  │ └──► gate ──► server, http ► machine, decide
+//!  │       └─────► call ────────► http, machine, decide
 //! load, serve ────► machine ─────► measure, decide
 //! ```
 //!

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::request::Parts;
-use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -185,6 +184,7 @@ impl Visit<'_> {
             };
             self.report(&facts, &story);
         }
+        reply
     }
 
     /// Tells whoever wants to hear of every call.
@@ -298,16 +298,4 @@ fn carried(body: AnswerBody) -> Body {
         AnswerBody::Whole(bytes) => bytes.into(),
         AnswerBody::Coming(_) => Body::made(body.map_err(Into::into)),
     }
-}
-
-/// A call for whoever watches: a heading, and a line per event.
-fn in_words(parts: &Parts, status: Option<u16>, verdict: &str, took: Nanos, story: &Story) -> String {
-    let status = status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
-    let why = match verdict {
-        "late" => ": the deadline has come",
-        "failed" => ": no attempt succeeded",
-        _ => "",
-    };
-    let asked = parts.uri.path_and_query().map_or("*", PathAndQuery::as_str);
-    format!("{} {asked} -> {status} after {:.1} ms{why}\n{story}", parts.method, took.as_millis_f64())
 }
