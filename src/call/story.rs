@@ -177,7 +177,7 @@ impl Story {
                 End::Failed(Failure::Status(status), _) => (("brings", "bring"), format!("{status}: no success")),
                 End::Failed(Failure::Kind(kind), None) => (("fails:", "fail:"), kind.name().to_owned()),
                 End::Failed(Failure::Kind(kind), Some(cause)) => {
-                    (("fails:", "fail:"), format!("{} ({cause})", kind.name()))
+                    (("fails:", "fail:"), format!("{}: {cause}", kind.name()))
                 }
             };
             events.push(event(attempt.ended, verbs, rest));
