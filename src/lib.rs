@@ -6,12 +6,13 @@
 //! The rooms, and who may import whom (`tests/arrows.rs` holds it):
 //!
 //! ```text
-//! cli ──► live ─────────────────► measure, decide
-//!  │ ├──► load ──► report ──────► measure, decide
-//!  │ │      └────► http ────────► machine, decide
-//!  │ └──► serve ─► server ──────► machine, decide
-//! call ───────────► http ────────► machine, decide
-//! load, serve ────► machine ─────► measure, decide
+//! cli ──► live ─────────────────────► measure, decide
+//!  │ ├──► load ──► report ──────────► measure, decide
+//!  │ │      └────► http ────────────► machine, decide
+//!  │ ├──► serve ─► server ──────────► machine, decide
+//!  │ └──► gate ──► server, call, http
+//!  │                       └────────► http, machine, decide
+//!  └────────────► machine ──────────► measure, decide
 //! ```
 //!
 //! - [`decide`] PURE: when to send ([`decide::schedule`], [`decide::users`]), what ([`decide::source`]), and what a

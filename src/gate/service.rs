@@ -184,6 +184,7 @@ impl Visit<'_> {
             };
             self.report(&facts, &story);
         }
+        reply
     }
 
     /// Tells whoever wants to hear of every call.
@@ -297,15 +298,4 @@ fn carried(body: AnswerBody) -> Body {
         AnswerBody::Whole(bytes) => bytes.into(),
         AnswerBody::Coming(_) => Body::made(body.map_err(Into::into)),
     }
-}
-
-/// A call for whoever watches: a heading, and a line per event.
-fn in_words(parts: &Parts, status: Option<u16>, verdict: &str, took: Nanos, story: &Story) -> String {
-    let status = status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
-    let why = match verdict {
-        "late" => ": the deadline has come",
-        "failed" => ": no attempt succeeded",
-        _ => "",
-    };
-    format!("{} {} -> {status} after {:.1} ms{why}\n{story}", parts.method, parts.uri, took.as_millis_f64())
 }
