@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Each room, and those that it may import; itself aside.
 const ARROWS: [(&str, &[&str]); 12] = [
-    ("cli", &["live", "load", "serve", "gate", "server", "machine", "report", "http", "measure", "decide"]),
+    ("cli", &["live", "load", "gate", "serve", "server", "machine", "report", "http", "measure", "decide"]),
     ("call", &["http", "machine", "decide"]),
     ("gate", &["call", "server", "http", "machine", "decide"]),
     ("live", &["measure", "decide"]),
