@@ -50,15 +50,27 @@ fn failed(failure: Failure, cause: impl Into<Cow<'static, str>>) -> Brought {
     Brought::Failure { failure, cause: Some(cause.into()), retry_after: None, answer: None }
 }
 
-/// Sends one copy of `ask`, and judges what comes back.
-pub(super) async fn attempt(
-    client: &Client,
-    headers: &Headers,
-    ask: &Ask<'_>,
-    body: OutBody,
-    more: List,
-    mut occupied: Occupied,
-) -> Brought {
+impl Brought {
+    /// What an attempt brings that is not there.
+    pub(super) fn nothing() -> Self {
+        failed(Failure::Kind(Kind::Closed), "it was cancelled")
+    }
+}
+
+/// One copy of `ask` that has a place to go to.
+#[derive(Debug)]
+pub(super) struct Launched<'a> {
+    pub(super) client: &'a Client,
+    pub(super) headers: &'a Headers,
+    pub(super) ask: &'a Ask<'a>,
+    pub(super) body: OutBody,
+    pub(super) more: List,
+    pub(super) occupied: Occupied,
+}
+
+/// Sends it, and judges what comes back.
+pub(super) async fn attempt(launched: Launched<'_>) -> Brought {
+    let Launched { client, headers, ask, body, more, mut occupied } = launched;
     if occupied.wait_for_place().await.is_err() {
         let failure = Failure::Kind(Kind::Connect);
         occupied.turned_away();

@@ -5,13 +5,13 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::PoisonError;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use http::response::Parts;
 use http::{HeaderMap, Method};
 
 use super::answer::{Answer, AnswerBody, Failed, Reason};
-use super::attempt::{Brought, Carried, attempt};
+use super::attempt::{Brought, Carried, Launched, attempt};
 use super::counts::CallEnd;
 use super::headers::Headers;
 use super::plan::Plan;
@@ -134,17 +134,33 @@ impl Engine {
     pub async fn call(&self, ask: &Ask<'_>, body: OutBody) -> Result<Answer, Failed> {
         let mut actions = self.shared.buffers.borrow_mut().pop().unwrap_or_default();
         let mut journey = Journey::begin(self, ask, body, &mut actions);
-        let mut first = pin!(None);
+        // The first attempt lies here from the start, unlike the others: an attempt is large, and nearly all calls have
+        // one. To be moved into its place later would cost as much as all that is decided about it.
+        let (course, parcel) = (Course::default(), Cell::new(None));
+        let mut first = pin!(async {
+            let Some(launched) = parcel.take() else { return Brought::nothing() };
+            let mut first = pin!(attempt(launched));
+            poll_fn(|cx| if course.is_cancelled() { Poll::Ready(Brought::nothing()) } else { first.as_mut().poll(cx) })
+                .await
+        });
         let mut others = Vec::new();
         let mut alarm = pin!(None);
         let verdict = loop {
             let mut verdict = None;
             for action in actions.drain(..) {
                 match action {
-                    Action::Launch { attempt: 0, why } => first.set(Some(journey.launch(0, why))),
-                    Action::Launch { attempt, why } => others.push((attempt, Box::pin(journey.launch(attempt, why)))),
+                    Action::Launch { attempt: 0, why } => {
+                        parcel.set(Some(journey.launch(0, why)));
+                        course.0.set(Way::Runs);
+                    }
+                    Action::Launch { attempt: number, why } => {
+                        others.push((number, Box::pin(attempt(journey.launch(number, why)))));
+                    }
                     Action::Cancel(0) => {
-                        first.set(None);
+                        course.0.set(Way::Cancelled);
+                        // It lets go of all that it has.
+                        let _ = first.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                        course.0.set(Way::Rests);
                         journey.cancelled(0);
                     }
                     Action::Cancel(attempt) => {
@@ -160,7 +176,10 @@ impl Engine {
                 break verdict;
             }
             let event = poll_fn(|cx| {
-                if let Poll::Ready(brought) = poll_some(&mut first, cx) {
+                if course.0.get() == Way::Runs
+                    && let Poll::Ready(brought) = first.as_mut().poll(cx)
+                {
+                    course.0.set(Way::Rests);
                     return Poll::Ready(Some((0, brought)));
                 }
                 for at in 0..others.len() {
@@ -176,6 +195,26 @@ impl Engine {
         let ended = journey.end(verdict);
         self.shared.buffers.borrow_mut().push(actions);
         ended
+    }
+}
+
+/// What the first attempt does.
+#[derive(Default)]
+struct Course(Cell<Way>);
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Way {
+    /// Nothing: it is not there yet, or not any more.
+    #[default]
+    Rests,
+    Runs,
+    /// It is to let go of all that it has.
+    Cancelled,
+}
+
+impl Course {
+    fn is_cancelled(&self) -> bool {
+        self.0.get() == Way::Cancelled
     }
 }
 
@@ -228,7 +267,7 @@ impl<'a> Journey<'a> {
     }
 
     /// Sends one more copy.
-    fn launch(&mut self, number: u32, why: Why) -> impl Future<Output = Brought> + use<'a> {
+    fn launch(&mut self, number: u32, why: Why) -> Launched<'a> {
         let (engine, ask, now) = (self.engine, self.ask, self.now);
         let policy = &ask.plan.policy;
         let all_the_time = number == 0 && self.deadline == now + policy.deadline;
@@ -246,7 +285,7 @@ impl<'a> Journey<'a> {
         let left = if self.deadline == Nanos::NEVER { Nanos::NEVER } else { self.deadline - now };
         let headers = &engine.shared.headers;
         let more = headers.list(ask.plan, left, ask.trace.map(|trace| trace.of_attempt(number)));
-        attempt(&engine.client, headers, ask, body, more, occupied)
+        Launched { client: &engine.client, headers, ask, body, more, occupied }
     }
 
     /// An attempt has brought something, or it is time to look.
@@ -296,7 +335,7 @@ impl<'a> Journey<'a> {
     }
 
     #[expect(clippy::result_large_err, reason = "without a success there may be an answer all the same")]
-    fn end(mut self, verdict: Verdict) -> Result<Answer, Failed> {
+    fn end(&mut self, verdict: Verdict) -> Result<Answer, Failed> {
         let reason = match verdict {
             Verdict::Won(_) => None,
             Verdict::Failed { .. } | Verdict::Gone => Some(Reason::AllFailed),
