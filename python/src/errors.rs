@@ -11,7 +11,10 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use weir::load::{LoadError, PlanError};
+
+use crate::client::answer::AnswerHandle;
 
 mod classes {
     pyo3::import_exception!(weir._errors, UsageError);
@@ -31,6 +34,12 @@ pub(crate) fn load(error: &LoadError) -> PyErr {
 /// A service could not start.
 pub(crate) fn serve(why: &str) -> PyErr {
     classes::SetupError::new_err(in_python(why))
+}
+
+/// A call has no answer to give.
+pub(crate) fn call(py: Python<'_>, answer: AnswerHandle) -> PyResult<Py<PyAny>> {
+    static FAILURE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    Ok(FAILURE.import(py, "weir._response", "failure")?.call1((answer,))?.unbind())
 }
 
 /// A value is wrong.
