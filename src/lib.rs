@@ -8,15 +8,17 @@
 //! ```text
 //! cli ──► live ─────────────────► measure, decide
 //!  │ ├──► load ──► report ──────► measure, decide
-//!  │ │      └────► http ────────► decide
+//!  │ │      └────► http ────────► machine, decide
 //!  │ └──► serve ─► server ──────► machine, decide
+//! call ───────────► http ────────► machine, decide
 //! load, serve ────► machine ─────► measure, decide
 //! ```
 //!
 //! - [`decide`] PURE: when to send ([`decide::schedule`], [`decide::users`]), what ([`decide::source`]), and what a
 //!   free connection does now ([`decide::feed`])
 //! - [`measure`] PURE: one request's record ([`measure::Outcome`]), histograms, the run, trust, objectives
-//! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection
+//! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection; and connections to upstreams, kept
+//! - [`call`] one call and its attempts, under deadline, hedge, retry and budget
 //! - [`load`] drives a plan: an event loop per thread
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL
 //! - [`live`] the run while it goes
@@ -31,6 +33,7 @@
 //! [`measure::Outcome`] to its [`measure::Recorder`]. All recorders together become a [`measure::Run`], which
 //! [`report`] shows.
 
+pub mod call;
 pub mod cli;
 pub mod decide;
 pub mod http;

@@ -6,14 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and those that it may import; itself aside.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("cli", &["live", "load", "serve", "server", "machine", "report", "http", "measure", "decide"]),
+    ("call", &["http", "machine", "decide"]),
     ("live", &["measure", "decide"]),
     ("load", &["report", "http", "machine", "measure", "decide"]),
     ("serve", &["server", "machine", "decide"]),
     ("server", &["machine", "decide"]),
     ("report", &["measure", "decide"]),
-    ("http", &["decide"]),
+    ("http", &["machine", "decide"]),
     ("machine", &["measure", "decide"]),
     ("measure", &["decide"]),
     ("decide", &[]),

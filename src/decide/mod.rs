@@ -18,18 +18,30 @@
 //! - [`limit`]: how a service limits the rate of its callers
 //! - [`account`]: what a rate-limited service makes of a key's requests
 //! - [`policy`]: what a call may do for its answer
+//! - [`hedge`]: one call and its attempts: what to launch, what to cancel, what to answer
+//! - [`backoff`]: how long to wait before each retry
+//! - [`budget`]: what all extra attempts together may come to
+//! - [`recent`]: how long calls took of late
+//! - [`hosts`]: which of several hosts gets an attempt
+//! - [`deadline`]: how the time that is left is written in headers
 //! - [`feed`]: one thread's share of a plan: what a free connection does now
 
 pub mod account;
+pub mod backoff;
+pub mod budget;
+pub mod deadline;
 pub mod delay;
 pub mod dice;
 pub mod feed;
+pub mod hedge;
+pub mod hosts;
 pub mod limit;
 pub mod mix;
 pub mod nanos;
 pub mod patience;
 pub mod phases;
 pub mod policy;
+pub mod recent;
 pub mod schedule;
 pub mod source;
 pub mod station;

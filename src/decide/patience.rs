@@ -13,6 +13,8 @@ pub struct Limits {
     pub body: Nanos,
     /// For any room to write more of an answer.
     pub write: Nanos,
+    /// For any byte, in either direction, of a connection that speaks another protocol by now.
+    pub tunnel: Nanos,
 }
 
 impl Default for Limits {
@@ -22,6 +24,7 @@ impl Default for Limits {
             head: Nanos::from_secs(10),
             body: Nanos::from_secs(60),
             write: Nanos::from_secs(60),
+            tunnel: Nanos::from_secs(3600),
         }
     }
 }
@@ -37,6 +40,8 @@ pub enum Expired {
     Body,
     /// Room to write.
     Write,
+    /// Any byte of a tunnel.
+    Tunnel,
 }
 
 /// One connection's waiting. While the service itself works on an answer nobody is waited for.
@@ -49,12 +54,14 @@ pub struct Patience {
     head: Option<Nanos>,
     body: Option<Nanos>,
     write: Option<Nanos>,
+    /// When the last byte went over a connection that speaks another protocol by now.
+    tunnel: Option<Nanos>,
 }
 
 impl Patience {
     /// A new connection.
     pub fn new(now: Nanos) -> Self {
-        Self { open: 0, idle: now, head: None, body: None, write: None }
+        Self { open: 0, idle: now, head: None, body: None, write: None, tunnel: None }
     }
 
     /// Whether nothing is asked and nothing is owed.
@@ -64,7 +71,9 @@ impl Patience {
 
     /// Bytes have come.
     pub fn came(&mut self, now: Nanos) {
-        if self.body.is_some() {
+        if let Some(last) = &mut self.tunnel {
+            *last = now;
+        } else if self.body.is_some() {
             self.body = Some(now);
         } else if self.open == 0 && self.head.is_none() {
             self.head = Some(now);
@@ -99,8 +108,16 @@ impl Patience {
     }
 
     /// Something could be written.
-    pub fn wrote(&mut self) {
+    pub fn wrote(&mut self, now: Nanos) {
         self.write = None;
+        if let Some(last) = &mut self.tunnel {
+            *last = now;
+        }
+    }
+
+    /// The connection speaks another protocol from now on.
+    pub fn switched(&mut self, now: Nanos) {
+        self.tunnel = Some(now);
     }
 
     /// What has been waited for longer than `limits` allow.
@@ -108,6 +125,8 @@ impl Patience {
         let over = |since: Option<Nanos>, limit: Nanos| since.is_some_and(|since| now - since > limit);
         if over(self.write, limits.write) {
             Some(Expired::Write)
+        } else if self.tunnel.is_some() {
+            over(self.tunnel, limits.tunnel).then_some(Expired::Tunnel)
         } else if over(self.body, limits.body) {
             Some(Expired::Body)
         } else if over(self.head, limits.head) {
@@ -129,6 +148,7 @@ mod tests {
         head: Nanos::from_secs(10),
         body: Nanos::from_secs(30),
         write: Nanos::from_secs(20),
+        tunnel: Nanos::from_secs(600),
     };
 
     fn at(patience: &Patience, s: u64) -> Option<Expired> {
@@ -182,8 +202,22 @@ mod tests {
         patience.stalled(Nanos::from_secs(1));
         patience.stalled(Nanos::from_secs(15));
         assert_eq!(at(&patience, 22), Some(Expired::Write));
-        patience.wrote();
+        patience.wrote(Nanos::from_secs(22));
         assert_eq!(at(&patience, 22), None);
+    }
+
+    #[test]
+    fn a_tunnel_lives_by_its_bytes_in_either_direction() {
+        let mut patience = Patience::new(Nanos::ZERO);
+        patience.began();
+        patience.ended(Nanos::ZERO);
+        patience.switched(Nanos::ZERO);
+        assert_eq!(at(&patience, 600), None);
+        patience.came(Nanos::from_secs(500));
+        assert_eq!(at(&patience, 1100), None);
+        patience.wrote(Nanos::from_secs(1000));
+        assert_eq!(at(&patience, 1600), None);
+        assert_eq!(at(&patience, 1601), Some(Expired::Tunnel));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::Nanos;
 pub struct Policy {
     /// The caller has an answer so long after the call's start; [`Nanos::NEVER`] for no limit.
     pub deadline: Nanos,
-    /// An attempt that has not succeeded so long after its own start has failed ([`Failure::Timeout`]); or never.
+    /// An attempt that has not succeeded so long after its own start has failed ([`Kind::Timeout`]); or never.
     pub attempt_timeout: Nanos,
     /// More copies beside the first attempt, stage by stage; each waits for the one before it.
     pub stages: Vec<Stage>,
@@ -95,6 +95,16 @@ impl Default for Retryable {
     fn default() -> Self {
         let kinds = vec![Kind::Dns, Kind::Connect, Kind::Closed, Kind::Reset, Kind::Timeout];
         Self { kinds, statuses: vec![(429, 429), (502, 504)] }
+    }
+}
+
+impl Retryable {
+    /// Whether this failure is one of them.
+    pub fn covers(&self, failure: Failure) -> bool {
+        match failure {
+            Failure::Kind(kind) => self.kinds.contains(&kind),
+            Failure::Status(status) => self.statuses.iter().any(|(low, high)| (*low..=*high).contains(&status)),
+        }
     }
 }
 

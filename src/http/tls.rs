@@ -72,34 +72,47 @@ impl Tls {
     /// # Errors
     /// When files are missing or do not fit.
     pub fn new(host: &str, options: &TlsOptions) -> Result<Self, TlsError> {
-        let provider = Arc::new(ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(|e| TlsError::Mismatch(e.to_string()))?;
-        let trust = match &options.cacert {
-            _ if options.insecure => Some(Trust::Anybody),
-            Some(path) => Some(Trust::given(path, &provider)?),
-            None => None,
-        };
-        let builder = match trust {
-            Some(trust) => builder.dangerous().with_custom_certificate_verifier(Arc::new(Verifier { trust, provider })),
-            None => builder.with_root_certificates(native_roots()?),
-        };
-        let mut config = match (&options.cert, &options.key) {
-            (None, None) => builder.with_no_client_auth(),
-            (Some(cert), Some(key)) => {
-                let chain = certificates("--cert", cert)?;
-                let key = PrivateKeyDer::from_pem_file(key)
-                    .map_err(|e| TlsError::File("--key", key.clone(), e.to_string()))?;
-                builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::Mismatch(e.to_string()))?
-            }
-            _ => return Err(TlsError::Alone),
-        };
+        let mut config = configuration(options)?;
         config.resumption = Resumption::disabled();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let name = ServerName::try_from(host.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))?;
         Ok(Self { config: Arc::new(config), name })
     }
+
+    /// What the connections of one client share, to whatever host: sessions are resumed.
+    ///
+    /// # Errors
+    /// When files are missing or do not fit.
+    pub fn shared(options: &TlsOptions) -> Result<Arc<ClientConfig>, TlsError> {
+        configuration(options).map(Arc::new)
+    }
+}
+
+fn configuration(options: &TlsOptions) -> Result<ClientConfig, TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|e| TlsError::Mismatch(e.to_string()))?;
+    let trust = match &options.cacert {
+        _ if options.insecure => Some(Trust::Anybody),
+        Some(path) => Some(Trust::given(path, &provider)?),
+        None => None,
+    };
+    let builder = match trust {
+        Some(trust) => builder.dangerous().with_custom_certificate_verifier(Arc::new(Verifier { trust, provider })),
+        None => builder.with_root_certificates(native_roots()?),
+    };
+    let config = match (&options.cert, &options.key) {
+        (None, None) => builder.with_no_client_auth(),
+        (Some(cert), Some(key)) => {
+            let chain = certificates("--cert", cert)?;
+            let key =
+                PrivateKeyDer::from_pem_file(key).map_err(|e| TlsError::File("--key", key.clone(), e.to_string()))?;
+            builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::Mismatch(e.to_string()))?
+        }
+        _ => return Err(TlsError::Alone),
+    };
+    Ok(config)
 }
 
 fn native_roots() -> Result<RootCertStore, TlsError> {

@@ -75,6 +75,12 @@ pub fn unix_s() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
 }
 
+/// How long it is until a date as HTTP writes it (RFC 9110, 5.6.7); zero if it has passed.
+pub fn until_date(text: &str) -> Option<Nanos> {
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(date.duration_since(SystemTime::now()).unwrap_or_default().into())
+}
+
 /// Has the kernel end this thread's sleeps at once and not up to 50 us later.
 pub fn sharpen_sleeps() {
     // Refused in some sandboxes; lateness then shows it.

@@ -53,6 +53,11 @@ impl Timer {
         Ok((Self { alarm }, async move { while ring.ring().await.is_ok() {} }))
     }
 
+    /// Time since the start of the clock that it was made with.
+    pub fn now(&self) -> Nanos {
+        self.alarm.clock.now()
+    }
+
     /// Ends at `until`, or at once if that has passed.
     pub fn sleep_until(&self, until: Nanos) -> Sleep {
         Sleep { alarm: Rc::clone(&self.alarm), until, key: None }

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::Tell;
 
@@ -25,6 +26,9 @@ pub(super) struct Line<'a> {
     /// Of the body.
     pub(super) bytes: u64,
     pub(super) duration_ms: f64,
+    /// What the service tells of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) story: Option<&'a RawValue>,
 }
 
 /// Bytes that one event loop gathers before it hands them on.

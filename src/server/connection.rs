@@ -9,12 +9,13 @@ use std::task::Poll;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::Service;
 use super::home::Home;
 use super::socket::Socket;
 use super::watch::{Fate, Watch};
+use super::{Service, Tunnel};
 
 /// Drives a connection until it ends or its fate is decided.
 pub(super) async fn drive<S: Service>(home: Rc<Home<S>>, stream: TcpStream, peer: SocketAddr) {
@@ -51,11 +52,31 @@ async fn serve<S: Service>(home: &Rc<Home<S>>, watch: &Rc<Watch>, mut socket: So
     } else {
         let mut builder = http1::Builder::new();
         builder.max_buf_size(home.most_head).half_close(false);
-        let connection = pin!(builder.serve_connection(io, service));
-        until_it_leaves(watch, connection, http1::Connection::graceful_shutdown).await
+        let mut connection = builder.serve_connection(io, service);
+        let ended = until_it_leaves(watch, Pin::new(&mut connection), http1::Connection::graceful_shutdown).await;
+        if let Some(tunnel) = watch.take_tunnel().filter(|_| ended.is_ok()) {
+            let parts = connection.into_parts();
+            pass_on(home, watch, parts.io.into_inner(), &parts.read_buf, tunnel).await;
+        }
+        ended
     };
     if ended.is_err_and(|error| error.is_parse()) {
         home.ledger.metrics.ended("malformed");
+    }
+}
+
+/// Passes the bytes of a connection that speaks another protocol by now, in both directions, until one end is done.
+async fn pass_on<S: Service>(
+    home: &Home<S>,
+    watch: &Watch,
+    mut socket: Socket,
+    read: &[u8],
+    mut tunnel: Box<dyn Tunnel>,
+) {
+    watch.note(|patience| patience.switched(home.ledger.tick.now()));
+    // An end that breaks off ends the other one, too; there is nobody to tell.
+    if tunnel.write_all(read).await.is_ok() {
+        let _ = tokio::io::copy_bidirectional(&mut socket, &mut tunnel).await;
     }
 }
 

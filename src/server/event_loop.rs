@@ -92,6 +92,7 @@ async fn look_after<S: Service>(home: Rc<Home<S>>) {
                     Expired::Head => "slow_head",
                     Expired::Body => "slow_body",
                     Expired::Write => "slow_reader",
+                    Expired::Tunnel => "idle_tunnel",
                 });
                 watch.decide(Fate::Die);
             }

@@ -14,7 +14,7 @@ use super::ledger::{Entry, Ledger};
 use super::page::Page;
 use super::turn::Turn;
 use super::watch::Watch;
-use super::{Reply, Service, Tell};
+use super::{Pages, Reply, Service, Tell};
 use crate::decide::patience::Limits;
 use crate::machine::timer::Timer;
 
@@ -25,6 +25,7 @@ pub(super) struct Home<S: Service> {
     pub(super) page: Option<Arc<Page>>,
     pub(super) limits: Limits,
     pub(super) most_head: usize,
+    pub(super) pages: Pages,
     pub(super) ledger: Rc<Ledger>,
     pub(super) timer: Timer,
     pub(super) tell: Tell,
@@ -57,11 +58,13 @@ impl<S: Service> Home<S> {
         let whole = request.body().is_end_stream();
         watch.has_unread_body(!whole);
         let last = says_close(request.headers()) || is_old(version, request.headers());
-        let reply = if request.uri().path() == "/metrics" {
-            Reply::Answer(self.metrics())
+        let reply = if let Some(page) = self.page_at(request.uri().path()) {
+            Reply::Answer(page)
         } else {
-            let turn = Turn { ledger: Rc::clone(&self.ledger), timer: self.timer.clone(), watch: Rc::clone(&watch) };
-            self.service.answer(&self.local, request, &turn).await
+            let turn = Turn::new(&self.ledger, &self.timer, &watch);
+            let reply = self.service.answer(&self.local, request, &turn).await;
+            entry.has_story(turn.into_story());
+            reply
         };
         match reply {
             Reply::Answer(answer) => {
@@ -71,6 +74,11 @@ impl<S: Service> Home<S> {
                 }
                 Ok(answer.map(|body| body.with(entry)))
             }
+            Reply::Switch(answer, tunnel) => {
+                entry.answered(answer.status().as_u16());
+                watch.switches_to(tunnel);
+                Ok(answer.map(|body| body.with(entry)))
+            }
             Reply::Reset => {
                 // In HTTP/2 it is the stream that is reset, which hyper does for us.
                 if version < Version::HTTP_2 {
@@ -78,6 +86,17 @@ impl<S: Service> Home<S> {
                 }
                 Err(Unanswered)
             }
+        }
+    }
+
+    fn page_at(&self, path: &str) -> Option<Response<Body>> {
+        let is = |page: &str| !page.is_empty() && page == path;
+        if is(&self.pages.metrics) {
+            Some(self.metrics())
+        } else if is(&self.pages.health) {
+            Some(Response::new("ok\n".into()))
+        } else {
+            None
         }
     }
 

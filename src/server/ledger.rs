@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use http::{Method, Request, Uri, Version};
 
+use serde_json::value::RawValue;
+
 use super::access_log::{Line, Pen};
 use super::metrics::Metrics;
 use super::tick::Tick;
@@ -32,6 +34,7 @@ pub(super) struct Entry {
     status: Option<u16>,
     bytes: u64,
     asked: Option<Box<(Method, Uri, Version)>>,
+    story: Option<Box<RawValue>>,
 }
 
 impl Entry {
@@ -44,6 +47,7 @@ impl Entry {
             status: None,
             bytes: 0,
             asked: ledger.pen.is_some().then(asked),
+            story: None,
             ledger: Rc::clone(ledger),
             watch: Rc::clone(watch),
         }
@@ -52,6 +56,11 @@ impl Entry {
     /// There is an answer.
     pub(super) fn answered(&mut self, status: u16) {
         self.status = Some(status);
+    }
+
+    /// What the service tells of it for the access log.
+    pub(super) fn has_story(&mut self, story: Option<Box<RawValue>>) {
+        self.story = story;
     }
 
     /// Bytes of its body go out.
@@ -98,6 +107,7 @@ impl Drop for Entry {
             status: self.status,
             bytes: self.bytes,
             duration_ms: took.as_millis_f64(),
+            story: self.story.as_deref(),
         });
     }
 }

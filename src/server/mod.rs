@@ -35,6 +35,7 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 use slab::Slab;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, watch as channel};
 
 use self::access_log::AccessLog;
@@ -45,7 +46,7 @@ use self::ledger::Ledger;
 use self::metrics::Metrics;
 pub use self::page::Page;
 use self::tick::Tick;
-pub use self::turn::{Turn, Unread};
+pub use self::turn::{Taken, Turn, Unread, Upload};
 use crate::decide::Nanos;
 use crate::decide::patience::Limits;
 pub use crate::machine::timer::Timer;
@@ -81,13 +82,19 @@ pub trait Service: Send + Sync + 'static {
 
 /// What becomes of a request; see also [`Turn::never`].
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are answers, and a box would cost each of them")]
 pub enum Reply {
     /// It is answered.
     Answer(Response<Body>),
     /// Its connection is reset (in HTTP/2: its stream).
     Reset,
+    /// It is answered with 101, and from then on its bytes go to the tunnel and come from there. Only for HTTP/1.1.
+    Switch(Response<Body>, Box<dyn Tunnel>),
 }
+
+/// Where the bytes of a connection go that speaks another protocol by now.
+pub trait Tunnel: AsyncRead + AsyncWrite + fmt::Debug + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + fmt::Debug + Unpin> Tunnel for T {}
 
 impl From<Response<Body>> for Reply {
     fn from(answer: Response<Body>) -> Self {
@@ -132,8 +139,25 @@ pub struct Options {
     pub most_head: usize,
     /// Where a line of JSON per request goes; `-` is stderr.
     pub access_log: Option<PathBuf>,
+    /// The pages that the server answers itself.
+    pub pages: Pages,
     /// Who hears of troubles.
     pub tell: Tell,
+}
+
+/// Paths that the server answers itself; an empty one is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pages {
+    /// Metrics for Prometheus.
+    pub metrics: String,
+    /// `ok`, for whoever asks whether the server is there.
+    pub health: String,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self { metrics: "/metrics".to_owned(), health: String::new() }
+    }
 }
 
 impl Default for Options {
@@ -145,6 +169,7 @@ impl Default for Options {
             limits: Limits::default(),
             most_head: 32 * 1024,
             access_log: None,
+            pages: Pages::default(),
             tell: Tell::new(|_| {}),
         }
     }
@@ -261,6 +286,7 @@ fn settle<S: Service>(
         service,
         limits: options.limits,
         most_head: options.most_head.max(8192),
+        pages: options.pages,
         ledger: Rc::new(Ledger { clock, tick: Tick::default(), metrics, pen }),
         timer,
         tell: options.tell,

@@ -16,7 +16,6 @@ use tokio::net::TcpStream;
 use super::page::Page;
 use super::tick::Tick;
 use super::watch::Watch;
-use crate::decide::patience::Patience;
 
 /// What every HTTP/2 connection begins with (RFC 9113, 3.4), and no HTTP/1 request.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -91,7 +90,7 @@ impl Socket {
             match self.stream.try_io(Interest::WRITABLE, &mut send) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 sent => {
-                    self.watch.note(Patience::wrote);
+                    self.watch.note(|patience| patience.wrote(self.tick.now()));
                     return Poll::Ready(sent);
                 }
             }

@@ -1,15 +1,20 @@
 //! What a service has at hand while it answers.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
+use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use serde_json::value::RawValue;
 
-use super::Reply;
 use super::ledger::Ledger;
 use super::watch::Watch;
+use super::{BodyError, Reply};
 use crate::decide::Nanos;
 use crate::decide::patience::Patience;
 use crate::machine::timer::{Sleep, Timer};
@@ -20,6 +25,25 @@ pub struct Turn {
     pub(super) ledger: Rc<Ledger>,
     pub(super) timer: Timer,
     pub(super) watch: Rc<Watch>,
+    story: RefCell<Option<Box<RawValue>>>,
+}
+
+/// A request's body as far as it was wanted at once.
+#[derive(Debug)]
+pub enum Taken {
+    /// All of it.
+    Whole(Bytes),
+    /// It is longer: the beginning is in it already.
+    Longer(Upload),
+}
+
+/// A request's body that is passed on as it comes.
+#[derive(Debug)]
+pub struct Upload {
+    first: Bytes,
+    rest: Incoming,
+    ledger: Rc<Ledger>,
+    watch: Rc<Watch>,
 }
 
 /// Why a request's body could not be read.
@@ -32,6 +56,24 @@ pub enum Unread {
 }
 
 impl Turn {
+    pub(super) fn new(ledger: &Rc<Ledger>, timer: &Timer, watch: &Rc<Watch>) -> Self {
+        Self { ledger: Rc::clone(ledger), timer: timer.clone(), watch: Rc::clone(watch), story: RefCell::default() }
+    }
+
+    /// Whether anybody will read a story.
+    pub fn is_logged(&self) -> bool {
+        self.ledger.pen.is_some()
+    }
+
+    /// Adds a story to the request's line in the access log.
+    pub fn tell(&self, story: Box<RawValue>) {
+        *self.story.borrow_mut() = Some(story);
+    }
+
+    pub(super) fn into_story(self) -> Option<Box<RawValue>> {
+        self.story.into_inner()
+    }
+
     /// Time since the server's start.
     pub fn now(&self) -> Nanos {
         self.ledger.clock.now()
@@ -61,31 +103,87 @@ impl Turn {
     ///
     /// # Errors
     /// [`Unread`]. A peer that sends nothing for too long is let go, and this never ends.
-    pub async fn read(&self, mut body: Incoming, most: usize) -> Result<Bytes, Unread> {
-        use http_body::Body;
+    pub async fn read(&self, body: Incoming, most: usize) -> Result<Bytes, Unread> {
         if body.size_hint().lower() > most as u64 {
             return Err(Unread::TooLong);
+        }
+        match self.take(body, most).await? {
+            Taken::Whole(bytes) => Ok(bytes),
+            Taken::Longer(_) => Err(Unread::TooLong),
+        }
+    }
+
+    /// Reads a request's body if it has at most `most` bytes; otherwise only its beginning.
+    ///
+    /// # Errors
+    /// [`Unread::Broken`]. A peer that sends nothing for too long is let go, and this never ends.
+    pub async fn take(&self, mut body: Incoming, most: usize) -> Result<Taken, Unread> {
+        let upload = |first, rest| {
+            let (ledger, watch) = (Rc::clone(&self.ledger), Rc::clone(&self.watch));
+            Ok(Taken::Longer(Upload { first, rest, ledger, watch }))
+        };
+        if body.size_hint().lower() > most as u64 {
+            return upload(Bytes::new(), body);
         }
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
         self.watch.note(|patience| patience.wants_body(self.ledger.tick.now()));
         let read = loop {
-            let Some(frame) = body.frame().await else { break Ok(()) };
+            let Some(frame) = body.frame().await else { break Ok(true) };
             let Ok(frame) = frame else { break Err(Unread::Broken) };
             let Ok(data) = frame.into_data() else { continue };
-            if first.len() + rest.len() + data.len() > most {
-                break Err(Unread::TooLong);
-            }
+            let length = first.len() + rest.len() + data.len();
             if first.is_empty() {
                 first = data;
-                continue;
+            } else {
+                rest.extend_from_slice(&data);
             }
-            rest.extend_from_slice(&data);
+            if length > most {
+                break Ok(false);
+            }
         };
         self.watch.note(Patience::has_body);
-        read?;
-        self.watch.has_unread_body(false);
+        let whole = read?;
         // Only a body in several pieces is copied.
-        if rest.is_empty() { Ok(first) } else { Ok([&first[..], &rest[..]].concat().into()) }
+        let bytes = if rest.is_empty() { first } else { [&first[..], &rest[..]].concat().into() };
+        if !whole {
+            return upload(bytes, body);
+        }
+        self.watch.has_unread_body(false);
+        Ok(Taken::Whole(bytes))
+    }
+}
+
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if !self.first.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.first)))));
+        }
+        let Poll::Ready(frame) = Pin::new(&mut self.rest).poll_frame(cx) else {
+            self.watch.note(|patience| patience.wants_body(self.ledger.tick.now()));
+            return Poll::Pending;
+        };
+        self.watch.note(Patience::has_body);
+        if frame.is_none() {
+            self.watch.has_unread_body(false);
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_empty() && self.rest.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (rest, first) = (self.rest.size_hint(), self.first.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower() + first);
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper + first);
+        }
+        hint
     }
 }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::task::Waker;
 
+use super::Tunnel;
 use crate::decide::Nanos;
 use crate::decide::patience::{Expired, Limits, Patience};
 
@@ -32,6 +33,8 @@ pub(super) struct Watch {
     /// Answers that will never come; nobody waits for those at the end.
     hopeless: Cell<u32>,
     task: RefCell<Option<Waker>>,
+    /// What the connection leads to once it speaks another protocol.
+    tunnel: RefCell<Option<Box<dyn Tunnel>>>,
 }
 
 impl Watch {
@@ -45,6 +48,7 @@ impl Watch {
             unread: Cell::new(false),
             hopeless: Cell::new(0),
             task: RefCell::default(),
+            tunnel: RefCell::default(),
         }
     }
 
@@ -98,6 +102,15 @@ impl Watch {
     /// Whether bytes may still come that belong to a request.
     pub(super) fn expects_bytes(&self) -> bool {
         self.unread.get()
+    }
+
+    /// After the answer that is on its way the connection leads to `tunnel`.
+    pub(super) fn switches_to(&self, tunnel: Box<dyn Tunnel>) {
+        *self.tunnel.borrow_mut() = Some(tunnel);
+    }
+
+    pub(super) fn take_tunnel(&self) -> Option<Box<dyn Tunnel>> {
+        self.tunnel.take()
     }
 
     /// Its close is to be a reset.

@@ -20,7 +20,7 @@ use super::exit;
 use super::messages::Messages;
 use crate::decide::patience::Limits;
 use crate::decide::words;
-use crate::server::{Options, Running, Tell};
+use crate::server::{Options, Pages, Running, Tell};
 
 /// What `weir serve` takes.
 #[derive(Debug, Args)]
@@ -96,9 +96,11 @@ impl Place {
                 head: self.head_timeout.into(),
                 body: self.stall_timeout.into(),
                 write: self.stall_timeout.into(),
+                ..Limits::default()
             },
             most_head: self.max_head as usize,
             access_log: self.access_log.clone(),
+            pages: Pages::default(),
             tell,
         }
     }

@@ -1,4 +1,5 @@
-//! The chunked coding (RFC 9112 section 7.1), decoded in constant memory: sizes are added up, bodies are not kept.
+//! The chunked coding (RFC 9112 section 7.1), decoded in constant memory: what becomes of data and trailers
+//! is the caller's business.
 
 use super::WireError;
 
@@ -7,7 +8,7 @@ const MOST_LINE: u32 = 16 * 1024;
 
 /// Where in a chunked body the next byte belongs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chunked {
+pub(in crate::http) struct Chunked {
     state: State,
     /// Size of the current chunk, or what is left of it.
     size: u64,
@@ -15,6 +16,15 @@ pub(super) struct Chunked {
     line: u32,
     /// Bytes of body so far.
     pub(super) body: u64,
+}
+
+/// A piece of what a chunked body holds.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::http) enum Part<'a> {
+    /// Some of the body.
+    Data(&'a [u8]),
+    /// The next byte of the trailers, the empty line behind them included.
+    Trailer(u8),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,23 +42,36 @@ enum State {
 }
 
 impl Chunked {
-    pub(super) fn new() -> Self {
+    pub(in crate::http) fn new() -> Self {
         Self { state: State::Size { digits: false }, size: 0, line: 0, body: 0 }
     }
 
     /// Takes bytes; says how many of them belong to the body's coding, and whether it has ended.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(usize, bool), WireError> {
+        self.pass(bytes, |_| {})
+    }
+
+    /// The same, and hands on what the bytes hold, piece by piece.
+    pub(in crate::http) fn pass(
+        &mut self,
+        bytes: &[u8],
+        mut hand_on: impl FnMut(Part<'_>),
+    ) -> Result<(usize, bool), WireError> {
         let mut at = 0;
         while at < bytes.len() {
             if self.state == State::Data {
                 let take = self.size.min((bytes.len() - at) as u64);
                 self.size -= take;
                 self.body += take;
+                hand_on(Part::Data(&bytes[at..at + take as usize]));
                 at += take as usize;
                 if self.size == 0 {
                     self.state = State::DataEnd { cr: false };
                 }
                 continue;
+            }
+            if matches!(self.state, State::Trailer { .. }) {
+                hand_on(Part::Trailer(bytes[at]));
             }
             let ended = self.byte(bytes[at])?;
             at += 1;

@@ -3,9 +3,9 @@
 use super::WireError;
 
 /// The longest accepted head.
-pub(super) const MOST_BYTES: usize = 64 * 1024;
+pub(in crate::http) const MOST_BYTES: usize = 64 * 1024;
 /// The most accepted headers.
-pub(super) const MOST_HEADERS: usize = 128;
+pub(in crate::http) const MOST_HEADERS: usize = 128;
 
 /// How an answer's body ends (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Head {
 }
 
 /// As lenient as browsers and curl are: what services really send must be measured, not refused.
-fn lenient() -> httparse::ParserConfig {
+pub(in crate::http) fn lenient() -> httparse::ParserConfig {
     let mut config = httparse::ParserConfig::default();
     config
         .allow_obsolete_multiline_headers_in_responses(true)
@@ -109,7 +109,7 @@ impl Framing {
 }
 
 /// A length, or a list of equal ones ("42, 42"), which RFC 9110 8.6 allows to be taken as one.
-fn content_length(value: &[u8]) -> Option<u64> {
+pub(in crate::http) fn content_length(value: &[u8]) -> Option<u64> {
     let mut lengths = std::str::from_utf8(value).ok()?.split(',').map(|part| {
         let digits = part.trim();
         // u64's own parser would accept a plus sign.
@@ -119,11 +119,11 @@ fn content_length(value: &[u8]) -> Option<u64> {
     lengths.all(|other| other == Some(first)).then_some(first)
 }
 
-fn tokens(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+pub(in crate::http) fn tokens(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     value.split(|b| *b == b',').map(<[u8]>::trim_ascii)
 }
 
-fn has_token(value: &[u8], token: &[u8]) -> bool {
+pub(in crate::http) fn has_token(value: &[u8], token: &[u8]) -> bool {
     tokens(value).any(|t| t.eq_ignore_ascii_case(token))
 }
 
@@ -131,7 +131,7 @@ fn last_token_is(value: &[u8], token: &[u8]) -> bool {
     tokens(value).next_back().is_some_and(|t| t.eq_ignore_ascii_case(token))
 }
 
-fn printable(bytes: &[u8]) -> String {
+pub(in crate::http) fn printable(bytes: &[u8]) -> String {
     let start = &bytes[..bytes.len().min(40)];
     start.escape_ascii().to_string()
 }

@@ -5,8 +5,10 @@ mod decoder;
 mod head;
 mod request;
 
+pub(in crate::http) use chunked::{Chunked, Part};
 pub use decoder::{Answer, Decoder, Step};
 pub use head::{Head, HeadCache};
+pub(in crate::http) use head::{MOST_BYTES, MOST_HEADERS, content_length, has_token, lenient, printable, tokens};
 pub use request::{Request, RequestError};
 
 use std::fmt;

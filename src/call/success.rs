@@ -1,0 +1,144 @@
+//! What a success is: the right status, the right headers, the right body.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::response::Parts;
+use http::{HeaderName, HeaderValue};
+use jsonschema::Validator;
+use serde::de::IgnoredAny;
+
+use crate::decide::policy::{Failure, Kind};
+
+/// When an attempt's answer is a success.
+#[derive(Clone, Debug)]
+pub struct Success {
+    /// The statuses that are, as inclusive ranges.
+    pub statuses: Vec<(u16, u16)>,
+    /// Headers that it must have, with these values.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether its body must be JSON.
+    pub json: bool,
+    /// The JSON Schema that its body must follow.
+    schema: Option<Arc<Validator>>,
+    /// The longest body that is looked at, in bytes.
+    pub most: usize,
+    /// Whether it must have come whole, whatever it holds.
+    pub whole: bool,
+}
+
+/// A schema that is none.
+#[derive(Debug)]
+pub struct BadSchema(String);
+
+impl std::error::Error for BadSchema {}
+
+impl fmt::Display for BadSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a JSON Schema: {}", self.0)
+    }
+}
+
+impl Default for Success {
+    /// Any answer but those that ask for patience (408, 429) and those of a server in trouble (5xx).
+    fn default() -> Self {
+        Self {
+            statuses: vec![(100, 407), (409, 428), (430, 499)],
+            headers: Vec::new(),
+            json: false,
+            schema: None,
+            most: 1 << 20,
+            whole: false,
+        }
+    }
+}
+
+impl Success {
+    /// Asks for bodies that follow `schema`.
+    ///
+    /// # Errors
+    /// When it is no schema.
+    pub fn with_schema(mut self, schema: &serde_json::Value) -> Result<Self, BadSchema> {
+        self.schema = Some(Arc::new(jsonschema::validator_for(schema).map_err(|error| BadSchema(error.to_string()))?));
+        Ok(self)
+    }
+
+    /// Whether the head alone does not tell.
+    pub(super) fn wants_body(&self) -> bool {
+        self.whole || self.json || self.schema.is_some()
+    }
+
+    /// What is wrong with an answer's head.
+    pub(super) fn judge_head(&self, head: &Parts) -> Result<(), Failure> {
+        let status = head.status.as_u16();
+        if !self.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status)) {
+            return Err(Failure::Status(status));
+        }
+        let has = |(name, value): &(HeaderName, HeaderValue)| head.headers.get_all(name).iter().any(|v| v == value);
+        if self.headers.iter().all(has) { Ok(()) } else { Err(Failure::Kind(Kind::Header)) }
+    }
+
+    /// What is wrong with an answer's body.
+    pub(super) fn judge_body(&self, body: &Bytes) -> Result<(), Failure> {
+        let fits = match &self.schema {
+            Some(schema) => serde_json::from_slice(body).is_ok_and(|value| schema.is_valid(&value)),
+            None => !self.json || serde_json::from_slice::<IgnoredAny>(body).is_ok(),
+        };
+        if fits { Ok(()) } else { Err(Failure::Kind(Kind::Body)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use super::*;
+
+    fn head(status: u16) -> Parts {
+        http::Response::builder().status(status).header("x-ok", "yes").body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn by_default_only_trouble_is_no_success() {
+        let success = Success::default();
+        for (status, good) in [(200, true), (304, true), (404, true), (408, false), (429, false), (500, false)] {
+            let judged = success.judge_head(&head(status));
+            assert_eq!(judged, if good { Ok(()) } else { Err(Failure::Status(status)) });
+        }
+    }
+
+    #[test]
+    fn a_header_has_to_be_there_with_its_value() {
+        let wanting = |value| Success {
+            headers: vec![(HeaderName::from_static("x-ok"), HeaderValue::from_static(value))],
+            ..Success::default()
+        };
+        assert_eq!(wanting("yes").judge_head(&head(200)), Ok(()));
+        assert_eq!(wanting("no").judge_head(&head(200)), Err(Failure::Kind(Kind::Header)));
+    }
+
+    #[test]
+    fn a_body_has_to_be_json_and_to_follow_the_schema() {
+        let json = Success { json: true, ..Success::default() };
+        let schema = serde_json::json!({"required": ["time"], "properties": {"time": {"type": "integer"}}});
+        let strict = json.clone().with_schema(&schema).unwrap();
+        let wrong = Err(Failure::Kind(Kind::Body));
+        for (body, is_json, follows) in [
+            (r#"{"time": 3}"#, Ok(()), Ok(())),
+            (r#"{"time": "3"}"#, Ok(()), wrong),
+            ("Internal Server Error", wrong, wrong),
+            ("", wrong, wrong),
+            ("{} {}", wrong, wrong),
+        ] {
+            assert_eq!(json.judge_body(&Bytes::from(body)), is_json, "{body}");
+            assert_eq!(strict.judge_body(&Bytes::from(body)), follows, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_schema_that_is_none_is_said() {
+        let error = Success::default().with_schema(&serde_json::json!({"type": "whatever"})).unwrap_err();
+        assert!(error.to_string().starts_with("not a JSON Schema"), "{error}");
+    }
+}

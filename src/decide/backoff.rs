@@ -1,0 +1,79 @@
+//! How long to wait before each retry of a call.
+//!
+//! Calls that failed together must not come back together. Each wait is therefore drawn anew, between the shortest and
+//! three times the one before ("decorrelated jitter", see [`Backoff`]): the waits grow while the failures last, and no
+//! two calls grow in step.
+
+use super::Nanos;
+use super::dice::Dice;
+use super::policy::Backoff;
+
+/// The waits of one call, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits {
+    last: Nanos,
+    dice: Dice,
+}
+
+impl Waits {
+    /// Before the first; `dice` are for this call alone.
+    pub fn new(backoff: Backoff, dice: Dice) -> Self {
+        Self { last: backoff.first, dice }
+    }
+
+    /// The next: from `first` to three times the last one, and never above `most`.
+    pub fn draw(&mut self, backoff: Backoff) -> Nanos {
+        let Backoff { first, most } = backoff;
+        let span = Nanos(self.last.0.saturating_mul(3)) - first;
+        let more = Nanos((span.0 as f64 * self.dice.unit()) as u64);
+        self.last = (first + more).min(most);
+        self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn waits_grow_and_are_spread_over_their_range() {
+        let backoff = Backoff { first: Nanos::from_millis(25), most: Nanos::from_secs(1) };
+        let firsts: Vec<f64> =
+            (0..10_000).map(|call| Waits::new(backoff, Dice::new(call, 5)).draw(backoff).as_millis_f64()).collect();
+        // Uniform between 25 and 75 ms.
+        let mean = firsts.iter().sum::<f64>() / 1e4;
+        assert!((mean - 50.0).abs() < 0.5, "{mean}");
+        assert!(firsts.iter().any(|ms| *ms < 26.0) && firsts.iter().any(|ms| *ms > 74.0));
+        let tenth = |call| {
+            let mut waits = Waits::new(backoff, Dice::new(call, 5));
+            (0..10).map(|_| waits.draw(backoff)).last().unwrap_or_default().as_millis_f64()
+        };
+        let mean = (0..1000).map(tenth).sum::<f64>() / 1e3;
+        assert!(mean > 300.0, "{mean}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_wait_is_between_the_shortest_and_three_times_the_last(
+            first in 0_u64..1 << 62, more in 0_u64..1 << 62, seed: u64
+        ) {
+            let backoff = Backoff { first: Nanos(first), most: Nanos(first + more) };
+            let mut waits = Waits::new(backoff, Dice::new(seed, 1));
+            let mut last = backoff.first;
+            for _ in 0..20 {
+                let wait = waits.draw(backoff);
+                // A draw is rounded as a float, so 3 x last may be missed by the last digits of a huge one.
+                let most = (last.0 as f64 * 3.0 * (1.0 + 1e-12)).ceil() as u64;
+                prop_assert!(wait >= backoff.first && wait <= backoff.most && wait.0 <= most, "{wait} after {last}");
+                last = wait;
+            }
+        }
+
+        #[test]
+        fn a_longest_wait_below_the_shortest_is_heeded(first: u64, most: u64, seed: u64) {
+            let backoff = Backoff { first: Nanos(first), most: Nanos(most) };
+            prop_assert!(Waits::new(backoff, Dice::new(seed, 1)).draw(backoff).0 <= most);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What all extra attempts together may come to.
+//!
+//! Copies and retries help while the upstream has room, and bury it when it has none: then every call fails, every
+//! failure asks for another attempt, and the load multiplies. So extra attempts, of whatever reason, are paid from one
+//! ledger: in any window that ends with one of them they are at most a floor and a share of the calls that began in it.
+//!
+//! To know that exactly takes every instant of the window. The ledger keeps 64 stretches of it instead, and errs on the
+//! safe side: of the stretch that is partly over, the calls do not count any more and the extra attempts still do. It
+//! therefore grants up to 1/63 less than it could, and never more.
+
+use super::Nanos;
+use super::policy::Budget;
+
+/// Asked once for every extra attempt.
+pub trait Purse {
+    /// Whether one more extra attempt may be made now; if so, it is paid.
+    fn spend(&mut self, now: Nanos) -> bool;
+}
+
+/// There is no budget.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limitless;
+
+impl Purse for Limitless {
+    fn spend(&mut self, _: Nanos) -> bool {
+        true
+    }
+}
+
+const STRETCHES: usize = 64;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretch {
+    calls: u64,
+    spent: u64,
+}
+
+/// The calls and the extra attempts of a window's length, in fixed memory.
+///
+/// A time before the latest counts as the latest.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    budget: Budget,
+    window: u64,
+    /// The length of a stretch: 63 of them are not shorter than the window.
+    length: u64,
+    /// A ring: stretch number k is at k % 64.
+    ring: [Stretch; STRETCHES],
+    /// Numbers of the oldest stretch that is not wholly over, and of the one that holds the latest time.
+    oldest: u64,
+    current: u64,
+    latest: u64,
+    /// When either of them is another one.
+    change: u64,
+    /// Over the whole ring.
+    calls: u64,
+    spent: u64,
+}
+
+impl Ledger {
+    /// Nothing has happened yet.
+    pub fn new(budget: Budget) -> Self {
+        let window = budget.window.0.max(1);
+        let length = window.div_ceil(STRETCHES as u64 - 1);
+        let ring = [Stretch::default(); STRETCHES];
+        Self { budget, window, length, ring, oldest: 0, current: 0, latest: 0, change: length, calls: 0, spent: 0 }
+    }
+
+    /// A call began.
+    pub fn call(&mut self, now: Nanos) {
+        self.advance(now);
+        self.calls += 1;
+        self.ring[slot(self.current)].calls += 1;
+    }
+
+    /// Whether one more extra attempt may be made now; if so, it is paid.
+    pub fn spend(&mut self, now: Nanos) -> bool {
+        let granted = self.left(now) > 0;
+        if granted {
+            self.spent += 1;
+            self.ring[slot(self.current)].spent += 1;
+        }
+        granted
+    }
+
+    /// How many more could be made now.
+    pub fn left(&mut self, now: Nanos) -> u32 {
+        self.advance(now);
+        // The window is open at its far end: what happened exactly so long ago is over.
+        let partly_over = self.oldest.saturating_mul(self.length).saturating_add(self.window) <= self.latest;
+        let uncounted = if partly_over { self.ring[slot(self.oldest)].calls } else { 0 };
+        let share = self.budget.share * (self.calls - uncounted) as f64;
+        let allowed = u64::from(self.budget.floor).saturating_add(share as u64);
+        u32::try_from(allowed.saturating_sub(self.spent)).unwrap_or(u32::MAX)
+    }
+
+    /// Forgets the stretches that are wholly over.
+    fn advance(&mut self, now: Nanos) {
+        self.latest = self.latest.max(now.0);
+        if self.latest < self.change {
+            return;
+        }
+        let current = self.latest / self.length;
+        // The first stretch with an instant that is later than the window's far end.
+        let oldest = self.latest.checked_sub(self.window).map_or(0, |edge| (edge + 1) / self.length);
+        for over in self.oldest..oldest.min(self.current + 1) {
+            let stretch = std::mem::take(&mut self.ring[slot(over)]);
+            self.calls -= stretch.calls;
+            self.spent -= stretch.spent;
+        }
+        (self.oldest, self.current) = (oldest, current);
+        let next = |number: u64| (number + 1).saturating_mul(self.length);
+        self.change = next(current).min(next(oldest).saturating_add(self.window - 1));
+    }
+}
+
+impl Purse for Ledger {
+    fn spend(&mut self, now: Nanos) -> bool {
+        Self::spend(self, now)
+    }
+}
+
+fn slot(number: u64) -> usize {
+    (number % STRETCHES as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Keeps every instant.
+    struct Naive {
+        budget: Budget,
+        calls: Vec<u64>,
+        spends: Vec<u64>,
+    }
+
+    impl Naive {
+        /// What could be spent now if the window were `window` long, counting `lost` calls less.
+        fn left(&self, now: u64, spans: (u64, u64)) -> f64 {
+            let inside = |all: &[u64], window: u64| all.iter().filter(|at| now < window || **at > now - window).count();
+            let (calls, spends) = (inside(&self.calls, spans.0), inside(&self.spends, spans.1));
+            f64::from(self.budget.floor) + (self.budget.share * calls as f64).floor() - spends as f64
+        }
+    }
+
+    #[test]
+    fn by_default_one_call_in_twenty_may_have_an_extra_attempt() {
+        let mut ledger = Ledger::new(Budget::default());
+        let mut spent = 0;
+        for call in 0..100_000_u64 {
+            let now = Nanos::from_millis(call);
+            ledger.call(now);
+            spent += u32::from(ledger.spend(now));
+        }
+        // 1000 calls a second: 50 and the floor; a window's partly counted stretch costs one at most.
+        assert!((4900..=5100).contains(&spent), "{spent}");
+        assert!(ledger.left(Nanos::from_secs(1000)) == 1);
+    }
+
+    #[test]
+    fn a_call_that_comes_alone_has_the_floor() {
+        let mut ledger = Ledger::new(Budget { floor: 2, ..Budget::default() });
+        let granted: Vec<bool> =
+            [0, 0, 1, 900, 999, 1000, 1016, 1017, 5000].map(|ms| ledger.spend(Nanos::from_millis(ms))).into();
+        // What was spent counts until its whole stretch of 16 ms is over.
+        assert_eq!(granted, [true, true, false, false, false, false, true, true, true]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn the_ledger_is_never_overdrawn_and_grants_nearly_all(
+            share in prop_oneof![Just(0.0), Just(0.05), 0.0..5.0],
+            floor in 0_u32..4,
+            window in prop_oneof![1_u64..200, 1_u64..1_000_000_000],
+            steps in prop::collection::vec((0_u8..8, 0_u8..24), 1..150),
+        ) {
+            let budget = Budget { share, floor, window: Nanos(window) };
+            let mut ledger = Ledger::new(budget);
+            let mut naive = Naive { budget, calls: Vec::new(), spends: Vec::new() };
+            let length = window.div_ceil(63);
+            let mut now = 0_u64;
+            for (jump, kind) in steps {
+                now += match jump {
+                    0..4 => 0,
+                    4 => 1,
+                    5 => window / 70,
+                    6 => window / 3,
+                    _ => window.saturating_mul(u64::from(kind % 3)) + 1,
+                };
+                if kind < 14 {
+                    ledger.call(Nanos(now));
+                    naive.calls.push(now);
+                } else {
+                    let exact = naive.left(now, (window, window));
+                    // Calls may be forgotten a stretch too early, extra attempts a stretch too late.
+                    let least = naive.left(now, (window.saturating_sub(length - 1).max(1), window + length));
+                    let left = f64::from(ledger.left(Nanos(now)));
+                    prop_assert!(left <= exact.max(0.0), "{left} of {exact}");
+                    prop_assert!(left >= least, "{left}, at least {least}");
+                    let granted = ledger.spend(Nanos(now));
+                    prop_assert_eq!(granted, left > 0.0);
+                    if granted {
+                        naive.spends.push(now);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn no_instants_upset_it(share: f64, floor: u32, window: u64, times in prop::collection::vec(any::<u64>(), 1..40)) {
+            let mut ledger = Ledger::new(Budget { share, floor, window: Nanos(window) });
+            for time in times {
+                ledger.call(Nanos(time));
+                ledger.spend(Nanos(time));
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! How the time that is left for a call is written in headers.
+//!
+//! Times are rounded down: nobody upstream should think that there is more time than there is. They are never rounded
+//! down to nothing, since 0 means "no limit" to some.
+
+use std::fmt;
+
+use super::Nanos;
+
+/// A way to write how much time is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `grpc-timeout`: one to eight digits and a unit, H, M, S, m, u or n (gRPC over HTTP/2, Requests).
+    Grpc,
+    /// Whole milliseconds, as in `x-envoy-expected-rq-timeout-ms`.
+    Millis,
+    /// Seconds, with a fraction if need be.
+    Seconds,
+}
+
+/// The units of gRPC, from the finest, and their lengths in nanoseconds.
+const UNITS: [(u8, u64); 6] = [
+    (b'n', 1),
+    (b'u', 1_000),
+    (b'm', 1_000_000),
+    (b'S', 1_000_000_000),
+    (b'M', 60_000_000_000),
+    (b'H', 3_600_000_000_000),
+];
+const GRPC_DIGITS: usize = 8;
+const GRPC_MOST: u64 = 99_999_999;
+
+impl Form {
+    /// The time that a header's value tells; None if it is not of this form. More than fits is [`Nanos::NEVER`].
+    pub fn read(self, value: &[u8]) -> Option<Nanos> {
+        match self {
+            Self::Grpc => {
+                let (unit, digits) = value.split_last()?;
+                let (_, length) = UNITS.into_iter().find(|(name, _)| name == unit)?;
+                (digits.len() <= GRPC_DIGITS).then_some(())?;
+                Some(Nanos(whole(digits)?.saturating_mul(length)))
+            }
+            Self::Millis => Some(Nanos(whole(value)?.saturating_mul(1_000_000))),
+            Self::Seconds => {
+                let point = value.iter().position(|byte| *byte == b'.');
+                let (seconds, fraction) = point.map_or((value, &b"0"[..]), |at| (&value[..at], &value[at + 1..]));
+                whole(fraction)?;
+                // Nine digits are nanoseconds; what is finer is cut off.
+                let ns = (0..9).fold(0, |ns, place| ns * 10 + fraction.get(place).map_or(0, |b| u64::from(b - b'0')));
+                Some(Nanos(whole(seconds)?.saturating_mul(1_000_000_000)) + Nanos(ns))
+            }
+        }
+    }
+
+    /// Writes how much time is left; at least the form's finest.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn write(self, left: Nanos, out: &mut impl fmt::Write) -> fmt::Result {
+        match self {
+            Self::Grpc => {
+                let left = left.0.max(1);
+                let fits = |(name, length): (u8, u64)| Some((name, left / length)).filter(|(_, n)| *n <= GRPC_MOST);
+                // 2^64 ns are five million hours, so the coarsest always fits.
+                let (name, number) = UNITS.into_iter().find_map(fits).unwrap_or((b'H', GRPC_MOST));
+                write!(out, "{number}{}", char::from(name))
+            }
+            Self::Millis => write!(out, "{}", (left.0 / 1_000_000).max(1)),
+            Self::Seconds => {
+                let left = left.0.max(1);
+                let (seconds, mut fraction) = (left / 1_000_000_000, left % 1_000_000_000);
+                write!(out, "{seconds}")?;
+                let mut digits = 9;
+                while fraction != 0 && fraction % 10 == 0 {
+                    (fraction, digits) = (fraction / 10, digits - 1);
+                }
+                if fraction == 0 { Ok(()) } else { write!(out, ".{fraction:0digits$}") }
+            }
+        }
+    }
+}
+
+/// A whole number, of digits alone; the greatest if it is greater than that.
+fn whole(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(digits.iter().fold(0_u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0'))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FORMS: [Form; 3] = [Form::Grpc, Form::Millis, Form::Seconds];
+
+    fn written(form: Form, left: Nanos) -> String {
+        let mut out = String::new();
+        form.write(left, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn times_are_read_as_the_protocols_say() {
+        let read = |form: Form, text: &str| form.read(text.as_bytes()).map(|time| time.0);
+        for (text, ns) in [
+            ("1n", 1),
+            ("250m", 250_000_000),
+            ("00000001S", 1_000_000_000),
+            ("2M", 120_000_000_000),
+            ("1H", 3_600_000_000_000),
+            ("7u", 7_000),
+            ("0m", 0),
+            ("99999999H", u64::MAX),
+        ] {
+            assert_eq!(read(Form::Grpc, text), Some(ns), "{text}");
+        }
+        for text in ["", "m", "1", "1s", "-1m", "+1m", "123456789m", "1.5S", " 1m", "1m ", "1mm", "1\u{b5}"] {
+            assert_eq!(read(Form::Grpc, text), None, "{text}");
+        }
+        assert_eq!(read(Form::Millis, "1500"), Some(1_500_000_000));
+        assert_eq!(read(Form::Millis, "99999999999999999999999999"), Some(u64::MAX));
+        for text in ["", "1.5", "-1", "+1", "1ms", " 1", "0x1"] {
+            assert_eq!(read(Form::Millis, text), None, "{text}");
+        }
+        for (text, ns) in
+            [("2", 2_000_000_000), ("0.25", 250_000_000), ("1.0000000019", 1_000_000_001), ("0.5000", 500_000_000)]
+        {
+            assert_eq!(read(Form::Seconds, text), Some(ns), "{text}");
+        }
+        for text in ["", ".", ".5", "5.", "1.2.3", "1e3", "-1", "inf", "NaN", "1.x", "1.00000000000x"] {
+            assert_eq!(read(Form::Seconds, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_written_in_the_finest_unit_that_fits_and_never_as_nothing() {
+        for (ns, grpc, millis, seconds) in [
+            (0, "1n", "1", "0.000000001"),
+            (99_999_999, "99999999n", "99", "0.099999999"),
+            (100_000_000, "100000u", "100", "0.1"),
+            (1_500_000_999, "1500000u", "1500", "1.500000999"),
+            (100_000_000_000, "100000m", "100000", "100"),
+            (u64::MAX, "5124095H", "18446744073709", "18446744073.709551615"),
+        ] {
+            let all = FORMS.map(|form| written(form, Nanos(ns)));
+            assert_eq!(all, [grpc, millis, seconds]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back_a_little_shorter_at_most(ns: u64, shift in 0_u32..64) {
+            let left = Nanos((ns >> shift).max(1));
+            for form in FORMS {
+                let text = written(form, left);
+                let read = form.read(text.as_bytes());
+                prop_assert!(text.len() <= 24 && (form != Form::Grpc || text.len() <= 9), "{}", text);
+                let finest = match form {
+                    // At least five digits are left of a number that is too long.
+                    Form::Grpc => Nanos(left.0 / 99_000 + 1),
+                    Form::Millis => Nanos::MILLI,
+                    Form::Seconds => Nanos(1),
+                };
+                let Some(read) = read else { return Err(TestCaseError::fail(text)) };
+                prop_assert!(read <= left || left < finest, "{} for {}", text, left);
+                prop_assert!(left - read < finest, "{} for {}", text, left);
+            }
+        }
+
+        #[test]
+        fn no_bytes_upset_the_reading(bytes in prop::collection::vec(any::<u8>(), 0..30), text in "[0-9.]{0,25}[numSMH]?") {
+            for form in FORMS {
+                form.read(&bytes);
+                form.read(text.as_bytes());
+            }
+        }
+    }
+}

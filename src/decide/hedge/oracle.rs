@@ -1,0 +1,119 @@
+//! What a call comes to, computed from its whole schedule at once, for policies without retries.
+
+use super::world::{Case, Lots, Trace};
+use super::{Action, Replay, Verdict};
+use crate::decide::Nanos;
+use crate::decide::budget::Purse;
+use crate::decide::dice::Dice;
+use crate::decide::policy::After;
+
+/// When attempts are launched, and the answer and its time; None for a call that hangs for ever. The budget grants
+/// the k-th copy or not. Err: two things come at the same instant, which the order of events decides.
+type Story = (Vec<Nanos>, Option<(Nanos, Verdict)>);
+
+fn story(case: &Case, granted: &[bool]) -> Result<Story, ()> {
+    if case.start >= case.deadline {
+        return Ok((Vec::new(), Some((case.start, Verdict::Late))));
+    }
+    let mut granted = granted.iter();
+    let mut launches = vec![case.start];
+    let mut since = case.start;
+    let mut timed = Vec::new();
+    // Each attempt's end, by itself: when, and whether well.
+    let end = |attempt: usize, launched: Nanos| {
+        let fate = case.fates[attempt];
+        let limit = case.policy.attempt_timeout;
+        if fate.after <= limit { (launched + fate.after, fate.ok) } else { (launched + limit, false) }
+    };
+    let ends = |launches: &[Nanos]| launches.iter().enumerate().map(|(k, at)| end(k, *at)).collect::<Vec<_>>();
+    for stage in &case.policy.stages {
+        let wait = match stage.after {
+            After::Time(time) => time,
+            After::Quantile(_) => case.known.unwrap_or(Nanos::NEVER),
+            After::Failure => Nanos::NEVER,
+        };
+        let now = ends(&launches);
+        let failures = now.iter().filter(|(at, ok)| !ok && *at > since).map(|(at, _)| *at);
+        let early = failures.min().filter(|_| stage.on_failure || stage.after == After::Failure);
+        let at = (since + wait).min(early.unwrap_or(Nanos::NEVER));
+        let won = now.iter().filter(|(_, ok)| *ok).map(|(at, _)| *at).min().unwrap_or(Nanos::NEVER);
+        if at >= case.deadline.min(won) {
+            break;
+        }
+        launches.extend((0..stage.copies).filter(|_| *granted.next().unwrap_or(&true)).map(|_| at));
+        if since + wait == at {
+            timed.push(at);
+        }
+        since = at;
+    }
+    let ends = ends(&launches);
+    let ties = |(k, (at, _)): (usize, &(Nanos, bool))| {
+        *at != Nanos::NEVER && (ends[..k].iter().any(|(other, _)| other == at) || timed.contains(at))
+    };
+    if ends.iter().enumerate().any(ties) {
+        return Err(());
+    }
+    let won =
+        ends.iter().enumerate().filter(|(_, (at, ok))| *ok && *at <= case.deadline).min_by_key(|(_, (at, _))| *at);
+    let last = ends.iter().enumerate().max_by_key(|(_, (at, _))| *at);
+    let answer = match (won, last) {
+        (Some((attempt, (at, _))), _) if *at != Nanos::NEVER => Some((*at, Verdict::Won(attempt as u32))),
+        (_, Some((attempt, (at, false)))) if *at < case.deadline => {
+            Some(((*at).max(since), Verdict::Failed { last: attempt as u32 }))
+        }
+        _ if case.deadline != Nanos::NEVER => Some((case.deadline, Verdict::Late)),
+        _ => None,
+    };
+    Ok((launches, answer))
+}
+
+/// Grants as was drawn before.
+struct Drawn<'a>(std::slice::Iter<'a, bool>);
+
+impl Purse for Drawn<'_> {
+    fn spend(&mut self, _: Nanos) -> bool {
+        *self.0.next().unwrap_or(&true)
+    }
+}
+
+fn seen(trace: &Trace) -> Story {
+    let mut story = (Vec::new(), None);
+    for (now, _, actions) in trace {
+        for action in actions {
+            match action {
+                Action::Launch { .. } => story.0.push(*now),
+                Action::Answer(verdict) => story.1 = Some((*now, *verdict)),
+                _ => {}
+            }
+        }
+    }
+    story
+}
+
+#[test]
+fn a_hundred_thousand_calls_come_to_what_their_whole_schedule_says() {
+    let (mut compared, mut ties) = (0, 0);
+    for seed in 0_u64.. {
+        if compared == 100_000 {
+            break;
+        }
+        let mut lots = Lots(Dice::new(seed, 11));
+        let mut case = lots.case(Nanos(1000), 10_000).on_time();
+        case.policy.retry.times = 0;
+        case.replay = Replay::Freely;
+        if lots.one_in(8) {
+            // Just at the deadline.
+            case.deadline = case.start + case.fates[0].after;
+        }
+        let granted: Vec<bool> = (0..16).map(|_| !lots.one_in(4)).collect();
+        match story(&case, &granted) {
+            Ok(told) => {
+                let trace = case.run(&mut Drawn(granted.iter()));
+                assert_eq!(seen(&trace), told, "seed {seed}: {case:?}\n{trace:?}");
+                compared += 1;
+            }
+            Err(()) => ties += 1,
+        }
+    }
+    assert!(ties < 20_000, "{ties}");
+}

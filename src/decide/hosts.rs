@@ -1,0 +1,372 @@
+//! Which of several hosts gets an attempt.
+//!
+//! Turns are dealt out by weight and spread evenly ("smooth" weighted round robin, as nginx does it: everyone's credit
+//! grows by their weight, the highest is taken and pays the sum of all). Who answers badly sits out: after so many
+//! failures in a row a host rests, and each rest that does not help is twice as long as the one before, up to sixteen
+//! times the first. After its rest a host is given one attempt at a time until one succeeds.
+//!
+//! When everything fails, the hosts are hardly to blame one by one, and to leave them all out would turn a bad hour
+//! into an outage. So only a share of them may be out at once, one always stays, and whoever is asked for a host gets
+//! one.
+
+use super::Nanos;
+
+/// More hosts than this are not looked at.
+pub const MOST_HOSTS: usize = u64::BITS as usize;
+
+/// Rests grow up to so many doublings.
+const MOST_DOUBLINGS: u32 = 4;
+
+/// Who is next among equals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Balance {
+    /// In turn, by weight.
+    #[default]
+    RoundRobin,
+    /// Who would have the fewest attempts in flight for its weight; in turn among those.
+    LeastInFlight,
+}
+
+/// When a host sits out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Health {
+    /// After so many failures in a row; 0: never.
+    pub failures: u32,
+    /// How long at first.
+    pub rest: Nanos,
+    /// The share of the hosts that may be out at once, in [0, 1]; one always stays.
+    pub most_out: f64,
+}
+
+impl Default for Health {
+    /// Ten seconds after five failures, half of the hosts at most.
+    fn default() -> Self {
+        Self { failures: 5, rest: Nanos::from_secs(10), most_out: 0.5 }
+    }
+}
+
+/// How an attempt at a host ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The host did its part.
+    Ok,
+    /// It did not.
+    Failed,
+    /// Nobody waited for it any more; that says nothing about the host.
+    Cancelled,
+}
+
+#[derive(Clone, Debug)]
+struct Host {
+    weight: u32,
+    /// Of the round robin.
+    credit: i64,
+    in_flight: u32,
+    failures_in_row: u32,
+    /// When it is out: until when it rests, how often it has rested, whether it is on probation.
+    rests_until: Nanos,
+    rests: u32,
+    tried: bool,
+}
+
+/// The hosts of one upstream, numbered from 0.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    all: Vec<Host>,
+    balance: Balance,
+    health: Health,
+    /// Those that are out, whether they rest or are tried.
+    out: u64,
+}
+
+impl Hosts {
+    /// All healthy and idle. A weight of 0 counts as 1; without any weight there is one host.
+    pub fn new(weights: &[u32], balance: Balance, health: Health) -> Self {
+        let weights = if weights.is_empty() { &[1] } else { weights };
+        let host = |weight: &u32| Host {
+            weight: (*weight).max(1),
+            credit: 0,
+            in_flight: 0,
+            failures_in_row: 0,
+            rests_until: Nanos::ZERO,
+            rests: 0,
+            tried: false,
+        };
+        let all = weights.iter().take(MOST_HOSTS).map(host).collect();
+        Self { all, balance, health, out: 0 }
+    }
+
+    /// The host for the next attempt: one that is not out and not in `avoid` (bit k is host k); if there is none, one
+    /// that is not out; if all are, any.
+    pub fn pick(&mut self, now: Nanos, avoid: u64) -> usize {
+        let all = u64::MAX >> (MOST_HOSTS - self.all.len());
+        let up = all & !self.out | self.ready(now);
+        let from = [up & !avoid, up, all & !avoid].into_iter().find(|set| *set != 0).unwrap_or(all);
+        let from = if self.balance == Balance::LeastInFlight { self.least(from) } else { from };
+        self.in_turn(from)
+    }
+
+    /// An attempt was sent to this host.
+    pub fn began(&mut self, host: usize) {
+        if let Some(it) = self.all.get_mut(host) {
+            it.in_flight += 1;
+            it.tried = true;
+        }
+    }
+
+    /// An attempt that was sent to this host has ended.
+    pub fn ended(&mut self, now: Nanos, host: usize, how: Ended) {
+        let Some(it) = self.all.get_mut(host) else { return };
+        it.in_flight = it.in_flight.saturating_sub(1);
+        it.tried = false;
+        match how {
+            Ended::Ok => self.well(host),
+            Ended::Failed => {
+                it.failures_in_row = it.failures_in_row.saturating_add(1);
+                let threshold = if it.rests > 0 { 1 } else { self.health.failures };
+                if threshold > 0 && it.failures_in_row >= threshold {
+                    self.rest(now, host);
+                }
+            }
+            Ended::Cancelled => {}
+        }
+    }
+
+    /// What a check of the host's health, apart from all attempts, has found.
+    pub fn checked(&mut self, now: Nanos, host: usize, ok: bool) {
+        if ok { self.well(host) } else { self.rest(now, host) }
+    }
+
+    /// Whether this host gets no attempts now, unless all are out.
+    pub fn is_out(&self, now: Nanos, host: usize) -> bool {
+        self.out & bit(host) & !self.ready(now) != 0
+    }
+
+    /// How many attempts this host has now.
+    pub fn in_flight(&self, host: usize) -> u32 {
+        self.all.get(host).map_or(0, |it| it.in_flight)
+    }
+
+    /// How many hosts there are; at least 1.
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Those that are out, have rested, and may be tried.
+    fn ready(&self, now: Nanos) -> u64 {
+        let ready = |it: &Host| !it.tried && it.rests_until <= now;
+        members(self.out).filter(|host| ready(&self.all[*host])).fold(0, |set, host| set | bit(host))
+    }
+
+    fn well(&mut self, host: usize) {
+        if let Some(it) = self.all.get_mut(host) {
+            (it.failures_in_row, it.rests) = (0, 0);
+            self.out &= !bit(host);
+        }
+    }
+
+    /// Puts the host out, if it is not one too many. One that rests already rests on as it was told.
+    fn rest(&mut self, now: Nanos, host: usize) {
+        let most = ((self.all.len() as f64 * self.health.most_out) as usize).min(self.all.len() - 1);
+        let is_out = self.out & bit(host) != 0;
+        let Some(it) = self.all.get_mut(host) else { return };
+        if is_out && now < it.rests_until || !is_out && self.out.count_ones() as usize >= most {
+            return;
+        }
+        let length = self.health.rest.0.saturating_mul(1 << it.rests.min(MOST_DOUBLINGS));
+        it.rests += 1;
+        it.rests_until = now + Nanos(length);
+        it.tried = false;
+        self.out |= bit(host);
+    }
+
+    /// Those of a set that would have the fewest attempts in flight per weight with one more.
+    fn least(&self, from: u64) -> u64 {
+        let mut least = 0;
+        let mut best: Option<&Host> = None;
+        for host in members(from) {
+            let it = &self.all[host];
+            let load = |of: &Host, per: &Host| (u64::from(of.in_flight) + 1) * u64::from(per.weight);
+            match best.map(|best| load(it, best).cmp(&load(best, it))) {
+                Some(std::cmp::Ordering::Greater) => {}
+                Some(std::cmp::Ordering::Equal) => least |= bit(host),
+                Some(std::cmp::Ordering::Less) | None => (least, best) = (bit(host), Some(it)),
+            }
+        }
+        least
+    }
+
+    fn in_turn(&mut self, from: u64) -> usize {
+        let mut sum = 0;
+        let mut chosen: Option<(usize, i64)> = None;
+        for host in members(from) {
+            let it = &mut self.all[host];
+            it.credit += i64::from(it.weight);
+            sum += i64::from(it.weight);
+            if chosen.is_none_or(|(_, credit)| credit < it.credit) {
+                chosen = Some((host, it.credit));
+            }
+        }
+        let host = chosen.map_or(0, |(host, _)| host);
+        self.all[host].credit -= sum;
+        host
+    }
+}
+
+fn bit(host: usize) -> u64 {
+    u32::try_from(host).ok().and_then(|host| 1_u64.checked_shl(host)).unwrap_or(0)
+}
+
+/// The hosts of a set, in ascending order.
+fn members(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = (set != 0).then(|| set.trailing_zeros() as usize)?;
+        set &= set - 1;
+        Some(first)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const STEADY: Health = Health { failures: 0, rest: Nanos::SECOND, most_out: 0.5 };
+    const TOUCHY: Health = Health { failures: 2, rest: Nanos::SECOND, most_out: 0.5 };
+
+    fn fails(hosts: &mut Hosts, now: Nanos, host: usize, times: u32) {
+        for _ in 0..times {
+            hosts.began(host);
+            hosts.ended(now, host, Ended::Failed);
+        }
+    }
+
+    #[test]
+    fn turns_are_spread_evenly() {
+        let mut hosts = Hosts::new(&[5, 1, 1], Balance::RoundRobin, STEADY);
+        let turns: Vec<usize> = (0..7).map(|_| hosts.pick(Nanos::ZERO, 0)).collect();
+        assert_eq!(turns, [0, 0, 1, 0, 2, 0, 0]);
+    }
+
+    #[test]
+    fn a_host_rests_longer_each_time_and_is_tried_by_one() {
+        let mut hosts = Hosts::new(&[1, 1], Balance::RoundRobin, TOUCHY);
+        let mut now = Nanos::from_secs(1);
+        fails(&mut hosts, now, 0, 1);
+        assert!(!hosts.is_out(now, 0));
+        fails(&mut hosts, now, 0, 1);
+        for rest in [1, 2, 4, 8, 16, 16] {
+            let back = now + Nanos::from_secs(rest);
+            assert!(hosts.is_out(Nanos(back.0 - 1), 0) && !hosts.is_out(back, 0), "{rest}");
+            assert!((0..4).all(|_| hosts.pick(Nanos(back.0 - 1), 0) == 1));
+            now = back;
+            assert_eq!(hosts.pick(now, 0b10), 0);
+            hosts.began(0);
+            assert!(hosts.is_out(now, 0), "one at a time");
+            hosts.ended(now, 0, Ended::Failed);
+        }
+        now += Nanos::from_secs(16);
+        hosts.began(0);
+        hosts.ended(now, 0, Ended::Cancelled);
+        assert!(!hosts.is_out(now, 0), "it may be tried again");
+        hosts.began(0);
+        hosts.ended(now, 0, Ended::Ok);
+        hosts.began(0);
+        assert!(!hosts.is_out(now, 0));
+        fails(&mut hosts, now, 0, 2);
+        assert!(hosts.is_out(now + Nanos(999_999_999), 0) && !hosts.is_out(now + Nanos::SECOND, 0), "from the start");
+    }
+
+    #[test]
+    fn a_check_puts_a_host_out_and_back() {
+        let mut hosts = Hosts::new(&[1, 1, 1], Balance::RoundRobin, STEADY);
+        hosts.checked(Nanos(1), 2, false);
+        assert!(hosts.is_out(Nanos(2), 2));
+        hosts.checked(Nanos(1), 1, false);
+        assert!(!hosts.is_out(Nanos(2), 1), "half at most");
+        hosts.checked(Nanos(3), 2, true);
+        assert!(!hosts.is_out(Nanos(3), 2));
+    }
+
+    #[test]
+    fn who_is_free_comes_first_when_the_fewest_in_flight_count() {
+        let mut hosts = Hosts::new(&[2, 1], Balance::LeastInFlight, STEADY);
+        let mut taken = [0; 2];
+        for _ in 0..30 {
+            let host = hosts.pick(Nanos::ZERO, 0);
+            hosts.began(host);
+            taken[host] += 1;
+        }
+        assert_eq!(taken, [20, 10]);
+        (0..5).for_each(|_| hosts.ended(Nanos::ZERO, 1, Ended::Ok));
+        assert!((0..5).all(|_| {
+            let host = hosts.pick(Nanos::ZERO, 0);
+            hosts.began(host);
+            host == 1
+        }));
+        assert_eq!((hosts.in_flight(0), hosts.in_flight(1), hosts.len()), (20, 10, 2));
+    }
+
+    #[test]
+    fn without_hosts_there_is_one_and_the_sixty_fourth_is_the_last() {
+        assert_eq!(Hosts::new(&[], Balance::RoundRobin, STEADY).pick(Nanos::ZERO, u64::MAX), 0);
+        let mut many = Hosts::new(&[0; 100], Balance::RoundRobin, STEADY);
+        let last = (0..64).map(|_| many.pick(Nanos::ZERO, 0)).max();
+        assert_eq!((many.len(), last), (64, Some(63)));
+    }
+
+    proptest! {
+        #[test]
+        fn shares_follow_the_weights_in_every_round(weights in prop::collection::vec(1_u32..9, 1..9)) {
+            let mut hosts = Hosts::new(&weights, Balance::RoundRobin, STEADY);
+            for _ in 0..3 {
+                let mut turns = vec![0; weights.len()];
+                for _ in 0..weights.iter().sum() {
+                    turns[hosts.pick(Nanos::ZERO, 0)] += 1;
+                }
+                prop_assert_eq!(&turns, &weights);
+            }
+        }
+
+        #[test]
+        fn nobody_is_sent_to_a_host_that_is_out_while_another_may_serve(
+            weights in prop::collection::vec(0_u32..4, 1..6),
+            least: bool, failures in 0_u32..4, most_out in 0.0..=1.0,
+            steps in prop::collection::vec((0_u8..6, 0_usize..6, 0_u64..700, 0_u64..64), 1..200),
+        ) {
+            let health = Health { failures, rest: Nanos(1000), most_out };
+            let balance = if least { Balance::LeastInFlight } else { Balance::RoundRobin };
+            let mut hosts = Hosts::new(&weights, balance, health);
+            let mut in_flight = vec![0_u32; weights.len()];
+            let mut now = Nanos(0);
+            for (kind, host, later, avoid) in steps {
+                let host = host % weights.len();
+                match kind {
+                    0..3 => {
+                        let up: Vec<usize> = (0..weights.len()).filter(|host| !hosts.is_out(now, *host)).collect();
+                        prop_assert!(up.len() as f64 >= (weights.len() as f64 * (1.0 - most_out)).floor());
+                        let wanted: Vec<usize> = up.iter().copied().filter(|host| avoid >> host & 1 == 0).collect();
+                        let host = hosts.pick(now, avoid);
+                        prop_assert!(host < weights.len());
+                        prop_assert!(wanted.is_empty() || wanted.contains(&host));
+                        prop_assert!(up.is_empty() || up.contains(&host));
+                        hosts.began(host);
+                        in_flight[host] += 1;
+                    }
+                    3 => hosts.checked(now, host, later % 2 == 0),
+                    _ if in_flight[host] > 0 => {
+                        let how = [Ended::Ok, Ended::Failed, Ended::Failed, Ended::Cancelled][avoid as usize % 4];
+                        hosts.ended(now, host, how);
+                        in_flight[host] -= 1;
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(hosts.in_flight(host), in_flight[host]);
+                if avoid % 4 == 0 {
+                    now += Nanos(later);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! How long calls took of late: a quantile of recent response times, in fixed memory.
+//!
+//! Two periods are kept, the one that goes on and the one before it, so that an estimate always has a whole period
+//! behind it and forgets within two. Times are counted in buckets less than 1 % wide; the estimate is the upper edge of
+//! the bucket that holds the quantile, so it is never below the quantile of what was recorded and at most 1 % above.
+//!
+//! What is recorded is for the caller to choose, and matters. A hedge that waits for a quantile of *first attempts*
+//! must also record those that lost, with the time after which they were cancelled: leave them out, and the slow ones
+//! are missing, the quantile shrinks, more copies are launched, and more slow ones are missing. Such a time is too
+//! short (the attempt would have taken longer), so quantiles above the share of cancelled attempts are too low; the
+//! quantile that is waited for is not, since a loser was cancelled after it.
+
+use super::Nanos;
+
+/// Fewer times than this have no quantile.
+pub const FEWEST: u64 = 100;
+
+/// An estimate is used again for so long.
+const FRESH: Nanos = Nanos::from_millis(20);
+/// A period that has too few times goes on, but not longer than so many periods.
+const MOST_PERIODS: u64 = 60;
+
+/// Below 2^4 ns nothing is told apart; every doubling from 2^11 ns has 2^7 buckets; all from 2^42 ns (73 min) is one.
+const UNIT_BITS: u32 = 4;
+const SPLIT_BITS: u32 = 7;
+const BUCKETS: usize = 32 << SPLIT_BITS;
+
+#[derive(Clone, Debug)]
+struct Period {
+    counts: Vec<u32>,
+    total: u64,
+}
+
+/// An estimate that was made.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    q: f64,
+    made: Nanos,
+    value: Nanos,
+}
+
+/// The times of the last one to two periods.
+///
+/// Memory is fixed: 32 KiB. A record costs some nanoseconds, and so does a question: it is answered from memory, and
+/// anew every 20 ms.
+#[derive(Clone, Debug)]
+pub struct Recent {
+    period: Nanos,
+    began: Nanos,
+    current: Period,
+    before: Period,
+    /// One for each quantile that is asked for, up to four.
+    estimates: [Option<Estimate>; 4],
+}
+
+impl Default for Recent {
+    /// Periods of ten seconds.
+    fn default() -> Self {
+        Self::new(Nanos::from_secs(10))
+    }
+}
+
+impl Recent {
+    /// Nothing is known yet.
+    pub fn new(period: Nanos) -> Self {
+        let empty = Period { counts: vec![0; BUCKETS], total: 0 };
+        let period = period.max(Nanos(1));
+        Self { period, began: Nanos::ZERO, current: empty.clone(), before: empty, estimates: [None; 4] }
+    }
+
+    /// Something took so long, and ended now.
+    pub fn record(&mut self, now: Nanos, took: Nanos) {
+        self.rotate(now);
+        let count = &mut self.current.counts[bucket(took)];
+        *count = count.saturating_add(1);
+        self.current.total += 1;
+    }
+
+    /// The time that this share took at most; None while fewer than [`FEWEST`] are known.
+    ///
+    /// It may be 20 ms old. [`Nanos::NEVER`] stands for more than 73 minutes.
+    pub fn quantile(&mut self, now: Nanos, q: f64) -> Option<Nanos> {
+        self.rotate(now);
+        if self.len() < FEWEST {
+            return None;
+        }
+        let same = |slot: &Option<Estimate>| slot.is_some_and(|known| known.q.to_bits() == q.to_bits());
+        let place = self.estimates.iter().position(same);
+        if let Some(known) = place.and_then(|place| self.estimates[place])
+            && now < known.made + FRESH
+        {
+            return Some(known.value);
+        }
+        let value = self.estimate(q);
+        let place = place.or_else(|| self.estimates.iter().position(Option::is_none)).unwrap_or(0);
+        self.estimates[place] = Some(Estimate { q, made: now, value });
+        Some(value)
+    }
+
+    /// How many times are known.
+    pub fn len(&self) -> u64 {
+        self.current.total + self.before.total
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn estimate(&self, q: f64) -> Nanos {
+        // From above, for the quantiles that are asked for are high ones.
+        let total = self.len();
+        let rank = ((q * total as f64).ceil() as u64).clamp(1, total);
+        let mut above = total - rank;
+        for number in (0..BUCKETS).rev() {
+            let here = u64::from(self.current.counts[number]) + u64::from(self.before.counts[number]);
+            if here > above {
+                return upper_edge(number);
+            }
+            above -= here;
+        }
+        Nanos::NEVER
+    }
+
+    /// Lets the next period begin if it is time. One with too few times goes on instead: a service that is seldom
+    /// called has an estimate, too.
+    fn rotate(&mut self, now: Nanos) {
+        let age = now - self.began;
+        if age < self.period {
+            return;
+        }
+        let forgotten = age.0 / self.period.0 >= MOST_PERIODS;
+        if self.current.total < FEWEST && !forgotten {
+            return;
+        }
+        std::mem::swap(&mut self.current, &mut self.before);
+        self.current.clear();
+        if forgotten {
+            self.before.clear();
+        }
+        self.began = now;
+        self.estimates = [None; 4];
+    }
+}
+
+impl Period {
+    fn clear(&mut self) {
+        self.counts.fill(0);
+        self.total = 0;
+    }
+}
+
+fn bucket(took: Nanos) -> usize {
+    let units = took.0 >> UNIT_BITS;
+    // How often it must be halved until 8 bits are left, of which the first is always 1.
+    let halvings = (u64::BITS - units.leading_zeros()).saturating_sub(SPLIT_BITS + 1);
+    let number = ((halvings as usize) << SPLIT_BITS) + (units >> halvings) as usize;
+    number.min(BUCKETS - 1)
+}
+
+/// The greatest time in a bucket.
+fn upper_edge(number: usize) -> Nanos {
+    if number >= BUCKETS - 1 {
+        return Nanos::NEVER;
+    }
+    let halvings = (number >> SPLIT_BITS).saturating_sub(1);
+    let units = (number - (halvings << SPLIT_BITS) + 1) as u64;
+    Nanos((units << halvings << UNIT_BITS) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_time_is_in_a_bucket_of_less_than_a_hundredth() {
+        let mut last = None;
+        for number in 0..BUCKETS - 1 {
+            let edge = upper_edge(number);
+            assert_eq!((bucket(edge), bucket(Nanos(edge.0 + 1))), (number, number + 1));
+            if let Some(Nanos(last)) = last {
+                assert!(edge.0 - last == 1 << UNIT_BITS || (edge.0 - last) * 100 <= last, "{number}: {last}");
+            }
+            last = Some(edge);
+        }
+        assert_eq!((bucket(Nanos::NEVER), upper_edge(BUCKETS - 1)), (BUCKETS - 1, Nanos::NEVER));
+        assert!(upper_edge(BUCKETS - 2) > Nanos::from_secs(73 * 60));
+    }
+
+    #[test]
+    fn there_is_no_estimate_below_a_hundred_times_and_one_from_then_on() {
+        let mut recent = Recent::default();
+        for n in 0..FEWEST {
+            assert_eq!(recent.quantile(Nanos::from_millis(n), 0.9), None);
+            recent.record(Nanos::from_millis(n), Nanos::from_millis(n));
+        }
+        let estimate = recent.quantile(Nanos::from_millis(100), 0.9).unwrap_or_default().as_millis_f64();
+        assert!((89.0..90.0).contains(&estimate), "{estimate}");
+    }
+
+    #[test]
+    fn what_was_slow_is_forgotten_within_two_periods() {
+        let mut recent = Recent::new(Nanos::from_secs(10));
+        let mut at = |ms: u64, took: u64| {
+            recent.record(Nanos::from_millis(ms), Nanos::from_millis(took));
+            recent.quantile(Nanos::from_millis(ms), 0.5).map(|time| time.as_millis_f64().round())
+        };
+        let half: Vec<_> = (0..40_000_u64).step_by(10).map(|ms| at(ms, if ms < 10_000 { 100 } else { 10 })).collect();
+        assert_eq!(half[500], Some(100.0));
+        assert_eq!((half[2100], half[3999]), (Some(10.0), Some(10.0)));
+        assert_eq!(recent.quantile(Nanos::from_secs(10_000), 0.5), None, "after a long silence");
+    }
+
+    #[test]
+    fn a_service_that_is_seldom_called_has_an_estimate() {
+        let mut recent = Recent::default();
+        let known = (0..400).map(|s| {
+            recent.record(Nanos::from_secs(s), Nanos::MILLI);
+            recent.quantile(Nanos::from_secs(s), 0.99)
+        });
+        assert!(known.skip(100).all(|known| known.is_some()));
+    }
+
+    proptest! {
+        #[test]
+        fn an_estimate_is_the_quantile_or_up_to_a_hundredth_above(
+            times in prop::collection::vec(prop_oneof![0_u64..1000, 0_u64..1 << 36, 1_000_000_u64..90_000_000], 100..400),
+            q in prop_oneof![0.0..=1.0_f64, Just(0.5), Just(0.98), Just(0.999)],
+        ) {
+            let mut recent = Recent::default();
+            // Half in the period before.
+            for (k, time) in times.iter().enumerate() {
+                let now = if k < times.len() / 2 { Nanos(1) } else { Nanos::from_secs(11) };
+                recent.record(now, Nanos(*time));
+            }
+            let mut sorted = times.clone();
+            sorted.sort_unstable();
+            let rank = ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
+            let exact = sorted[rank - 1];
+            let estimate = recent.quantile(Nanos::from_secs(12), q).unwrap_or_default().0;
+            prop_assert!(estimate >= exact && estimate - exact <= (exact / 100).max(16), "{estimate} for {exact}");
+            prop_assert_eq!(recent.quantile(Nanos::from_secs(12), q), Some(Nanos(estimate)));
+        }
+
+        #[test]
+        fn no_times_upset_it(records in prop::collection::vec((any::<u64>(), any::<u64>(), any::<f64>()), 1..300)) {
+            let mut recent = Recent::new(Nanos(records[0].0 >> 40));
+            for (now, took, q) in records {
+                recent.record(Nanos(now), Nanos(took));
+                recent.quantile(Nanos(now), q);
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Why there is no answer.
+
+use std::borrow::Cow;
+use std::{fmt, io};
+
+use crate::decide::policy::Kind;
+use crate::http::wire::WireError;
+
+/// Why there is no answer, or not all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SendError {
+    /// What kind of failure that is.
+    pub kind: Kind,
+    /// The cause in words, for a person: `connection refused (127.0.0.1:9)`.
+    pub text: Cow<'static, str>,
+}
+
+impl SendError {
+    /// A failure of this kind.
+    pub fn new(kind: Kind, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, text: text.into() }
+    }
+
+    pub(super) fn protocol(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Protocol, text)
+    }
+
+    /// What becomes of a connection that was there. Never [`Kind::Tls`]: that would say that nothing was sent.
+    pub(super) fn broken(error: &io::Error) -> Self {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, InvalidData, UnexpectedEof};
+        match error.kind() {
+            ConnectionReset | BrokenPipe | ConnectionAborted => Self::new(Kind::Reset, "connection reset"),
+            UnexpectedEof => Self::new(Kind::Closed, "TLS ended without its closing alert"),
+            InvalidData => Self::protocol(format!("TLS failed: {}", words(error))),
+            _ => Self::new(Kind::Reset, words(error)),
+        }
+    }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for SendError {}
+
+impl From<WireError> for SendError {
+    fn from(error: WireError) -> Self {
+        let kind = if error == WireError::Cut { Kind::Closed } else { Kind::Protocol };
+        Self::new(kind, error.to_string())
+    }
+}
+
+/// An error of the system without its number.
+pub(super) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error ") {
+        Some((text, _)) => text.to_lowercase(),
+        None => text,
+    }
+}

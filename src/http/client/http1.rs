@@ -1,0 +1,241 @@
+//! One request and its answer over HTTP/1.1: driven by whoever waits, without a task of its own.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use http::{Response, StatusCode};
+use tokio::io::{AsyncRead, ReadBuf};
+
+use super::answer::{Body, Brought, Head, Heads};
+use super::error::SendError;
+use super::incoming::Incoming;
+use super::pool::Lease;
+use super::request::{Upload, UploadError};
+use super::shared::Shared;
+use super::socket::Socket;
+use super::upgraded::Upgraded;
+use crate::decide::policy::Kind;
+
+/// Why a connection brought no answer, and what is left for another try.
+pub(super) struct Failed {
+    pub(super) error: SendError,
+    /// The request, if a fresh connection may take it: nothing of it was sent, or nothing came for it over a
+    /// connection that had been idle (RFC 9112, 9.3.1).
+    pub(super) again: Option<Upload>,
+}
+
+/// Sends a request over a connection and waits for the answer's head.
+pub(super) async fn exchange(
+    shared: &Rc<Shared>,
+    lease: Lease,
+    heads: Heads,
+    upload: Upload,
+    idempotent: bool,
+) -> Result<Response<Incoming>, Failed> {
+    let mut exchange = Exchange { shared, lease: Some(lease), upload, heads, write_error: None };
+    let answer = poll_fn(|cx| exchange.poll(cx)).await;
+    answer.map_err(|error| exchange.failed(error, idempotent))
+}
+
+struct Exchange<'a> {
+    shared: &'a Rc<Shared>,
+    lease: Option<Lease>,
+    upload: Upload,
+    heads: Heads,
+    write_error: Option<SendError>,
+}
+
+impl Exchange<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Response<Incoming>, SendError>> {
+        let Some(socket) = self.lease.as_mut().and_then(|lease| lease.socket.as_mut()) else {
+            return Poll::Ready(Err(SendError::new(Kind::Connect, "no connection")));
+        };
+        if !self.upload.is_done() && self.write_error.is_none() {
+            match self.upload.poll(cx, socket) {
+                // The peer may have answered before it closed: that is looked for first.
+                Poll::Ready(Err(UploadError::Socket(error))) => self.write_error = Some(SendError::broken(&error)),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
+                Poll::Ready(Ok(())) | Poll::Pending => {}
+            }
+        }
+        let mut scratch = self.shared.scratch();
+        loop {
+            let n = match ready!(poll_read(cx, socket, &mut scratch)) {
+                Ok(0) => return Poll::Ready(Err(SendError::new(Kind::Closed, "connection closed before an answer"))),
+                Ok(n) => n,
+                Err(error) => return Poll::Ready(Err(SendError::broken(&error))),
+            };
+            let bytes = &scratch[..n];
+            if let Some((head, used)) = self.heads.push(bytes)? {
+                let filled = n == scratch.len();
+                return Poll::Ready(self.answer(head, &bytes[used..], filled));
+            }
+        }
+    }
+
+    /// Makes an answer of a head and what came with it.
+    fn answer(&mut self, head: Head, rest: &[u8], filled: bool) -> Result<Response<Incoming>, SendError> {
+        let Some(lease) = self.lease.take() else { return Err(SendError::new(Kind::Connect, "no connection")) };
+        let upload = std::mem::take(&mut self.upload);
+        let Head { status, version, headers, mut body, keep_alive } = head;
+        let incoming = if status == StatusCode::SWITCHING_PROTOCOLS {
+            self.shared.spare(upload);
+            Incoming::switched(Upgraded::new(lease, Bytes::copy_from_slice(rest)))
+        } else {
+            let brought = body.push(rest)?;
+            let clean = keep_alive && brought.used == rest.len();
+            let sent = upload.is_done();
+            if sent {
+                self.shared.spare(upload);
+            }
+            if body.is_ended() {
+                if clean && sent {
+                    self.shared.give_back(lease, filled);
+                }
+                Incoming::whole(brought.data, brought.trailers)
+            } else {
+                let receiving = Receiving { shared: Rc::clone(self.shared), lease: Some(lease), body, clean };
+                Incoming::receiving(receiving, brought.data)
+            }
+        };
+        let mut response = Response::new(incoming);
+        *response.status_mut() = status;
+        *response.version_mut() = version;
+        *response.headers_mut() = headers;
+        Ok(response)
+    }
+
+    fn failed(mut self, error: SendError, idempotent: bool) -> Failed {
+        let reused = self.lease.as_ref().is_some_and(|lease| lease.reused);
+        let died = matches!(error.kind, Kind::Closed | Kind::Reset) && self.heads.is_untouched();
+        let upload = std::mem::take(&mut self.upload);
+        let unsent = !upload.touched() && self.write_error.is_some();
+        let again = reused && died && upload.is_whole() && (idempotent || unsent);
+        Failed { error: self.write_error.take().unwrap_or(error), again: again.then_some(upload) }
+    }
+}
+
+fn poll_read(cx: &mut Context<'_>, socket: &mut Socket, room: &mut [u8]) -> Poll<io::Result<usize>> {
+    let mut buffer = ReadBuf::new(room);
+    ready!(Pin::new(socket).poll_read(cx, &mut buffer))?;
+    Poll::Ready(Ok(buffer.filled().len()))
+}
+
+/// A body whose end has not come yet.
+#[derive(Debug)]
+pub(super) struct Receiving {
+    shared: Rc<Shared>,
+    /// Until the end.
+    lease: Option<Lease>,
+    body: Body,
+    /// Whether the connection may be used again.
+    clean: bool,
+}
+
+/// A body of which at least so much is to come is read without a copy, into pieces of up to [`PIECE`].
+const LARGE: u64 = 16 * 1024;
+const PIECE: usize = 64 * 1024;
+
+impl Receiving {
+    pub(super) fn left(&self) -> Option<u64> {
+        self.body.left()
+    }
+
+    /// The next bytes of the body; without any, and with trailers perhaps, at its end.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Brought, SendError>> {
+        loop {
+            let brought = match self.poll_some(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(brought) => brought,
+            };
+            match brought {
+                Ok(brought) if brought.data.is_empty() && !self.body.is_ended() => {}
+                Ok(brought) => return Poll::Ready(Ok(brought)),
+                Err(error) => {
+                    self.lease = None;
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+    }
+
+    fn poll_some(&mut self, cx: &mut Context<'_>) -> Poll<Result<Brought, SendError>> {
+        let Some(socket) = self.lease.as_mut().and_then(|lease| lease.socket.as_mut()) else {
+            return Poll::Ready(Ok(Brought::default()));
+        };
+        let read = |error: io::Error| SendError::broken(&error);
+        let (brought, n, filled) = match self.body.left() {
+            Some(left) if left >= LARGE => {
+                // One more byte than is wanted: a read that does not fill its buffer shows that nothing more is there.
+                let room = usize::try_from(left).unwrap_or(PIECE).min(PIECE) + 1;
+                let mut data = BytesMut::zeroed(room);
+                let n = ready!(poll_read(cx, socket, &mut data)).map_err(read)?;
+                let used = self.body.take(n);
+                data.truncate(used);
+                (Brought { used, data: data.freeze(), trailers: None }, n, n == room)
+            }
+            _ => {
+                let mut scratch = self.shared.scratch();
+                let n = ready!(poll_read(cx, socket, &mut scratch)).map_err(read)?;
+                (self.body.push(&scratch[..n])?, n, n == scratch.len())
+            }
+        };
+        if n == 0 {
+            self.body.close()?;
+            self.clean = false;
+        }
+        self.clean &= brought.used == n;
+        if self.body.is_ended()
+            && let Some(lease) = self.lease.take()
+            && self.clean
+        {
+            self.shared.give_back(lease, filled);
+        }
+        Poll::Ready(Ok(brought))
+    }
+}
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        if let Some(lease) = self.lease.take()
+            && self.clean
+            && self.body.left().is_some_and(|left| left <= self.shared.options.most_drained as u64)
+        {
+            let body = std::mem::replace(&mut self.body, Body::ended());
+            self.shared.drain(Draining { lease, body });
+        }
+    }
+}
+
+/// An unwanted rest of a body, and its connection.
+#[derive(Debug)]
+pub(super) struct Draining {
+    lease: Lease,
+    body: Body,
+}
+
+impl Draining {
+    /// Reads the rest; gives the connection if it can then be used again.
+    pub(super) async fn run(mut self, shared: &Rc<Shared>) -> Option<Lease> {
+        poll_fn(|cx| {
+            loop {
+                let Some(socket) = self.lease.socket.as_mut() else { return Poll::Ready(None) };
+                let mut scratch = shared.scratch();
+                let Ok(n @ 1..) = ready!(poll_read(cx, socket, &mut scratch)) else { return Poll::Ready(None) };
+                let all = self.body.take(n) == n;
+                if self.body.is_ended() {
+                    return Poll::Ready(all.then_some(n == scratch.len()));
+                }
+            }
+        })
+        .await
+        .and_then(|filled| {
+            let clean = !filled || self.lease.socket.as_mut().is_some_and(Socket::has_nothing);
+            clean.then_some(self.lease)
+        })
+    }
+}

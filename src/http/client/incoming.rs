@@ -1,0 +1,103 @@
+//! An answer's body.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Frame, SizeHint};
+
+use super::error::SendError;
+use super::http1::Receiving;
+use super::upgraded::Upgraded;
+
+/// The body of an answer. Dropped before its end it lets go of the connection (of the stream, in HTTP/2) at once;
+/// or reads the rest first, if that is little.
+#[derive(Debug)]
+pub struct Incoming {
+    /// What has come and was not given out yet.
+    data: Bytes,
+    trailers: Option<HeaderMap>,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// All has come.
+    Whole,
+    Http1(Box<Receiving>),
+    Switched(Box<Upgraded>),
+}
+
+impl Incoming {
+    pub(super) fn whole(data: Bytes, trailers: Option<HeaderMap>) -> Self {
+        Self { data, trailers, source: Source::Whole }
+    }
+
+    pub(super) fn receiving(receiving: Receiving, data: Bytes) -> Self {
+        Self { data, trailers: None, source: Source::Http1(Box::new(receiving)) }
+    }
+
+    pub(super) fn switched(upgraded: Upgraded) -> Self {
+        Self { data: Bytes::new(), trailers: None, source: Source::Switched(Box::new(upgraded)) }
+    }
+
+    /// The whole body, if it has come and nothing has been taken of it; trailers, if there are any, are left to be
+    /// polled.
+    pub fn take_whole(&mut self) -> Option<Bytes> {
+        matches!(self.source, Source::Whole).then(|| std::mem::take(&mut self.data))
+    }
+
+    /// After a 101: the connection.
+    pub fn upgraded(self) -> Option<Upgraded> {
+        match self.source {
+            Source::Switched(upgraded) => Some(*upgraded),
+            Source::Whole | Source::Http1(_) => None,
+        }
+    }
+}
+
+impl http_body::Body for Incoming {
+    type Data = Bytes;
+    type Error = SendError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
+        let this = self.get_mut();
+        if this.data.is_empty()
+            && let Source::Http1(receiving) = &mut this.source
+        {
+            match ready!(receiving.poll(cx)) {
+                Ok(brought) => {
+                    this.data = brought.data;
+                    this.trailers = brought.trailers;
+                    if receiving.left() == Some(0) {
+                        this.source = Source::Whole;
+                    }
+                }
+                Err(error) => {
+                    this.source = Source::Whole;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+        if !this.data.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.data)))));
+        }
+        Poll::Ready(this.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.data.is_empty() && self.trailers.is_none() && !matches!(self.source, Source::Http1(_))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let come = self.data.len() as u64;
+        match &self.source {
+            Source::Whole | Source::Switched(_) => SizeHint::with_exact(come),
+            Source::Http1(receiving) => match receiving.left() {
+                Some(left) => SizeHint::with_exact(come.saturating_add(left)),
+                None => SizeHint::default(),
+            },
+        }
+    }
+}

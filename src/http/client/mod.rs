@@ -1,0 +1,125 @@
+//! Requests to upstreams, many at a time, on one event loop: connections are kept and used again, and a request that
+//! is dropped is over at once.
+//!
+//! An HTTP/1.1 connection is a plain value. Whoever waits for its answer drives it: there is no task per connection
+//! and no channel, so an exchange is one write and one read, and to drop the future closes the connection. HTTP/2 is
+//! hyper's, with a task per connection.
+//!
+//! - [`Client`]: one per event loop; [`Origin`]: where requests go; [`Outgoing`] to [`Incoming`]
+//! - `pool`: the connections to an origin; `dial`: a new one; `socket`: its bytes
+//! - `request`, [`answer`], `http1`: an exchange over HTTP/1.1
+
+pub mod answer;
+mod dial;
+mod error;
+mod http1;
+mod incoming;
+mod origin;
+mod pool;
+mod request;
+mod shared;
+mod socket;
+mod upgraded;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use http::Response;
+
+use self::answer::Heads;
+pub use self::error::SendError;
+pub use self::incoming::Incoming;
+pub use self::origin::{Origin, Protocol, Reach};
+pub use self::pool::Counts;
+use self::pool::{Found, Lease, count};
+use self::request::Upload;
+pub use self::request::{OutBody, Outgoing, Streamed};
+use self::shared::Shared;
+pub use self::upgraded::Upgraded;
+use crate::decide::Nanos;
+use crate::machine::timer::Timer;
+
+/// How a client treats connections.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// A connection that was idle for so long is closed by the next [`Client::sweep`].
+    pub idle_timeout: Nanos,
+    /// More idle connections than this to an origin are not kept.
+    pub most_idle: usize,
+    /// Up to so many bytes of an unwanted body are read to keep its connection.
+    pub most_drained: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { idle_timeout: Nanos::from_secs(60), most_idle: 1024, most_drained: 64 * 1024 }
+    }
+}
+
+/// Sends requests and keeps connections. Lives on one event loop, within a `LocalSet`.
+#[derive(Clone, Debug)]
+pub struct Client {
+    shared: Rc<Shared>,
+}
+
+impl Client {
+    /// A client without connections.
+    pub fn new(timer: Timer, options: Options) -> Self {
+        Self { shared: Rc::new(Shared::new(timer, options)) }
+    }
+
+    /// Sends a request and waits for the head of its answer. To drop the future ends it at once: a connection that
+    /// has no answer yet is closed.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn send(&self, to: &Arc<Origin>, request: Outgoing<'_>) -> Result<Response<Incoming>, SendError> {
+        let shared = &self.shared;
+        shared.begin();
+        let pool = shared.pool(to);
+        let (asked, idempotent) = (request.asked(), request.method.is_idempotent());
+        let upload = Upload::new(to, request, shared.buffer())?;
+        let lease = match pool.check_out() {
+            Found::Lease(lease) => lease,
+            Found::Wait(waiting) => waiting.await,
+        };
+        let lease = self.connected(lease).await?;
+        let failed = match http1::exchange(shared, lease, Heads::new(asked), upload, idempotent).await {
+            Ok(answer) => return Ok(answer),
+            Err(failed) => failed,
+        };
+        let Some(mut upload) = failed.again else { return Err(failed.error) };
+        count(&shared.tally, |counts| counts.repeated += 1);
+        upload.rewind();
+        let lease = match pool.fresh() {
+            Found::Lease(lease) => lease,
+            Found::Wait(waiting) => waiting.await.fresh(),
+        };
+        let lease = self.connected(lease).await?;
+        let again = http1::exchange(shared, lease, Heads::new(asked), upload, false).await;
+        again.map_err(|failed| failed.error)
+    }
+
+    /// Dials, unless there is a connection.
+    async fn connected(&self, mut lease: Lease) -> Result<Lease, SendError> {
+        if lease.socket.is_none() {
+            let origin = Arc::clone(&lease.pool().origin);
+            // Boxed, for it is large and seldom.
+            let socket = Box::pin(dial::dial(&origin, &self.shared.timer)).await?;
+            count(&self.shared.tally, |counts| counts.dialled += 1);
+            lease.socket = Some(socket);
+        }
+        Ok(lease)
+    }
+
+    /// What it has and has had.
+    pub fn counts(&self) -> Counts {
+        self.shared.tally.get()
+    }
+
+    /// Closes connections that have been idle for too long, that the peer has closed, or whose origin is gone. To be
+    /// called every now and then; a connection's idle time counts from the last call before.
+    pub fn sweep(&self, now: Nanos) {
+        self.shared.sweep(now);
+    }
+}

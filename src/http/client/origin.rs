@@ -1,0 +1,124 @@
+//! Where requests go, and how it is reached.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::HeaderValue;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+
+use crate::decide::Nanos;
+use crate::http::target::Target;
+use crate::http::tls::{Tls, TlsError, TlsOptions};
+
+/// Which HTTP is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// With TLS what both ends can do best (ALPN), without it HTTP/1.1.
+    #[default]
+    Auto,
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2; without TLS by prior knowledge (RFC 9113, 3.3).
+    Http2,
+}
+
+/// How an origin is reached.
+#[derive(Clone, Debug)]
+pub struct Reach {
+    /// A Unix socket in place of host and port.
+    pub socket: Option<PathBuf>,
+    /// What an https origin's connections share (see [`Tls::shared`]); None is the default configuration.
+    pub tls: Option<Arc<ClientConfig>>,
+    /// Which HTTP is spoken.
+    pub protocol: Protocol,
+    /// How long name, connection and TLS may take together.
+    pub connect_timeout: Nanos,
+    /// More connections than this are not opened: who needs one waits for its turn. At least 1; None is without limit.
+    pub most_connections: Option<usize>,
+}
+
+impl Default for Reach {
+    fn default() -> Self {
+        Self {
+            socket: None,
+            tls: None,
+            protocol: Protocol::Auto,
+            connect_timeout: Nanos::from_secs(5),
+            most_connections: None,
+        }
+    }
+}
+
+/// An upstream service as connections see it. Shared by all event loops, each of which has a pool for it.
+#[derive(Debug)]
+pub struct Origin {
+    /// Of this process; pools are looked up by it.
+    pub(super) id: u64,
+    pub(super) place: Place,
+    /// The Host header of requests that bring none.
+    pub(super) host: HeaderValue,
+    pub(super) tls: Option<Tls>,
+    pub(super) protocol: Protocol,
+    pub(super) connect_timeout: Nanos,
+    pub(super) most_connections: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Host without brackets, port.
+    Inet(String, u16),
+    Unix(PathBuf),
+}
+
+impl Origin {
+    /// The service that a URL names; its path and query do not matter here.
+    ///
+    /// # Errors
+    /// When its host cannot be the name in a certificate, or this machine has none to check one with.
+    pub fn new(target: &Target, reach: &Reach) -> Result<Self, TlsError> {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        let host_header = target.host_header();
+        let named = || TlsError::Name(target.host.clone());
+        let tls = if target.tls {
+            let shared = match &reach.tls {
+                Some(config) => Arc::clone(config),
+                None => Tls::shared(&TlsOptions::default())?,
+            };
+            let name = ServerName::try_from(target.host.clone()).map_err(|_| named())?;
+            // What resumes sessions is shared by the copy.
+            let mut config = (*shared).clone();
+            config.alpn_protocols = match reach.protocol {
+                Protocol::Auto => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+                Protocol::Http1 => vec![b"http/1.1".to_vec()],
+                Protocol::Http2 => vec![b"h2".to_vec()],
+            };
+            Some(Tls { config: Arc::new(config), name })
+        } else {
+            None
+        };
+        Ok(Self {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            place: match &reach.socket {
+                Some(path) => Place::Unix(path.clone()),
+                None => Place::Inet(target.host.clone(), target.port),
+            },
+            host: HeaderValue::from_str(&host_header).map_err(|_| named())?,
+            tls,
+            protocol: reach.protocol,
+            connect_timeout: reach.connect_timeout,
+            most_connections: reach.most_connections.map_or(usize::MAX, |most| most.max(1)),
+        })
+    }
+
+    /// Host and port, for people.
+    pub fn name(&self) -> &str {
+        self.host.to_str().unwrap_or_default()
+    }
+
+    /// The value of the Host header for requests that bring none.
+    pub fn host(&self) -> &HeaderValue {
+        &self.host
+    }
+}

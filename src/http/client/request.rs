@@ -1,0 +1,316 @@
+//! What is sent.
+
+use std::fmt;
+use std::io::{self, IoSlice, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http_body::Body as _;
+use tokio::io::AsyncWrite;
+
+use super::answer::Asked;
+use super::error::SendError;
+use super::origin::Origin;
+use super::socket::Socket;
+use crate::decide::policy::Kind;
+use crate::http::wire::content_length;
+
+/// A request.
+#[derive(Debug)]
+pub struct Outgoing<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// Path and query.
+    pub target: &'a str,
+    /// Its headers. Host may be among them, else it is the origin's. What frames the body, and Connection, is made here
+    /// and left out of these; other hop-by-hop headers are the caller's to leave out.
+    pub headers: &'a HeaderMap,
+    /// Some more headers.
+    pub more: &'a [(HeaderName, HeaderValue)],
+    /// The body.
+    pub body: OutBody,
+    /// Whether it asks for the protocol that its Upgrade header names. Not over HTTP/2.
+    pub upgrade: bool,
+}
+
+/// A request's body that is made while it is sent.
+pub type Streamed = Pin<Box<dyn http_body::Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>>>>;
+
+/// A request's body.
+pub enum OutBody {
+    /// None.
+    Empty,
+    /// All of it; may be sent again.
+    Bytes(Bytes),
+    /// As it comes.
+    Stream(Streamed),
+}
+
+impl fmt::Debug for OutBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("Empty"),
+            Self::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            Self::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+impl Outgoing<'_> {
+    pub(super) fn asked(&self) -> Asked {
+        Asked { head: *self.method == Method::HEAD, upgrade: self.upgrade }
+    }
+
+    /// The length of the body, if it is known.
+    pub(super) fn length(&self) -> Result<Option<u64>, SendError> {
+        match &self.body {
+            OutBody::Empty => Ok(Some(0)),
+            OutBody::Bytes(bytes) => Ok(Some(bytes.len() as u64)),
+            OutBody::Stream(stream) => match (stream.size_hint().exact(), self.headers.get(CONTENT_LENGTH)) {
+                (Some(length), _) => Ok(Some(length)),
+                (None, Some(value)) => {
+                    let length = content_length(value.as_bytes());
+                    length.map(Some).ok_or_else(|| SendError::protocol("the request's Content-Length is no number"))
+                }
+                (None, None) => Ok(None),
+            },
+        }
+    }
+
+    pub(super) fn check_target(&self) -> Result<(), SendError> {
+        let fine = !self.target.is_empty() && self.target.bytes().all(|b| b > b' ' && b != 0x7f);
+        if fine { Ok(()) } else { Err(SendError::protocol("the request's target is no path")) }
+    }
+}
+
+/// Bodies up to this size are copied behind the head and go out with it, in one piece.
+const SMALL: usize = 8 * 1024;
+
+/// A request on its way into a socket.
+#[derive(Debug, Default)]
+pub(super) struct Upload {
+    /// Head or framing, and small data.
+    buffer: Vec<u8>,
+    body: Bytes,
+    tail: &'static [u8],
+    /// How much of these three has been written.
+    written: usize,
+    /// Whether anything at all has been.
+    touched: bool,
+    stream: Option<Stream>,
+    /// Whether TLS may hold something back.
+    unflushed: bool,
+}
+
+struct Stream {
+    body: Streamed,
+    /// What is left, if the length was said.
+    left: Option<u64>,
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Stream({:?})", self.left)
+    }
+}
+
+impl Upload {
+    /// Writes the head into `buffer`.
+    pub(super) fn new(origin: &Origin, request: Outgoing<'_>, mut buffer: Vec<u8>) -> Result<Self, SendError> {
+        request.check_target()?;
+        let length = request.length()?;
+        buffer.clear();
+        let mut host = false;
+        put(&mut buffer, &[request.method.as_str().as_bytes(), b" ", request.target.as_bytes(), b" HTTP/1.1\r\n"]);
+        let more = request.more.iter().map(|(name, value)| (name, value));
+        for (name, value) in request.headers.iter().chain(more) {
+            if *name == HOST {
+                if std::mem::replace(&mut host, true) {
+                    continue;
+                }
+            } else if *name == CONTENT_LENGTH || *name == TRANSFER_ENCODING || *name == CONNECTION {
+                continue;
+            }
+            put(&mut buffer, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+        }
+        if !host {
+            put(&mut buffer, &[b"host: ", origin.host.as_bytes(), b"\r\n"]);
+        }
+        if request.upgrade {
+            put(&mut buffer, &[b"connection: upgrade\r\n"]);
+        }
+        let means_body = matches!(*request.method, Method::POST | Method::PUT | Method::PATCH);
+        match length {
+            Some(0) if !means_body => {}
+            Some(length) => {
+                // Writing to memory does not fail.
+                let _ = write!(buffer, "content-length: {length}\r\n");
+            }
+            None => put(&mut buffer, &[b"transfer-encoding: chunked\r\n"]),
+        }
+        put(&mut buffer, &[b"\r\n"]);
+        let (mut body, mut stream) = (Bytes::new(), None);
+        match request.body {
+            OutBody::Empty => {}
+            OutBody::Bytes(bytes) if bytes.len() <= SMALL => put(&mut buffer, &[&bytes]),
+            OutBody::Bytes(bytes) => body = bytes,
+            OutBody::Stream(body) => stream = Some(Stream { body, left: length }),
+        }
+        Ok(Self { buffer, body, tail: b"", written: 0, touched: false, stream, unflushed: false })
+    }
+
+    /// Whether all has been sent.
+    pub(super) fn is_done(&self) -> bool {
+        self.pending() == 0 && self.stream.is_none() && !self.unflushed
+    }
+
+    /// Whether it can be sent once more.
+    pub(super) fn is_whole(&self) -> bool {
+        self.stream.is_none() && self.tail.is_empty()
+    }
+
+    /// Begins anew; what [`Self::is_whole`] is for.
+    pub(super) fn rewind(&mut self) {
+        (self.written, self.touched, self.unflushed) = (0, false, false);
+    }
+
+    /// The buffer, for the next request.
+    pub(super) fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
+    /// Whether any of it has been written.
+    pub(super) fn touched(&self) -> bool {
+        self.touched
+    }
+
+    fn pending(&self) -> usize {
+        self.buffer.len() + self.body.len() + self.tail.len() - self.written
+    }
+
+    /// Writes as much as the socket takes and the body has; ready when all is sent.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, socket: &mut Socket) -> Poll<Result<(), UploadError>> {
+        loop {
+            while self.pending() > 0 {
+                let written = ready!(self.poll_write(cx, socket)).map_err(UploadError::Socket)?;
+                if written == 0 {
+                    return Poll::Ready(Err(UploadError::Socket(io::ErrorKind::BrokenPipe.into())));
+                }
+                self.written += written;
+                self.touched = true;
+                self.unflushed = true;
+            }
+            match self.poll_next(cx) {
+                Poll::Ready(Some(more)) => more?,
+                waits => {
+                    if self.unflushed {
+                        ready!(Pin::new(&mut *socket).poll_flush(cx)).map_err(UploadError::Socket)?;
+                        self.unflushed = false;
+                    }
+                    ready!(waits);
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        }
+    }
+
+    fn poll_write(&self, cx: &mut Context<'_>, socket: &mut Socket) -> Poll<io::Result<usize>> {
+        let socket = Pin::new(socket);
+        if self.body.is_empty() && self.tail.is_empty() {
+            return socket.poll_write(cx, &self.buffer[self.written..]);
+        }
+        let mut skip = self.written;
+        let parts = [&self.buffer[..], &self.body, self.tail].map(|part| {
+            let from = skip.min(part.len());
+            skip -= from;
+            IoSlice::new(&part[from..])
+        });
+        let first = parts.iter().position(|part| !part.is_empty()).unwrap_or(0);
+        socket.poll_write_vectored(cx, &parts[first..])
+    }
+
+    /// Gets the next piece of a body that comes bit by bit; None when there is none any more.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(), UploadError>>> {
+        let Some(stream) = &mut self.stream else { return Poll::Ready(None) };
+        let frame = ready!(stream.body.as_mut().poll_frame(cx));
+        let frame = match frame {
+            Some(Ok(frame)) => frame,
+            Some(Err(error)) => return Poll::Ready(Some(Err(UploadError::Body(error.to_string())))),
+            None if stream.left.is_some_and(|left| left > 0) => return Poll::Ready(Some(Err(UploadError::Length))),
+            None => {
+                let end: &[u8] = if stream.left.is_none() { b"0\r\n\r\n" } else { b"" };
+                self.stream = None;
+                self.next(end, Bytes::new(), b"");
+                return Poll::Ready(Some(Ok(())));
+            }
+        };
+        let data = match frame.into_data() {
+            Ok(data) => data,
+            Err(frame) => {
+                // Trailers have a place in the chunked coding only.
+                if let (Ok(trailers), None) = (frame.into_trailers(), stream.left) {
+                    self.stream = None;
+                    self.next(b"0\r\n", Bytes::new(), b"");
+                    for (name, value) in &trailers {
+                        put(&mut self.buffer, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+                    }
+                    put(&mut self.buffer, &[b"\r\n"]);
+                }
+                return Poll::Ready(Some(Ok(())));
+            }
+        };
+        let length = data.len();
+        match &mut stream.left {
+            // An empty chunk would be the last.
+            None if length == 0 => {}
+            None => {
+                self.next(b"", data, b"\r\n");
+                let _ = write!(self.buffer, "{length:x}\r\n");
+            }
+            Some(left) => match left.checked_sub(length as u64) {
+                Some(rest) => {
+                    *left = rest;
+                    self.next(b"", data, b"");
+                }
+                None => return Poll::Ready(Some(Err(UploadError::Length))),
+            },
+        }
+        Poll::Ready(Some(Ok(())))
+    }
+
+    fn next(&mut self, framing: &[u8], body: Bytes, tail: &'static [u8]) {
+        self.buffer.clear();
+        self.buffer.extend_from_slice(framing);
+        (self.body, self.tail, self.written) = (body, tail, 0);
+    }
+}
+
+fn put(buffer: &mut Vec<u8>, parts: &[&[u8]]) {
+    for part in parts {
+        buffer.extend_from_slice(part);
+    }
+}
+
+/// Why a request could not be sent wholly.
+#[derive(Debug)]
+pub(super) enum UploadError {
+    /// The connection; there may be an answer all the same.
+    Socket(io::Error),
+    /// The body itself broke off.
+    Body(String),
+    /// The body is not as long as was said.
+    Length,
+}
+
+impl From<UploadError> for SendError {
+    fn from(error: UploadError) -> Self {
+        match error {
+            UploadError::Socket(error) => Self::broken(&error),
+            UploadError::Body(why) => Self::new(Kind::Closed, format!("the request's body broke off: {why}")),
+            UploadError::Length => Self::new(Kind::Closed, "the request's body is not as long as it said"),
+        }
+    }
+}

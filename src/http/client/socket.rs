@@ -1,0 +1,129 @@
+//! A connection's bytes: TCP or Unix socket, plain or TLS.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::client::TlsStream;
+
+/// What is under TLS, or alone.
+#[derive(Debug)]
+pub(super) enum Plain {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+#[derive(Debug)]
+pub(super) enum Socket {
+    Plain(Plain),
+    Tls(Box<TlsStream<Plain>>),
+}
+
+/// Passes a call on to whatever stream this is.
+macro_rules! each {
+    ($self:ident, $kind:ident, $($variant:ident)|+, $stream:ident => $call:expr) => {
+        match $self.get_mut() {
+            $($kind::$variant($stream) => { let $stream = Pin::new($stream); $call })+
+        }
+    };
+}
+
+impl Socket {
+    /// Whether the peer has neither closed nor sent anything. It takes a system call only where the event loop has
+    /// been told that something is there; what the event loop has not yet been told is not known.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        let told = match self {
+            Self::Plain(plain) => plain.is_readable(),
+            Self::Tls(stream) => stream.get_ref().0.is_readable(),
+        };
+        !told || self.has_nothing()
+    }
+
+    /// Whether a read finds nothing, and no end either. With TLS, session tickets may have come, which are nothing.
+    pub(super) fn has_nothing(&mut self) -> bool {
+        let mut byte = [0];
+        let mut buffer = ReadBuf::new(&mut byte);
+        Pin::new(self).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer).is_pending()
+    }
+
+    /// Whether TLS has agreed on HTTP/2.
+    pub(super) fn agreed_on_http2(&self) -> bool {
+        matches!(self, Self::Tls(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2"))
+    }
+}
+
+impl Plain {
+    /// Whether the event loop has been told that something is there: asks it, not the system.
+    fn is_readable(&self) -> bool {
+        match self {
+            Self::Tcp(stream) => stream.try_io(Interest::READABLE, || Ok(())).is_ok(),
+            Self::Unix(stream) => stream.try_io(Interest::READABLE, || Ok(())).is_ok(),
+        }
+    }
+}
+
+impl AsyncRead for Plain {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        each!(self, Self, Tcp | Unix, stream => stream.poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for Plain {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        each!(self, Self, Tcp | Unix, stream => stream.poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        each!(self, Self, Tcp | Unix, stream => stream.poll_write_vectored(cx, parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, Self, Tcp | Unix, stream => stream.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, Self, Tcp | Unix, stream => stream.poll_shutdown(cx))
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        each!(self, Self, Plain | Tls, stream => stream.poll_read(cx, buffer))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        each!(self, Self, Plain | Tls, stream => stream.poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        each!(self, Self, Plain | Tls, stream => stream.poll_write_vectored(cx, parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, Self, Plain | Tls, stream => stream.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, Self, Plain | Tls, stream => stream.poll_shutdown(cx))
+    }
+}
