@@ -42,13 +42,17 @@ mod _weir {
     #[pymodule_export]
     use super::client::answer::AnswerHandle;
     #[pymodule_export]
-    use super::client::awaited::{abandon, begin};
+    use super::client::awaited::{abandon, begin, sweep_guest};
+    #[pymodule_export]
+    use super::client::blocking::{sweep, wait};
     #[pymodule_export]
     use super::client::kin::forked;
     #[pymodule_export]
     use super::client::owner::ClientHandle;
     #[pymodule_export]
-    use super::client::request::RequestHandle;
+    use super::client::policy::PolicyHandle;
+    #[pymodule_export]
+    use super::client::request::{AskedHandle, RequestHandle};
     #[pymodule_export]
     use super::load::load;
     #[pymodule_export]

@@ -81,25 +81,25 @@ class ClientError(WeirError):
         self.response = response
 
 
-class DeadlineExceeded(ClientError, TimeoutError):
+class DeadlineExceeded(ClientError, TimeoutError):  # noqa: N818  says what happened
     """The call's deadline came before a success; what was still under way is cancelled."""
 
     __module__ = "weir"
 
 
-class AllAttemptsFailed(ClientError):
+class AllAttemptsFailed(ClientError):  # noqa: N818  says what happened
     """Every attempt failed, and there was nothing left to try; `attempts` has each one's kind."""
 
     __module__ = "weir"
 
 
-class ConnectFailed(AllAttemptsFailed, ConnectionError):
+class ConnectFailed(AllAttemptsFailed, ConnectionError):  # noqa: N818  says what happened
     """No attempt reached the upstream: the name has no address, nobody is there, or there is no TLS."""
 
     __module__ = "weir"
 
 
-class TimedOut(AllAttemptsFailed, TimeoutError):
+class TimedOut(AllAttemptsFailed, TimeoutError):  # noqa: N818  says what happened
     """Each attempt took longer than `timeout`."""
 
     __module__ = "weir"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from weir._errors import UsageError
@@ -85,9 +85,9 @@ class Success:
     """Which statuses: ``200``, ``(200, 404)``, ``"2xx"``, ``"200-299"``; None for any."""
     json: bool = False
     """Whether the body has to be JSON."""
-    schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    schema: Mapping[str, Any] | None = None
     """A JSON Schema that the body has to follow."""
-    headers: Mapping[str, str] | None = field(default=None, hash=False)
+    headers: Mapping[str, str] | None = None
     """Headers that it has to have, with these values."""
 
     def __post_init__(self) -> None:

@@ -69,7 +69,7 @@ class Request:
     __module__ = "weir"
     __slots__ = ("_handle", "_headers")
 
-    def __init__(self, handle: _weir.RequestHandle) -> None:
+    def __init__(self, handle: _weir.AskedHandle) -> None:
         """Wrap a request of Rust's; clients make them."""
         self._handle = handle
         self._headers: Headers | None = None
@@ -275,7 +275,9 @@ class Response:
                 try:
                     content = _inflated(content, coding)
                 except zlib.error as error:
-                    raise DecodingError(f"{self.url}: the body is not {coding}: {error}", self.attempts, self) from error
+                    raise DecodingError(
+                        f"{self.url}: the body is not {coding}: {error}", self.attempts, self
+                    ) from error
             elif coding != "identity":
                 # What was never offered is left to the caller.
                 break
@@ -289,7 +291,9 @@ def failure(answer: _weir.AnswerHandle) -> ClientError:
     asked = f"{answer.request.method} {answer.request.url}"
     ends = ", ".join(map(str, attempts)) or "none was sent"
     if answer.ended == "late":
-        return DeadlineExceeded(f"{asked}: no answer after {answer.elapsed_s:.3g} s; attempts: {ends}", attempts, response)
+        return DeadlineExceeded(
+            f"{asked}: no answer after {answer.elapsed_s:.3g} s; attempts: {ends}", attempts, response
+        )
     kinds = {attempt.outcome for attempt in attempts}
     kind = AllAttemptsFailed
     if kinds and kinds <= {"dns", "connect", "tls"}:

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use http::Version;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::engine::{Ended, Outcome};
-use super::request::{Request, RequestHandle};
+use super::request::{AskedHandle, Request, pairs};
 
 /// How a call ended.
 #[pyclass(frozen, module = "weir._weir")]
@@ -15,71 +16,87 @@ pub(crate) struct AnswerHandle {
     outcome: Outcome,
 }
 
+/// Why, upstream, outcome, status, cause, start and length in milliseconds.
+type Line = (&'static str, String, &'static str, Option<u16>, Option<String>, f64, f64);
+
 impl AnswerHandle {
     pub(crate) fn new(request: Arc<Request>, outcome: Outcome) -> Self {
         Self { request, outcome }
     }
 
-    pub(crate) fn ended(&self) -> Ended {
-        self.outcome.why
+    pub(crate) fn is_answered(&self) -> bool {
+        self.outcome.ended == Ended::Answered
     }
 }
 
 #[pymethods]
 impl AnswerHandle {
-    /// The status, or 0 without an answer.
+    /// `answered`, `failed` or `late`.
+    #[getter]
+    fn ended(&self) -> &'static str {
+        match self.outcome.ended {
+            Ended::Answered => "answered",
+            Ended::AllFailed => "failed",
+            Ended::Late => "late",
+        }
+    }
+
+    /// The status; 0 without an answer.
     #[getter]
     fn status(&self) -> u16 {
-        self.outcome.head.as_ref().map_or(0, |head| head.status)
+        self.outcome.head.as_ref().map_or(0, |head| head.status.as_u16())
     }
 
     #[getter]
     fn version(&self) -> &'static str {
         match self.outcome.head.as_ref().map(|head| head.version) {
-            Some(http::Version::HTTP_2) => "HTTP/2",
-            Some(http::Version::HTTP_10) => "HTTP/1.0",
+            Some(Version::HTTP_2) => "HTTP/2",
+            Some(Version::HTTP_10) => "HTTP/1.0",
             _ => "HTTP/1.1",
         }
     }
 
-    /// Names and values in the order of their arrival, names in lower case.
+    /// Names and values, names in lower case.
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        if let Some(head) = &self.outcome.head {
-            for (name, value) in &head.headers {
-                list.append((PyBytes::new(py, name.as_str().as_bytes()), PyBytes::new(py, value.as_bytes())))?;
-            }
+        match &self.outcome.head {
+            Some(head) => pairs(py, &head.headers),
+            None => Ok(PyList::empty(py)),
         }
-        Ok(list)
     }
 
     /// As it came, before any decoding.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.outcome.head.as_ref().map_or(&[][..], |head| &head.body))
+        PyBytes::new(py, self.outcome.head.as_ref().map_or(&[], |head| &head.body))
     }
 
     #[getter]
-    fn request(&self) -> RequestHandle {
-        RequestHandle { request: Arc::clone(&self.request) }
+    fn request(&self) -> AskedHandle {
+        AskedHandle(Arc::clone(&self.request))
     }
 
     /// From the call's start to its end.
     #[getter]
     fn elapsed_s(&self) -> f64 {
-        (self.outcome.done.0 - self.outcome.began.0) as f64 / 1e9
+        self.outcome.took.as_millis_f64() / 1e3
     }
 
-    /// For each attempt: why, upstream, end, started and took in milliseconds.
+    /// Extra attempts that the budget did not allow.
     #[getter]
-    fn attempts(&self) -> Vec<(&'static str, String, String, f64, f64)> {
-        let began = self.outcome.began.0;
-        let ms = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e6;
-        self.outcome
-            .attempts
-            .iter()
-            .map(|a| (a.why, a.upstream.clone(), a.end.clone(), ms(began, a.launched.0), ms(a.launched.0, a.ended.0)))
-            .collect()
+    fn suppressed(&self) -> u32 {
+        self.outcome.suppressed
+    }
+
+    /// See [`Line`].
+    #[getter]
+    fn attempts(&self) -> Vec<Line> {
+        let line = |attempt: &super::engine::Attempt| {
+            let (outcome, status, cause) = attempt.end();
+            let times = (attempt.started.as_millis_f64(), attempt.took.as_millis_f64());
+            let upstream = self.outcome.upstream.to_string();
+            (attempt.why, upstream, outcome, status, cause.map(str::to_owned), times.0, times.1)
+        };
+        self.outcome.attempts.iter().map(line).collect()
     }
 }

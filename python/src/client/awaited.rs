@@ -9,7 +9,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -19,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::task::{AbortHandle, LocalSet};
 
 use super::answer::AnswerHandle;
-use super::engine::{Ended, Engine, Outcome};
+use super::engine::{Engine, Outcome, Planned};
 use super::event_loop::EventLoop;
 use super::kin::Kin;
 use super::request::{Request, RequestHandle};
@@ -42,14 +41,18 @@ pub(crate) struct Guest {
 
 /// What a child of a fork must not touch.
 struct Inside {
-    events: EventLoop,
     engine: Rc<Engine>,
-    ended: Rc<RefCell<Vec<(usize, Option<Outcome>)>>>,
+    events: EventLoop,
+    ended: Ends,
 }
+
+/// Calls that have ended since they were looked for, by key; without an outcome, the task broke off.
+type Ends = Rc<RefCell<Vec<(usize, Option<Outcome>)>>>;
 
 struct Begun {
     key: usize,
     request: Arc<Request>,
+    planned: Arc<Planned>,
 }
 
 struct Call {
@@ -85,7 +88,7 @@ fn guest(py: Python<'_>) -> PyResult<Bound<'_, Guest>> {
 /// Begins a call; its future is one of the running asyncio loop's.
 #[pyfunction]
 pub(crate) fn begin<'py>(py: Python<'py>, request: &Bound<'py, RequestHandle>) -> PyResult<Bound<'py, PyAny>> {
-    Guest::begin(&guest(py)?, Arc::clone(&request.get().request))
+    Guest::begin(&guest(py)?, request.get())
 }
 
 /// Cancels the call that has this future, if it still runs.
@@ -97,30 +100,35 @@ pub(crate) fn abandon(py: Python<'_>, future: &Bound<'_, PyAny>) -> PyResult<()>
 
 impl Guest {
     fn move_in<'py>(py: Python<'py>, asyncio: Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
-        let events = EventLoop::new().map_err(|error| errors::serve(&format!("no event loop: {error}")))?;
+        let events = EventLoop::new().map_err(|error| errors::no_event_loop(&error))?;
         let epoll = events.epoll();
         let engine = Rc::new(Engine::new(events.timer().clone()));
         let guest = Self {
             create_future: asyncio.getattr(intern!(py, "create_future"))?.unbind(),
             asyncio: asyncio.clone().unbind(),
-            inside: Kin::new(Inside { events, engine, ended: Rc::default() }),
+            inside: Kin::new(Inside { engine, events, ended: Rc::default() }),
             begun: RefCell::default(),
             calls: RefCell::default(),
             turn_asked: Cell::new(false),
         };
         let guest = Bound::new(py, guest)?;
         asyncio.call_method1(intern!(py, "add_reader"), (epoll, guest.getattr(intern!(py, "look"))?))?;
-        // What the loop did before it was watched.
-        guest.borrow().ask_for_turn(&guest)?;
+        let this = guest.borrow();
+        let calls = this.inside.engine.calls();
+        this.inside.events.turn(|tasks| {
+            tasks.spawn_local(Engine::keep_swept(calls));
+        });
+        drop(this);
         Ok(guest)
     }
 
-    fn begin<'py>(this: &Bound<'py, Self>, request: Arc<Request>) -> PyResult<Bound<'py, PyAny>> {
+    fn begin<'py>(this: &Bound<'py, Self>, request: &RequestHandle) -> PyResult<Bound<'py, PyAny>> {
         let guest = this.borrow();
         let future = guest.create_future.bind(this.py()).call0()?;
+        let (request, planned) = (Arc::clone(&request.request), Arc::clone(&request.planned));
         let call = Call { future: future.clone().unbind(), request: Arc::clone(&request), task: None };
         let key = guest.calls.borrow_mut().insert(call);
-        guest.begun.borrow_mut().push(Begun { key, request });
+        guest.begun.borrow_mut().push(Begun { key, request, planned });
         guest.ask_for_turn(this)?;
         Ok(future)
     }
@@ -162,12 +170,12 @@ impl Guest {
     /// Spawns what has begun since the last turn.
     fn start(&self, tasks: &LocalSet) {
         let mut calls = self.calls.borrow_mut();
-        for Begun { key, request } in self.begun.borrow_mut().drain(..) {
+        for Begun { key, request, planned } in self.begun.borrow_mut().drain(..) {
             let engine = Rc::clone(&self.inside.engine);
             let end = End { key, ended: Rc::clone(&self.inside.ended), outcome: None };
             let task = tasks.spawn_local(async move {
                 let mut end = end;
-                end.outcome = Some(engine.call(&request).await);
+                end.outcome = Some(engine.call(&request, &planned).await);
             });
             if let Some(call) = calls.get_mut(key) {
                 call.task = Some(task.abort_handle());
@@ -181,19 +189,12 @@ impl Guest {
         for (key, outcome) in ended.drain(..) {
             let Some(call) = self.calls.borrow_mut().try_remove(key) else { continue };
             let future = call.future.bind(py);
-            let set = match outcome {
-                Some(outcome) => {
-                    let answer = AnswerHandle::new(call.request, outcome);
-                    if answer.ended() == Ended::Answered {
-                        future.call_method1(intern!(py, "set_result"), (answer,))
-                    } else {
-                        let error = errors::call(py, answer)?;
-                        future.call_method1(intern!(py, "set_exception"), (error,))
-                    }
-                }
-                None => {
-                    let error = PyRuntimeError::new_err("a call broke off; this is a mistake of weir's");
-                    future.call_method1(intern!(py, "set_exception"), (error,))
+            let answer = outcome.map(|outcome| AnswerHandle::new(call.request, outcome));
+            let set = match answer {
+                Some(answer) if answer.is_answered() => future.call_method1(intern!(py, "set_result"), (answer,)),
+                other => {
+                    let error = other.map_or_else(errors::broken_off, |answer| errors::call(py, answer));
+                    future.call_method1(intern!(py, "set_exception"), (error.into_value(py),))
                 }
             };
             // Somebody else has cancelled it, and does not await it any more.
@@ -209,6 +210,13 @@ impl Guest {
         }
         Ok(())
     }
+}
+
+/// Closes connections of the running asyncio loop that nobody needs, if it has any.
+#[pyfunction]
+pub(crate) fn sweep_guest(py: Python<'_>) -> PyResult<()> {
+    guest(py)?.borrow().inside.engine.sweep();
+    Ok(())
 }
 
 #[pymethods]
@@ -228,7 +236,7 @@ impl Guest {
 /// Reports a call's end, also if its task panics.
 struct End {
     key: usize,
-    ended: Rc<RefCell<Vec<(usize, Option<Outcome>)>>>,
+    ended: Ends,
     outcome: Option<Outcome>,
 }
 

@@ -28,7 +28,7 @@ use weir::machine::timer::Timer;
 /// Rounds of tasks before others on this thread have their turn.
 const ROUNDS: usize = 64;
 
-/// Looks at what has come, likewise.
+/// Looks at what has come in a turn, likewise.
 const LOOKS: usize = 8;
 
 /// tokio on this thread, its tasks, and its exact timer.
@@ -115,46 +115,48 @@ impl EventLoop {
         let mut looks = 0;
         self.runtime.block_on(poll_fn(|cx| {
             self.bell.runtime.get_or_init(|| cx.waker().clone());
-            if let Some(start) = start.take() {
-                start(&self.tasks.borrow());
+            if looks > 0 {
+                if let Some(start) = start.take() {
+                    start(&self.tasks.borrow());
+                }
+                let ran = self.run();
+                if !ran || looks == LOOKS {
+                    self.bell.rung.fetch_or(ran, Ordering::SeqCst);
+                    return Poll::Ready(());
+                }
+                // A task that yields is kept by tokio until the next look.
             }
-            // The first look may bring something, and so may any before which a task ran: tokio keeps tasks that
-            // yield until then.
-            let ran = self.run();
-            if looks == 0 || (ran && looks < LOOKS) {
-                looks += 1;
-                // tokio asks its epoll instance before it polls us again.
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            if ran {
-                self.bell.rung.store(true, Ordering::SeqCst);
-            }
-            Poll::Ready(())
+            looks += 1;
+            // tokio looks before it polls us again.
+            cx.waker().wake_by_ref();
+            Poll::Pending
         }));
         self.bell.turning.store(false, Ordering::SeqCst);
         // What rang since the last look did not wake the runtime.
         self.bell.rung.load(Ordering::SeqCst)
     }
 
-    /// Turns until `done` says so; `start` runs first.
-    pub(crate) fn until<T>(&self, start: impl FnOnce(&LocalSet), mut done: impl FnMut() -> Option<T>) -> T {
+    /// Turns until `done` has something. `start` runs first; with `look`, after a look at what has come meanwhile.
+    pub(crate) fn until<T>(&self, look: bool, start: impl FnOnce(&LocalSet), mut done: impl FnMut() -> Option<T>) -> T {
+        let mut look = look;
         let mut start = Some(start);
         self.runtime.block_on(poll_fn(|cx| {
             self.bell.runtime.get_or_init(|| cx.waker().clone());
+            if std::mem::take(&mut look) {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             if let Some(start) = start.take() {
                 start(&self.tasks.borrow());
             }
             self.run();
-            match done() {
-                Some(value) => Poll::Ready(value),
-                None => {
-                    if self.bell.rung.load(Ordering::SeqCst) {
-                        cx.waker().wake_by_ref();
-                    }
-                    Poll::Pending
-                }
+            if let Some(value) = done() {
+                return Poll::Ready(value);
             }
+            if self.bell.rung.load(Ordering::SeqCst) {
+                cx.waker().wake_by_ref();
+            }
+            Poll::Pending
         }))
     }
 

@@ -2,15 +2,20 @@
 //!
 //! `weir/_policy.py` has the classes; their attributes are read here and nowhere else.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
+use weir::call::Success;
 use weir::decide::Nanos;
 use weir::decide::policy::{After, Backoff, Budget, Kind, Policy, Repeat, Retry, Retryable, Stage};
 
+use super::engine::Planned;
+use super::owner::Place;
 use crate::errors;
 use crate::form::{Form, Time};
 
@@ -18,20 +23,14 @@ use crate::form::{Form, Time};
 const MOST_STAGES: usize = 16;
 const MOST_COPIES: u32 = 16;
 
-/// When an answer is a success; without one any answer is.
-#[derive(Clone)]
-pub(crate) struct Wanted {
-    pub(crate) statuses: Option<Vec<(u16, u16)>>,
-    pub(crate) json: bool,
-    pub(crate) schema: Option<String>,
-    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-}
-
 /// What a call may do.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct PolicyHandle {
     pub(crate) policy: Policy,
-    pub(crate) wanted: Option<Wanted>,
+    /// When an answer is a success, if the caller says so.
+    pub(crate) wanted: Option<Success>,
+    /// Plans by process and place.
+    pub(crate) plans: Mutex<HashMap<(u64, Place), Arc<Planned>>>,
 }
 
 #[pymethods]
@@ -48,9 +47,9 @@ impl PolicyHandle {
             repeat: form.take::<Guard>("repeat")?.0,
             budget: form.take::<Option<Terms>>("budget")?.map(|terms| terms.0),
         };
-        let wanted = form.take::<Option<Wanted>>("success")?;
+        let wanted = form.take::<Option<Wanted>>("success")?.map(|wanted| wanted.0);
         form.is_empty()?;
-        Ok(Self { policy, wanted })
+        Ok(Self { policy, wanted, plans: Mutex::default() })
     }
 }
 
@@ -112,7 +111,7 @@ fn stage(value: Borrowed<'_, '_, PyAny>) -> PyResult<Stage> {
         return Err(PyTypeError::new_err(format!("a stage is a weir.Hedge, not {}", value.get_type())));
     }
     let copies = number_in("copies", attribute(value, "copies")?, 1, MOST_COPIES)?;
-    let on_failure = attribute(value, "on_failure")?;
+    let on_failure: bool = attribute(value, "on_failure")?;
     let Wait(after) = attribute(value, "after")?;
     if after == After::Failure && !on_failure {
         return Err(errors::usage("after: None waits for a failure; give a time, or on_failure=True"));
@@ -262,6 +261,9 @@ impl FromPyObject<'_, '_> for Terms {
     }
 }
 
+/// A `Success`.
+struct Wanted(Success);
+
 impl FromPyObject<'_, '_> for Wanted {
     type Error = PyErr;
 
@@ -292,11 +294,12 @@ impl FromPyObject<'_, '_> for Wanted {
                 headers.push(header.ok_or_else(|| errors::usage(&format!("headers: '{name}: {text}' is not a header")))?);
             }
         }
-        Ok(Self {
-            statuses: ranges,
-            json: attribute(value, "json")?,
-            schema: attribute(value, "_schema_text")?,
-            headers,
-        })
+        let mut success = Success::default();
+        success.statuses = ranges.unwrap_or_else(|| vec![(100, 999)]);
+        success.headers = headers;
+        success.json = attribute(value, "json")?;
+        let Some(text) = attribute::<Option<String>>(value, "_schema_text")? else { return Ok(Self(success)) };
+        let schema = serde_json::from_str(&text).map_err(|error| errors::usage(&format!("schema: {error}")))?;
+        success.with_schema(&schema).map(Self).map_err(|error| errors::usage(&format!("schema: {error}")))
     }
 }
