@@ -57,7 +57,8 @@ pub(crate) fn no_event_loop(error: &std::io::Error) -> PyErr {
 
 /// What was said about TLS cannot be done. A client says it with fewer words than the command line.
 pub(crate) fn tls(error: &TlsError) -> PyErr {
-    let words = error.to_string().replace("--cacert", "verify").replace("--cert", "cert").replace("--key", "cert's key");
+    let words =
+        error.to_string().replace("--cacert", "verify").replace("--cert", "cert").replace("--key", "cert's key");
     usage(&words.replace(" or -k", " or verify=False"))
 }
 

@@ -3,12 +3,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use weir::decide::Nanos;
 
 use super::answer::AnswerHandle;
@@ -25,7 +25,19 @@ const LOOK: Nanos = Nanos::from_millis(50);
 const RECENT: Nanos = Nanos::from_millis(1);
 
 thread_local! {
-    static DESK: RefCell<Option<Rc<Kin<Desk>>>> = const { RefCell::new(None) };
+    /// Python owns it: when the system ends a thread, tokio is gone before a value of ours.
+    static DESK: RefCell<Weak<Kin<Desk>>> = const { RefCell::new(Weak::new()) };
+}
+
+/// This thread's desk, if it has one and no fork has taken it away.
+fn desk() -> Option<Rc<Kin<Desk>>> {
+    DESK.with_borrow(Weak::upgrade).filter(|desk| desk.is_ours())
+}
+
+/// What Python keeps as long as the thread lives.
+#[pyclass(unsendable, module = "weir._weir")]
+struct DeskHandle {
+    _desk: Rc<Kin<Desk>>,
 }
 
 /// A thread's event loop.
@@ -42,20 +54,13 @@ struct Desk {
 /// Makes a call and waits for its end; the GIL is released.
 #[pyfunction]
 pub(crate) fn wait(py: Python<'_>, request: &RequestHandle) -> PyResult<AnswerHandle> {
-    let has_desk = DESK.with_borrow(|desk| desk.as_ref().is_some_and(|desk| desk.is_ours()));
-    if !has_desk {
-        // Only the main thread runs signal handlers.
-        let threading = py.import(intern!(py, "threading"))?;
-        let main = threading.call_method0(intern!(py, "main_thread"))?;
-        let is_main = threading.call_method0(intern!(py, "current_thread"))?.is(&main);
-        let desk = Desk::new(is_main).map_err(|error| errors::no_event_loop(&error))?;
-        DESK.set(Some(Rc::new(Kin::new(desk))));
+    if desk().is_none() {
+        move_in(py)?;
     }
     let (asked, planned) = (Arc::clone(&request.request), Arc::clone(&request.planned));
     let kept = Arc::clone(&asked);
     let outcome = py.detach(move || {
-        let desk = DESK.with_borrow(Option::clone);
-        let desk = desk.ok_or_else(|| PyRuntimeError::new_err("no event loop"))?;
+        let desk = desk().ok_or_else(errors::broken_off)?;
         let place = Rc::new(RefCell::new(None));
         let task = Rc::new(RefCell::new(None));
         let mut start = Some({
@@ -108,12 +113,24 @@ pub(crate) fn wait(py: Python<'_>, request: &RequestHandle) -> PyResult<AnswerHa
     if answer.is_answered() { Ok(answer) } else { Err(errors::call(py, answer)) }
 }
 
+/// Gives this thread a desk.
+fn move_in(py: Python<'_>) -> PyResult<()> {
+    static LOCAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let threading = py.import(intern!(py, "threading"))?;
+    // Only the main thread runs signal handlers.
+    let main = threading.call_method0(intern!(py, "main_thread"))?;
+    let is_main = threading.call_method0(intern!(py, "current_thread"))?.is(&main);
+    let desk = Desk::new(is_main).map_err(|error| errors::no_event_loop(&error))?;
+    let desk = Rc::new(Kin::new(desk));
+    DESK.set(Rc::downgrade(&desk));
+    let local = LOCAL.get_or_try_init(py, || threading.call_method0(intern!(py, "local")).map(Bound::unbind))?;
+    local.setattr(py, intern!(py, "desk"), Bound::new(py, DeskHandle { _desk: desk })?)
+}
+
 /// Closes connections of this thread that nobody needs.
 #[pyfunction]
 pub(crate) fn sweep() {
-    if let Some(desk) = DESK.with_borrow(Option::clone)
-        && desk.is_ours()
-    {
+    if let Some(desk) = desk() {
         desk.events.turn(|_| desk.engine.sweep());
     }
 }

@@ -157,9 +157,7 @@ impl Kept<'_> {
         let head = match answer {
             None => None,
             Some((parts, body)) => match whole(body).await {
-                Ok(body) => {
-                    Some(Head { status: parts.status, version: parts.version, headers: parts.headers, body })
-                }
+                Ok(body) => Some(Head { status: parts.status, version: parts.version, headers: parts.headers, body }),
                 Err(Cut::Late) => {
                     ended = Ended::Late;
                     None

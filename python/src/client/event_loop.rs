@@ -87,11 +87,8 @@ impl EventLoop {
         };
         let tasks = LocalSet::new();
         tasks.spawn_local(alarm);
-        let bell = Arc::new(Bell {
-            rung: AtomicBool::new(true),
-            turning: AtomicBool::new(false),
-            runtime: OnceLock::new(),
-        });
+        let bell =
+            Arc::new(Bell { rung: AtomicBool::new(true), turning: AtomicBool::new(false), runtime: OnceLock::new() });
         let waker = Waker::from(Arc::clone(&bell));
         Ok(Self { tasks: RefCell::new(Box::pin(tasks)), waker, bell, timer, epoll, runtime })
     }
@@ -194,7 +191,9 @@ fn epoll_of_this_runtime() -> io::Result<RawFd> {
         let Some(fd) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) else { continue };
         // One that another thread has closed meanwhile is not ours.
         let Ok(info) = std::fs::read_to_string(&path) else { continue };
-        let watches = |line: &str| line.strip_prefix("tfd:").and_then(|rest| rest.split_whitespace().next()) == Some(&number.to_string());
+        let watches = |line: &str| {
+            line.strip_prefix("tfd:").and_then(|rest| rest.split_whitespace().next()) == Some(&number.to_string())
+        };
         if info.lines().any(watches) {
             return Ok(fd);
         }

@@ -94,9 +94,9 @@ impl FromPyObject<'_, '_> for Hedge {
         if value.hasattr("after")? {
             return Ok(Self(vec![stage(value)?]));
         }
-        let items = value
-            .try_iter()
-            .map_err(|_| PyTypeError::new_err(format!("a hedge is a weir.Hedge or several, not {}", value.get_type())))?;
+        let items = value.try_iter().map_err(|_| {
+            PyTypeError::new_err(format!("a hedge is a weir.Hedge or several, not {}", value.get_type()))
+        })?;
         let stages = items.map(|item| stage(item?.as_borrowed())).collect::<PyResult<Vec<_>>>()?;
         if stages.len() > MOST_STAGES {
             let why = format!("{} stages are too many; give {MOST_STAGES} at most", stages.len());
@@ -132,9 +132,10 @@ impl FromPyObject<'_, '_> for Wait {
         if let Ok(text) = value.cast::<PyString>() {
             let text = text.to_cow()?;
             if let Some(digits) = text.strip_prefix('p') {
-                let percentile = digits.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(|| {
-                    errors::usage(&format!("'{text}' is no percentile; write e.g. 'p95' or 'p99.9'"))
-                })?;
+                let percentile =
+                    digits.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(|| {
+                        errors::usage(&format!("'{text}' is no percentile; write e.g. 'p95' or 'p99.9'"))
+                    })?;
                 return Ok(Self(After::Quantile(percentile / 100.0)));
             }
         }
@@ -250,7 +251,9 @@ impl FromPyObject<'_, '_> for Terms {
         }
         let share: f64 = attribute(value, "share")?;
         if !(0.0..=100.0).contains(&share) {
-            return Err(errors::usage(&format!("share: {share} is out of range; give extra attempts per call, 0 to 100")));
+            return Err(errors::usage(&format!(
+                "share: {share} is out of range; give extra attempts per call, 0 to 100"
+            )));
         }
         let Time(window) = attribute(value, "window")?;
         if window.is_zero() {
@@ -291,7 +294,8 @@ impl FromPyObject<'_, '_> for Wanted {
                 let item = item?;
                 let (name, text): (String, String) = item.cast::<PyTuple>()?.extract()?;
                 let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(&text).ok());
-                headers.push(header.ok_or_else(|| errors::usage(&format!("headers: '{name}: {text}' is not a header")))?);
+                headers
+                    .push(header.ok_or_else(|| errors::usage(&format!("headers: '{name}: {text}' is not a header")))?);
             }
         }
         let mut success = Success::default();

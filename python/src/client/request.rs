@@ -83,7 +83,8 @@ impl AskedHandle {
 
 /// Names and values, in order.
 pub(crate) fn pairs<'py>(py: Python<'py>, headers: &HeaderMap) -> PyResult<Bound<'py, PyList>> {
-    let pair =
-        |(name, value): (&HeaderName, &HeaderValue)| (PyBytes::new(py, name.as_ref()), PyBytes::new(py, value.as_bytes()));
+    let pair = |(name, value): (&HeaderName, &HeaderValue)| {
+        (PyBytes::new(py, name.as_ref()), PyBytes::new(py, value.as_bytes()))
+    };
     PyList::new(py, headers.iter().map(pair).collect::<Vec<_>>())
 }
