@@ -68,17 +68,21 @@ class ClientError(WeirError):
 
     __module__ = "weir"
 
-    attempts: Sequence[Attempt] = ()
+    attempts: Sequence[Attempt]
     """What was tried, in the order of launch."""
 
-    response: Response | None = None
-    """The last answer that came, if any did."""
+    response: Response | None
+    """The last answer that came, if any did. It does not go along when the error is pickled."""
 
     def __init__(self, message: str, attempts: Sequence[Attempt] = (), response: Response | None = None) -> None:
         """Say what happened, and keep what is known of it."""
         super().__init__(message)
         self.attempts = tuple(attempts)
         self.response = response
+
+    def __reduce__(self) -> tuple[type[ClientError], tuple[str, Sequence[Attempt]]]:
+        """Pickle without the response, which is Rust's."""
+        return type(self), (str(self), self.attempts)
 
 
 class DeadlineExceeded(ClientError, TimeoutError):  # noqa: N818  says what happened

@@ -14,7 +14,7 @@ __all__ = ["Params", "basic", "body_of", "target_of"]
 
 _One: TypeAlias = str | int | float | bool | None
 
-Params: TypeAlias = Mapping[str, _One | Sequence[_One]] | Iterable[tuple[str, _One]]
+Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, _One]]
 """Query parameters, or a form's fields: a mapping (a sequence gives several of a name), or pairs. True, False and None
 are ``true``, ``false`` and nothing."""
 

@@ -84,7 +84,7 @@ def forked() -> None:
 class ClientHandle:
     """What a client's calls share, as Rust has it."""
 
-    def __init__(self, form: Mapping[str, object]) -> None:
+    def __new__(cls, form: Mapping[str, object]) -> ClientHandle:
         """Read the options of a client, by name."""
     def request(
         self, policy: PolicyHandle, method: str, url: str, headers: Sequence[tuple[bytes, bytes]], body: bytes | None
@@ -97,7 +97,7 @@ class ClientHandle:
 class PolicyHandle:
     """What a call may do, as Rust has it."""
 
-    def __init__(self, form: Mapping[str, object]) -> None:
+    def __new__(cls, form: Mapping[str, object]) -> PolicyHandle:
         """Read the options of a call, by name."""
 
 @final

@@ -6,15 +6,16 @@
 //! all of it along.
 
 use std::cell::{Cell, RefCell};
+use std::os::fd::RawFd;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, ThreadId};
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use slab::Slab;
-use std::sync::{Mutex, PoisonError};
 use tokio::task::{AbortHandle, LocalSet};
 
 use super::answer::AnswerHandle;
@@ -24,8 +25,8 @@ use super::kin::Kin;
 use super::request::{Request, RequestHandle};
 use crate::errors;
 
-/// The guest of each asyncio loop, by the loop's address: a guest keeps its loop alive, so that no other has it.
-static GUESTS: Mutex<Vec<(usize, Py<PyWeakrefReference>)>> = Mutex::new(Vec::new());
+/// The guest of each asyncio loop. Only touched with the GIL held, so that a fork finds it free.
+static GUESTS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 /// An event loop inside an asyncio loop.
 #[pyclass(unsendable, weakref, module = "weir._weir")]
@@ -36,6 +37,7 @@ pub(crate) struct Guest {
     /// Calls that wait for the next turn.
     begun: RefCell<Vec<Begun>>,
     calls: RefCell<Slab<Call>>,
+    numbers: Cell<u64>,
     turn_asked: Cell<bool>,
 }
 
@@ -46,43 +48,88 @@ struct Inside {
     ended: Ends,
 }
 
-/// Calls that have ended since they were looked for, by key; without an outcome, the task broke off.
-type Ends = Rc<RefCell<Vec<(usize, Option<Outcome>)>>>;
+/// Calls that have ended since they were looked for; without an outcome, the task broke off.
+type Ends = Rc<RefCell<Vec<(Key, Option<Outcome>)>>>;
+
+/// A call's place, and its number: another call may have the place by the time an abandoned one ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    place: usize,
+    number: u64,
+}
 
 struct Begun {
-    key: usize,
+    key: Key,
     request: Arc<Request>,
     planned: Arc<Planned>,
 }
 
 struct Call {
+    number: u64,
     future: Py<PyAny>,
     request: Arc<Request>,
     task: Option<AbortHandle>,
 }
 
+/// An asyncio loop's guest, as clients know it.
+struct Known {
+    /// The loop's address. A guest keeps its loop alive, so that no other has it.
+    address: usize,
+    thread: ThreadId,
+    epoll: RawFd,
+    guest: Py<PyWeakrefReference>,
+}
+
+/// The running asyncio loop's guest, if it has one.
+fn find<'py>(asyncio: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Guest>>> {
+    let py = asyncio.py();
+    let address = asyncio.as_ptr() as usize;
+    let mut guests = GUESTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(at) = guests.iter().position(|known| known.address == address) else { return Ok(None) };
+    let known = &guests[at];
+    if let Some(guest) = known.guest.bind(py).upgrade() {
+        let moved = known.thread != thread::current().id();
+        let epoll = known.epoll;
+        if !moved {
+            let guest = guest.cast_into::<Guest>()?;
+            if guest.borrow().inside.is_ours() {
+                return Ok(Some(guest));
+            }
+        }
+        guests.swap_remove(at);
+        drop(guests);
+        if moved {
+            // The loop runs on another thread now, where its guest cannot be touched.
+            asyncio.call_method1(intern!(py, "remove_reader"), (epoll,))?;
+        }
+        return Ok(None);
+    }
+    guests.swap_remove(at);
+    Ok(None)
+}
+
 /// The running asyncio loop's guest; it moves in when there is none.
 fn guest(py: Python<'_>) -> PyResult<Bound<'_, Guest>> {
     static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let running = RUNNING.import(py, "asyncio", "get_running_loop")?.call0()?;
-    let address = running.as_ptr() as usize;
-    let known = GUESTS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .iter()
-        .find(|(at, _)| *at == address)
-        .map(|(_, guest)| guest.clone_ref(py));
-    if let Some(guest) = known.and_then(|guest| guest.bind(py).upgrade()) {
-        let guest = guest.cast_into::<Guest>()?;
-        if guest.borrow().inside.is_ours() {
-            return Ok(guest);
-        }
+    let asyncio = RUNNING.import(py, "asyncio", "get_running_loop")?.call0()?;
+    if let Some(guest) = find(&asyncio)? {
+        return Ok(guest);
     }
-    let guest = Guest::move_in(py, running)?;
+    let address = asyncio.as_ptr() as usize;
+    let guest = Guest::move_in(py, asyncio)?;
+    let epoll = guest.borrow().inside.events.epoll();
+    let weak = PyWeakrefReference::new(&guest)?.unbind();
     let mut guests = GUESTS.lock().unwrap_or_else(PoisonError::into_inner);
-    guests.retain(|(at, guest)| *at != address && guest.bind(py).upgrade().is_some());
-    guests.push((address, PyWeakrefReference::new(&guest)?.unbind()));
+    guests.retain(|known| known.guest.bind(py).upgrade().is_some());
+    guests.push(Known { address, thread: thread::current().id(), epoll, guest: weak });
     Ok(guest)
+}
+
+/// The running asyncio loop's guest, if there are both.
+fn guest_if_any(py: Python<'_>) -> PyResult<Option<Bound<'_, Guest>>> {
+    static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let asyncio = RUNNING.import(py, "asyncio", "_get_running_loop")?.call0()?;
+    if asyncio.is_none() { Ok(None) } else { find(&asyncio) }
 }
 
 /// Begins a call; its future is one of the running asyncio loop's.
@@ -94,7 +141,10 @@ pub(crate) fn begin<'py>(py: Python<'py>, request: &Bound<'py, RequestHandle>) -
 /// Cancels the call that has this future, if it still runs.
 #[pyfunction]
 pub(crate) fn abandon(py: Python<'_>, future: &Bound<'_, PyAny>) -> PyResult<()> {
-    guest(py)?.borrow().abandon(future);
+    // A coroutine may be thrown away when its loop has gone.
+    if let Some(guest) = guest_if_any(py)? {
+        guest.borrow().abandon(future);
+    }
     Ok(())
 }
 
@@ -109,6 +159,7 @@ impl Guest {
             inside: Kin::new(Inside { engine, events, ended: Rc::default() }),
             begun: RefCell::default(),
             calls: RefCell::default(),
+            numbers: Cell::new(0),
             turn_asked: Cell::new(false),
         };
         let guest = Bound::new(py, guest)?;
@@ -126,8 +177,9 @@ impl Guest {
         let guest = this.borrow();
         let future = guest.create_future.bind(this.py()).call0()?;
         let (request, planned) = (Arc::clone(&request.request), Arc::clone(&request.planned));
-        let call = Call { future: future.clone().unbind(), request: Arc::clone(&request), task: None };
-        let key = guest.calls.borrow_mut().insert(call);
+        let number = guest.numbers.replace(guest.numbers.get() + 1);
+        let call = Call { number, future: future.clone().unbind(), request: Arc::clone(&request), task: None };
+        let key = Key { place: guest.calls.borrow_mut().insert(call), number };
         guest.begun.borrow_mut().push(Begun { key, request, planned });
         guest.ask_for_turn(this)?;
         Ok(future)
@@ -135,14 +187,20 @@ impl Guest {
 
     fn abandon(&self, future: &Bound<'_, PyAny>) {
         let mut calls = self.calls.borrow_mut();
-        let Some(key) = calls.iter().find(|(_, call)| call.future.is(future)).map(|(key, _)| key) else { return };
-        let call = calls.remove(key);
+        let Some(place) = calls.iter().find(|(_, call)| call.future.is(future)).map(|(place, _)| place) else { return };
+        let call = calls.remove(place);
         drop(calls);
-        self.begun.borrow_mut().retain(|begun| begun.key != key);
+        self.begun.borrow_mut().retain(|begun| begun.key.number != call.number);
         if let Some(task) = &call.task {
             // Wakes the event loop, whose next turn drops the call.
             task.abort();
         }
+    }
+
+    /// A call that has ended; none if it was abandoned.
+    fn take(&self, key: Key) -> Option<Call> {
+        let mut calls = self.calls.borrow_mut();
+        calls.get(key.place).is_some_and(|call| call.number == key.number).then(|| calls.remove(key.place))
     }
 
     fn ask_for_turn(&self, this: &Bound<'_, Self>) -> PyResult<()> {
@@ -177,7 +235,7 @@ impl Guest {
                 let mut end = end;
                 end.outcome = Some(engine.call(&request, &planned).await);
             });
-            if let Some(call) = calls.get_mut(key) {
+            if let Some(call) = calls.get_mut(key.place) {
                 call.task = Some(task.abort_handle());
             }
         }
@@ -187,7 +245,7 @@ impl Guest {
     fn settle(&self, py: Python<'_>) -> PyResult<()> {
         let mut ended = std::mem::take(&mut *self.inside.ended.borrow_mut());
         for (key, outcome) in ended.drain(..) {
-            let Some(call) = self.calls.borrow_mut().try_remove(key) else { continue };
+            let Some(call) = self.take(key) else { continue };
             let future = call.future.bind(py);
             let answer = outcome.map(|outcome| AnswerHandle::new(call.request, outcome));
             let set = match answer {
@@ -215,7 +273,9 @@ impl Guest {
 /// Closes connections of the running asyncio loop that nobody needs, if it has any.
 #[pyfunction]
 pub(crate) fn sweep_guest(py: Python<'_>) -> PyResult<()> {
-    guest(py)?.borrow().inside.engine.sweep();
+    if let Some(guest) = guest_if_any(py)? {
+        guest.borrow().inside.engine.sweep();
+    }
     Ok(())
 }
 
@@ -235,7 +295,7 @@ impl Guest {
 
 /// Reports a call's end, also if its task panics.
 struct End {
-    key: usize,
+    key: Key,
     ended: Ends,
     outcome: Option<Outcome>,
 }
