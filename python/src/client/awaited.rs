@@ -116,7 +116,7 @@ fn guest(py: Python<'_>) -> PyResult<Bound<'_, Guest>> {
         return Ok(guest);
     }
     let address = asyncio.as_ptr() as usize;
-    let guest = Guest::move_in(py, asyncio)?;
+    let guest = Guest::move_in(&asyncio)?;
     let epoll = guest.borrow().inside.events.epoll();
     let weak = PyWeakrefReference::new(&guest)?.unbind();
     let mut guests = GUESTS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,7 +149,8 @@ pub(crate) fn abandon(py: Python<'_>, future: &Bound<'_, PyAny>) -> PyResult<()>
 }
 
 impl Guest {
-    fn move_in<'py>(py: Python<'py>, asyncio: Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+    fn move_in<'py>(asyncio: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        let py = asyncio.py();
         let events = EventLoop::new().map_err(|error| errors::no_event_loop(&error))?;
         let epoll = events.epoll();
         let engine = Rc::new(Engine::new(events.timer().clone()));

@@ -98,7 +98,12 @@ pub(crate) fn wait(py: Python<'_>, request: &RequestHandle) -> PyResult<AnswerHa
                 }
                 // Outside of the event loop: a handler may make a call, too.
                 Err(Signals) => {
-                    if let Err(raised) = Python::attach(|py| py.check_signals()) {
+                    #[expect(
+                        clippy::redundant_closure_for_method_calls,
+                        reason = "the method is for one lifetime only"
+                    )]
+                    let looked = Python::attach(|py| py.check_signals());
+                    if let Err(raised) = looked {
                         if let Some(task) = task.take() {
                             task.abort();
                         }

@@ -187,7 +187,7 @@ impl FromPyObject<'_, '_> for Causes {
         let mut on = Retryable { kinds: Vec::new(), statuses: Vec::new() };
         for item in value.try_iter()? {
             let item = item?;
-            let word = item.cast::<PyString>().ok().map(|text| text.to_string());
+            let word = item.cast::<PyString>().ok().map(ToString::to_string);
             match word.and_then(|word| Kind::ALL.into_iter().find(|kind| kind.name() == word)) {
                 Some(kind) => on.kinds.push(kind),
                 None => on.statuses.push(statuses(&item)?),
