@@ -28,9 +28,6 @@ use weir::machine::timer::Timer;
 /// Rounds of tasks before others on this thread have their turn.
 const ROUNDS: usize = 64;
 
-/// Looks at what has come in a turn, likewise.
-const LOOKS: usize = 8;
-
 /// tokio on this thread, its tasks, and its exact timer.
 pub(crate) struct EventLoop {
     // In the order in which they have to be dropped.
@@ -105,69 +102,73 @@ impl EventLoop {
 
     /// Does what can be done now, and says whether to turn again at once.
     ///
-    /// `start` runs within the turn; what it spawns is begun.
+    /// `start` runs after a look at what has come; what it spawns is begun.
     pub(crate) fn turn(&self, start: impl FnOnce(&LocalSet)) -> bool {
+        let _inside = self.runtime.enter();
         self.bell.turning.store(true, Ordering::SeqCst);
-        let mut start = Some(start);
-        let mut looks = 0;
-        self.runtime.block_on(poll_fn(|cx| {
-            self.bell.runtime.get_or_init(|| cx.waker().clone());
-            if looks > 0 {
-                if let Some(start) = start.take() {
-                    start(&self.tasks.borrow());
-                }
-                let ran = self.run();
-                if !ran || looks == LOOKS {
-                    self.bell.rung.fetch_or(ran, Ordering::SeqCst);
-                    return Poll::Ready(());
-                }
-                // A task that yields is kept by tokio until the next look.
-            }
-            looks += 1;
-            // tokio looks before it polls us again.
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        }));
+        self.look();
+        start(&self.tasks.borrow());
+        self.run();
         self.bell.turning.store(false, Ordering::SeqCst);
-        // What rang since the last look did not wake the runtime.
+        // What rang since the last round did not wake the runtime.
         self.bell.rung.load(Ordering::SeqCst)
     }
 
     /// Turns until `done` has something. `start` runs first; with `look`, after a look at what has come meanwhile.
     pub(crate) fn until<T>(&self, look: bool, start: impl FnOnce(&LocalSet), mut done: impl FnMut() -> Option<T>) -> T {
-        let mut look = look;
-        let mut start = Some(start);
-        self.runtime.block_on(poll_fn(|cx| {
-            self.bell.runtime.get_or_init(|| cx.waker().clone());
-            if std::mem::take(&mut look) {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            if let Some(start) = start.take() {
-                start(&self.tasks.borrow());
-            }
+        let _inside = self.runtime.enter();
+        self.bell.turning.store(true, Ordering::SeqCst);
+        if look {
+            self.look();
+        }
+        start(&self.tasks.borrow());
+        loop {
             self.run();
-            if let Some(value) = done() {
-                return Poll::Ready(value);
+            let found = done();
+            self.bell.turning.store(false, Ordering::SeqCst);
+            if let Some(value) = found {
+                return value;
             }
-            if self.bell.rung.load(Ordering::SeqCst) {
-                cx.waker().wake_by_ref();
-            }
-            Poll::Pending
-        }))
+            self.wait();
+            self.bell.turning.store(true, Ordering::SeqCst);
+        }
     }
 
-    /// Runs tasks until none can go on, or for long enough. Says whether there was one.
-    fn run(&self) -> bool {
+    /// Asks the system what has come; whom that concerns can go on afterwards.
+    fn look(&self) {
+        let mut looked = false;
+        self.runtime.block_on(poll_fn(|cx| {
+            self.bell.runtime.get_or_init(|| cx.waker().clone());
+            if std::mem::replace(&mut looked, true) {
+                return Poll::Ready(());
+            }
+            // tokio looks before it polls us again.
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }));
+    }
+
+    /// Waits until a task can go on.
+    fn wait(&self) {
+        self.runtime.block_on(poll_fn(|cx| {
+            self.bell.runtime.get_or_init(|| cx.waker().clone());
+            if self.bell.rung.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
+        }));
+    }
+
+    /// Runs tasks until none can go on, or for long enough.
+    ///
+    /// Not within `block_on`: there, tokio keeps the wakers of tasks that yield until it looks again, and forgets them
+    /// when `block_on` ends before. Outside it wakes them at once.
+    fn run(&self) {
         let mut tasks = self.tasks.borrow_mut();
         let mut cx = Context::from_waker(&self.waker);
-        for round in 0..ROUNDS {
+        for _ in 0..ROUNDS {
             if !self.bell.rung.swap(false, Ordering::SeqCst) {
-                return round > 0;
+                return;
             }
             let _ = tasks.as_mut().poll(&mut cx);
         }
-        true
     }
 }
 
