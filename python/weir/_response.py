@@ -107,14 +107,14 @@ class Response:
     __module__ = "weir"
     __slots__ = ("_answer", "_attempts", "_content", "_encoding", "_headers")
 
-    _headers: Headers
-    _content: bytes
     _attempts: tuple[Attempt, ...]
     _encoding: str
 
     def __init__(self, answer: _weir.AnswerHandle) -> None:
         """Wrap an answer of Rust's; clients make them."""
         self._answer = answer
+        self._headers: Headers | None = None
+        self._content: bytes | None = None
 
     def __repr__(self) -> str:
         """Say what came."""
@@ -141,11 +141,9 @@ class Response:
     @property
     def headers(self) -> Headers:
         """The headers."""
-        try:
-            return self._headers
-        except AttributeError:
+        if self._headers is None:
             self._headers = Headers._of(self._answer.headers)
-            return self._headers
+        return self._headers
 
     @property
     def content(self) -> bytes:
@@ -154,11 +152,9 @@ class Response:
         Raises:
             DecodingError: It is not what Content-Encoding says.
         """
-        try:
-            return self._content
-        except AttributeError:
+        if self._content is None:
             self._content = self._decoded()
-            return self._content
+        return self._content
 
     @property
     def encoding(self) -> str:
@@ -267,7 +263,7 @@ class Response:
 
     def _decoded(self) -> bytes:
         content = self._answer.body
-        codings = self.headers.get("content-encoding")
+        codings = self._answer.coding
         if codings is None or not content:
             return content
         for coding in reversed([coding.strip().lower() for coding in codings.split(",")]):

@@ -123,6 +123,7 @@ class AnswerHandle:
     """0 without an answer."""
     version: str
     headers: list[tuple[bytes, bytes]]
+    coding: str | None
     body: bytes
     request: AskedHandle
     elapsed_s: float

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::Version;
+use http::header::CONTENT_ENCODING;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
@@ -63,6 +64,19 @@ impl AnswerHandle {
             Some(head) => pairs(py, &head.headers),
             None => Ok(PyList::empty(py)),
         }
+    }
+
+    /// Content-Encoding, if there is one.
+    #[getter]
+    fn coding(&self) -> Option<String> {
+        let head = self.outcome.head.as_ref()?;
+        let mut values = head.headers.get_all(CONTENT_ENCODING).iter();
+        let mut all = String::from_utf8_lossy(values.next()?.as_bytes()).into_owned();
+        for value in values {
+            all.push(',');
+            all.push_str(&String::from_utf8_lossy(value.as_bytes()));
+        }
+        Some(all)
     }
 
     /// As it came, before any decoding.
