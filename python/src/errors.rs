@@ -3,15 +3,20 @@
 //! ```text
 //! Exception
 //! └── WeirError
-//!     ├── UsageError (and ValueError)   PlanError, and any value that Rust cannot take
-//!     └── SetupError                    LoadError
+//!     ├── UsageError (and ValueError)   PlanError, TlsError, and any value that Rust cannot take
+//!     ├── SetupError                    LoadError
+//!     └── ClientError and below         a call's outcome; made by Python (`weir/_response.py`)
 //! KeyboardInterrupt
 //! └── Interrupted                       raised by Python, from a run whose `interrupted` is true
 //! ```
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use weir::http::tls::TlsError;
 use weir::load::{LoadError, PlanError};
+
+use crate::client::answer::AnswerHandle;
 
 mod classes {
     pyo3::import_exception!(weir._errors, UsageError);
@@ -31,6 +36,30 @@ pub(crate) fn load(error: &LoadError) -> PyErr {
 /// A service could not start.
 pub(crate) fn serve(why: &str) -> PyErr {
     classes::SetupError::new_err(in_python(why))
+}
+
+/// A call has no answer to give.
+pub(crate) fn call(py: Python<'_>, answer: AnswerHandle) -> PyErr {
+    static FAILURE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let made = FAILURE.import(py, "weir._response", "failure").and_then(|failure| failure.call1((answer,)));
+    made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// A call ended without saying how: its task panicked.
+pub(crate) fn broken_off() -> PyErr {
+    PyRuntimeError::new_err("a call broke off; this is a mistake of weir's")
+}
+
+/// The system has no event loop for us.
+pub(crate) fn no_event_loop(error: &std::io::Error) -> PyErr {
+    classes::SetupError::new_err(format!("no event loop: {error}; are there too many open files, or is /proc missing?"))
+}
+
+/// What was said about TLS cannot be done. A client says it with fewer words than the command line.
+pub(crate) fn tls(error: &TlsError) -> PyErr {
+    let words =
+        error.to_string().replace("--cacert", "verify").replace("--cert", "cert").replace("--key", "cert's key");
+    usage(&words.replace(" or -k", " or verify=False"))
 }
 
 /// A value is wrong.

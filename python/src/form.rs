@@ -69,10 +69,10 @@ impl Asked {
 }
 
 /// Arguments by name.
-struct Form<'py>(Bound<'py, PyDict>);
+pub(crate) struct Form<'py>(pub(crate) Bound<'py, PyDict>);
 
 impl<'py> Form<'py> {
-    fn take<T>(&self, name: &str) -> PyResult<T>
+    pub(crate) fn take<T>(&self, name: &str) -> PyResult<T>
     where
         T: for<'a> FromPyObject<'a, 'py>,
     {
@@ -84,17 +84,17 @@ impl<'py> Form<'py> {
         })
     }
 
-    fn time(&self, name: &str) -> PyResult<Option<Duration>> {
+    pub(crate) fn time(&self, name: &str) -> PyResult<Option<Duration>> {
         Ok(self.take::<Option<Time>>(name)?.map(|time| time.0))
     }
 
-    fn is_empty(&self) -> PyResult<()> {
+    pub(crate) fn is_empty(&self) -> PyResult<()> {
         if self.0.is_empty() { Ok(()) } else { Err(PyTypeError::new_err(format!("not taken: {}", self.0.keys()))) }
     }
 }
 
 /// Seconds, a timedelta, or text such as `300ms`.
-struct Time(Duration);
+pub(crate) struct Time(pub(crate) Duration);
 
 impl FromPyObject<'_, '_> for Time {
     type Error = PyErr;

@@ -7,8 +7,10 @@
 //! - [`load`]: one call of the core, during which Ctrl-C works
 //! - [`run`]: a handle on its result
 //! - [`serve`]: a service that runs beside Python
+//! - [`client`]: calls for an answer, awaited or blocking
 //! - [`errors`]: Rust errors -> Python exceptions
 
+mod client;
 mod errors;
 mod form;
 mod load;
@@ -37,6 +39,20 @@ mod _weir {
 
     #[pymodule_export]
     use super::cli;
+    #[pymodule_export]
+    use super::client::answer::AnswerHandle;
+    #[pymodule_export]
+    use super::client::awaited::{abandon, begin, sweep_guest};
+    #[pymodule_export]
+    use super::client::blocking::{sweep, wait};
+    #[pymodule_export]
+    use super::client::kin::forked;
+    #[pymodule_export]
+    use super::client::owner::ClientHandle;
+    #[pymodule_export]
+    use super::client::policy::PolicyHandle;
+    #[pymodule_export]
+    use super::client::request::{AskedHandle, RequestHandle};
     #[pymodule_export]
     use super::load::load;
     #[pymodule_export]

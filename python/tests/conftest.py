@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.service.seen.append(Seen(self.command, self.path, self.headers, body))
         self.service.asked.set()
         url = urlsplit(self.path)
-        query = {name: int(values[0]) for name, values in parse_qs(url.query).items()}
+        query = {name: int(values[0]) for name, values in parse_qs(url.query).items() if name in {"ms", "code"}}
         if url.path in {"/close", "/garbage"}:
             self.close_connection = True
             self.wfile.write(b"" if url.path == "/close" else b"220 this is a mail server\r\n")
@@ -63,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"hello")
 
-    do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815  http.server calls them so
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = answer  # noqa: N815  http.server calls them so
 
     def log_message(self, format: str, *args: object) -> None:
         """Keep quiet."""

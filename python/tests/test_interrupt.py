@@ -100,3 +100,28 @@ def test_ctrl_c_on_the_command_writes_what_was_measured(service: Service) -> Non
     assert process.returncode == 130
     assert json.loads(out)["interrupted"] is True
     assert "Traceback" not in err
+
+
+def test_ctrl_c_ends_a_call_that_waits(service: Service) -> None:
+    script = f"import weir; weir.Client().get('{service.url}/slow?ms=20000')"
+    with started("-c", script) as process:
+        assert service.asked.wait(TIMEOUT_S)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=15)
+    assert (process.returncode, err.splitlines()[-1]) == (-signal.SIGINT, "KeyboardInterrupt")
+
+
+def test_a_signal_handler_may_make_a_call_while_a_call_waits(service: Service) -> None:
+    script = f"""
+import signal, weir
+client = weir.Client()
+def ask(number, frame):
+    print(client.get("{service.url}").text, flush=True)
+signal.signal(signal.SIGUSR1, ask)
+print(client.get("{service.url}/slow?ms=1000").text)
+"""
+    with started("-c", script) as process:
+        assert service.asked.wait(TIMEOUT_S)
+        process.send_signal(signal.SIGUSR1)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, out, err) == (0, "hello\nhello\n", "")

@@ -6,11 +6,28 @@
 
 `load` drives a service and returns a `Run`: a typed, read-only record that prints as a report. The same load from a
 shell is `weir load http://localhost:8080/ -c 50 -d 10s`. `serve` starts services that misbehave on purpose, to try
-clients against: `with weir.serve("work") as upstream: ...`.
+clients against: `with weir.serve("work") as upstream: ...`. `Client` and `AsyncClient` make calls that have an answer
+in time, whatever the upstream does.
 """
 
-from weir._errors import Interrupted, SetupError, UsageError, WeirError
+from weir._client import AsyncClient, Client, Limits
+from weir._errors import (
+    AllAttemptsFailed,
+    ClientError,
+    ConnectFailed,
+    DeadlineExceeded,
+    DecodingError,
+    HTTPStatusError,
+    Interrupted,
+    SetupError,
+    TimedOut,
+    UsageError,
+    WeirError,
+)
+from weir._headers import Headers
 from weir._load import Stage, Time, load
+from weir._policy import Budget, Hedge, Retry, Success
+from weir._response import Attempt, Request, Response
 from weir._run import (
     Bytes,
     Connections,
@@ -28,22 +45,40 @@ from weir._serve import Flag, Service, serve
 from weir._weir import __version__
 
 __all__ = [
+    "AllAttemptsFailed",
+    "AsyncClient",
+    "Attempt",
+    "Budget",
     "Bytes",
+    "Client",
+    "ClientError",
+    "ConnectFailed",
     "Connections",
+    "DeadlineExceeded",
+    "DecodingError",
     "Flag",
+    "HTTPStatusError",
+    "Headers",
+    "Hedge",
     "Interrupted",
+    "Limits",
     "Manifest",
     "Objective",
     "Point",
     "Rate",
+    "Request",
     "Requests",
+    "Response",
+    "Retry",
     "Run",
     "Service",
     "SetupError",
     "Spread",
     "Stage",
+    "Success",
     "Target",
     "Time",
+    "TimedOut",
     "Trust",
     "UsageError",
     "WeirError",

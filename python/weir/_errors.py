@@ -5,12 +5,19 @@
     Exception
     └── WeirError                  anything below
         ├── UsageError             a value that makes no sense; also a ValueError
-        └── SetupError             the run could not start: nobody there, no TLS, too few open files
+        ├── SetupError             the run could not start: nobody there, no TLS, too few open files
+        └── ClientError            a call of Client or AsyncClient has no answer to give
+            ├── DeadlineExceeded   its deadline came first; also a TimeoutError
+            ├── AllAttemptsFailed  every attempt failed, and there was nothing left to try
+            │   ├── ConnectFailed  none reached the upstream: name, connection or TLS; also a ConnectionError
+            │   └── TimedOut       all took longer than `timeout`; also a TimeoutError
+            ├── DecodingError      the body is not what its Content-Encoding says
+            └── HTTPStatusError    the status is an error: `Response.raise_for_status`
     KeyboardInterrupt
     └── Interrupted                Ctrl-C during a run; has what was measured
 
-A failed *request* is never an exception: it is counted, by kind, in `Run.failures` and `Run.status`. An argument of
-the wrong type is a plain `TypeError`.
+A failed *request* of a load is never an exception: it is counted, by kind, in `Run.failures` and `Run.status`. A
+failed *call* of a client is one. An argument of the wrong type is a plain `TypeError`.
 """
 
 from __future__ import annotations
@@ -18,9 +25,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weir._response import Attempt, Response
     from weir._run import Run
 
-__all__ = ["Interrupted", "SetupError", "UsageError", "WeirError"]
+__all__ = [
+    "AllAttemptsFailed",
+    "ClientError",
+    "ConnectFailed",
+    "DeadlineExceeded",
+    "DecodingError",
+    "HTTPStatusError",
+    "Interrupted",
+    "SetupError",
+    "TimedOut",
+    "UsageError",
+    "WeirError",
+]
 
 
 class WeirError(Exception):
@@ -39,6 +61,66 @@ class SetupError(WeirError):
     """The run could not start, and no request was sent; the message says why, and often what to do."""
 
     __module__ = "weir"
+
+
+class ClientError(WeirError):
+    """A call has no answer to give."""
+
+    __module__ = "weir"
+
+    attempts: Sequence[Attempt]
+    """What was tried, in the order of launch."""
+
+    response: Response | None
+    """The last answer that came, if any did. It does not go along when the error is pickled."""
+
+    def __init__(self, message: str, attempts: Sequence[Attempt] = (), response: Response | None = None) -> None:
+        """Say what happened, and keep what is known of it."""
+        super().__init__(message)
+        self.attempts = tuple(attempts)
+        self.response = response
+
+    def __reduce__(self) -> tuple[type[ClientError], tuple[str, Sequence[Attempt]]]:
+        """Pickle without the response, which is Rust's."""
+        return type(self), (str(self), self.attempts)
+
+
+class DeadlineExceeded(ClientError, TimeoutError):  # noqa: N818  says what happened
+    """The call's deadline came before a success; what was still under way is cancelled."""
+
+    __module__ = "weir"
+
+
+class AllAttemptsFailed(ClientError):  # noqa: N818  says what happened
+    """Every attempt failed, and there was nothing left to try; `attempts` has each one's kind."""
+
+    __module__ = "weir"
+
+
+class ConnectFailed(AllAttemptsFailed, ConnectionError):  # noqa: N818  says what happened
+    """No attempt reached the upstream: the name has no address, nobody is there, or there is no TLS."""
+
+    __module__ = "weir"
+
+
+class TimedOut(AllAttemptsFailed, TimeoutError):  # noqa: N818  says what happened
+    """Each attempt took longer than `timeout`."""
+
+    __module__ = "weir"
+
+
+class DecodingError(ClientError):
+    """The body is not what its Content-Encoding says."""
+
+    __module__ = "weir"
+
+
+class HTTPStatusError(ClientError):
+    """The status is not that of a success; its `response` is never None."""
+
+    __module__ = "weir"
+
+    response: Response
 
 
 class Interrupted(KeyboardInterrupt):

@@ -1,0 +1,309 @@
+//! What a call may do, as Python says it -> [`Policy`].
+//!
+//! `weir/_policy.py` has the classes; their attributes are read here and nowhere else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use weir::call::Success;
+use weir::decide::Nanos;
+use weir::decide::policy::{After, Backoff, Budget, Kind, Policy, Repeat, Retry, Retryable, Stage};
+
+use super::engine::Planned;
+use super::owner::Place;
+use crate::errors;
+use crate::form::{Form, Time};
+
+/// More stages or copies are a mistake, not a wish.
+const MOST_STAGES: usize = 16;
+const MOST_COPIES: u32 = 16;
+
+/// What a call may do.
+#[pyclass(frozen, module = "weir._weir")]
+pub(crate) struct PolicyHandle {
+    pub(crate) policy: Policy,
+    /// When an answer is a success, if the caller says so.
+    pub(crate) wanted: Option<Success>,
+    /// Plans by process and place.
+    pub(crate) plans: Mutex<HashMap<(u64, Place), Arc<Planned>>>,
+}
+
+#[pymethods]
+impl PolicyHandle {
+    /// Reads the options of a call, by name.
+    #[new]
+    fn new(form: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let form = Form(form.copy()?);
+        let policy = Policy {
+            deadline: length(&form, "deadline")?,
+            attempt_timeout: length(&form, "timeout")?,
+            stages: form.take::<Hedge>("hedge")?.0,
+            retry: form.take::<Retries>("retry")?.0,
+            repeat: form.take::<Guard>("repeat")?.0,
+            budget: form.take::<Option<Terms>>("budget")?.map(|terms| terms.0),
+        };
+        let wanted = form.take::<Option<Wanted>>("success")?.map(|wanted| wanted.0);
+        form.is_empty()?;
+        Ok(Self { policy, wanted, plans: Mutex::default() })
+    }
+}
+
+/// A length of time above 0; None is for ever.
+fn length(form: &Form<'_>, name: &str) -> PyResult<Nanos> {
+    match form.time(name)? {
+        None => Ok(Nanos::NEVER),
+        Some(Duration::ZERO) => Err(errors::usage(&format!("{name}: 0 is no time; give seconds above 0, or None"))),
+        Some(length) => Ok(Nanos::from(length)),
+    }
+}
+
+/// Takes an attribute; what is wrong with it is said with its name.
+fn attribute<'py, T>(value: Borrowed<'_, 'py, PyAny>, name: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+{
+    let found = value.getattr(name)?;
+    found.extract().map_err(|error: <T as FromPyObject<'_, 'py>>::Error| {
+        let error: PyErr = error.into();
+        errors::argument(value.py(), name, &found, &error)
+    })
+}
+
+fn number_in(name: &str, value: i64, from: u32, to: u32) -> PyResult<u32> {
+    u32::try_from(value)
+        .ok()
+        .filter(|number| (from..=to).contains(number))
+        .ok_or_else(|| errors::usage(&format!("{name}: {value} is out of range; give {from} to {to}")))
+}
+
+/// None, a `Hedge`, or a sequence of them.
+struct Hedge(Vec<Stage>);
+
+impl FromPyObject<'_, '_> for Hedge {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if value.is_none() {
+            return Ok(Self(Vec::new()));
+        }
+        if value.hasattr("after")? {
+            return Ok(Self(vec![stage(value)?]));
+        }
+        let items = value.try_iter().map_err(|_| {
+            PyTypeError::new_err(format!("a hedge is a weir.Hedge or several, not {}", value.get_type()))
+        })?;
+        let stages = items.map(|item| stage(item?.as_borrowed())).collect::<PyResult<Vec<_>>>()?;
+        if stages.len() > MOST_STAGES {
+            let why = format!("{} stages are too many; give {MOST_STAGES} at most", stages.len());
+            return Err(errors::usage(&why));
+        }
+        Ok(Self(stages))
+    }
+}
+
+fn stage(value: Borrowed<'_, '_, PyAny>) -> PyResult<Stage> {
+    if !value.hasattr("after")? || !value.hasattr("copies")? {
+        return Err(PyTypeError::new_err(format!("a stage is a weir.Hedge, not {}", value.get_type())));
+    }
+    let copies = number_in("copies", attribute(value, "copies")?, 1, MOST_COPIES)?;
+    let on_failure: bool = attribute(value, "on_failure")?;
+    let Wait(after) = attribute(value, "after")?;
+    if after == After::Failure && !on_failure {
+        return Err(errors::usage("after: None waits for a failure; give a time, or on_failure=True"));
+    }
+    Ok(Stage { after, on_failure, copies })
+}
+
+/// A time, a percentile of recent times such as `p95`, or None: a failure.
+struct Wait(After);
+
+impl FromPyObject<'_, '_> for Wait {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if value.is_none() {
+            return Ok(Self(After::Failure));
+        }
+        if let Ok(text) = value.cast::<PyString>() {
+            let text = text.to_cow()?;
+            if let Some(digits) = text.strip_prefix('p') {
+                let percentile =
+                    digits.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(|| {
+                        errors::usage(&format!("'{text}' is no percentile; write e.g. 'p95' or 'p99.9'"))
+                    })?;
+                return Ok(Self(After::Quantile(percentile / 100.0)));
+            }
+        }
+        let Time(length) = value.extract()?;
+        Ok(Self(After::Time(Nanos::from(length))))
+    }
+}
+
+/// None, a number, or a `Retry`.
+struct Retries(Retry);
+
+impl FromPyObject<'_, '_> for Retries {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if value.is_none() {
+            return Ok(Self(Retry::default()));
+        }
+        if let Ok(times) = value.extract::<i64>() {
+            return Ok(Self(Retry { times: number_in("times", times, 0, 1000)?, ..Retry::default() }));
+        }
+        if !value.hasattr("times")? {
+            return Err(PyTypeError::new_err(format!("a retry is a number or a weir.Retry, not {}", value.get_type())));
+        }
+        let (Time(first), Time(most)) = attribute::<(Time, Time)>(value, "backoff")?;
+        if first > most {
+            let why = format!("backoff: the first wait, {first:?}, is longer than the longest, {most:?}; swap them");
+            return Err(errors::usage(&why));
+        }
+        Ok(Self(Retry {
+            times: number_in("times", attribute(value, "times")?, 0, 1000)?,
+            on: attribute::<Causes>(value, "on")?.0,
+            backoff: Backoff { first: Nanos::from(first), most: Nanos::from(most) },
+            obey_retry_after: attribute(value, "retry_after")?,
+        }))
+    }
+}
+
+/// None, or kinds and statuses: `("connect", 503, "5xx", (500, 599))`.
+struct Causes(Retryable);
+
+impl FromPyObject<'_, '_> for Causes {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if value.is_none() {
+            return Ok(Self(Retryable::default()));
+        }
+        let mut on = Retryable { kinds: Vec::new(), statuses: Vec::new() };
+        for item in value.try_iter()? {
+            let item = item?;
+            let word = item.cast::<PyString>().ok().map(ToString::to_string);
+            match word.and_then(|word| Kind::ALL.into_iter().find(|kind| kind.name() == word)) {
+                Some(kind) => on.kinds.push(kind),
+                None => on.statuses.push(statuses(&item)?),
+            }
+        }
+        Ok(Self(on))
+    }
+}
+
+/// 503, `"5xx"`, `"500-504"`, or a pair.
+fn statuses(value: &Bound<'_, PyAny>) -> PyResult<(u16, u16)> {
+    let range = if let Ok(text) = value.cast::<PyString>() {
+        words_of_status(&text.to_cow()?)
+    } else if let Ok((from, to)) = value.extract::<(u16, u16)>() {
+        Some((from, to))
+    } else {
+        value.extract::<u16>().ok().map(|status| (status, status))
+    };
+    range.filter(|(from, to)| (100..=999).contains(from) && from <= to && *to <= 999).ok_or_else(|| {
+        let kinds = Kind::ALL.map(Kind::name).join(", ");
+        let shown = value.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string());
+        errors::usage(&format!("{shown} is neither a status (503, '5xx', '500-504') nor a kind ({kinds})"))
+    })
+}
+
+fn words_of_status(text: &str) -> Option<(u16, u16)> {
+    if let Some(class) = text.strip_suffix("xx") {
+        let class: u16 = class.parse().ok().filter(|class| *class < 10)?;
+        return Some((class * 100, class * 100 + 99));
+    }
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    Some((from.trim().parse().ok()?, to.trim().parse().ok()?))
+}
+
+/// `"safe"`, `"idempotent"` or `"every"`.
+struct Guard(Repeat);
+
+impl FromPyObject<'_, '_> for Guard {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let text: String = value.extract()?;
+        match text.as_str() {
+            "safe" => Ok(Self(Repeat::Safe)),
+            "idempotent" => Ok(Self(Repeat::Idempotent)),
+            "every" => Ok(Self(Repeat::Every)),
+            _ => Err(errors::usage(&format!("'{text}' is no guard; choose safe, idempotent or every"))),
+        }
+    }
+}
+
+/// A `Budget`.
+struct Terms(Budget);
+
+impl FromPyObject<'_, '_> for Terms {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if !value.hasattr("share")? {
+            return Err(PyTypeError::new_err(format!("a budget is a weir.Budget or None, not {}", value.get_type())));
+        }
+        let share: f64 = attribute(value, "share")?;
+        if !(0.0..=100.0).contains(&share) {
+            return Err(errors::usage(&format!(
+                "share: {share} is out of range; give extra attempts per call, 0 to 100"
+            )));
+        }
+        let Time(window) = attribute(value, "window")?;
+        if window.is_zero() {
+            return Err(errors::usage("window: 0 is no time; give seconds above 0"));
+        }
+        let floor = number_in("floor", attribute(value, "floor")?, 0, 1_000_000)?;
+        Ok(Self(Budget { share, floor, window: Nanos::from(window) }))
+    }
+}
+
+/// A `Success`.
+struct Wanted(Success);
+
+impl FromPyObject<'_, '_> for Wanted {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if !value.hasattr("status")? {
+            return Err(PyTypeError::new_err(format!("a success is a weir.Success or None, not {}", value.get_type())));
+        }
+        let status = value.getattr("status")?;
+        let ranges = if status.is_none() {
+            None
+        } else if status.is_instance_of::<PyString>() || status.extract::<u16>().is_ok() {
+            Some(vec![statuses(&status)?])
+        } else {
+            // A pair is two statuses here, not a range: that is what (200, 204) says.
+            let ranges = status.try_iter()?.map(|one| statuses(&one?)).collect::<PyResult<Vec<_>>>()?;
+            if ranges.is_empty() {
+                return Err(errors::usage("status: no status at all; give some, or None for any"));
+            }
+            Some(ranges)
+        };
+        let mut headers = Vec::new();
+        let named = value.getattr("headers")?;
+        if !named.is_none() {
+            for item in named.call_method0("items")?.try_iter()? {
+                let item = item?;
+                let (name, text): (String, String) = item.cast::<PyTuple>()?.extract()?;
+                let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(&text).ok());
+                headers
+                    .push(header.ok_or_else(|| errors::usage(&format!("headers: '{name}: {text}' is not a header")))?);
+            }
+        }
+        let mut success = Success::default();
+        success.statuses = ranges.unwrap_or_else(|| vec![(100, 999)]);
+        success.headers = headers;
+        success.json = attribute(value, "json")?;
+        let Some(text) = attribute::<Option<String>>(value, "_schema_text")? else { return Ok(Self(success)) };
+        let schema = serde_json::from_str(&text).map_err(|error| errors::usage(&format!("schema: {error}")))?;
+        success.with_schema(&schema).map(Self).map_err(|error| errors::usage(&format!("schema: {error}")))
+    }
+}

@@ -1,0 +1,90 @@
+//! A request as Python prepared it; it can be sent many times.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use super::engine::Planned;
+use crate::errors;
+
+/// What goes over the wire. An answer keeps it, so it holds nothing of connections.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: String,
+    pub(crate) target: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// A request, and what may be done for its answer.
+#[pyclass(frozen, module = "weir._weir")]
+pub(crate) struct RequestHandle {
+    pub(crate) request: Arc<Request>,
+    pub(crate) planned: Arc<Planned>,
+}
+
+/// What was asked, as an answer keeps it.
+#[pyclass(frozen, module = "weir._weir")]
+pub(crate) struct AskedHandle(pub(crate) Arc<Request>);
+
+impl Request {
+    /// Checks what goes over the wire.
+    pub(crate) fn new(
+        method: &str,
+        url: String,
+        target: String,
+        headers: Vec<(Vec<u8>, Vec<u8>)>,
+        body: Option<&[u8]>,
+    ) -> PyResult<Self> {
+        let method = Method::from_bytes(method.as_bytes())
+            .map_err(|_| errors::usage(&format!("method: {method:?} is not an HTTP method; write e.g. GET")))?;
+        let mut map = HeaderMap::with_capacity(headers.len());
+        for (name, value) in headers {
+            let shown = String::from_utf8_lossy(&name).into_owned();
+            let name = HeaderName::from_bytes(&name).map_err(|_| {
+                errors::usage(&format!("headers: {shown:?} is not a header's name; use letters, digits and '-'"))
+            })?;
+            let value = HeaderValue::from_bytes(&value).map_err(|_| {
+                errors::usage(&format!("headers: the value of {shown:?} holds a control character; leave it out"))
+            })?;
+            map.append(name, value);
+        }
+        let body = body.map_or_else(Bytes::new, Bytes::copy_from_slice);
+        Ok(Self { method, url, target, headers: map, body })
+    }
+}
+
+#[pymethods]
+impl AskedHandle {
+    #[getter]
+    fn method(&self) -> &str {
+        self.0.method.as_str()
+    }
+
+    #[getter]
+    fn url(&self) -> &str {
+        &self.0.url
+    }
+
+    #[getter]
+    fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        pairs(py, &self.0.headers)
+    }
+
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.body)
+    }
+}
+
+/// Names and values, in order.
+pub(crate) fn pairs<'py>(py: Python<'py>, headers: &HeaderMap) -> PyResult<Bound<'py, PyList>> {
+    let pair = |(name, value): (&HeaderName, &HeaderValue)| {
+        (PyBytes::new(py, name.as_ref()), PyBytes::new(py, value.as_bytes()))
+    };
+    PyList::new(py, headers.iter().map(pair).collect::<Vec<_>>())
+}

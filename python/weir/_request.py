@@ -1,0 +1,106 @@
+"""A call's arguments -> what goes over the wire."""
+
+from __future__ import annotations
+
+import json as json_module
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+from urllib.parse import quote, unquote, urlencode
+
+from weir._errors import UsageError
+
+__all__ = ["Params", "basic", "body_of", "target_of"]
+
+_One: TypeAlias = str | int | float | bool | None
+
+Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, _One]]
+"""Query parameters, or a form's fields: a mapping (a sequence gives several of a name), or pairs. True, False and None
+are ``true``, ``false`` and nothing."""
+
+# What may stand in a path or query as it is (RFC 3986, 3.3 and 3.4); a percent sign is taken for an escape.
+_PLAIN = "/?:@!$&'()*+,;=-._~%[]"
+
+
+def target_of(
+    base_url: str, url: str, shared: Params | None, params: Params | None
+) -> tuple[str, tuple[str, str] | None]:
+    """Make the absolute URL, and take user and password out of it."""
+    if base_url and "://" not in url.partition("?")[0]:
+        base, _, base_query = base_url.partition("?")
+        if base_query:
+            raise UsageError(f"base_url: {base_url!r} has a query; give it as params")
+        url = f"{base.rstrip('/')}/{url.lstrip('/')}" if url and url[0] not in "?#" else base + url
+    scheme, mark, rest = url.partition("://")
+    if not mark:
+        raise UsageError(f"url: {url!r} has no scheme; write e.g. http://localhost:8080/path, or give a base_url")
+    rest = rest.partition("#")[0]
+    end = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
+    authority, path = rest[:end], rest[end:]
+    userinfo, mark, host = authority.rpartition("@")
+    user, _, password = userinfo.partition(":")
+    path = quote(path, safe=_PLAIN)
+    query = urlencode([*_pairs("params", shared), *_pairs("params", params)])
+    if query:
+        path += ("&" if "?" in path else "?") + query
+    return f"{scheme}://{_ascii(host)}{path}", (unquote(user), unquote(password)) if mark else None
+
+
+def basic(auth: tuple[str, str]) -> str:
+    """Write user and password as the Authorization header has them (RFC 7617)."""
+    try:
+        user, password = auth
+    except (TypeError, ValueError):
+        raise TypeError("auth: a pair of user and password") from None
+    if ":" in user:
+        raise UsageError(f"auth: a user's name cannot hold a colon, as {user!r} does")
+    return "Basic " + b64encode(f"{user}:{password}".encode()).decode()
+
+
+def body_of(json: Any, content: str | bytes | None, data: Params | None) -> tuple[bytes | None, dict[str, str]]:
+    """Make the body, and the headers that say what it is."""
+    given = [name for name, value in (("json", json), ("content", content), ("data", data)) if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} do not go together; each is a body")
+    if json is not None:
+        try:
+            text = json_module.dumps(json, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        except ValueError as error:
+            raise UsageError(f"json: {error}") from error
+        return text.encode(), {"content-type": "application/json"}
+    if data is not None:
+        return urlencode(_pairs("data", data)).encode(), {"content-type": "application/x-www-form-urlencoded"}
+    if isinstance(content, str):
+        return content.encode(), {"content-type": "text/plain; charset=utf-8"}
+    if content is not None and not isinstance(content, bytes):
+        raise TypeError(f"content: text or bytes, not {type(content).__name__}")
+    return content, {}
+
+
+def _pairs(name: str, params: Params | None) -> list[tuple[str, str]]:
+    if params is None:
+        return []
+    if isinstance(params, str | bytes):
+        raise TypeError(f"{name}: a mapping or pairs, not {type(params).__name__}")
+    items = params.items() if isinstance(params, Mapping) else params
+    pairs = []
+    for key, value in items:
+        several = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        pairs += [(str(key), _text(one)) for one in several]
+    return pairs
+
+
+def _text(value: _One) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _ascii(host: str) -> str:
+    """Write a name of other letters as the DNS has it (RFC 3490)."""
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode()
+    except UnicodeError as error:
+        raise UsageError(f"url: {host!r} is not a host's name") from error
