@@ -122,6 +122,7 @@ impl Engine {
             headers: &request.headers,
             deadline,
             upgrade: false,
+            trace: None,
         };
         let body = if request.body.is_empty() { OutBody::Empty } else { OutBody::Bytes(request.body.clone()) };
         let outcome = match self.calls.call(&ask, body).await {
