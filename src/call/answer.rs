@@ -99,11 +99,6 @@ impl AnswerBody {
         }
     }
 
-    pub(super) fn coming(incoming: Incoming, deadline: Option<Sleep>, occupied: Occupied) -> Self {
-        let source = Some(Source { incoming, deadline, occupied });
-        Self::Coming(Box::new(Coming { whole: Whole::default(), source }))
-    }
-
     /// The connection itself, after an answer of 101.
     pub fn upgraded(self) -> Option<Upgraded> {
         match self {
@@ -163,6 +158,19 @@ impl Coming {
     fn has_ended(&self) -> bool {
         let ended = self.source.as_ref().is_none_or(|source| source.incoming.is_end_stream());
         ended && self.whole.bytes.is_empty() && self.whole.trailers.is_none()
+    }
+}
+
+impl Coming {
+    pub(super) fn new(incoming: Incoming, occupied: Occupied) -> Self {
+        Self { whole: Whole::default(), source: Some(Source { incoming, deadline: None, occupied }) }
+    }
+
+    /// It is cut when this has ended.
+    pub(super) fn ends_with(&mut self, deadline: Sleep) {
+        if let Some(source) = &mut self.source {
+            source.deadline = Some(deadline);
+        }
     }
 }
 

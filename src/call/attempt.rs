@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 
+use super::answer::Coming;
 use super::engine::Ask;
 use super::headers::{Headers, List};
 use super::upstream::Occupied;
@@ -36,7 +37,8 @@ pub(super) enum Brought {
 #[derive(Debug)]
 pub(super) enum Carried {
     Whole(Whole),
-    Coming(Incoming, Occupied),
+    /// In a box, as it will stay.
+    Coming(Box<Coming>),
 }
 
 /// A body that has come.
@@ -135,7 +137,7 @@ async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, mut occupied: Oc
     }
     let carried = match carried {
         Ok(whole) => Carried::Whole(whole),
-        Err(body) => Carried::Coming(body, occupied),
+        Err(incoming) => Carried::Coming(Box::new(Coming::new(incoming, occupied))),
     };
     Brought::judged(judged, head, carried)
 }

@@ -364,9 +364,11 @@ impl<'a> Journey<'a> {
     fn carry(&self, carried: Carried) -> AnswerBody {
         match carried {
             Carried::Whole(whole) => AnswerBody::whole(whole),
-            Carried::Coming(incoming, occupied) => {
-                let deadline = (self.deadline < Nanos::NEVER).then(|| self.engine.timer.sleep_until(self.deadline));
-                AnswerBody::coming(incoming, deadline, occupied)
+            Carried::Coming(mut coming) => {
+                if self.deadline < Nanos::NEVER {
+                    coming.ends_with(self.engine.timer.sleep_until(self.deadline));
+                }
+                AnswerBody::Coming(coming)
             }
         }
     }

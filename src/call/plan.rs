@@ -10,7 +10,7 @@ use super::upstream::Upstream;
 use crate::decide::Nanos;
 use crate::decide::budget::Ledger;
 use crate::decide::deadline::Form;
-use crate::decide::policy::Policy;
+use crate::decide::policy::{After, Policy};
 
 /// What is the same for many calls. All event loops share it.
 #[derive(Debug)]
@@ -32,6 +32,9 @@ pub struct Plan {
 impl Plan {
     /// A plan with a budget and counts of its own, that tells the upstream nothing.
     pub fn new(policy: Policy, success: Success, upstream: Arc<Upstream>) -> Self {
+        if policy.stages.iter().any(|stage| matches!(stage.after, After::Quantile(_))) {
+            upstream.watch();
+        }
         let ledger = policy.budget.filter(|_| policy.repeats()).map(|terms| Arc::new(Mutex::new(Ledger::new(terms))));
         Self { policy, success, upstream, deadline_headers: Vec::new(), ledger, counts: Arc::default() }
     }

@@ -1,5 +1,6 @@
 //! Where attempts go: the hosts behind one name, and who of them is next.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -28,6 +29,8 @@ pub struct Upstream {
     hosts: Vec<Host>,
     choice: Mutex<Hosts>,
     recent: Mutex<Recent>,
+    /// Whether anybody asks how long recent attempts took.
+    is_watched: AtomicBool,
     places: Option<Places>,
     /// What is counted.
     pub counts: UpstreamCounts,
@@ -49,6 +52,7 @@ impl Upstream {
             choice: Mutex::new(Hosts::new(&weights, balance, health)),
             hosts,
             recent: Mutex::new(Recent::default()),
+            is_watched: AtomicBool::new(false),
             places: None,
             counts: UpstreamCounts::default(),
         }
@@ -83,6 +87,11 @@ impl Upstream {
         self.places.as_ref().map(|places| places.at_once)
     }
 
+    /// Keeps in mind how long first attempts take, from now on.
+    pub(super) fn watch(&self) {
+        self.is_watched.store(true, Ordering::Relaxed);
+    }
+
     /// What this share of recent first attempts took at most; none while too few are known.
     pub fn quantile(&self, now: Nanos, share: f64) -> Option<Nanos> {
         self.recent().quantile(now, share)
@@ -98,7 +107,9 @@ impl Upstream {
 
     /// A first attempt has taken so long, at least.
     pub(super) fn took(&self, now: Nanos, took: Nanos) {
-        self.recent().record(now, took);
+        if self.is_watched.load(Ordering::Relaxed) {
+            self.recent().record(now, took);
+        }
     }
 
     /// Chooses a host for an attempt that starts now, not one of `avoid` if there is another.

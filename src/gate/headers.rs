@@ -1,8 +1,6 @@
 //! Headers on their way through: those that concern one connection end here (RFC 9110, 7.6.1), and the upstream hears
 //! for whom it is asked.
 
-use std::net::IpAddr;
-
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// Headers of one connection, whatever `Connection` says. `TE` and `Trailer` stay: trailers are passed on.
@@ -21,26 +19,27 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 
 /// The protocol that the client wants to switch to, if it says so in full.
 pub(super) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
+    let protocol = headers.get(header::UPGRADE)?;
     let asked = headers.get_all(header::CONNECTION).iter().any(|value| names(value).any(|name| name == "upgrade"));
-    if asked { headers.get(header::UPGRADE).cloned() } else { None }
+    asked.then(|| protocol.clone())
 }
 
 /// Removes what concerns one connection.
 pub(super) fn end_here(headers: &mut HeaderMap) {
-    if headers.contains_key(header::CONNECTION) {
-        let named: Vec<HeaderName> = headers
-            .get_all(header::CONNECTION)
-            .iter()
-            .flat_map(names)
-            // A peer that names these wants to smuggle: without them a request would be another one.
-            .filter(|name| !matches!(name.as_str(), "host" | "content-length" | "content-type" | "authorization"))
-            .filter_map(|name| name.parse().ok())
-            .collect();
-        for name in named {
-            headers.remove(name);
-        }
+    // One look at the names costs less than to look each of ours up, and most messages have none.
+    if !headers.keys().any(|name| OF_THE_CONNECTION.contains(name)) {
+        return;
     }
-    for name in &OF_THE_CONNECTION {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .flat_map(names)
+        // "close" and "keep-alive" are words, and a peer that names the others wants to smuggle: without them a request
+        // would be another one.
+        .filter(|name| !matches!(name.as_str(), "close" | "host" | "content-length" | "content-type" | "authorization"))
+        .filter_map(|name| name.parse().ok())
+        .collect();
+    for name in named.iter().chain(&OF_THE_CONNECTION) {
         headers.remove(name);
     }
 }
@@ -52,15 +51,11 @@ fn names(value: &HeaderValue) -> impl Iterator<Item = String> {
 }
 
 /// Says for whom the upstream is asked. What the client itself says of that counts only if it is trusted.
-pub(super) fn forwarded(headers: &mut HeaderMap, client: IpAddr, host: Option<&HeaderValue>, trusted: bool) {
+pub(super) fn forwarded(headers: &mut HeaderMap, client: &HeaderValue, host: Option<&HeaderValue>, trusted: bool) {
     let said = headers.get(FORWARDED_FOR).filter(|_| trusted).and_then(|said| said.to_str().ok());
-    let chain = match said {
-        Some(said) => format!("{said}, {client}"),
-        None => client.to_string(),
-    };
-    if let Ok(chain) = HeaderValue::try_from(chain) {
-        headers.insert(FORWARDED_FOR, chain);
-    }
+    let chain = said.map(|said| format!("{said}, {}", client.to_str().unwrap_or_default()));
+    let chain = chain.and_then(|chain| HeaderValue::try_from(chain).ok());
+    headers.insert(FORWARDED_FOR, chain.unwrap_or_else(|| client.clone()));
     if !(trusted && headers.contains_key(FORWARDED_PROTO)) {
         headers.insert(FORWARDED_PROTO, HeaderValue::from_static("http"));
     }
@@ -116,10 +111,10 @@ mod tests {
         let host = HeaderValue::from_static("api.example");
         let mut strange = headers(&[("x-forwarded-for", "6.6.6.6"), ("x-forwarded-proto", "https")]);
         let mut trusted = strange.clone();
-        forwarded(&mut strange, "10.0.0.1".parse().unwrap(), Some(&host), false);
+        forwarded(&mut strange, &HeaderValue::from_static("10.0.0.1"), Some(&host), false);
         let own = [("x-forwarded-for", "10.0.0.1"), ("x-forwarded-proto", "http"), ("x-forwarded-host", "api.example")];
         assert_eq!(strange, headers(&own));
-        forwarded(&mut trusted, "10.0.0.1".parse().unwrap(), Some(&host), true);
+        forwarded(&mut trusted, &HeaderValue::from_static("10.0.0.1"), Some(&host), true);
         assert_eq!(trusted.get("x-forwarded-for").unwrap(), "6.6.6.6, 10.0.0.1");
         assert_eq!(trusted.get("x-forwarded-proto").unwrap(), "https");
     }

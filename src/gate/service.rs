@@ -133,9 +133,11 @@ impl Visit<'_> {
         own: Option<Nanos>,
         target: &str,
     ) -> Reply {
-        let began = self.turn.now();
+        let began = self.turn.began();
         let upgrade = headers::upgrade(&headers).filter(|_| parts.version == Version::HTTP_11);
-        let deadline = self.deadline(&headers, began, own);
+        let said = self.said(&headers);
+        // The policy's, or an earlier one that the caller gives.
+        let deadline = began + [said, own].into_iter().flatten().fold(self.route.plan.policy.deadline, Nanos::min);
         let body = match self.body(parts, body).await {
             Ok(body) => body,
             Err(answer) => return answer.into(),
@@ -143,6 +145,11 @@ impl Visit<'_> {
         let traced = self.tracer.and_then(|tracer| tracer.begin(&headers));
         if traced.is_some() {
             headers.remove("traceparent");
+        }
+        if said.is_some() {
+            for (name, _) in &self.route.caller_deadlines {
+                headers.remove(name);
+            }
         }
         self.clean(parts, &mut headers, upgrade.as_ref());
         let ask = Ask {
@@ -205,11 +212,14 @@ impl Visit<'_> {
         }
     }
 
-    /// The call's deadline: the policy's, or an earlier one that the caller gives.
-    fn deadline(&self, headers: &HeaderMap, now: Nanos, own: Option<Nanos>) -> Nanos {
-        let said =
-            self.route.caller_deadlines.iter().filter_map(|(name, form)| form.read(headers.get(name)?.as_bytes()));
-        now + said.chain(own).fold(self.route.plan.policy.deadline, Nanos::min)
+    /// How much time the caller's headers leave: the least of what they say.
+    fn said(&self, headers: &HeaderMap) -> Option<Nanos> {
+        let all = self.route.caller_deadlines.iter();
+        // What cannot be read says nothing, but must not go on beside what we say.
+        all.filter_map(|(name, form)| {
+            headers.get(name).map(|value| form.read(value.as_bytes()).unwrap_or(Nanos::NEVER))
+        })
+        .min()
     }
 
     /// The request's body, kept if it may have to be sent again.
@@ -241,11 +251,8 @@ impl Visit<'_> {
                 headers.insert(header::HOST, host);
             }
         }
-        for (name, _) in &route.caller_deadlines {
-            headers.remove(name);
-        }
         let host = headers.get(header::HOST).cloned();
-        headers::forwarded(headers, self.turn.peer().ip(), host.as_ref(), route.trusts_forwarded);
+        headers::forwarded(headers, self.turn.client(), host.as_ref(), route.trusts_forwarded);
         route.rewrite_request(headers);
     }
 

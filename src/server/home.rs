@@ -61,7 +61,7 @@ impl<S: Service> Home<S> {
         let reply = if let Some(page) = self.page_at(request.uri().path()) {
             Reply::Answer(page)
         } else {
-            let turn = Turn::new(&self.ledger, &self.timer, &watch);
+            let turn = Turn::new(&self.ledger, &self.timer, &watch, entry.began());
             let reply = self.service.answer(&self.local, request, &turn).await;
             entry.has_story(turn.into_story());
             reply

@@ -53,6 +53,11 @@ impl Entry {
         }
     }
 
+    /// When its head was there.
+    pub(super) fn began(&self) -> Nanos {
+        self.began
+    }
+
     /// There is an answer.
     pub(super) fn answered(&mut self, status: u16) {
         self.status = Some(status);

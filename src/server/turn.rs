@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
+use http::HeaderValue;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -25,6 +26,7 @@ pub struct Turn {
     pub(super) ledger: Rc<Ledger>,
     pub(super) timer: Timer,
     pub(super) watch: Rc<Watch>,
+    began: Nanos,
     story: RefCell<Option<Box<RawValue>>>,
 }
 
@@ -56,8 +58,14 @@ pub enum Unread {
 }
 
 impl Turn {
-    pub(super) fn new(ledger: &Rc<Ledger>, timer: &Timer, watch: &Rc<Watch>) -> Self {
-        Self { ledger: Rc::clone(ledger), timer: timer.clone(), watch: Rc::clone(watch), story: RefCell::default() }
+    pub(super) fn new(ledger: &Rc<Ledger>, timer: &Timer, watch: &Rc<Watch>, began: Nanos) -> Self {
+        Self {
+            ledger: Rc::clone(ledger),
+            timer: timer.clone(),
+            watch: Rc::clone(watch),
+            began,
+            story: RefCell::default(),
+        }
     }
 
     /// Whether anybody will read a story.
@@ -82,6 +90,16 @@ impl Turn {
     /// Who asks.
     pub fn peer(&self) -> SocketAddr {
         self.watch.peer
+    }
+
+    /// Their address without port, as a header has it.
+    pub fn client(&self) -> &HeaderValue {
+        self.watch.client()
+    }
+
+    /// When the request's head was there, since the server's start.
+    pub fn began(&self) -> Nanos {
+        self.began
     }
 
     /// Ends `length` from now, exactly.

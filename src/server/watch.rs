@@ -1,8 +1,10 @@
 //! One connection as its event loop keeps it: what it waits for, and what is to become of it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::task::Waker;
+
+use http::HeaderValue;
 
 use super::Tunnel;
 use crate::decide::Nanos;
@@ -33,6 +35,8 @@ pub(super) struct Watch {
     /// Answers that will never come; nobody waits for those at the end.
     hopeless: Cell<u32>,
     task: RefCell<Option<Waker>>,
+    /// The peer's address as a header has it, once somebody has asked.
+    client: OnceCell<HeaderValue>,
     /// What the connection leads to once it speaks another protocol.
     tunnel: RefCell<Option<Box<dyn Tunnel>>>,
 }
@@ -48,8 +52,17 @@ impl Watch {
             unread: Cell::new(false),
             hopeless: Cell::new(0),
             task: RefCell::default(),
+            client: OnceCell::new(),
             tunnel: RefCell::default(),
         }
+    }
+
+    /// The peer's address without port.
+    pub(super) fn client(&self) -> &HeaderValue {
+        self.client.get_or_init(|| {
+            let text = self.peer.ip().to_canonical().to_string();
+            HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("unknown"))
+        })
     }
 
     /// Tells the connection's patience something.

@@ -116,7 +116,8 @@ impl Client {
             Found::Wait(waiting) => waiting.await.fresh(),
         };
         let lease = self.connected(lease).await?;
-        let again = http1::exchange(shared, lease, Heads::new(asked), upload, false).await;
+        // Boxed, for it is seldom.
+        let again = Box::pin(http1::exchange(shared, lease, Heads::new(asked), upload, false)).await;
         again.map_err(|failed| failed.error)
     }
 
