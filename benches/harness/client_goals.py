@@ -17,7 +17,9 @@ def judge(section: Section) -> Iterator[Goal]:
     """Every goal of the section."""
     for name in (clients.ASYNC, clients.ASYNC + clients.UVLOOP):
         found = section.median(clients.AWAITED, name, cpu)
-        yield at_most(f"`{name}`, {clients.AWAITED}: at most {AWAITED_US:g} us CPU per call", found, AWAITED_US, "{:.1f} us")
+        yield at_most(
+            f"`{name}`, {clients.AWAITED}: at most {AWAITED_US:g} us CPU per call", found, AWAITED_US, "{:.1f} us"
+        )
     for peer in clients.ALONE_PEERS:
         found = section.ratio(clients.ALONE, clients.SYNC, peer, cpu)
         promise = f"`{clients.SYNC}`, {clients.ALONE}: less CPU per call than {peer}"

@@ -21,7 +21,11 @@ counts bytes, and measures nothing.
 """
 
 #: Where only some trials are about response times.
-DOUBTS: dict[str, Callable[[Section], list[str]]] = {"serve": serve_page.doubts, "gate": gate_page.doubts}
+DOUBTS: dict[str, Callable[[Section], list[str]]] = {
+    "serve": serve_page.doubts,
+    "gate": gate_page.doubts,
+    "smart": smart_page.doubts,
+}
 
 
 def render(sections: dict[str, Section]) -> str:

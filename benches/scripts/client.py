@@ -133,7 +133,7 @@ def weir_async(url: str, _at_once: int) -> Awaited:
     client = _module("weir").AsyncClient()
 
     async def call() -> bytes:
-        return (await client.get(url)).content
+        return bytes((await client.get(url)).content)
 
     return call
 
@@ -145,7 +145,7 @@ def aiohttp(url: str, at_once: int) -> Awaited:
 
     async def call() -> bytes:
         async with session.get(url) as response:
-            return await response.read()
+            return bytes(await response.read())
 
     return call
 
@@ -166,7 +166,7 @@ def _like_httpx(name: str, url: str, at_once: int) -> Awaited:
     client = module.AsyncClient(limits=limits, trust_env=False)
 
     async def call() -> bytes:
-        return (await client.get(url)).content
+        return bytes((await client.get(url)).content)
 
     return call
 
@@ -221,7 +221,7 @@ async def run_async(make: Callable[[], Awaited], meter: Meter, at_once: int) -> 
 
 
 def run_multi(url: str, meter: Meter, at_once: int) -> None:
-    """libcurl's own loop, with a handle for each call in flight."""
+    """The loop of libcurl, with a handle for each call in flight."""
     module = _module("pycurl")
     multi = module.CurlMulti()
     bodies: dict[Any, io.BytesIO] = {}
@@ -251,6 +251,16 @@ def run_multi(url: str, meter: Meter, at_once: int) -> None:
         then()
 
 
+def version(package: str) -> str:
+    """Of a package, or of Python, if it is the standard library's."""
+    if not package:
+        return sys.version.split()[0]
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # found by a path, never installed
+        return "?"
+
+
 def main() -> None:
     """Measure one client and print a line of JSON."""
     parser = argparse.ArgumentParser(description="The cost of a call with one HTTP client.")
@@ -275,8 +285,7 @@ def main() -> None:
         loop.run_until_complete(run_async(lambda: make(args.url, args.at_once), meter, args.at_once))
     else:
         parser.error(f"'{args.client}' is no client; choose {', '.join([*SYNC, *ASYNC, MULTI])}")
-    version = metadata.version(package) if package else sys.version.split()[0]
-    print(json.dumps({**meter.result(), "version": version}))
+    print(json.dumps({**meter.result(), "version": version(package)}))
 
 
 if __name__ == "__main__":
