@@ -70,11 +70,13 @@ clients() { # FOLDER PACKAGE==VERSION...
     shift
     if [ "$(cat "$root/$folder/installed" 2>/dev/null)" != "$*" ]; then
         if ! python3 -m venv --clear "$root/$folder"; then missing "$folder" "needs python3-venv"; return; fi
-        local each
+        local each all="$*"
         for each in "$@"; do
-            "$python" -m pip install --quiet --disable-pip-version-check "$each" || missing "$each" "pip install failed"
+            "$python" -m pip install --quiet --disable-pip-version-check "$each" && continue
+            missing "$each" "pip install failed"
+            all="" # so that the next call tries again
         done
-        echo "$*" >"$root/$folder/installed"
+        echo "$all" >"$root/$folder/installed"
     fi
     weir=$("$root/../../../.venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))' 2>/dev/null) &&
         echo "$weir" >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/weir.pth"

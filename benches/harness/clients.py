@@ -63,6 +63,8 @@ def _trial(bench: Bench, server: Server, ask: Ask, number: int) -> Trial:
     command += ["--at-once", str(ask.at_once), "--bytes", str(PAGE_BYTES)]
     trial.command = shown(command)
     try:
+        if not python(ask.name).exists():
+            raise ValueError("not on this machine")
         counted = server.requests()
         finished = run(command, core=bench.generator_core, cost=bench.programs["cost"], seconds=seconds + WARMUP_S)
         served = server.requests() - counted - server.own_requests

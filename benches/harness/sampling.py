@@ -82,9 +82,15 @@ def after(samples: list[Sample], at_s: float) -> Sample:
 
 
 def windows(samples: list[Sample]) -> Iterator[tuple[Sample, Sample]]:
-    """Each window of a second, as well as samples tell: what came within no more than that, and within no less."""
-    first = 0
+    """Each window of a second, as well as samples tell: what came within no more than that, and within no less.
+
+    Only while calls come: a budget counts what came in the second before an extra attempt, and a window that ends
+    later than the last of them has fewer calls.
+    """
+    first, calls = 0, samples[-1].calls
     for sample in samples:
+        if sample.calls == calls:
+            return
         while sample.at_s - samples[first + 1].at_s >= WINDOW_S:
             first += 1
         if sample.at_s - samples[first].at_s >= WINDOW_S:
