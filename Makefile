@@ -36,7 +36,7 @@ check: ## formatting, lints, types and docs; warnings are errors
 	.venv/bin/mypy --strict
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
 
-bench: ## weir beside its peers, an hour; BENCH="closed --quick" for less
+bench: ## weir beside its peers, an hour and a half; BENCH="closed --quick" for less
 	scripts/setup.sh bench
 	-benches/peers.sh
 	python3 benches/run.py $(BENCH)

@@ -104,9 +104,9 @@ def _storms(section: Section) -> Iterator[str]:
     yield "### When nothing succeeds"
     yield (
         f"`{smart.STORM}`, {smart.STORM_RATE}/s in the open loop, {section.plan['storm_s']} s a run,"
-        f" {section.plan['slow_rounds']} rounds. The gate's counts are read ten times a second; the worst window of 1 s,"
-        " while calls come, is the one with the most extra attempts over what the budget has for its calls. Suppressed:"
-        " extra attempts that the policy wanted and the budget did not allow."
+        f" {section.plan['slow_rounds']} rounds. The gate's counts are read ten times a second; the worst window of"
+        " 1 s, while calls come, is the one with the most extra attempts over what the budget has for its calls."
+        " Suppressed: extra attempts that the policy wanted and the budget did not allow."
     )
     header = ["service", "calls", "attempts/call", "worst window: extra / allowed", "suppressed", "p99.9 ms", "answers"]
     rows = []
