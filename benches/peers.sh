@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the load generators and servers that weir is measured beside. What is already there (on PATH or
+# Installs the load generators, servers and clients that weir is measured beside. What is already there (on PATH or
 # under benches/out/peers) is left alone; what cannot be had is named in one line, and run.py then
 # leaves it out of its tables and says so.
 set -u
@@ -7,6 +7,8 @@ set -u
 OHA=1.16.0
 K6=v1.8.1
 LOCUST=2.47.0
+CLIENTS="aiohttp==3.14.5 uvloop==0.23.0 httpx==0.28.1 httpx2==2.16.2 requests==2.34.2 curl_cffi==0.16.3 pycurl==7.49.0"
+NIQUESTS=3.21.2
 
 root=$(cd "$(dirname "$0")" && pwd)/out/peers
 mkdir -p "$root/bin"
@@ -61,6 +63,27 @@ from_pip() { # COMMAND VERSION
     present "$1"
 }
 
+# HTTP clients for Python, which nobody calls by a command: a folder with an interpreter that has them, and weir's package
+# too if scripts/setup.sh has put it into .venv.
+clients() { # FOLDER PACKAGE==VERSION...
+    local folder=$1 python="$root/$1/bin/python" weir
+    shift
+    if [ "$(cat "$root/$folder/installed" 2>/dev/null)" != "$*" ]; then
+        if ! python3 -m venv --clear "$root/$folder"; then missing "$folder" "needs python3-venv"; return; fi
+        local each all="$*"
+        for each in "$@"; do
+            "$python" -m pip install --quiet --disable-pip-version-check "$each" && continue
+            missing "$each" "pip install failed"
+            all="" # so that the next call tries again
+        done
+        echo "$all" >"$root/$folder/installed"
+    fi
+    weir=$("$root/../../../.venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))' 2>/dev/null) &&
+        echo "$weir" >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/weir.pth"
+    "$python" -c 'import weir' 2>/dev/null || missing "weir for Python" "scripts/setup.sh bench installs it into .venv"
+    echo "$folder: $python"
+}
+
 # A server in benches/peers, on a library of Debian's.
 from_source() { # COMMAND SOURCE LIBRARY PACKAGE
     local source include
@@ -79,6 +102,7 @@ from_source() { # COMMAND SOURCE LIBRARY PACKAGE
 }
 
 from_apt nginx nginx
+from_apt haproxy haproxy
 from_apt wrk wrk
 from_apt ab apache2-utils
 from_apt h2load nghttp2-client
@@ -87,4 +111,7 @@ from_go k6 "go.k6.io/k6@$K6"
 from_pip locust "$LOCUST"
 from_source civetweb-functions civetweb.c civetweb libcivetweb-dev
 from_source microhttpd-functions microhttpd.c microhttpd libmicrohttpd-dev
+# shellcheck disable=SC2086 # a list
+clients clients $CLIENTS
+clients client-niquests "niquests==$NIQUESTS" # brings a urllib3 of its own, under the same name, for all
 exit "$missing"

@@ -16,7 +16,7 @@ main() {
     case $purpose in
         demo) ;;
         check | test | fuzz) wants+=(c++) ;; # fuzz targets hold libFuzzer, which is C++
-        bench) wants+=(c++ nginx wrk ab h2load civetweb microhttpd) ;;
+        bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
         *) fail "'$purpose' is nothing to set up for; choose demo, test, check, fuzz or bench" ;;
     esac
     system
@@ -25,6 +25,7 @@ main() {
         demo) venv && examples && package ;;
         test) venv && tools && examples && package ;;
         check) venv && tools ;;
+        bench) venv && package ;;
         *) ;;
     esac
 }

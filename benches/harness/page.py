@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from harness import closed, results, serve_page, truth
+from harness import client_page, closed, gate_page, results, serve_page, smart_page, truth
 from harness.goals import PERCENTILES, judge
 from harness.results import Section
 from harness.table import Row, number, table
@@ -20,6 +20,13 @@ to minute, and ratios are what to quote. `floor` is the loop in `benches/floor.r
 counts bytes, and measures nothing.
 """
 
+#: Where only some trials are about response times.
+DOUBTS: dict[str, Callable[[Section], list[str]]] = {
+    "serve": serve_page.doubts,
+    "gate": gate_page.doubts,
+    "smart": smart_page.doubts,
+}
+
 
 def render(sections: dict[str, Section]) -> str:
     """The whole page."""
@@ -30,6 +37,9 @@ def render(sections: dict[str, Section]) -> str:
         "truth": _truth,
         "memory": _memory,
         "serve": serve_page.write,
+        "gate": gate_page.write,
+        "client": client_page.write,
+        "smart": smart_page.write,
     }
     for name, writer in writers.items():
         if name in sections:
@@ -192,7 +202,7 @@ def _memory(section: Section) -> Iterator[str]:
 def _troubles(section: Section) -> Iterator[str]:
     """What is not in the tables, and why."""
     lines = [f"- {name}: not on this machine" for name in section.missing]
-    doubts = serve_page.doubts(section) if section.name == "serve" else section.doubts()
+    doubts = DOUBTS.get(section.name, Section.doubts)(section)
     lines += [f"- in the tables, though weir itself says not to trust it: {doubt}" for doubt in doubts]
     lines += [f"- {error}" for error in section.errors()]
     if lines:

@@ -20,6 +20,11 @@ class Plan:
     long_s: int = 600
     serve_s: int = 2
     soak: int = 1_000_000  # requests
+    gate_s: int = 6
+    client_s: int = 3
+    loops: float = 1.0  # of the load tests' loops
+    hedge_s: int = 30
+    storm_s: int = 15
     seed: int = 1
     quick: bool = False
 
@@ -41,6 +46,11 @@ class Plan:
                 long_s=60,
                 serve_s=1,
                 soak=20_000,
+                gate_s=2,
+                client_s=1,
+                loops=0.1,
+                hedge_s=9,
+                storm_s=5,
                 quick=True,
             )
         return replace(plan, pairs=pairs) if pairs else plan

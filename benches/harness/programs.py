@@ -18,6 +18,7 @@ OURS = ("weir", "floor", "lean", "cost")
 #: Peer and how it is asked for its version.
 VERSION_FLAGS = {
     "nginx": "-v",
+    "haproxy": "-v",
     "wrk": "-v",
     "ab": "-V",
     "h2load": "--version",

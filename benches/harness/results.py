@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -68,13 +68,20 @@ class Section:
 
     def ratio(self, case: str, contender: str, base: str, value: Value) -> float | None:
         """The median over the rounds of this one's value by the other's in the same round."""
+        ratios = [mine / other for mine, other in self._beside(case, contender, base, value) if other]
+        return median(ratios) if ratios else None
+
+    def difference(self, case: str, contender: str, base: str, value: Value) -> float | None:
+        """The median over the rounds of this one's value less the other's in the same round."""
+        found = [mine - other for mine, other in self._beside(case, contender, base, value)]
+        return median(found) if found else None
+
+    def _beside(self, case: str, contender: str, base: str, value: Value) -> Iterator[tuple[float, float]]:
         others = {trial.round: value(trial) for trial in self.trials(case, base)}
-        ratios = []
         for trial in self.trials(case, contender):
             mine, other = value(trial), others.get(trial.round)
-            if mine is not None and other:
-                ratios.append(mine / other)
-        return median(ratios) if ratios else None
+            if mine is not None and other is not None:
+                yield mine, other
 
 
 def save(folder: Path, name: str, bench: Bench, machine: dict[str, str], trials: list[Trial]) -> None:

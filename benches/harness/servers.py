@@ -21,6 +21,7 @@ START_LIMIT_S = 10.0
 BODY = "The river does not wait for the dam."  # and a line end: 38 bytes
 HELLO = "Hello, Raja"
 FILE, FILE_BYTES = "static", 5 << 20
+PAGE, PAGE_BYTES = "page", 1 << 10
 
 
 class StartError(RuntimeError):
@@ -143,22 +144,38 @@ def _announced(kind: type[Target], name: str, command: list[str], core: int) -> 
 def nginx(program: Path, core: int) -> Iterator[Nginx]:
     """Nginx with a configuration of its own, on a free port."""
     with tempfile.TemporaryDirectory(prefix="weir-nginx-") as folder:
-        port = _free_port()
+        port = free_port()
         config = Path(folder) / "nginx.conf"
         config.write_text(_nginx_config(Path(folder), port))
         Path(folder).chmod(0o755)  # its worker may be another user, who reads the file
         (Path(folder) / FILE).write_bytes(bytes(FILE_BYTES))
+        (Path(folder) / PAGE).write_bytes(b"x" * PAGE_BYTES)
         command = [str(program), "-p", folder, "-c", str(config), "-e", f"{folder}/error.log"]
         process = subprocess.Popen(pinned(command, core), text=True, env=environment())
         server = Nginx("nginx", port, process)
         try:
-            _await_port(server)
+            await_port(server)
             yield server
         finally:
             server.stop()
 
 
 def _nginx_config(folder: Path, port: int) -> str:
+    return f"""{nginx_head(folder)}
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        location = /_status {{ stub_status; }}
+        location = /hello {{ default_type text/html; return 200 "{HELLO}"; }}
+        location = /{FILE} {{ default_type application/octet-stream; root {folder}; sendfile on; tcp_nopush on; }}
+        location = /{PAGE} {{ default_type text/plain; root {folder}; }}
+        location / {{ default_type text/plain; return 200 "{BODY}\\r\\n"; }}
+    }}
+}}
+"""
+
+
+def nginx_head(folder: Path) -> str:
+    """A configuration with one worker, up to its first server."""
     temporary = "\n".join(
         f"    {kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -172,25 +189,18 @@ http {{
 {temporary}
     access_log off;
     keepalive_requests 1000000000;
-    keepalive_timeout 1h;
-    server {{
-        listen 127.0.0.1:{port} backlog=4096;
-        location = /_status {{ stub_status; }}
-        location = /hello {{ default_type text/html; return 200 "{HELLO}"; }}
-        location = /{FILE} {{ default_type application/octet-stream; root {folder}; sendfile on; tcp_nopush on; }}
-        location / {{ default_type text/plain; return 200 "{BODY}\\r\\n"; }}
-    }}
-}}
-"""
+    keepalive_timeout 1h;"""
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens on at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _await_port(server: Server) -> None:
+def await_port(server: Server) -> None:
+    """Wait until the server answers at all."""
     deadline = time.monotonic() + START_LIMIT_S
     while True:
         try:

@@ -1,0 +1,146 @@
+"""What it costs to have `weir gate` in between, beside nginx and HAProxy doing the same."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import footprint
+from harness.generators import Load, read_weir, read_wrk
+from harness.process import Finished, run
+from harness.proxies import GATEWAYS, gateway
+from harness.servers import PAGE, Nginx, Server, StartError, nginx
+from harness.trial import Bench, Trial, rounds, shown
+
+DIRECT = "no gateway"
+CONNECTIONS = 100
+CLOSED = f"closed loop, {CONNECTIONS} connections"
+RATES = (5_000, 10_000)
+#: An open loop opens its connections as it needs them, all at its beginning: that is another measurement.
+WARMUP_S = 1
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One load on one gateway, or on the upstream itself."""
+
+    name: str
+    server: Server
+    rate_per_s: int | None  # None: closed loop
+
+    @property
+    def case(self) -> str:
+        """The name in the tables."""
+        return CLOSED if self.rate_per_s is None else case(self.rate_per_s)
+
+
+def case(rate_per_s: int) -> str:
+    """The name of an open loop in the tables."""
+    return f"open loop, {rate_per_s:,}/s"
+
+
+def measure(bench: Bench) -> list[Trial]:
+    """Interleaved rounds of all gateways, closed and open. Each has a core alone; upstream and generator share one."""
+    if not {"weir", "nginx", "wrk"} <= bench.programs.paths.keys():
+        return []
+    near, alone = bench.server_core, bench.generator_core
+    trials = []
+    with ExitStack() as stack:
+        upstream = stack.enter_context(nginx(bench.programs["nginx"], near))
+        servers: dict[str, Server] = {DIRECT: upstream}
+        for name in GATEWAYS:
+            try:
+                servers[name] = stack.enter_context(gateway(name, bench.programs, alone, upstream))
+            except StartError as why:
+                trials.append(_empty(CLOSED, name, 0, str(why)))
+                _say(trials[-1])
+        for rate in (None, *RATES):  # one after the other: what is compared is close in time
+            asks = [Ask(name, server, rate) for name, server in servers.items()]
+            for number, ask in rounds(asks, bench.plan.pairs, bench.plan.seed):
+                trials.append(_trial(bench, upstream, ask, number))
+    return trials
+
+
+def _trial(bench: Bench, upstream: Nginx, ask: Ask, number: int) -> Trial:
+    seconds = bench.plan.closed_s if ask.rate_per_s is None else bench.plan.gate_s
+    trial = _empty(ask.case, ask.name, number)
+    command = _command(bench, ask, seconds)
+    trial.command, trial.asked_s = shown(command), seconds
+    try:
+        pid = ask.server.process.pid
+        counted, before = upstream.requests(), footprint.spent(pid)
+        finished = run(command, core=bench.server_core, cost=bench.programs["cost"], seconds=seconds)
+        cpu_s = footprint.cpu_s(before, footprint.spent(pid))
+        attempts = upstream.requests() - counted - upstream.own_requests
+        _fill(trial, ask, finished, cpu_s, attempts)
+        trial.server["rss_mb"] = sum(footprint.resident_mb(process) for process in footprint.family(pid))
+    except (ValueError, KeyError, RuntimeError, OSError) as error:
+        trial.error = trial.error or f"not measured: {type(error).__name__}: {error}"
+    _say(trial)
+    return trial
+
+
+def _command(bench: Bench, ask: Ask, seconds: int) -> list[str]:
+    url = ask.server.url + PAGE
+    if ask.rate_per_s is None:
+        return [str(bench.programs["wrk"]), "-t", "1", "-c", str(CONNECTIONS), "-d", f"{seconds}s", "--latency", url]
+    command = [str(bench.programs["weir"]), "load", url, "-t", "1", "-r", str(ask.rate_per_s), "-d", f"{seconds}s"]
+    return [*command, "--warmup", f"{WARMUP_S}s", "--format", "json"]
+
+
+def _fill(trial: Trial, ask: Ask, finished: Finished, cpu_s: float, attempts: int) -> None:
+    """Fill in the cost for each answer; the upstream's count tells the attempts, warm-up included."""
+    if finished.status:
+        lines = finished.stderr.strip().splitlines()
+        raise ValueError(f"exit {finished.status}: {lines[-1] if lines else 'no message'}")
+    load = Load("", trial.asked_s, Path(), connections=CONNECTIONS)
+    if ask.rate_per_s is None:
+        report, answers = read_wrk(finished, load), _answers_of_wrk(finished.stdout)
+        busy_s, asked = float(trial.asked_s), answers
+    else:
+        said = json.loads(finished.stdout)
+        report, answers = read_weir(finished, load), said["status"].get("200", 0)
+        # The rate is even, so the warm-up has its share.
+        cpu_s *= 1 - WARMUP_S / trial.asked_s
+        busy_s, asked = said["duration_s"], ask.rate_per_s * trial.asked_s
+        if said["requests"]["failed"] or said["requests"]["dropped"] or said["requests"]["unfinished"]:
+            trial.error = f"not all answered: {said['requests']}, {said['failures']}"
+    trial.requests = answers
+    trial.max_rss_mb = finished.max_rss_mb
+    trial.user_us_per_request = finished.user_s * 1e6 / max(answers, 1)
+    trial.sys_us_per_request = finished.sys_s * 1e6 / max(answers, 1)
+    trial.report = report.to_dict()
+    trial.server = {
+        "cpu_us_per_request": cpu_s * 1e6 / max(answers, 1),
+        "busy": cpu_s / busy_s,
+        "rate_per_s": answers / busy_s,
+        "attempts_per_request": attempts / max(asked, 1),
+    }
+    if not answers:
+        trial.error = "no answer"
+
+
+def _answers_of_wrk(text: str) -> int:
+    """Only good answers count, and wrk is silent about errors if there are none."""
+    amiss = re.findall(r"^\s+(Socket errors:.*|Non-2xx.*)$", text, re.MULTILINE)
+    if amiss:
+        raise ValueError(amiss[0])
+    found = re.search(r"(\d+) requests in", text)
+    return int(found.group(1)) if found else 0
+
+
+def _empty(case_: str, name: str, number: int, error: str = "") -> Trial:
+    return Trial(case_, name, number, "", 0, None, 0, 0.0, 0.0, 0.0, error=error)
+
+
+def _say(trial: Trial) -> None:
+    noted, times = trial.server, trial.report.get("percentiles_ms", {})
+    outcome = trial.error or (
+        f"{noted['rate_per_s']:>10,.0f}/s {noted['cpu_us_per_request']:8.2f} us/request of the gateway"
+        f" {noted['busy']:5.0%} busy, p50 {times.get('p50', 0):.3f} p99 {times.get('p99', 0):.3f} ms"
+    )
+    print(f"{trial.case:<44} {trial.contender:<22} {trial.round}  {outcome}", file=sys.stderr)

@@ -1,0 +1,292 @@
+"""Calls one page again and again with one HTTP client of Python's, and says what a call cost.
+
+    python client.py --client NAME --url URL --seconds S [--warmup S] [--at-once N]
+
+All bodies are read, and their lengths compared. CPU time is of the process, all its threads, after the warm-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.client
+import importlib
+import io
+import json
+import sys
+import time
+import urllib.parse
+from collections.abc import Awaitable, Callable
+from importlib import metadata
+from typing import Any
+
+Call = Callable[[], bytes]
+Awaited = Callable[[], Awaitable[bytes]]
+
+
+class Meter:
+    """Counts calls, and the time and the CPU time from the end of the warm-up."""
+
+    def __init__(self, warmup_s: float, seconds: float, length: int) -> None:
+        """A meter that has not begun."""
+        self.warmup_s, self.seconds, self.length = warmup_s, seconds, length
+        self.calls = 0
+        self.going = True
+        self._mark = (0, 0.0, 0.0)
+        self._result = (0, 0.0, 0.0)
+
+    def count(self, body: bytes) -> None:
+        """One more call."""
+        if len(body) != self.length:
+            sys.exit(f"a body of {len(body)} bytes, where {self.length} were expected")
+        self.calls += 1
+
+    def begin(self) -> None:
+        """The warm-up is over."""
+        self._mark = (self.calls, time.monotonic(), time.process_time())
+
+    def end(self) -> None:
+        """Nothing counts any more."""
+        calls, wall, cpu = self._mark
+        self._result = (self.calls - calls, time.monotonic() - wall, time.process_time() - cpu)
+        self.going = False
+
+    def result(self) -> dict[str, float]:
+        """What it came to."""
+        calls, wall_s, cpu_s = self._result
+        return {"calls": calls, "seconds": wall_s, "cpu_s": cpu_s}
+
+
+# --- One at a time
+
+
+def weir_sync(url: str) -> Call:
+    """`weir.Client`."""
+    client = _module("weir").Client()
+    return lambda: client.get(url).content
+
+
+def http_client(url: str) -> Call:
+    """The standard library's."""
+    parts = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
+
+    def call() -> bytes:
+        connection.request("GET", parts.path)
+        return connection.getresponse().read()
+
+    return call
+
+
+def requests(url: str) -> Call:
+    """A session of requests'."""
+    session = _module("requests").Session()
+    session.trust_env = False
+    return lambda: session.get(url).content
+
+
+def niquests(url: str) -> Call:
+    """A session of niquests'."""
+    session = _module("niquests").Session()
+    session.trust_env = False
+    return lambda: session.get(url).content
+
+
+def httpx(url: str) -> Call:
+    """A client of httpx's."""
+    client = _module("httpx").Client(trust_env=False)
+    return lambda: client.get(url).content
+
+
+def httpx2(url: str) -> Call:
+    """A client of httpx2's."""
+    client = _module("httpx2").Client(trust_env=False)
+    return lambda: client.get(url).content
+
+
+def curl_cffi(url: str) -> Call:
+    """A session of curl_cffi's."""
+    session = _module("curl_cffi.requests").Session(trust_env=False)
+    return lambda: session.get(url).content
+
+
+def pycurl(url: str) -> Call:
+    """One easy handle, used again."""
+    module = _module("pycurl")
+    handle = module.Curl()
+    handle.setopt(module.URL, url)
+
+    def call() -> bytes:
+        body = io.BytesIO()
+        handle.setopt(module.WRITEDATA, body)
+        handle.perform()
+        return body.getvalue()
+
+    return call
+
+
+# --- Awaited
+
+
+def weir_async(url: str, _at_once: int) -> Awaited:
+    """`weir.AsyncClient`."""
+    client = _module("weir").AsyncClient()
+
+    async def call() -> bytes:
+        return bytes((await client.get(url)).content)
+
+    return call
+
+
+def aiohttp(url: str, at_once: int) -> Awaited:
+    """A session of aiohttp's."""
+    module = _module("aiohttp")
+    session = module.ClientSession(connector=module.TCPConnector(limit=at_once))
+
+    async def call() -> bytes:
+        async with session.get(url) as response:
+            return bytes(await response.read())
+
+    return call
+
+
+def httpx_async(url: str, at_once: int) -> Awaited:
+    """httpx, told to keep as many connections as it uses."""
+    return _like_httpx("httpx", url, at_once)
+
+
+def httpx2_async(url: str, at_once: int) -> Awaited:
+    """httpx2, told the same."""
+    return _like_httpx("httpx2", url, at_once)
+
+
+def _like_httpx(name: str, url: str, at_once: int) -> Awaited:
+    module = _module(name)
+    limits = module.Limits(max_connections=at_once, max_keepalive_connections=at_once)
+    client = module.AsyncClient(limits=limits, trust_env=False)
+
+    async def call() -> bytes:
+        return bytes((await client.get(url)).content)
+
+    return call
+
+
+SYNC: dict[str, tuple[str, Callable[[str], Call]]] = {
+    "weir.Client": ("weir-http", weir_sync),
+    "http.client": ("", http_client),
+    "requests": ("requests", requests),
+    "niquests": ("niquests", niquests),
+    "httpx": ("httpx", httpx),
+    "httpx2": ("httpx2", httpx2),
+    "curl_cffi": ("curl_cffi", curl_cffi),
+    "pycurl": ("pycurl", pycurl),
+}
+ASYNC: dict[str, tuple[str, Callable[[str, int], Awaited]]] = {
+    "weir.AsyncClient": ("weir-http", weir_async),
+    "aiohttp": ("aiohttp", aiohttp),
+    "httpx": ("httpx", httpx_async),
+    "httpx2": ("httpx2", httpx2_async),
+}
+MULTI = "pycurl multi"
+UVLOOP = " + uvloop"
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+def run_sync(call: Call, meter: Meter) -> None:
+    """One call after the other."""
+    for seconds, then in ((meter.warmup_s, meter.begin), (meter.seconds, meter.end)):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            meter.count(call())
+        then()
+
+
+async def run_async(make: Callable[[], Awaited], meter: Meter, at_once: int) -> None:
+    """So many coroutines that each make one call after the other."""
+    call = make()
+
+    async def caller() -> None:
+        while meter.going:
+            meter.count(await call())
+
+    callers = [asyncio.ensure_future(caller()) for _ in range(at_once)]
+    await asyncio.sleep(meter.warmup_s)
+    meter.begin()
+    await asyncio.sleep(meter.seconds)
+    meter.end()
+    await asyncio.gather(*callers)
+
+
+def run_multi(url: str, meter: Meter, at_once: int) -> None:
+    """The loop of libcurl, with a handle for each call in flight."""
+    module = _module("pycurl")
+    multi = module.CurlMulti()
+    bodies: dict[Any, io.BytesIO] = {}
+
+    def start(handle: Any) -> None:
+        bodies[handle] = io.BytesIO()
+        handle.setopt(module.WRITEDATA, bodies[handle])
+        multi.add_handle(handle)
+
+    for _ in range(at_once):
+        handle = module.Curl()
+        handle.setopt(module.URL, url)
+        start(handle)
+    for seconds, then in ((meter.warmup_s, meter.begin), (meter.seconds, meter.end)):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            multi.perform()
+            _, done, failed = multi.info_read()
+            if failed:
+                sys.exit(f"failed: {failed[0][1:]}")
+            for handle in done:
+                meter.count(bodies[handle].getvalue())
+                multi.remove_handle(handle)
+                start(handle)
+            if not done:
+                multi.select(1.0)
+        then()
+
+
+def version(package: str) -> str:
+    """Of a package, or of Python, if it is the standard library's."""
+    if not package:
+        return sys.version.split()[0]
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # found by a path, never installed
+        return "?"
+
+
+def main() -> None:
+    """Measure one client and print a line of JSON."""
+    parser = argparse.ArgumentParser(description="The cost of a call with one HTTP client.")
+    parser.add_argument("--client", required=True)
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--warmup", type=float, default=0.5)
+    parser.add_argument("--at-once", type=int, default=1)
+    parser.add_argument("--bytes", type=int, default=1024)
+    args = parser.parse_args()
+    meter = Meter(args.warmup, args.seconds, args.bytes)
+    name = args.client.removesuffix(UVLOOP)
+    if name == MULTI:
+        package = "pycurl"
+        run_multi(args.url, meter, args.at_once)
+    elif args.at_once == 1 and name in SYNC:
+        package, make_sync = SYNC[name]
+        run_sync(make_sync(args.url), meter)
+    elif name in ASYNC:
+        package, make = ASYNC[name]
+        loop = _module("uvloop").new_event_loop() if args.client.endswith(UVLOOP) else asyncio.new_event_loop()
+        loop.run_until_complete(run_async(lambda: make(args.url, args.at_once), meter, args.at_once))
+    else:
+        parser.error(f"'{args.client}' is no client; choose {', '.join([*SYNC, *ASYNC, MULTI])}")
+    print(json.dumps({**meter.result(), "version": version(package)}))
+
+
+if __name__ == "__main__":
+    main()
