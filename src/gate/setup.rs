@@ -114,6 +114,7 @@ impl Service {
             let reach = Reach {
                 socket: host.socket.clone(),
                 tls: tls.clone(),
+                server_name: asked.server_name.clone(),
                 protocol: asked.protocol,
                 connect_timeout: asked.connect_timeout,
                 most_connections: asked.max_connections,

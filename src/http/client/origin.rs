@@ -31,6 +31,8 @@ pub struct Reach {
     pub socket: Option<PathBuf>,
     /// What an https origin's connections share (see [`Tls::shared`]); None is the default configuration.
     pub tls: Option<Arc<ClientConfig>>,
+    /// The name that certificates must bear, and that is asked for; None is the URL's host.
+    pub server_name: Option<String>,
     /// Which HTTP is spoken.
     pub protocol: Protocol,
     /// How long name, connection and TLS may take together.
@@ -44,6 +46,7 @@ impl Default for Reach {
         Self {
             socket: None,
             tls: None,
+            server_name: None,
             protocol: Protocol::Auto,
             connect_timeout: Nanos::from_secs(5),
             most_connections: None,
@@ -76,7 +79,7 @@ impl Origin {
     /// The service that a URL names; its path and query do not matter here.
     ///
     /// # Errors
-    /// When its host cannot be the name in a certificate, or this machine has none to check one with.
+    /// When its name cannot be the name in a certificate, or this machine has none to check one with.
     pub fn new(target: &Target, reach: &Reach) -> Result<Self, TlsError> {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let host_header = target.host_header();
@@ -86,7 +89,8 @@ impl Origin {
                 Some(config) => Arc::clone(config),
                 None => Tls::shared(&TlsOptions::default())?,
             };
-            let name = ServerName::try_from(target.host.clone()).map_err(|_| named())?;
+            let name = reach.server_name.as_ref().unwrap_or(&target.host);
+            let name = ServerName::try_from(name.clone()).map_err(|_| TlsError::Name(name.clone()))?;
             // What resumes sessions is shared by the copy.
             let mut config = (*shared).clone();
             config.alpn_protocols = match reach.protocol {
