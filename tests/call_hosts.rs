@@ -151,7 +151,7 @@ fn a_full_queue_turns_away_at_once_and_that_can_be_tried_again() {
         assert!(first.is_ok() && second.is_ok() && fourth.is_ok());
         let failed = third.unwrap_err();
         assert_eq!(failed.reason, Reason::AllFailed);
-        assert!(failed.story.to_string().contains("fails (connect): the upstream has all"), "{}", failed.story);
+        assert!(failed.story.to_string().contains("fails: connect: the upstream has all"), "{}", failed.story);
         let [(_, won), (_, lost), (_, cancelled)] = places.counts.ends();
         let sent: u64 = places.counts.sent().iter().map(|(_, count)| count).sum();
         assert_eq!((won, cancelled, won + lost, server.requests()), (3, 0, sent, 3));

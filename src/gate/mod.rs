@@ -98,7 +98,8 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
     };
     let pen = exporter.as_ref().map(Exporter::pen).zip(options.otlp.as_ref().map(|otlp| otlp.sample));
     let service = Service { current: Arc::clone(&current), options, pen, checked: AtomicBool::new(false) };
-    let running = server::start(service, server).map_err(GateError::Server)?;
+    let server = server::Options { asks_arrivals: true, ..server.clone() };
+    let running = server::start(service, &server).map_err(GateError::Server)?;
     Ok(Gate { running, current, exporter })
 }
 

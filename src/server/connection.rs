@@ -42,6 +42,9 @@ pub(super) async fn drive<S: Service>(home: Rc<Home<S>>, stream: TcpStream, peer
 
 async fn serve<S: Service>(home: &Rc<Home<S>>, watch: &Rc<Watch>, mut socket: Socket) {
     let Ok(http2) = socket.speaks_http2().await else { return };
+    if home.asks_arrivals {
+        watch.has_waited(socket.age());
+    }
     let service = service_fn(|request| Rc::clone(home).answer(Rc::clone(watch), request));
     let io = TokioIo::new(socket);
     let ended = if http2 {

@@ -26,6 +26,7 @@ pub(super) struct Home<S: Service> {
     pub(super) limits: Limits,
     pub(super) most_head: usize,
     pub(super) pages: Pages,
+    pub(super) asks_arrivals: bool,
     pub(super) ledger: Rc<Ledger>,
     pub(super) timer: Timer,
     pub(super) tell: Tell,

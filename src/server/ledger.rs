@@ -43,7 +43,7 @@ impl Entry {
         ledger.metrics.in_flight.inc();
         let asked = || Box::new((request.method().clone(), request.uri().clone(), request.version()));
         Self {
-            began: ledger.clock.now(),
+            began: ledger.clock.now() - watch.take_wait(),
             status: None,
             bytes: 0,
             asked: ledger.pen.is_some().then(asked),

@@ -6,6 +6,7 @@
 //! - `event_loop`: one thread; `home`: what its connections share; `connection`, `socket`, `watch`: one connection; `ledger`: what is written down
 
 mod access_log;
+mod arrival;
 mod body;
 mod connection;
 mod event_loop;
@@ -151,6 +152,9 @@ pub struct Options {
     pub access_log: Option<PathBuf>,
     /// The pages that the server answers itself.
     pub pages: Pages,
+    /// Whether the kernel is asked, once per connection, when its first request came; else a request has come when it
+    /// is read.
+    pub asks_arrivals: bool,
     /// Who hears of troubles.
     pub tell: Tell,
 }
@@ -180,6 +184,7 @@ impl Default for Options {
             most_head: 32 * 1024,
             access_log: None,
             pages: Pages::default(),
+            asks_arrivals: false,
             tell: Tell::new(|_| {}),
         }
     }
@@ -297,6 +302,7 @@ fn settle<S: Service>(
         limits: options.limits,
         most_head: options.most_head.max(8192),
         pages: options.pages,
+        asks_arrivals: options.asks_arrivals,
         ledger: Rc::new(Ledger { clock, tick: Tick::default(), metrics, pen }),
         timer,
         tell: options.tell,

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,9 +14,11 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::arrival;
 use super::page::Page;
 use super::tick::Tick;
 use super::watch::Watch;
+use crate::decide::Nanos;
 
 /// What every HTTP/2 connection begins with (RFC 9113, 3.4), and no HTTP/1 request.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -67,6 +70,11 @@ impl Socket {
             }
             self.watch.note(|patience| patience.came(self.tick.now()));
         }
+    }
+
+    /// How long ago the last bytes came.
+    pub(super) fn age(&self) -> Nanos {
+        arrival::age(self.stream.as_fd())
     }
 
     /// Reads into `first`, by way of the stack: a connection that waits here costs nothing.

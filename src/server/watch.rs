@@ -35,6 +35,8 @@ pub(super) struct Watch {
     /// Answers that will never come; nobody waits for those at the end.
     hopeless: Cell<u32>,
     task: RefCell<Option<Waker>>,
+    /// How long the first request had waited when it was read.
+    waited: Cell<Nanos>,
     /// The peer's address as a header has it, once somebody has asked.
     client: OnceCell<HeaderValue>,
     /// What the connection leads to once it speaks another protocol.
@@ -52,9 +54,20 @@ impl Watch {
             unread: Cell::new(false),
             hopeless: Cell::new(0),
             task: RefCell::default(),
+            waited: Cell::new(Nanos::ZERO),
             client: OnceCell::new(),
             tunnel: RefCell::default(),
         }
+    }
+
+    /// The request that comes now has waited so long to be read.
+    pub(super) fn has_waited(&self, waited: Nanos) {
+        self.waited.set(waited);
+    }
+
+    /// How long this request has waited to be read; told once.
+    pub(super) fn take_wait(&self) -> Nanos {
+        self.waited.take()
     }
 
     /// The peer's address without port.

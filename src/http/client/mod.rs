@@ -125,6 +125,8 @@ impl Client {
     async fn connected(&self, mut lease: Lease) -> Result<Lease, SendError> {
         if lease.socket.is_none() {
             let origin = Arc::clone(&lease.pool().origin);
+            // When many come at once, all that have come are looked at before any is dialled for: their time runs.
+            tokio::task::yield_now().await;
             // Boxed, for it is large and seldom.
             let socket = Box::pin(dial::dial(&origin, &self.shared.timer)).await?;
             count(&self.shared.tally, |counts| counts.dialled += 1);
