@@ -270,7 +270,9 @@ impl<'a> Journey<'a> {
     fn launch(&mut self, number: u32, why: Why) -> Launched<'a> {
         let (engine, ask, now) = (self.engine, self.ask, self.now);
         let policy = &ask.plan.policy;
-        let all_the_time = number == 0 && self.deadline == now + policy.deadline;
+        // A little less is all: who counts from when the caller asked is a little ahead of us.
+        let missing = now + policy.deadline - self.deadline;
+        let all_the_time = number == 0 && missing <= Nanos(policy.deadline.0 / 10);
         let blamed_at = if all_the_time { self.deadline } else { Nanos::NEVER };
         let term = Term { late_at: now + policy.attempt_timeout, blamed_at };
         let occupied = ask.plan.upstream.occupy(&engine.timer, now, term, self.tried, why);

@@ -40,7 +40,8 @@ impl Form {
                 (digits.len() <= GRPC_DIGITS).then_some(())?;
                 Some(Nanos(whole(digits)?.saturating_mul(length)))
             }
-            Self::Millis => Some(Nanos(whole(value)?.saturating_mul(1_000_000))),
+            // By the custom of proxies 0 is no limit.
+            Self::Millis => Some(Nanos(whole(value).filter(|ms| *ms > 0)?.saturating_mul(1_000_000))),
             Self::Seconds => {
                 let point = value.iter().position(|byte| *byte == b'.');
                 let (seconds, fraction) = point.map_or((value, &b"0"[..]), |at| (&value[..at], &value[at + 1..]));

@@ -1,6 +1,7 @@
 //! What a call may do for its answer, as data: how long it may take, how many attempts, when, and why.
 
 use super::Nanos;
+use super::hedge::{MOST_ATTEMPTS, MOST_STAGES};
 
 /// What a call may do for its answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +38,20 @@ impl Policy {
     /// Whether there can be a second attempt at all.
     pub fn repeats(&self) -> bool {
         !self.stages.is_empty() || self.retry.times > 0
+    }
+
+    /// What of it is more than a call can have, and how much that is.
+    pub fn excess(&self) -> Option<(String, String)> {
+        let attempts = self.stages.iter().fold(1 + u64::from(self.retry.times), |sum, one| sum + u64::from(one.copies));
+        if self.stages.len() > MOST_STAGES {
+            let what = format!("{} stages are too many", self.stages.len());
+            Some((what, format!("make it {MOST_STAGES} at most")))
+        } else if attempts > u64::from(MOST_ATTEMPTS) {
+            let what = format!("{attempts} attempts per call (one, all copies, all retries) are too many");
+            Some((what, format!("make it {MOST_ATTEMPTS} at most")))
+        } else {
+            None
+        }
     }
 }
 

@@ -138,7 +138,7 @@ impl Visit<'_> {
         let said = self.said(&headers);
         // The policy's, or an earlier one that the caller gives.
         let deadline = began + [said, own].into_iter().flatten().fold(self.route.plan.policy.deadline, Nanos::min);
-        let body = match self.body(parts, body).await {
+        let body = match self.body(parts, body, deadline).await {
             Ok(body) => body,
             Err(answer) => return answer.into(),
         };
@@ -223,14 +223,19 @@ impl Visit<'_> {
     }
 
     /// The request's body, kept if it may have to be sent again.
-    async fn body(&self, parts: &Parts, body: Incoming) -> Result<OutBody, Response<Body>> {
+    async fn body(&self, parts: &Parts, body: Incoming, deadline: Nanos) -> Result<OutBody, Response<Body>> {
         if body.is_end_stream() {
             return Ok(OutBody::Empty);
         }
         // A body of unknown length may be one that goes on while it is answered.
         let kept = body.size_hint().exact().is_some() || self.route.repeats(&parts.method);
         let most = if kept { self.route.buffer } else { 0 };
-        match self.turn.take(body, most).await {
+        let taken = tokio::select! {
+            biased;
+            taken = self.turn.take(body, most) => taken,
+            () = self.turn.sleep_until(deadline), if deadline < Nanos::NEVER => return Err(self.route.late()),
+        };
+        match taken {
             Ok(Taken::Whole(bytes)) => Ok(OutBody::Bytes(bytes)),
             Ok(Taken::Longer(upload)) => Ok(OutBody::Stream(Box::pin(upload))),
             Err(_) => Err(answers::text(StatusCode::BAD_REQUEST, "the body broke off")),

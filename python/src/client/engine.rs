@@ -1,9 +1,11 @@
 //! The core's engine, and what Python keeps of a call: whole bodies, and a story that holds no connections.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use http::header::ACCEPT_ENCODING;
 use http::response::Parts;
 use http::{HeaderMap, StatusCode, Version};
 use http_body_util::BodyExt;
@@ -115,11 +117,16 @@ impl Engine {
                 }
             }
         }
+        // What is looked into must not be packed.
+        let mut headers = Cow::Borrowed(&request.headers);
+        if plan.success.looks_into_bodies() && headers.contains_key(ACCEPT_ENCODING) {
+            headers.to_mut().remove(ACCEPT_ENCODING);
+        }
         let ask = Ask {
             plan,
             method: &request.method,
             target: &request.target,
-            headers: &request.headers,
+            headers: &headers,
             deadline,
             upgrade: false,
             trace: None,

@@ -49,6 +49,9 @@ impl PolicyHandle {
         };
         let wanted = form.take::<Option<Wanted>>("success")?.map(|wanted| wanted.0);
         form.is_empty()?;
+        if let Some((what, remedy)) = policy.excess() {
+            return Err(errors::usage(&format!("hedge, retry: {what}; {remedy}")));
+        }
         Ok(Self { policy, wanted, plans: Mutex::default() })
     }
 }

@@ -55,8 +55,7 @@ pub(super) fn policy(node: &Node<'_>, name: &str) -> Option<PolicyConfig> {
         let words = [("safe", Repeat::Safe), ("idempotent", Repeat::Idempotent), ("every", Repeat::Every)];
         policy.repeat = node.choice(&words).unwrap_or_default();
     }
-    let copies = policy.stages.iter().map(|stage| u64::from(stage.copies));
-    if let Err((what, remedy)) = check_attempts(copies, policy.retry.times) {
+    if let Some((what, remedy)) = policy.excess() {
         table.wrong(what, remedy);
     }
     if let Some(table) = table.get("success").and_then(|node| node.table()) {
@@ -76,19 +75,6 @@ pub(super) fn policy(node: &Node<'_>, name: &str) -> Option<PolicyConfig> {
     }
     table.close();
     Some(read)
-}
-
-/// One attempt, all copies of all stages, all retries.
-///
-/// # Errors
-/// What is wrong, and what to do.
-pub(super) fn check_attempts(copies: impl Iterator<Item = u64>, retries: u32) -> Result<(), (String, String)> {
-    let attempts = copies.fold(1 + u64::from(retries), u64::saturating_add);
-    if attempts <= MOST_ATTEMPTS {
-        return Ok(());
-    }
-    let what = format!("{attempts} attempts per call (one, all copies, all retries) are too many");
-    Err((what, format!("make it {MOST_ATTEMPTS} at most")))
 }
 
 fn stages(node: &Node<'_>, deadline: Nanos) -> Vec<Stage> {

@@ -57,8 +57,9 @@ pub fn plain(plain: &Plain) -> Result<Config, String> {
     if plain.upstreams.len() > MOST_HOSTS {
         return Err(format!("{} upstreams are too many; give {MOST_HOSTS} at most", plain.upstreams.len()));
     }
-    let copies = plain.policy.stages.iter().map(|stage| u64::from(stage.copies));
-    policy::check_attempts(copies, plain.policy.retry.times).map_err(|(what, remedy)| format!("{what}; {remedy}"))?;
+    if let Some((what, remedy)) = plain.policy.excess() {
+        return Err(format!("{what}; {remedy}"));
+    }
     let hosts = plain.upstreams.iter().map(|url| told(url)).collect::<Result<_, _>>()?;
     let upstream = UpstreamConfig { hosts, ..UpstreamConfig::new("upstream") };
     let policy = PolicyConfig { policy: plain.policy.clone(), ..PolicyConfig::new(policy::DEFAULT) };
