@@ -1,0 +1,46 @@
+//! What the two ends of a gate could read differently, and what could wait for itself.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::time::Duration;
+
+use support::{Raw, Reply, Server};
+use weir::decide::policy::Policy;
+use weir::gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
+use weir::gate::{self, Gate};
+use weir::server::Options;
+
+/// Far beyond what anything takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A gate before one upstream, with some changes to what it does by default.
+fn fronted(server: &Server, change: impl FnOnce(&mut UpstreamConfig, &mut RouteConfig)) -> Gate {
+    let host = HostConfig { url: server.url("/"), socket: None, weight: 1 };
+    let mut upstream = UpstreamConfig { hosts: vec![host], ..UpstreamConfig::new("upstream") };
+    let policy = PolicyConfig { policy: Policy::default(), ..PolicyConfig::new("default") };
+    let mut route = RouteConfig { policy, ..RouteConfig::to("upstream", "/{*rest}") };
+    change(&mut upstream, &mut route);
+    let config = Config { upstreams: vec![upstream], routes: vec![route], ..Config::default() };
+    gate::start(&config, gate::Options::default(), &Options::default()).unwrap()
+}
+
+fn plain(server: &Server) -> Gate {
+    fronted(server, |_, _| {})
+}
+
+fn connect(gate: &Gate) -> Raw {
+    Raw::connect(gate.url().trim_start_matches("http://"))
+}
+
+#[test]
+fn the_end_of_a_tunnel_is_told_to_the_other_side() {
+    let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nhello";
+    let server = Server::start(move |_| Reply::raw(switch).close());
+    let gate = plain(&server);
+    let mut client = connect(&gate);
+    client.send("GET /ws HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+    assert_eq!(client.head().status, 101);
+    assert_eq!(client.take(5), b"hello");
+    assert!(client.has_ended(PATIENCE), "the client still waits");
+}
