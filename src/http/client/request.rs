@@ -101,6 +101,8 @@ pub(super) struct Upload {
     /// Whether anything at all has been.
     touched: bool,
     stream: Option<Stream>,
+    /// Whether there ever was one: what it brought is gone, so it cannot be sent again.
+    streamed: bool,
     /// Whether TLS may hold something back.
     unflushed: bool,
 }
@@ -158,7 +160,8 @@ impl Upload {
             OutBody::Bytes(bytes) => body = bytes,
             OutBody::Stream(body) => stream = Some(Stream { body, left: length }),
         }
-        Ok(Self { buffer, body, tail: b"", written: 0, touched: false, stream, unflushed: false })
+        let streamed = stream.is_some();
+        Ok(Self { buffer, body, tail: b"", written: 0, touched: false, stream, streamed, unflushed: false })
     }
 
     /// Whether all has been sent.
@@ -168,7 +171,7 @@ impl Upload {
 
     /// Whether it can be sent once more.
     pub(super) fn is_whole(&self) -> bool {
-        self.stream.is_none() && self.tail.is_empty()
+        !self.streamed
     }
 
     /// Begins anew; what [`Self::is_whole`] is for.
