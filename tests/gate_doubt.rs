@@ -6,7 +6,8 @@ mod support;
 use std::time::Duration;
 
 use support::{Raw, Reply, Server};
-use weir::decide::policy::Policy;
+use weir::decide::Nanos;
+use weir::decide::policy::{Backoff, Policy, Retry};
 use weir::gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
 use weir::gate::{self, Gate};
 use weir::server::Options;
@@ -43,4 +44,19 @@ fn the_end_of_a_tunnel_is_told_to_the_other_side() {
     assert_eq!(client.head().status, 101);
     assert_eq!(client.take(5), b"hello");
     assert!(client.has_ended(PATIENCE), "the client still waits");
+}
+
+#[test]
+fn a_retry_does_not_wait_for_the_connection_that_the_failed_answer_holds() {
+    let server = Server::start(|seen| match seen.number {
+        0 => Reply::raw("HTTP/1.1 503 Busy\r\nContent-Length: 100000\r\n\r\nbusy").freeze(),
+        _ => Reply::ok("hello"),
+    });
+    let gate = fronted(&server, |upstream, route| {
+        upstream.max_connections = Some(1);
+        let backoff = Backoff { first: Nanos::MILLI, most: Nanos::MILLI };
+        let retry = Retry { times: 1, backoff, ..Retry::default() };
+        route.policy.policy = Policy { deadline: Nanos::from_secs(10), retry, budget: None, ..Policy::default() };
+    });
+    assert_eq!(connect(&gate).get("/").text(), "hello");
 }
