@@ -60,3 +60,20 @@ fn a_retry_does_not_wait_for_the_connection_that_the_failed_answer_holds() {
     });
     assert_eq!(connect(&gate).get("/").text(), "hello");
 }
+
+#[test]
+fn members_are_merged_into_an_answer_with_trailers_too() {
+    let server = Server::start(|_| {
+        Reply::raw(
+            "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"a\":1}\r\n0\r\nX-Sum: 1\r\n\r\n",
+        )
+    });
+    let gate = fronted(&server, |_, route| {
+        route.answer.merge = vec![("message".to_owned(), "SUCCESS".into())];
+    });
+    let mut client = connect(&gate);
+    client.send("GET / HTTP/1.1\r\nHost: test\r\nTE: trailers\r\nConnection: close\r\n\r\n");
+    let all = String::from_utf8(client.rest()).unwrap();
+    assert!(all.contains(r#"{"a":1,"message":"SUCCESS"}"#), "{all}");
+    assert!(all.to_ascii_lowercase().contains("x-sum: 1\r\n"), "{all}");
+}

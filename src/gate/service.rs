@@ -262,15 +262,15 @@ impl Visit<'_> {
         }
         headers::end_here(&mut head.headers);
         self.route.rewrite_answer(&mut head.headers);
-        let body = match (self.route.merge(), body) {
-            (Some(merge), AnswerBody::Whole(bytes)) => {
+        let body = match self.route.merge() {
+            Some(merge) => body.with_whole(|bytes| merge.extended(bytes)).inspect(|_| {
                 head.headers.remove(header::CONTENT_LENGTH);
-                Body::from(merge.extended(bytes))
-            }
-            (_, body) => carried(body),
+            }),
+            None => Err(body),
         };
+        let body = body.unwrap_or_else(|body| body);
         head.version = Version::HTTP_11;
-        Response::from_parts(head, body).into()
+        Response::from_parts(head, carried(body)).into()
     }
 
     fn failure(&self, failed: Failed) -> Response<Body> {
