@@ -62,6 +62,38 @@ fn a_retry_does_not_wait_for_the_connection_that_the_failed_answer_holds() {
 }
 
 #[test]
+fn a_host_that_could_be_read_as_another_one_is_none() {
+    let server = Server::hello();
+    let gate = plain(&server);
+    for (target, host) in [
+        ("/", "a@b"),
+        ("/", "a/b"),
+        ("/", "a b"),
+        ("/", "a, b"),
+        ("/", "a:80:b"),
+        ("/", "a:80@b"),
+        ("http://a@c.example/", "c.example"),
+    ] {
+        let mut client = connect(&gate);
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(client.answer().status, 400, "{target} {host}");
+    }
+    assert_eq!(server.requests(), 0);
+}
+
+#[test]
+fn a_body_that_is_looked_into_is_asked_for_as_it_is() {
+    let server = Server::start(|_| Reply::ok("{}"));
+    for (json, expected) in [(false, Some("gzip")), (true, None)] {
+        let gate = fronted(&server, |_, route| route.policy.success.json = json);
+        let mut client = connect(&gate);
+        client.send("GET / HTTP/1.1\r\nHost: test\r\nAccept-Encoding: gzip\r\n\r\n");
+        assert_eq!(client.answer().status, 200);
+        assert_eq!(server.seen().last().unwrap().header("accept-encoding"), expected);
+    }
+}
+
+#[test]
 fn members_are_merged_into_an_answer_with_trailers_too() {
     let server = Server::start(|_| {
         Reply::raw(
@@ -76,4 +108,13 @@ fn members_are_merged_into_an_answer_with_trailers_too() {
     let all = String::from_utf8(client.rest()).unwrap();
     assert!(all.contains(r#"{"a":1,"message":"SUCCESS"}"#), "{all}");
     assert!(all.to_ascii_lowercase().contains("x-sum: 1\r\n"), "{all}");
+}
+
+#[test]
+fn an_answer_without_a_body_does_not_say_how_long_it_is() {
+    let server = Server::start(|_| Reply::raw("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"));
+    let gate = plain(&server);
+    let answer = connect(&gate).get("/");
+    assert_eq!(answer.status, 204);
+    assert!(!answer.headers.iter().any(|(name, _)| name == "content-length"), "{:?}", answer.headers);
 }
