@@ -5,7 +5,7 @@ mod support;
 
 use std::time::Duration;
 
-use support::{Raw, Reply, Server};
+use support::{Raw, Reply, Server, until};
 use weir::decide::Nanos;
 use weir::decide::policy::{Backoff, Policy, Retry};
 use weir::gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
@@ -108,6 +108,20 @@ fn members_are_merged_into_an_answer_with_trailers_too() {
     let all = String::from_utf8(client.rest()).unwrap();
     assert!(all.contains(r#"{"a":1,"message":"SUCCESS"}"#), "{all}");
     assert!(all.to_ascii_lowercase().contains("x-sum: 1\r\n"), "{all}");
+}
+
+#[test]
+fn trailers_do_not_say_what_only_a_head_may_say() {
+    // What comes behind the head is taken for a next request here, as somebody who is deceived would take it.
+    let server = Server::start(|seen| if seen.number == 0 { Reply::nothing() } else { Reply::ok("hello") });
+    let gate = plain(&server);
+    let mut client = connect(&gate);
+    client.send(
+        "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\nX-Sum: 1\r\n\
+         Content-Length: 7\r\nTransfer-Encoding: x\r\nHost: evil\r\nX-Forwarded-For: 6.6.6.6\r\n\r\n",
+    );
+    until("the body has come", PATIENCE, || server.requests() == 2);
+    assert_eq!(server.seen()[1].head, "5\r\nabcde\r\n0\r\nx-sum: 1\r\n");
 }
 
 #[test]

@@ -256,7 +256,7 @@ impl Upload {
                 if let (Ok(trailers), None) = (frame.into_trailers(), stream.left) {
                     self.stream = None;
                     self.next(b"0\r\n", Bytes::new(), b"");
-                    for (name, value) in &trailers {
+                    for (name, value) in trailers.iter().filter(|(name, _)| may_trail(name)) {
                         put(&mut self.buffer, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
                     }
                     put(&mut self.buffer, &[b"\r\n"]);
@@ -288,6 +288,39 @@ impl Upload {
         self.buffer.extend_from_slice(framing);
         (self.body, self.tail, self.written) = (body, tail, 0);
     }
+}
+
+/// Whether a trailer is passed on. Who takes trailers for headers would let these say something else about the request
+/// than its head does (RFC 9110, 6.5.1).
+fn may_trail(name: &HeaderName) -> bool {
+    const NEVER: [&str; 24] = [
+        "authorization",
+        "cache-control",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-range",
+        "content-type",
+        "cookie",
+        "expect",
+        "forwarded",
+        "host",
+        "keep-alive",
+        "max-forwards",
+        "pragma",
+        "proxy-authorization",
+        "proxy-connection",
+        "range",
+        "set-cookie",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "x-http-method",
+        "x-http-method-override",
+    ];
+    let name = name.as_str();
+    !NEVER.contains(&name) && !name.starts_with("if-") && !name.starts_with("x-forwarded-")
 }
 
 fn put(buffer: &mut Vec<u8>, parts: &[&[u8]]) {
