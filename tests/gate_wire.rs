@@ -118,9 +118,12 @@ fn large_bodies_stream_through_in_both_directions() {
     client.send("POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
     let head = client.head();
     assert_eq!(head.status, 200);
+    // Chunks that come together may be passed on as one.
+    let first = "5\r\nfirst\r\n";
+    assert_eq!(client.take(first.len()), first.as_bytes());
     client.send("6\r\nsecond\r\n0\r\n\r\n");
-    let rest = String::from_utf8(client.take("5\r\nfirst\r\n6\r\nsecond\r\n0\r\n\r\n".len())).unwrap();
-    assert_eq!(rest, "5\r\nfirst\r\n6\r\nsecond\r\n0\r\n\r\n");
+    let rest = "6\r\nsecond\r\n0\r\n\r\n";
+    assert_eq!(client.take(rest.len()), rest.as_bytes());
     assert_eq!(client.get("/status/200").status, 200);
 }
 

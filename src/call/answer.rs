@@ -99,6 +99,21 @@ impl AnswerBody {
         }
     }
 
+    /// The body with its bytes changed, if they have all come; trailers stay. Else it is given back as it is.
+    ///
+    /// # Errors
+    /// The body, if it still comes.
+    pub fn with_whole(self, change: impl FnOnce(Bytes) -> Bytes) -> Result<Self, Self> {
+        match self {
+            Self::Whole(bytes) => Ok(Self::Whole(change(bytes))),
+            Self::Coming(mut coming) if coming.source.is_none() => {
+                coming.whole.bytes = change(std::mem::take(&mut coming.whole.bytes));
+                Ok(Self::Coming(coming))
+            }
+            coming => Err(coming),
+        }
+    }
+
     /// The connection itself, after an answer of 101.
     pub fn upgraded(self) -> Option<Upgraded> {
         match self {
@@ -132,6 +147,8 @@ impl Body for AnswerBody {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Coming(coming) => match &coming.source {
                 Some(source) => source.incoming.size_hint(),
+                // With a length that is known in HTTP/1.1 there would be no place for trailers.
+                None if coming.whole.trailers.is_some() => SizeHint::new(),
                 None => SizeHint::with_exact(coming.whole.bytes.len() as u64),
             },
         }
@@ -164,6 +181,11 @@ impl Coming {
 impl Coming {
     pub(super) fn new(incoming: Incoming, occupied: Occupied) -> Self {
         Self { whole: Whole::default(), source: Some(Source { incoming, deadline: None, occupied }) }
+    }
+
+    /// Whether it occupies one of few connections.
+    pub(super) fn is_limited(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| source.occupied.origin().is_limited())
     }
 
     /// It is cut when this has ended.

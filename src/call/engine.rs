@@ -318,6 +318,12 @@ impl<'a> Journey<'a> {
             }
             None => self.hedge.on(now, event, &mut Limitless, actions),
         }
+        // An attempt of this call may wait for the very connection that an answer of no use holds.
+        let holds =
+            |(_, carried): &mut (Parts, Carried)| matches!(carried, Carried::Coming(coming) if coming.is_limited());
+        if !actions.iter().any(|action| matches!(action, Action::Answer(_))) {
+            drop(self.last.take_if(holds));
+        }
     }
 
     fn cancelled(&mut self, attempt: u32) {

@@ -120,6 +120,11 @@ impl Patience {
         self.tunnel = Some(now);
     }
 
+    /// Whether it does.
+    pub fn has_switched(&self) -> bool {
+        self.tunnel.is_some()
+    }
+
     /// What has been waited for longer than `limits` allow.
     pub fn expired(&self, now: Nanos, limits: &Limits) -> Option<Expired> {
         let over = |since: Option<Nanos>, limit: Nanos| since.is_some_and(|since| now - since > limit);

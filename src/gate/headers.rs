@@ -44,6 +44,48 @@ pub(super) fn end_here(headers: &mut HeaderMap) {
     }
 }
 
+/// Of the transfer codings that the client takes, keeps only that it takes trailers: to undo the others is not its
+/// business here.
+pub(super) fn trailers_only(headers: &mut HeaderMap) {
+    if headers.contains_key(header::TE) {
+        let trailers = headers.get_all(header::TE).iter().any(|value| names(value).any(|name| name == "trailers"));
+        headers.remove(header::TE);
+        if trailers {
+            headers.insert(header::TE, HeaderValue::from_static("trailers"));
+        }
+    }
+}
+
+/// HTTP/2 lets cookies come one by one, HTTP/1.1 does not (RFC 9113, 8.2.3).
+pub(super) fn one_cookie(headers: &mut HeaderMap) {
+    let mut cookies = headers.get_all(header::COOKIE).iter();
+    if let (Some(first), Some(second)) = (cookies.next(), cookies.next()) {
+        let mut all = [first.as_bytes(), b"; ", second.as_bytes()].concat();
+        for cookie in cookies {
+            all.extend_from_slice(b"; ");
+            all.extend_from_slice(cookie.as_bytes());
+        }
+        if let Ok(all) = HeaderValue::from_bytes(&all) {
+            headers.insert(header::COOKIE, all);
+        }
+    }
+}
+
+/// Whether this is a host, perhaps with a port, or nothing at all (RFC 9110, 7.2). What is more than that, each reader
+/// may read differently: `a@b`, `a/b`, `a, b`, `a:80:b`.
+pub(super) fn is_host(value: &[u8]) -> bool {
+    let (name, port) = match value.iter().rposition(|byte| *byte == b':') {
+        // Not a colon within the brackets of an IPv6 address.
+        Some(colon) if !value[colon..].contains(&b']') => (&value[..colon], &value[colon + 1..]),
+        _ => (value, &b""[..]),
+    };
+    let named = match name.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) {
+        Some(address) => address.iter().all(|byte| byte.is_ascii_alphanumeric() || b":.".contains(byte)),
+        None => name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=".contains(byte)),
+    };
+    named && port.iter().all(u8::is_ascii_digit) && (port.is_empty() || !name.is_empty())
+}
+
 /// The words of a list, in lower case.
 fn names(value: &HeaderValue) -> impl Iterator<Item = String> {
     let text = value.to_str().unwrap_or_default();
@@ -104,6 +146,35 @@ mod tests {
         assert!(asked(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")]));
         assert!(!asked(&[("connection", "keep-alive"), ("upgrade", "websocket")]));
         assert!(!asked(&[("connection", "upgrade")]));
+    }
+
+    #[test]
+    fn of_te_only_trailers_are_passed_on() {
+        let mut all = headers(&[("te", "gzip;q=0.5, Trailers"), ("te", "deflate")]);
+        trailers_only(&mut all);
+        assert_eq!(all, headers(&[("te", "trailers")]));
+        let mut all = headers(&[("te", "gzip")]);
+        trailers_only(&mut all);
+        assert_eq!(all, headers(&[]));
+    }
+
+    #[test]
+    fn cookies_that_come_one_by_one_become_one_header() {
+        let mut all = headers(&[("cookie", "a=1"), ("x-stays", "1"), ("cookie", "b=2"), ("cookie", "c=3; d=4")]);
+        one_cookie(&mut all);
+        assert_eq!(all, headers(&[("cookie", "a=1; b=2; c=3; d=4"), ("x-stays", "1")]));
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
+        for host in ["", "a", "a:80", "a:", "under_score.example", "[::1]", "[::1]:8080", "127.0.0.1:1", "x%41"] {
+            assert!(is_host(host.as_bytes()), "{host}");
+        }
+        for none in
+            ["a@b", "a/b", "a b", "a, b", "a:80:b", "a:b", "[::1", "::1", ":80", "a?b", "a#b", "[::1]x:1", "\u{e9}"]
+        {
+            assert!(!is_host(none.as_bytes()), "{none}");
+        }
     }
 
     #[test]

@@ -102,15 +102,17 @@ fn named_host<'a>(parts: &'a Parts, headers: &'a HeaderMap) -> Result<Option<Cow
     if named.next().is_some() {
         return Err("more than one Host header");
     }
-    if let Some(host) = parts.uri.host() {
-        return Ok(Some(host.into()));
+    if let Some(authority) = parts.uri.authority() {
+        // User and password have no place here (RFC 9110, 4.2.4), and the next one might take them for the host.
+        let fine = headers::is_host(authority.as_str().as_bytes());
+        return if fine { Ok(Some(authority.host().into())) } else { Err("the target's host is none") };
     }
     match first {
         None if parts.version == Version::HTTP_11 => Err("no Host header"),
         None => Ok(None),
         Some(host) => match host.to_str() {
-            Ok(host) => Ok(Some(host.into())),
-            Err(_) => Err("the Host header is no host"),
+            Ok(host) if headers::is_host(host.as_bytes()) => Ok(Some(host.into())),
+            _ => Err("the Host header is no host"),
         },
     }
 }
@@ -247,6 +249,14 @@ impl Visit<'_> {
         let route = self.route;
         headers::end_here(headers);
         headers.remove(header::EXPECT);
+        headers::trailers_only(headers);
+        if parts.version == Version::HTTP_2 {
+            headers::one_cookie(headers);
+        }
+        if route.plan.success.looks_into_bodies() {
+            // They are looked at as they are sent.
+            headers.remove(header::ACCEPT_ENCODING);
+        }
         if let Some(protocol) = upgrade {
             headers.insert(header::UPGRADE, protocol.clone());
         }
@@ -274,15 +284,15 @@ impl Visit<'_> {
         }
         headers::end_here(&mut head.headers);
         self.route.rewrite_answer(&mut head.headers);
-        let body = match (self.route.merge(), body) {
-            (Some(merge), AnswerBody::Whole(bytes)) => {
+        let body = match self.route.merge() {
+            Some(merge) => body.with_whole(|bytes| merge.extended(bytes)).inspect(|_| {
                 head.headers.remove(header::CONTENT_LENGTH);
-                Body::from(merge.extended(bytes))
-            }
-            (_, body) => carried(body),
+            }),
+            None => Err(body),
         };
+        let body = body.unwrap_or_else(|body| body);
         head.version = Version::HTTP_11;
-        Response::from_parts(head, body).into()
+        Response::from_parts(head, carried(body)).into()
     }
 
     fn failure(&self, failed: Failed) -> Response<Body> {

@@ -189,6 +189,10 @@ impl AsyncWrite for Socket {
     /// which can overtake the answer: then what still comes is taken and thrown away first, up to a bound.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        if this.watch.has_switched() {
+            // No close follows before the other direction has ended, too, and what comes there is to be passed on.
+            return Poll::Ready(Ok(rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?));
+        }
         let mut bytes = [0; 4096];
         loop {
             match this.end {

@@ -139,6 +139,11 @@ impl Watch {
         self.tunnel.take()
     }
 
+    /// Whether the connection leads there already.
+    pub(super) fn has_switched(&self) -> bool {
+        self.patience.get().has_switched()
+    }
+
     /// Its close is to be a reset.
     pub(super) fn reset(&self) {
         self.reset.set(true);

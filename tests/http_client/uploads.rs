@@ -13,7 +13,7 @@ use weir::decide::policy::Kind;
 use weir::http::client::{OutBody, Outgoing};
 
 use super::support::{Reply, Server};
-use super::{hello, run, send, to, whole};
+use super::{get, hello, run, send, to, whole};
 
 /// Gives pieces one by one; then ends, or waits for ever.
 struct Pieces {
@@ -50,6 +50,19 @@ impl http_body::Body for Endless {
 
 fn pieces(pieces: &[&'static str], endless: bool) -> OutBody {
     OutBody::Stream(Box::pin(Pieces { left: pieces.iter().map(|piece| Bytes::from(*piece)).collect(), endless }))
+}
+
+#[test]
+fn a_body_that_came_bit_by_bit_is_not_sent_again_in_part() {
+    let server = Server::start(|seen| if seen.number == 1 { Reply::nothing().close() } else { Reply::ok("hello") });
+    run(async |client| {
+        let to = to(&server);
+        assert_eq!(get(&client, &to).await.unwrap(), hello());
+        // All of it is gone by the time the connection turns out to be dead; nothing is left to begin anew with.
+        let error = send(&client, &to, Method::PUT, pieces(&["abc", "de"], false)).await.unwrap_err();
+        assert!(matches!(error.kind, Kind::Closed | Kind::Reset), "{error}");
+        assert_eq!(client.counts().repeated, 0);
+    });
 }
 
 #[test]

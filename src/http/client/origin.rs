@@ -121,6 +121,11 @@ impl Origin {
         self.host.to_str().unwrap_or_default()
     }
 
+    /// Whether there is a limit to its connections, so that a request may have to wait for one.
+    pub fn is_limited(&self) -> bool {
+        self.most_connections < usize::MAX
+    }
+
     /// The value of the Host header for requests that bring none.
     pub fn host(&self) -> &HeaderValue {
         &self.host

@@ -101,6 +101,8 @@ pub(super) struct Upload {
     /// Whether anything at all has been.
     touched: bool,
     stream: Option<Stream>,
+    /// Whether there ever was one: what it brought is gone, so it cannot be sent again.
+    streamed: bool,
     /// Whether TLS may hold something back.
     unflushed: bool,
 }
@@ -158,7 +160,8 @@ impl Upload {
             OutBody::Bytes(bytes) => body = bytes,
             OutBody::Stream(body) => stream = Some(Stream { body, left: length }),
         }
-        Ok(Self { buffer, body, tail: b"", written: 0, touched: false, stream, unflushed: false })
+        let streamed = stream.is_some();
+        Ok(Self { buffer, body, tail: b"", written: 0, touched: false, stream, streamed, unflushed: false })
     }
 
     /// Whether all has been sent.
@@ -168,7 +171,7 @@ impl Upload {
 
     /// Whether it can be sent once more.
     pub(super) fn is_whole(&self) -> bool {
-        self.stream.is_none() && self.tail.is_empty()
+        !self.streamed
     }
 
     /// Begins anew; what [`Self::is_whole`] is for.
@@ -253,7 +256,7 @@ impl Upload {
                 if let (Ok(trailers), None) = (frame.into_trailers(), stream.left) {
                     self.stream = None;
                     self.next(b"0\r\n", Bytes::new(), b"");
-                    for (name, value) in &trailers {
+                    for (name, value) in trailers.iter().filter(|(name, _)| may_trail(name)) {
                         put(&mut self.buffer, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
                     }
                     put(&mut self.buffer, &[b"\r\n"]);
@@ -285,6 +288,39 @@ impl Upload {
         self.buffer.extend_from_slice(framing);
         (self.body, self.tail, self.written) = (body, tail, 0);
     }
+}
+
+/// Whether a trailer is passed on. Who takes trailers for headers would let these say something else about the request
+/// than its head does (RFC 9110, 6.5.1).
+fn may_trail(name: &HeaderName) -> bool {
+    const NEVER: [&str; 24] = [
+        "authorization",
+        "cache-control",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-range",
+        "content-type",
+        "cookie",
+        "expect",
+        "forwarded",
+        "host",
+        "keep-alive",
+        "max-forwards",
+        "pragma",
+        "proxy-authorization",
+        "proxy-connection",
+        "range",
+        "set-cookie",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "x-http-method",
+        "x-http-method-override",
+    ];
+    let name = name.as_str();
+    !NEVER.contains(&name) && !name.starts_with("if-") && !name.starts_with("x-forwarded-")
 }
 
 fn put(buffer: &mut Vec<u8>, parts: &[&[u8]]) {

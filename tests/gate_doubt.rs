@@ -1,0 +1,134 @@
+//! What the two ends of a gate could read differently, and what could wait for itself.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::time::Duration;
+
+use support::{Raw, Reply, Server, until};
+use weir::decide::Nanos;
+use weir::decide::policy::{Backoff, Policy, Retry};
+use weir::gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
+use weir::gate::{self, Gate};
+use weir::server::Options;
+
+/// Far beyond what anything takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A gate before one upstream, with some changes to what it does by default.
+fn fronted(server: &Server, change: impl FnOnce(&mut UpstreamConfig, &mut RouteConfig)) -> Gate {
+    let host = HostConfig { url: server.url("/"), socket: None, weight: 1 };
+    let mut upstream = UpstreamConfig { hosts: vec![host], ..UpstreamConfig::new("upstream") };
+    let policy = PolicyConfig { policy: Policy::default(), ..PolicyConfig::new("default") };
+    let mut route = RouteConfig { policy, ..RouteConfig::to("upstream", "/{*rest}") };
+    change(&mut upstream, &mut route);
+    let config = Config { upstreams: vec![upstream], routes: vec![route], ..Config::default() };
+    gate::start(&config, gate::Options::default(), &Options::default()).unwrap()
+}
+
+fn plain(server: &Server) -> Gate {
+    fronted(server, |_, _| {})
+}
+
+fn connect(gate: &Gate) -> Raw {
+    Raw::connect(gate.url().trim_start_matches("http://"))
+}
+
+#[test]
+fn the_end_of_a_tunnel_is_told_to_the_other_side() {
+    let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nhello";
+    let server = Server::start(move |_| Reply::raw(switch).close());
+    let gate = plain(&server);
+    let mut client = connect(&gate);
+    client.send("GET /ws HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+    assert_eq!(client.head().status, 101);
+    assert_eq!(client.take(5), b"hello");
+    assert!(client.has_ended(PATIENCE), "the client still waits");
+}
+
+#[test]
+fn a_retry_does_not_wait_for_the_connection_that_the_failed_answer_holds() {
+    let server = Server::start(|seen| match seen.number {
+        0 => Reply::raw("HTTP/1.1 503 Busy\r\nContent-Length: 100000\r\n\r\nbusy").freeze(),
+        _ => Reply::ok("hello"),
+    });
+    let gate = fronted(&server, |upstream, route| {
+        upstream.max_connections = Some(1);
+        let backoff = Backoff { first: Nanos::MILLI, most: Nanos::MILLI };
+        let retry = Retry { times: 1, backoff, ..Retry::default() };
+        route.policy.policy = Policy { deadline: Nanos::from_secs(10), retry, budget: None, ..Policy::default() };
+    });
+    assert_eq!(connect(&gate).get("/").text(), "hello");
+}
+
+#[test]
+fn a_host_that_could_be_read_as_another_one_is_none() {
+    let server = Server::hello();
+    let gate = plain(&server);
+    for (target, host) in [
+        ("/", "a@b"),
+        ("/", "a/b"),
+        ("/", "a b"),
+        ("/", "a, b"),
+        ("/", "a:80:b"),
+        ("/", "a:80@b"),
+        ("http://a@c.example/", "c.example"),
+    ] {
+        let mut client = connect(&gate);
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(client.answer().status, 400, "{target} {host}");
+    }
+    assert_eq!(server.requests(), 0);
+}
+
+#[test]
+fn a_body_that_is_looked_into_is_asked_for_as_it_is() {
+    let server = Server::start(|_| Reply::ok("{}"));
+    for (json, expected) in [(false, Some("gzip")), (true, None)] {
+        let gate = fronted(&server, |_, route| route.policy.success.json = json);
+        let mut client = connect(&gate);
+        client.send("GET / HTTP/1.1\r\nHost: test\r\nAccept-Encoding: gzip\r\n\r\n");
+        assert_eq!(client.answer().status, 200);
+        assert_eq!(server.seen().last().unwrap().header("accept-encoding"), expected);
+    }
+}
+
+#[test]
+fn members_are_merged_into_an_answer_with_trailers_too() {
+    let server = Server::start(|_| {
+        Reply::raw(
+            "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"a\":1}\r\n0\r\nX-Sum: 1\r\n\r\n",
+        )
+    });
+    let gate = fronted(&server, |_, route| {
+        route.answer.merge = vec![("message".to_owned(), "SUCCESS".into())];
+    });
+    let mut client = connect(&gate);
+    client.send("GET / HTTP/1.1\r\nHost: test\r\nTE: trailers\r\nConnection: close\r\n\r\n");
+    let all = String::from_utf8(client.rest()).unwrap();
+    assert!(all.contains(r#"{"a":1,"message":"SUCCESS"}"#), "{all}");
+    assert!(all.to_ascii_lowercase().contains("x-sum: 1\r\n"), "{all}");
+}
+
+#[test]
+fn trailers_do_not_say_what_only_a_head_may_say() {
+    // What comes behind the head is taken for a next request here, as somebody who is deceived would take it.
+    let server = Server::start(|seen| if seen.number == 0 { Reply::nothing() } else { Reply::ok("hello") });
+    let gate = plain(&server);
+    let mut client = connect(&gate);
+    client.send(
+        "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\nX-Sum: 1\r\n\
+         Content-Length: 7\r\nTransfer-Encoding: x\r\nHost: evil\r\nX-Forwarded-For: 6.6.6.6\r\n\r\n",
+    );
+    until("the body has come", PATIENCE, || server.requests() == 2);
+    assert_eq!(server.seen()[1].head, "5\r\nabcde\r\n0\r\nx-sum: 1\r\n");
+}
+
+#[test]
+fn an_answer_without_a_body_does_not_say_how_long_it_is() {
+    let server = Server::start(|_| Reply::raw("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n"));
+    let gate = plain(&server);
+    let answer = connect(&gate).get("/");
+    assert_eq!(answer.status, 204);
+    assert!(!answer.headers.iter().any(|(name, _)| name == "content-length"), "{:?}", answer.headers);
+}
