@@ -2,7 +2,6 @@
 //!
 //!     cargo run --release --example call -- http://localhost:8000/
 
-use std::fmt::Display;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method};
@@ -35,6 +34,6 @@ fn main() -> Result<(), String> {
     })
 }
 
-fn text(error: impl Display) -> String {
+fn text(error: impl ToString) -> String {
     error.to_string()
 }
