@@ -17,7 +17,8 @@ fn before(server: &Server, more: &[&str]) -> Serving {
 
 #[test]
 fn the_smart_endpoint_has_six_kinds_of_answers() {
-    let time = Server::start(|_| Reply::ok("{\"time\": 336}"));
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n";
+    let time = Server::start(move |_| Reply::raw(head).send("{\"time\":336}"));
     let text = Server::start(|_| Reply::ok("no JSON"));
     let silent = Server::start(|_| Reply::nothing());
     for (server, path, status, body) in [

@@ -113,9 +113,7 @@ def test_a_certificate_of_our_own_is_shown(authority: Path, tmp_path: Path) -> N
         (["http/1.1"], True, "HTTP/1.1"),
     ],
 )
-def test_http2_is_spoken_if_both_ends_want_it(
-    authority: Path, offered: list[str], wanted: bool, version: str
-) -> None:
+def test_http2_is_spoken_if_both_ends_want_it(authority: Path, offered: list[str], wanted: bool, version: str) -> None:
     with service("127.0.0.1", offered) as url:
         with weir.Client(verify=authority, http2=wanted) as client:
             answers = [client.get(url) for _ in range(3)]
