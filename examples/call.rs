@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release --example call -- http://localhost:8000/
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use http::{HeaderMap, Method};
 use weir::call::{Ask, Engine, Host, Plan, Success, Upstream};
@@ -34,6 +34,6 @@ fn main() -> Result<(), String> {
     })
 }
 
-fn text(error: impl ToString) -> String {
+fn text(error: impl Display) -> String {
     error.to_string()
 }
