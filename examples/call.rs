@@ -2,8 +2,7 @@
 //!
 //!     cargo run --release --example call -- http://localhost:8000/
 
-use std::fmt::Display;
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use http::{HeaderMap, Method};
 use weir::call::{Ask, Engine, Host, Plan, Success, Upstream};

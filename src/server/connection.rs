@@ -68,7 +68,8 @@ async fn serve<S: Service>(home: &Rc<Home<S>>, watch: &Rc<Watch>, mut socket: So
     }
 }
 
-/// Passes the bytes of a connection that speaks another protocol by now, in both directions, until one end is done.
+/// Passes the bytes of a connection that speaks another protocol by now, in both directions, until both ends are done
+/// or one breaks off.
 async fn pass_on<S: Service>(
     home: &Home<S>,
     watch: &Watch,
@@ -77,6 +78,7 @@ async fn pass_on<S: Service>(
     mut tunnel: Box<dyn Tunnel>,
 ) {
     watch.note(|patience| patience.switched(home.ledger.tick.now()));
+    socket.switches();
     // An end that breaks off ends the other one, too; there is nobody to tell.
     if tunnel.write_all(read).await.is_ok() {
         let _ = tokio::io::copy_bidirectional(&mut socket, &mut tunnel).await;

@@ -45,6 +45,8 @@ enum End {
         left: usize,
     },
     Closed,
+    /// Another protocol is spoken: what each end says last is passed on as it is.
+    Tunnel,
 }
 
 /// Bytes that are thrown away at most for an answer to arrive.
@@ -53,6 +55,11 @@ const MOST_DRAINED: usize = 1 << 20;
 impl Socket {
     pub(super) fn new(stream: TcpStream, watch: Rc<Watch>, tick: Tick, page: Option<Arc<Page>>) -> Self {
         Self { stream, watch, tick, page, first: Vec::new(), given: 0, end: End::Open }
+    }
+
+    /// From now on no close follows a shutdown: the other end may go on.
+    pub(super) fn switches(&mut self) {
+        self.end = End::Tunnel;
     }
 
     /// Whether the other end speaks HTTP/2; as many bytes are awaited as it takes to know.
@@ -143,7 +150,9 @@ impl AsyncRead for Socket {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
         if buffer.filled().len() == before {
-            this.end = End::Closed;
+            if !matches!(this.end, End::Tunnel) {
+                this.end = End::Closed;
+            }
         } else {
             this.watch.note(|patience| patience.came(this.tick.now()));
         }
@@ -218,6 +227,10 @@ impl AsyncWrite for Socket {
                     };
                 }
                 End::Closed => return Poll::Ready(Ok(())),
+                End::Tunnel => {
+                    rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?;
+                    return Poll::Ready(Ok(()));
+                }
             }
         }
     }
