@@ -1,10 +1,14 @@
-//! What people write on the command line: times, stages, objectives. Nothing panics, neither in reading it nor in
-//! what is then made of it.
+//! What people write on the command line: times, stages, objectives; and what peers write in headers: deadlines, dates,
+//! places in traces. Nothing panics, neither in reading it nor in what is then made of it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use weir::call::TraceContext;
+use weir::decide::Nanos;
+use weir::decide::deadline::Form;
 use weir::decide::words;
 use weir::load::{Options, Plan};
+use weir::machine::clock::until_date;
 use weir::measure::slo::Slo;
 
 fuzz_target!(|text: &str| {
@@ -17,7 +21,29 @@ fuzz_target!(|text: &str| {
         let options = Options { url: "http://127.0.0.1:1/".into(), stages, ..Options::default() };
         check(&options);
     }
+    headers(text);
 });
+
+/// What is read of a header is at most a little more than what is passed on of it.
+fn headers(text: &str) {
+    for form in [Form::Grpc, Form::Millis, Form::Seconds] {
+        let Some(left) = form.read(text.as_bytes()) else { continue };
+        let mut written = String::new();
+        assert!(form.write(left, &mut written).is_ok());
+        let again = form.read(written.as_bytes());
+        // Nothing is written as the least there is, for 0 has no limit to some.
+        assert!(again.is_some_and(|again| again <= left.max(Nanos::MILLI)), "{text}: {left:?}, {written}");
+    }
+    if let Some(wait) = until_date(text) {
+        let _ = Nanos::SECOND + wait;
+    }
+    if let Some(trace) = TraceContext::parse(text.as_bytes()) {
+        assert!(trace.trace_id != 0 && trace.span_id != 0, "{trace}");
+        assert_eq!(TraceContext::parse(trace.to_string().as_bytes()), Some(trace));
+        let attempt = trace.of_attempt(63);
+        assert!(attempt.span_id != 0 && attempt.span_id != trace.span_id, "{attempt}");
+    }
+}
 
 /// A plan of these stages knows how long it is, and its arrivals are in order.
 fn check(options: &Options) {
