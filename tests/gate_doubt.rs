@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use support::{Raw, Reply, Server, until};
@@ -131,4 +133,23 @@ fn an_answer_without_a_body_does_not_say_how_long_it_is() {
     let answer = connect(&gate).get("/");
     assert_eq!(answer.status, 204);
     assert!(!answer.headers.iter().any(|(name, _)| name == "content-length"), "{:?}", answer.headers);
+}
+
+#[test]
+fn a_caller_that_leaves_in_the_middle_of_an_upload_is_missed() {
+    // The upstream takes nothing, so nobody reads what the caller sends, nor sees its end.
+    let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
+    let gate =
+        fronted(&Server::hello(), |to, _| to.hosts[0].url = format!("http://{}/", upstream.local_addr().unwrap()));
+    let mut client = TcpStream::connect(gate.url().trim_start_matches("http://")).unwrap();
+    client.write_all(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000000\r\n\r\n").unwrap();
+    let _taken = upstream.accept().unwrap();
+    client.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
+    client.write_all(&vec![0; 100_000_000]).unwrap_err();
+    rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
+    let in_flight =
+        || connect(&gate).get("/metrics").text().contains("weir_gate_attempts_in_flight{upstream=\"upstream\"} 1");
+    assert!(in_flight());
+    drop(client);
+    until("its attempt is over", PATIENCE, || !in_flight());
 }

@@ -86,6 +86,7 @@ async fn look_after<S: Service>(home: Rc<Home<S>>) {
             pen.hand_on();
         }
         for (_, watch) in &*home.connections.borrow() {
+            watch.look();
             if let Some(expired) = watch.expired(now, &home.limits) {
                 home.ledger.metrics.ended(match expired {
                     Expired::Idle => "idle",

@@ -190,8 +190,11 @@ impl AsyncWrite for Socket {
         true
     }
 
+    /// Nothing is held back. But while nobody wants more of a request's body hyper does not read, and only here can it
+    /// be told that the other end has gone.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+        let gone = self.watch.expects_bytes() && self.stream.try_io(Interest::ERROR, || Ok(())).is_ok();
+        Poll::Ready(if gone { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) })
     }
 
     /// The close that follows tells the other end, too. But a socket that is closed with bytes unread sends a reset,

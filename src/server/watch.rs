@@ -130,6 +130,13 @@ impl Watch {
         self.unread.get()
     }
 
+    /// Has the connection's task look whether the other end is still there, where it would not notice by itself.
+    pub(super) fn look(&self) {
+        if let Some(task) = self.task.borrow().as_ref().filter(|_| self.expects_bytes()) {
+            task.wake_by_ref();
+        }
+    }
+
     /// After the answer that is on its way the connection leads to `tunnel`.
     pub(super) fn switches_to(&self, tunnel: Box<dyn Tunnel>) {
         *self.tunnel.borrow_mut() = Some(tunnel);
