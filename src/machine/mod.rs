@@ -1,9 +1,11 @@
 //! The machine that we run on: its clocks, what it lets us have, what a manifest says about it.
 //!
 //! - [`clock`]: the only place that asks what time it is
+//! - [`executor`]: where a library's own tasks run
 //! - [`timer`]: waiting for an exact time on an event loop
 
 pub mod clock;
+pub mod executor;
 pub mod timer;
 
 use std::fs;

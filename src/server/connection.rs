@@ -16,6 +16,7 @@ use super::home::Home;
 use super::socket::Socket;
 use super::watch::{Fate, Watch};
 use super::{Service, Tunnel};
+use crate::machine::executor::Here;
 
 /// Drives a connection until it ends or its fate is decided.
 pub(super) async fn drive<S: Service>(home: Rc<Home<S>>, stream: TcpStream, peer: SocketAddr) {
@@ -96,17 +97,4 @@ async fn until_it_leaves<C: Future>(watch: &Watch, mut connection: Pin<&mut C>, 
         connection.as_mut().poll(cx)
     })
     .await
-}
-
-/// Runs what HTTP/2 starts beside its connection on the same thread.
-#[derive(Clone, Copy, Debug)]
-struct Here;
-
-impl<F: Future + 'static> hyper::rt::Executor<F> for Here
-where
-    F::Output: 'static,
-{
-    fn execute(&self, task: F) {
-        tokio::task::spawn_local(task);
-    }
 }

@@ -24,6 +24,7 @@ use super::request::{OutBody, Outgoing, Streamed};
 use super::shared::Shared;
 use crate::decide::Nanos;
 use crate::decide::policy::Kind;
+use crate::machine::executor::Here;
 
 /// The longest list of headers that an answer may have.
 const MOST_HEAD: u32 = 64 * 1024;
@@ -291,19 +292,6 @@ pub(super) async fn adopt(mut lease: Lease, now: Nanos) -> Result<(), SendError>
         drop(lease);
     });
     Ok(())
-}
-
-/// Runs what hyper starts beside a connection on this thread.
-#[derive(Clone, Copy, Debug)]
-struct Here;
-
-impl<F: Future + 'static> hyper::rt::Executor<F> for Here
-where
-    F::Output: 'static,
-{
-    fn execute(&self, task: F) {
-        tokio::task::spawn_local(task);
-    }
 }
 
 /// Method, URI and headers as HTTP/2 has them: no Host, and nothing about connections.
