@@ -10,7 +10,7 @@ use crate::gate::config;
 
 #[derive(Debug, Args)]
 pub(super) struct PolicyArgs {
-    /// More copies of a request without success after a time, AFTER[:COPIES]: 300ms:2, p95 (of recent response times), or
+    /// More copies of a request without success after a time, AFTER or AFTER:COPIES: 300ms:2, p95 (of recent response times), or
     /// failure; at once when an attempt fails. Repeatable: stage by stage, each time counts from the stage before
     #[arg(long = "hedge", value_name = "STAGE", value_parser = stage, conflicts_with_all = ELSEWHERE, help_heading = POLICY)]
     stages: Vec<Stage>,
