@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use http::Method;
 
 use super::span::{Span, SpanKind, Value};
+use crate::call::TraceContext;
 use crate::call::story::{Attempt, End, Story, reason};
 use crate::decide::Nanos;
 use crate::decide::hedge::Why;
@@ -44,9 +45,7 @@ pub struct CallFacts<'a> {
 /// The span of the attempt with this number (from 0) in a call with this span: what is sent upstream as the parent, and
 /// what [`spans_of_call`] tells. Neither 0 nor the call's own.
 pub fn attempt_span_id(call: u64, number: u32) -> u64 {
-    let step = u64::from(number) + 1;
-    // 0 is no id: where counting passes it, it goes one further.
-    call.checked_add(step).unwrap_or_else(|| call.wrapping_add(step + 1))
+    TraceContext { trace_id: 0, span_id: call, flags: 0 }.of_attempt(number).span_id
 }
 
 /// A call's span and one for each of its attempts, with times as `wall` has them.
