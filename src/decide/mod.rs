@@ -24,9 +24,11 @@
 //! - [`recent`]: how long calls took of late
 //! - [`hosts`]: which of several hosts gets an attempt
 //! - [`deadline`]: how the time that is left is written in headers
+//! - [`admit`]: whether a call may go to its upstream now, waits, or is refused
 //! - [`feed`]: one thread's share of a plan: what a free connection does now
 
 pub mod account;
+pub mod admit;
 pub mod backoff;
 pub mod budget;
 pub mod deadline;

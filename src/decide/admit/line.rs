@@ -1,0 +1,226 @@
+//! Those that wait for a place.
+//!
+//! A queue in front of a service that is busy by chance is good: it smooths. A queue in front of one that is overloaded
+//! does harm only: it stays full, and everybody waits for its whole length. What tells them apart is not how long the
+//! queue is but for how long it has not been empty (Nichols and Jacobson, "Controlling queue delay", 2012). So while
+//! it empties now and then, newcomers may wait for about as long as an answer takes, and who came first is first; when
+//! it has not been empty for that long they may wait for next to nothing, and who came last is first, since it has the
+//! most time left.
+//!
+//! Who would wait for too long is refused when it comes, not when it has waited: it can go elsewhere at once.
+//!
+//! Each priority has a line of its own, and is judged by it: those of low priority may be too many while there is room
+//! for all of a high one.
+
+use std::collections::VecDeque;
+
+use super::usual::Flow;
+use super::{Action, Arrival, Priority, Refusal, Room, Ticket, Verdict, Why};
+use crate::decide::Nanos;
+
+/// The shortest that waits may be: less is a thread's own delay.
+const LEAST: Nanos = Nanos::from_millis(1);
+
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    ticket: Ticket,
+    since: Nanos,
+    deadline: Nanos,
+}
+
+#[derive(Clone, Debug)]
+struct Class {
+    /// From the oldest to the newest.
+    waiters: VecDeque<Waiter>,
+    /// When it was empty last.
+    empty_at: Nanos,
+    /// When somebody was refused last; never, if that is later than all.
+    refused_at: Option<Nanos>,
+    overloaded: bool,
+}
+
+impl Class {
+    /// Whether more come than go.
+    fn judge(&mut self, now: Nanos, patience: Nanos) {
+        if self.waiters.is_empty() {
+            self.empty_at = now;
+        }
+        if self.overloaded {
+            // It is over when nobody had to be refused for a while.
+            self.overloaded = self.refused_at.is_some_and(|at| now - at <= patience);
+        } else {
+            self.overloaded = now - self.empty_at > patience;
+            if self.overloaded {
+                self.refused_at = Some(now);
+            }
+        }
+    }
+}
+
+/// Those that wait, by priority.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    classes: [Class; Priority::ALL.len()],
+    /// The longest waits, as they are set.
+    patience: Nanos,
+    haste: Nanos,
+    most: u32,
+    len: u32,
+    next: u64,
+}
+
+impl Line {
+    pub(super) fn new(patience: Nanos, haste: Nanos, most: u32) -> Self {
+        let class = Class { waiters: VecDeque::new(), empty_at: Nanos::ZERO, refused_at: None, overloaded: false };
+        Self { classes: std::array::from_fn(|_| class.clone()), patience, haste, most, len: 0, next: 0 }
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// The longest wait while all is well: an answer's time, and more where there are few places, since then a place is
+    /// long in coming.
+    fn patience(&self, flow: &Flow) -> Nanos {
+        if flow.service == Nanos::ZERO {
+            return self.patience;
+        }
+        let few = 8 * flow.pace().0;
+        Nanos(flow.service.0.saturating_add(few)).max(LEAST).min(self.patience)
+    }
+
+    /// The longest wait under overload.
+    fn haste(&self, flow: &Flow) -> Nanos {
+        Nanos(flow.service.0 / 20).max(LEAST).min(self.haste)
+    }
+
+    /// For how long one of this class may wait now.
+    fn term(&self, class: usize, flow: &Flow) -> Nanos {
+        if self.classes[class].overloaded { self.haste(flow) } else { self.patience(flow) }
+    }
+
+    /// One more comes, for whom there was no place a moment ago.
+    pub(super) fn arrive(
+        &mut self,
+        now: Nanos,
+        call: &Arrival,
+        flow: &Flow,
+        room: &Room,
+        actions: &mut Vec<Action>,
+    ) -> Verdict {
+        let class = call.priority.index();
+        let patience = self.patience(flow);
+        self.classes[class].judge(now, patience);
+        // It is counted before it looks again; see `Room::enter`.
+        room.set_waiting(self.len + 1);
+        let ahead: usize = self.classes[class + 1..].iter().map(|class| class.waiters.len()).sum();
+        if ahead == 0 && self.classes[class].waiters.is_empty() && room.take() {
+            return Verdict::Run;
+        }
+        let pace = flow.pace();
+        let (term, overloaded) = (self.term(class, flow), self.classes[class].overloaded);
+        let beside = self.classes[class].waiters.len();
+        let before = if overloaded { ahead } else { ahead + beside };
+        let wait = Nanos(pace.0.saturating_mul(before as u64 + 1));
+        let refuse = |why| Verdict::Refuse(Refusal { why, retry_after: Nanos::SECOND.max(wait) });
+        // Who goes now has the usual time before it.
+        if call.deadline < Nanos::NEVER && now + wait + flow.service > call.deadline {
+            return refuse(Why::Late);
+        }
+        if overloaded && beside > 0 && (beside as u64 + 1).saturating_mul(pace.0) > term.0 {
+            // The newest takes the place of the oldest, which has the least time left.
+            self.refuse_oldest(now, class, wait, actions);
+        } else if wait > term && before + beside > 0 {
+            self.classes[class].refused_at = Some(now);
+            return refuse(Why::Full);
+        }
+        if self.len >= self.most && !self.make_room(now, class, wait, actions) {
+            self.classes[class].refused_at = Some(now);
+            return refuse(Why::Full);
+        }
+        let ticket = Ticket(self.next);
+        self.next += 1;
+        self.classes[class].waiters.push_back(Waiter { ticket, since: now, deadline: call.deadline });
+        self.len += 1;
+        Verdict::Wait(ticket, now + term)
+    }
+
+    /// Refuses the oldest of the lowest class below this one.
+    fn make_room(&mut self, now: Nanos, class: usize, wait: Nanos, actions: &mut Vec<Action>) -> bool {
+        let lowest = (0..class).find(|lower| !self.classes[*lower].waiters.is_empty());
+        lowest.inspect(|lowest| self.refuse_oldest(now, *lowest, wait, actions)).is_some()
+    }
+
+    fn refuse_oldest(&mut self, now: Nanos, class: usize, wait: Nanos, actions: &mut Vec<Action>) {
+        let class = &mut self.classes[class];
+        if let Some(oldest) = class.waiters.pop_front() {
+            class.refused_at = Some(now);
+            self.len -= 1;
+            let refusal = Refusal { why: Why::Full, retry_after: Nanos::SECOND.max(wait) };
+            actions.push(Action::Refuse(oldest.ticket, refusal));
+        }
+    }
+
+    /// Who is next.
+    pub(super) fn next(&mut self, now: Nanos) -> Option<Ticket> {
+        let class = self.classes.iter_mut().rev().find(|class| !class.waiters.is_empty())?;
+        let next = if class.overloaded { class.waiters.pop_back() } else { class.waiters.pop_front() }?;
+        self.len -= 1;
+        if class.waiters.is_empty() {
+            class.empty_at = now;
+        }
+        Some(next.ticket)
+    }
+
+    /// Refuses those that have waited for too long.
+    pub(super) fn drop_overdue(&mut self, now: Nanos, flow: &Flow, actions: &mut Vec<Action>) {
+        let patience = self.patience(flow);
+        for class in 0..self.classes.len() {
+            self.classes[class].judge(now, patience);
+            let term = self.term(class, flow);
+            while let Some(oldest) = self.classes[class].waiters.front() {
+                if !is_over(oldest, now, term) {
+                    break;
+                }
+                let why = if oldest.deadline <= now { Why::Late } else { Why::Waited };
+                actions.push(Action::Refuse(oldest.ticket, Refusal { why, retry_after: Nanos::SECOND.max(term) }));
+                self.classes[class].waiters.pop_front();
+                self.classes[class].refused_at = Some(now);
+                self.len -= 1;
+            }
+        }
+    }
+
+    /// A refusal, or when to look again; none if it does not wait.
+    pub(super) fn overdue(&mut self, now: Nanos, ticket: Ticket, flow: &Flow) -> Option<Result<Nanos, Refusal>> {
+        let (class, at) = self.find(ticket)?;
+        let patience = self.patience(flow);
+        self.classes[class].judge(now, patience);
+        let term = self.term(class, flow);
+        let waiter = self.classes[class].waiters[at];
+        if !is_over(&waiter, now, term) {
+            return Some(Ok((waiter.since + term).min(waiter.deadline)));
+        }
+        self.classes[class].waiters.remove(at);
+        self.classes[class].refused_at = Some(now);
+        self.len -= 1;
+        let why = if waiter.deadline <= now { Why::Late } else { Why::Waited };
+        Some(Err(Refusal { why, retry_after: Nanos::SECOND.max(term) }))
+    }
+
+    pub(super) fn withdraw(&mut self, ticket: Ticket) {
+        if let Some((class, at)) = self.find(ticket) {
+            self.classes[class].waiters.remove(at);
+            self.len -= 1;
+        }
+    }
+
+    fn find(&self, ticket: Ticket) -> Option<(usize, usize)> {
+        let found = |class: &Class| class.waiters.binary_search_by_key(&ticket, |waiter| waiter.ticket).ok();
+        self.classes.iter().enumerate().find_map(|(class, of)| Some((class, found(of)?)))
+    }
+}
+
+fn is_over(waiter: &Waiter, now: Nanos, term: Nanos) -> bool {
+    now >= (waiter.since + term).min(waiter.deadline)
+}

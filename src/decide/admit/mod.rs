@@ -1,0 +1,318 @@
+//! Whether a call may go to its upstream now, waits for a place, or is refused.
+//!
+//! ```text
+//!             arrive ──► rank below the bar? ──► refused at once
+//!                              │
+//!                        a place free? ──yes──► runs ──► ended: a sample for the limit
+//!                              │ no                        │
+//!                        in time, and room to wait? ──no──►│ refused at once
+//!                              │ yes                       │
+//!                           waits ◄──── hand over ─────────┘
+//! ```
+//!
+//! - [`Room`]: places and who is in them, for all threads without a lock
+//! - [`Adaptive`]: how many places there should be, from how long things take
+//! - [`line`]: who waits, in which order, and for how long
+//! - [`bar`]: below which priority calls are refused at once
+//!
+//! [`Admission`] puts them together. A call that a free place takes in touches the [`Room`] alone.
+
+pub mod bar;
+pub mod limit;
+pub mod line;
+mod room;
+mod usual;
+
+use std::fmt;
+use std::sync::Arc;
+
+use self::bar::Bar;
+pub use self::limit::Adaptive;
+use self::line::Line;
+pub use self::room::Room;
+use self::usual::{Flow, Usual};
+use super::Nanos;
+
+/// How much a call matters. Under pressure the lowest go first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// Work that can be done another time.
+    Low,
+    /// What nobody has said anything of.
+    #[default]
+    Normal,
+    /// Somebody waits for it.
+    High,
+    /// The service is down if this is.
+    Critical,
+}
+
+impl Priority {
+    /// From the lowest to the highest.
+    pub const ALL: [Self; 4] = [Self::Low, Self::Normal, Self::High, Self::Critical];
+
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Normal => "normal",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+
+    /// Its place in [`Self::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Why a call is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    /// More comes than the upstream can take, and others matter more.
+    Shed,
+    /// There is no place, and those who wait are as many as can have one soon.
+    Full,
+    /// It could not be answered in time.
+    Late,
+    /// It has waited for as long as one may.
+    Waited,
+    /// The caller has used up its own rate.
+    Rate,
+    /// The upstream has failed too often of late.
+    Broken,
+    /// The upstream refuses a part of its calls, so that part is not sent.
+    Throttled,
+}
+
+impl Why {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Shed, Self::Full, Self::Late, Self::Waited, Self::Rate, Self::Broken, Self::Throttled];
+
+    /// In a word, for metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shed => "shed",
+            Self::Full => "full",
+            Self::Late => "late",
+            Self::Waited => "waited",
+            Self::Rate => "rate",
+            Self::Broken => "broken",
+            Self::Throttled => "throttled",
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A call is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Why.
+    pub why: Why,
+    /// After so long it may be worth another try.
+    pub retry_after: Nanos,
+}
+
+/// What a call tells of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When its answer is due; [`Nanos::NEVER`] if nobody says.
+    pub deadline: Nanos,
+    /// How much it matters.
+    pub priority: Priority,
+    /// Anything that spreads calls evenly: of equal priorities the bar lets those with a high one in first, so that it can
+    /// refuse a part of them.
+    pub spread: u8,
+}
+
+impl Arrival {
+    /// What the bar is compared with: by priority, then by spread.
+    pub fn rank(&self) -> u32 {
+        (self.priority as u32) << 8 | u32::from(self.spread)
+    }
+}
+
+/// A call that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// What becomes of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It has a place; who has one gives it back by [`Room::leave`].
+    Run,
+    /// It waits. [`Admission::overdue`] is to be asked at that time, if it still does.
+    Wait(Ticket, Nanos),
+    /// It is not taken.
+    Refuse(Refusal),
+}
+
+/// What becomes of one that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It has a place now.
+    Run(Ticket),
+    /// It has waited for nothing.
+    Refuse(Ticket, Refusal),
+}
+
+/// How one that was in has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// With an answer, or it was waited for in vain for as long as it could be: its time says how long answers take, at
+    /// least.
+    Done,
+    /// The upstream said that it is overloaded: 429, 503.
+    Overloaded,
+    /// It failed, or was cancelled: it says nothing.
+    Void,
+}
+
+/// One that was in.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// When it got its place.
+    pub began: Nanos,
+    /// How many were in then, itself included.
+    pub beside: u32,
+    /// How it ended.
+    pub end: End,
+}
+
+/// What can be set; the defaults need no tuning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    /// The limit of those in flight.
+    pub limit: LimitTerms,
+    /// The longest wait for a place while there is no overload; it is less where answers take less.
+    pub patience: Nanos,
+    /// The longest wait while there is.
+    pub haste: Nanos,
+    /// How many may wait at most.
+    pub queue: u32,
+}
+
+/// How many may be in flight.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LimitTerms {
+    /// So many, always.
+    Fixed(u32),
+    /// It is found out.
+    Adaptive(limit::Options),
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            limit: LimitTerms::Adaptive(limit::Options::default()),
+            patience: Nanos::from_millis(100),
+            haste: Nanos::from_millis(5),
+            queue: 1000,
+        }
+    }
+}
+
+/// Everything about those that do not get in at once, and about the limit. One for each upstream.
+#[derive(Debug)]
+pub struct Admission {
+    room: Arc<Room>,
+    limit: Option<Adaptive>,
+    usual: Usual,
+    line: Line,
+    bar: Bar,
+}
+
+impl Admission {
+    /// Nobody is in.
+    pub fn new(terms: &Terms, now: Nanos) -> Self {
+        let (limit, places) = match &terms.limit {
+            LimitTerms::Fixed(places) => (None, *places),
+            LimitTerms::Adaptive(options) => {
+                let adaptive = Adaptive::new(options.clone(), now);
+                let places = adaptive.limit();
+                (Some(adaptive), places)
+            }
+        };
+        let line = Line::new(terms.patience, terms.haste, terms.queue);
+        Self { room: Arc::new(Room::new(places)), limit, usual: Usual::new(now), line, bar: Bar::new(now) }
+    }
+
+    /// What all threads look at.
+    pub fn room(&self) -> &Arc<Room> {
+        &self.room
+    }
+
+    /// The limit's own knowledge, if it is found out.
+    pub fn adaptive(&self) -> Option<&Adaptive> {
+        self.limit.as_ref()
+    }
+
+    /// A call that did not get in by [`Room::enter`]. `actions` get what becomes of others by it.
+    pub fn arrive(&mut self, now: Nanos, call: &Arrival, actions: &mut Vec<Action>) -> Verdict {
+        let flow = self.flow(now);
+        self.bar.arrived(now, call.rank(), &self.room, &flow);
+        if call.rank() < self.room.bar() {
+            return Verdict::Refuse(Refusal { why: Why::Shed, retry_after: self.retry_after(&flow) });
+        }
+        self.line.drop_overdue(now, &flow, actions);
+        let verdict = self.line.arrive(now, call, &flow, &self.room, actions);
+        self.tell_room();
+        verdict
+    }
+
+    /// One that was in has ended, and has given its place back by [`Room::leave`]. May be left out for some.
+    pub fn ended(&mut self, now: Nanos, sample: &Sample, actions: &mut Vec<Action>) {
+        self.usual.ended(now, sample);
+        if let Some(limit) = &mut self.limit {
+            limit.ended(now, sample, &self.room);
+            self.room.set_limit(limit.limit());
+        }
+        self.hand_over(now, actions);
+    }
+
+    /// Gives free places to those that wait.
+    pub fn hand_over(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+        let flow = self.flow(now);
+        self.line.drop_overdue(now, &flow, actions);
+        while self.line.len() > 0 && self.room.take() {
+            if let Some(ticket) = self.line.next(now) {
+                actions.push(Action::Run(ticket));
+            }
+        }
+        self.tell_room();
+    }
+
+    /// Looks at one that waits: a refusal, or when to look again; none if it waits no more.
+    pub fn overdue(&mut self, now: Nanos, ticket: Ticket) -> Option<Result<Nanos, Refusal>> {
+        let flow = self.flow(now);
+        let found = self.line.overdue(now, ticket, &flow);
+        self.tell_room();
+        found
+    }
+
+    /// One that waits does not want to any more.
+    pub fn withdraw(&mut self, ticket: Ticket) {
+        self.line.withdraw(ticket);
+        self.tell_room();
+    }
+
+    /// What a refusal by anybody else should name: about how long it takes until things have moved on.
+    fn retry_after(&self, flow: &Flow) -> Nanos {
+        Nanos::SECOND.max(Nanos(flow.service.0.saturating_mul(2)))
+    }
+
+    fn flow(&self, now: Nanos) -> Flow {
+        Flow { service: self.usual.mean(now), fastest: self.usual.fastest(now), places: self.room.limit() }
+    }
+
+    fn tell_room(&self) {
+        self.room.set_waiting(self.line.len());
+    }
+}

@@ -1,0 +1,88 @@
+//! How many are in, and whether one more may come: what every call looks at, and nobody waits for.
+//!
+//! All threads share it, so it is made of atomics. The rest of admission, which only those need who do not get in at
+//! once, may stand under a lock.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+
+/// Places, how many of them are taken, and how many wait for one.
+#[derive(Debug)]
+pub struct Room {
+    limit: AtomicU32,
+    in_flight: AtomicU32,
+    waiting: AtomicU32,
+    /// The lowest rank that may come in; see [`super::bar`].
+    bar: AtomicU32,
+    ended: AtomicU64,
+}
+
+impl Room {
+    /// An empty room of so many places.
+    pub fn new(limit: u32) -> Self {
+        Self {
+            limit: AtomicU32::new(limit),
+            in_flight: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            bar: AtomicU32::new(0),
+            ended: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes a place if there is one, nobody waits for it, and the rank is high enough.
+    pub fn enter(&self, rank: u32) -> bool {
+        // Whoever starts to wait says so before it looks for a place again, and whoever leaves gives its place back
+        // before it looks for those that wait: with one order of all these steps one of the two sees the other.
+        rank >= self.bar.load(Relaxed) && self.waiting.load(SeqCst) == 0 && self.take()
+    }
+
+    /// Takes a place if there is one.
+    pub(super) fn take(&self) -> bool {
+        let limit = self.limit.load(Relaxed);
+        self.in_flight.fetch_update(SeqCst, SeqCst, |taken| (taken < limit).then_some(taken + 1)).is_ok()
+    }
+
+    /// Gives a place back. True if there are some that wait for it: [`super::Admission::hand_over`] is to be called.
+    #[must_use]
+    pub fn leave(&self) -> bool {
+        self.ended.fetch_add(1, Relaxed);
+        self.in_flight.fetch_sub(1, SeqCst);
+        self.waiting.load(SeqCst) > 0
+    }
+
+    /// How many may be in.
+    pub fn limit(&self) -> u32 {
+        self.limit.load(Relaxed)
+    }
+
+    /// How many are in.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.load(Relaxed)
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> u32 {
+        self.waiting.load(Relaxed)
+    }
+
+    /// The lowest rank that may come in.
+    pub fn bar(&self) -> u32 {
+        self.bar.load(Relaxed)
+    }
+
+    /// How many have left, ever.
+    pub fn ended(&self) -> u64 {
+        self.ended.load(Relaxed)
+    }
+
+    pub(super) fn set_limit(&self, limit: u32) {
+        self.limit.store(limit, Relaxed);
+    }
+
+    pub(super) fn set_waiting(&self, waiting: u32) {
+        self.waiting.store(waiting, SeqCst);
+    }
+
+    pub(super) fn set_bar(&self, bar: u32) {
+        self.bar.store(bar, Relaxed);
+    }
+}
