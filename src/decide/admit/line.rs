@@ -49,7 +49,7 @@ impl Class {
             // It is over when nobody had to be refused for a while.
             self.overloaded = self.refused_at.is_some_and(|at| now - at <= patience);
         } else {
-            self.overloaded = now - self.empty_at > patience;
+            self.overloaded = now - self.empty_at > patience + patience;
             if self.overloaded {
                 self.refused_at = Some(now);
             }
@@ -77,6 +77,11 @@ impl Line {
 
     pub(super) fn len(&self) -> u32 {
         self.len
+    }
+
+    /// Whether any class is.
+    pub(super) fn is_overloaded(&self) -> bool {
+        self.classes.iter().any(|class| class.overloaded)
     }
 
     /// The longest wait while all is well: an answer's time, and more where there are few places, since then a place is
@@ -121,7 +126,8 @@ impl Line {
         let (term, overloaded) = (self.term(class, flow), self.classes[class].overloaded);
         let beside = self.classes[class].waiters.len();
         let before = if overloaded { ahead } else { ahead + beside };
-        let wait = Nanos(pace.0.saturating_mul(before as u64 + 1));
+        let too_many = room.in_flight().saturating_sub(flow.places) as usize;
+        let wait = Nanos(pace.0.saturating_mul((before + too_many) as u64 + 1));
         let refuse = |why| Verdict::Refuse(Refusal { why, retry_after: Nanos::SECOND.max(wait) });
         // Who goes now has the usual time before it.
         if call.deadline < Nanos::NEVER && now + wait + flow.service > call.deadline {

@@ -20,6 +20,7 @@
 pub mod bar;
 pub mod limit;
 pub mod line;
+mod ghosts;
 mod room;
 mod usual;
 
@@ -27,6 +28,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use self::bar::Bar;
+use self::ghosts::Ghosts;
 pub use self::limit::Adaptive;
 use self::line::Line;
 pub use self::room::Room;
@@ -166,13 +168,21 @@ pub enum Action {
 /// How one that was in has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// With an answer, or it was waited for in vain for as long as it could be: its time says how long answers take, at
-    /// least.
-    Done,
+    /// With an answer: its time says how long answers take.
+    Answered,
     /// The upstream said that it is overloaded: 429, 503.
     Overloaded,
-    /// It failed, or was cancelled: it says nothing.
-    Void,
+    /// It failed otherwise: that says nothing.
+    Failed,
+}
+
+/// Why one that was in is not waited for any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// It has had all the time that there was: answers take so long, at least.
+    Late,
+    /// Nobody wants it any more.
+    Unwanted,
 }
 
 /// One that was in.
@@ -182,8 +192,6 @@ pub struct Sample {
     pub began: Nanos,
     /// How many were in then, itself included.
     pub beside: u32,
-    /// How it ended.
-    pub end: End,
 }
 
 /// What can be set; the defaults need no tuning.
@@ -212,7 +220,7 @@ impl Default for Terms {
     fn default() -> Self {
         Self {
             limit: LimitTerms::Adaptive(limit::Options::default()),
-            patience: Nanos::from_millis(100),
+            patience: Nanos::from_secs(1),
             haste: Nanos::from_millis(5),
             queue: 1000,
         }
@@ -227,6 +235,9 @@ pub struct Admission {
     usual: Usual,
     line: Line,
     bar: Bar,
+    ghosts: Ghosts,
+    /// When a call was let in though all places are those of ghosts.
+    tried: Nanos,
 }
 
 impl Admission {
@@ -241,7 +252,7 @@ impl Admission {
             }
         };
         let line = Line::new(terms.patience, terms.haste, terms.queue);
-        Self { room: Arc::new(Room::new(places)), limit, usual: Usual::new(now), line, bar: Bar::new(now) }
+        Self { room: Arc::new(Room::new(places)), limit, usual: Usual::new(now), line, bar: Bar::new(now), ghosts: Ghosts::default(), tried: now }
     }
 
     /// What all threads look at.
@@ -257,8 +268,13 @@ impl Admission {
     /// A call that did not get in by [`Room::enter`]. `actions` get what becomes of others by it.
     pub fn arrive(&mut self, now: Nanos, call: &Arrival, actions: &mut Vec<Action>) -> Verdict {
         let flow = self.flow(now);
-        self.bar.arrived(now, call.rank(), &self.room, &flow);
-        if call.rank() < self.room.bar() {
+        self.bar.set(now, &self.room, &flow, self.line.is_overloaded());
+        if self.is_haunted(now, &flow) {
+            self.tried = now;
+            self.room.force();
+            return Verdict::Run;
+        }
+        if self.room.sheds(call.rank()) {
             return Verdict::Refuse(Refusal { why: Why::Shed, retry_after: self.retry_after(&flow) });
         }
         self.line.drop_overdue(now, &flow, actions);
@@ -268,18 +284,38 @@ impl Admission {
     }
 
     /// One that was in has ended, and has given its place back by [`Room::leave`]. May be left out for some.
-    pub fn ended(&mut self, now: Nanos, sample: &Sample, actions: &mut Vec<Action>) {
-        self.usual.ended(now, sample);
-        if let Some(limit) = &mut self.limit {
-            limit.ended(now, sample, &self.room);
+    pub fn ended(&mut self, now: Nanos, sample: &Sample, end: End, actions: &mut Vec<Action>) {
+        if end == End::Answered {
+            self.usual.took(now, now - sample.began);
+            self.room.give_back(self.ghosts.answered(now, sample.began));
+        }
+        let took = match end {
+            End::Answered => Some(now - sample.began),
+            End::Overloaded => Some(Nanos::NEVER),
+            End::Failed => None,
+        };
+        self.learn(now, sample, took);
+        self.hand_over(now, actions);
+    }
+
+    /// One that was in is cancelled. It gives its place back by this, and not by [`Room::leave`].
+    pub fn given_up(&mut self, now: Nanos, sample: &Sample, why: GivenUp, actions: &mut Vec<Action>) {
+        self.room.give_back(self.ghosts.add(sample.began));
+        self.learn(now, sample, (why == GivenUp::Late).then(|| now - sample.began));
+        self.hand_over(now, actions);
+    }
+
+    fn learn(&mut self, now: Nanos, sample: &Sample, took: Option<Nanos>) {
+        if let (Some(limit), Some(took)) = (&mut self.limit, took) {
+            limit.learn(now, sample, took, &self.room);
             self.room.set_limit(limit.limit());
         }
-        self.hand_over(now, actions);
     }
 
     /// Gives free places to those that wait.
     pub fn hand_over(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let flow = self.flow(now);
+        self.bar.set(now, &self.room, &flow, self.line.is_overloaded());
         self.line.drop_overdue(now, &flow, actions);
         while self.line.len() > 0 && self.room.take() {
             if let Some(ticket) = self.line.next(now) {
@@ -301,6 +337,12 @@ impl Admission {
     pub fn withdraw(&mut self, ticket: Ticket) {
         self.line.withdraw(ticket);
         self.tell_room();
+    }
+
+    /// Whether it is time to find out if the upstream is still at work on what was given up.
+    fn is_haunted(&self, now: Nanos, flow: &Flow) -> bool {
+        let ghosts = self.ghosts.len() as u32;
+        ghosts > 0 && ghosts * 2 >= self.room.limit() && now - self.tried >= flow.service.max(Nanos::from_millis(50))
     }
 
     /// What a refusal by anybody else should name: about how long it takes until things have moved on.

@@ -5,6 +5,11 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
+/// Ranks are counted by this many at a time.
+pub(super) const STEP: u32 = 16;
+/// Priorities, by spread.
+pub(super) const BINS: usize = 4 * 256 / STEP as usize;
+
 /// Places, how many of them are taken, and how many wait for one.
 #[derive(Debug)]
 pub struct Room {
@@ -14,6 +19,8 @@ pub struct Room {
     /// The lowest rank that may come in; see [`super::bar`].
     bar: AtomicU32,
     ended: AtomicU64,
+    /// Arrivals by rank, since somebody looked.
+    arrivals: [AtomicU32; BINS],
 }
 
 impl Room {
@@ -25,20 +32,44 @@ impl Room {
             waiting: AtomicU32::new(0),
             bar: AtomicU32::new(0),
             ended: AtomicU64::new(0),
+            arrivals: [const { AtomicU32::new(0) }; BINS],
         }
     }
 
     /// Takes a place if there is one, nobody waits for it, and the rank is high enough.
     pub fn enter(&self, rank: u32) -> bool {
+        if let Some(bin) = self.arrivals.get((rank / STEP) as usize) {
+            bin.fetch_add(1, Relaxed);
+        }
         // Whoever starts to wait says so before it looks for a place again, and whoever leaves gives its place back
         // before it looks for those that wait: with one order of all these steps one of the two sees the other.
         rank >= self.bar.load(Relaxed) && self.waiting.load(SeqCst) == 0 && self.take()
+    }
+
+    /// Whether a call of this rank is refused at once, whatever else there is.
+    pub fn sheds(&self, rank: u32) -> bool {
+        rank < self.bar.load(Relaxed)
+    }
+
+    /// How many have come of each rank since this was asked last.
+    pub(super) fn arrivals(&self) -> [u32; BINS] {
+        std::array::from_fn(|bin| self.arrivals[bin].swap(0, Relaxed))
     }
 
     /// Takes a place if there is one.
     pub(super) fn take(&self) -> bool {
         let limit = self.limit.load(Relaxed);
         self.in_flight.fetch_update(SeqCst, SeqCst, |taken| (taken < limit).then_some(taken + 1)).is_ok()
+    }
+
+    /// Takes a place that is not there.
+    pub(super) fn force(&self) {
+        self.in_flight.fetch_add(1, SeqCst);
+    }
+
+    /// Gives so many places back.
+    pub(super) fn give_back(&self, places: u32) {
+        self.in_flight.fetch_sub(places, SeqCst);
     }
 
     /// Gives a place back. True if there are some that wait for it: [`super::Admission::hand_over`] is to be called.

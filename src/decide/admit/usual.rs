@@ -1,6 +1,5 @@
 //! How long those take that are in, usually.
 
-use super::{End, Sample};
 use crate::decide::Nanos;
 
 /// The length of a period; what is known is of the last one to two.
@@ -57,16 +56,12 @@ impl Usual {
         Self { since: now, current: Period::default(), before: Period::default() }
     }
 
-    pub(super) fn ended(&mut self, now: Nanos, sample: &Sample) {
-        if sample.end != End::Done {
-            return;
-        }
+    pub(super) fn took(&mut self, now: Nanos, took: Nanos) {
         if now - self.since >= PERIOD && self.current.count >= LEAST {
             self.before = std::mem::take(&mut self.current);
             self.since = now;
         }
-        let took = (now - sample.began).0;
-        self.current = self.current.with(Period { count: 1, sum: took, fastest: took });
+        self.current = self.current.with(Period { count: 1, sum: took.0, fastest: took.0 });
     }
 
     fn both(&self) -> Period {
