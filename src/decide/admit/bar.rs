@@ -4,11 +4,12 @@
 //! call is compared with before it touches anything else. It is set so that those at or above it are a little more
 //! than there is capacity for: the line behind it then always has somebody to take.
 
-use super::Room;
 use super::room::{BINS, STEP};
 use super::usual::Flow;
+use super::{Priority, Room};
 use crate::decide::Nanos;
 
+const CLASSES: usize = Priority::ALL.len();
 /// How often it is set anew.
 const EVERY: Nanos = Nanos::from_millis(50);
 /// What is let through, in capacities, at least and at most.
@@ -29,11 +30,13 @@ pub(super) struct Bar {
     feed: f64,
     /// How often it is still to be set; 0 if there is none.
     turns: u32,
+    /// Calls per second of each priority and those above it.
+    demand: [f64; CLASSES],
 }
 
 impl Bar {
     pub(super) fn new(now: Nanos) -> Self {
-        Self { since: now, bins: [0.0; BINS], seconds: 0.0, feed: FEED.0, turns: 0 }
+        Self { since: now, bins: [0.0; BINS], seconds: 0.0, feed: FEED.0, turns: 0, demand: [0.0; CLASSES] }
     }
 
     /// Sets it, if it is time.
@@ -44,13 +47,19 @@ impl Bar {
         }
         self.since = now;
         self.seconds = self.seconds * MEMORY + length.as_secs_f64();
-        for (bin, count) in self.bins.iter_mut().zip(room.arrivals()) {
+        let arrivals = room.arrivals();
+        for (bin, count) in self.bins.iter_mut().zip(arrivals) {
             *bin = *bin * MEMORY + f64::from(count);
         }
+        let part = 1.0 - (-length.as_secs_f64()).exp();
+        for (class, demand) in self.demand.iter_mut().enumerate() {
+            let count: u32 = arrivals[class * BINS / CLASSES..].iter().sum();
+            *demand += part * (f64::from(count) / length.as_secs_f64() - *demand);
+        }
         // A place that nobody takes is worth more than a call that comes for nothing.
-        let idle = room.in_flight() < room.limit();
-        self.feed = (self.feed * if idle { 1.05 } else { 0.99 }).clamp(FEED.0, FEED.1);
-        let height = if flow.service == Nanos::ZERO { 0 } else { self.height(flow) };
+        let idle = room.limit().saturating_sub(room.in_flight());
+        self.feed = (self.feed * if idle > 0 { 1.05 } else { 0.99 }).clamp(FEED.0, FEED.1);
+        let height = if flow.per_s == 0.0 { 0 } else { self.height(flow, idle) };
         if overloaded || (height > 0 && self.turns > 0) {
             self.turns = CALM;
         } else {
@@ -59,8 +68,14 @@ impl Bar {
         room.set_bar(if self.turns > 0 { height } else { 0 });
     }
 
-    fn height(&self, flow: &Flow) -> u32 {
-        let mut left = self.feed * self.seconds * f64::from(flow.places) / flow.service.as_secs_f64();
+    /// Whether there are more of this priority and above than there is capacity for.
+    pub(super) fn is_crowded(&self, class: usize, flow: &Flow) -> bool {
+        self.demand[class] > 0.95 * flow.per_s
+    }
+
+    fn height(&self, flow: &Flow, idle: u32) -> u32 {
+        // Each of the free ones can be taken once in the time of one look, and the bins are those of several.
+        let mut left = self.feed * self.seconds * flow.per_s + f64::from(idle) / (1.0 - MEMORY);
         for (at, count) in self.bins.iter().enumerate().rev() {
             left -= count;
             if left < 0.0 {

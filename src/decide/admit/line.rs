@@ -14,6 +14,7 @@
 
 use std::collections::VecDeque;
 
+use super::bar::Bar;
 use super::usual::Flow;
 use super::{Action, Arrival, Priority, Refusal, Room, Ticket, Verdict, Why};
 use crate::decide::Nanos;
@@ -41,15 +42,15 @@ struct Class {
 
 impl Class {
     /// Whether more come than go.
-    fn judge(&mut self, now: Nanos, patience: Nanos) {
+    fn judge(&mut self, now: Nanos, patience: Nanos, crowded: bool) {
         if self.waiters.is_empty() {
             self.empty_at = now;
         }
         if self.overloaded {
             // It is over when nobody had to be refused for a while.
-            self.overloaded = self.refused_at.is_some_and(|at| now - at <= patience);
+            self.overloaded = crowded && self.refused_at.is_some_and(|at| now - at <= patience);
         } else {
-            self.overloaded = now - self.empty_at > patience + patience;
+            self.overloaded = crowded && now - self.empty_at > patience;
             if self.overloaded {
                 self.refused_at = Some(now);
             }
@@ -87,10 +88,10 @@ impl Line {
     /// The longest wait while all is well: an answer's time, and more where there are few places, since then a place is
     /// long in coming.
     fn patience(&self, flow: &Flow) -> Nanos {
-        if flow.service == Nanos::ZERO {
+        if flow.service == Nanos::ZERO || self.patience == Nanos::NEVER {
             return self.patience;
         }
-        let few = 8 * flow.pace().0;
+        let few = flow.wait_for(8).0;
         Nanos(flow.service.0.saturating_add(few)).max(LEAST).min(self.patience)
     }
 
@@ -111,29 +112,29 @@ impl Line {
         call: &Arrival,
         flow: &Flow,
         room: &Room,
+        bar: &Bar,
         actions: &mut Vec<Action>,
     ) -> Verdict {
         let class = call.priority.index();
         let patience = self.patience(flow);
-        self.classes[class].judge(now, patience);
+        self.classes[class].judge(now, patience, bar.is_crowded(class, flow));
         // It is counted before it looks again; see `Room::enter`.
         room.set_waiting(self.len + 1);
         let ahead: usize = self.classes[class + 1..].iter().map(|class| class.waiters.len()).sum();
         if ahead == 0 && self.classes[class].waiters.is_empty() && room.take() {
             return Verdict::Run;
         }
-        let pace = flow.pace();
         let (term, overloaded) = (self.term(class, flow), self.classes[class].overloaded);
         let beside = self.classes[class].waiters.len();
         let before = if overloaded { ahead } else { ahead + beside };
         let too_many = room.in_flight().saturating_sub(flow.places) as usize;
-        let wait = Nanos(pace.0.saturating_mul((before + too_many) as u64 + 1));
+        let wait = flow.wait_for((before + too_many) as u64 + 1);
         let refuse = |why| Verdict::Refuse(Refusal { why, retry_after: Nanos::SECOND.max(wait) });
         // Who goes now has the usual time before it.
         if call.deadline < Nanos::NEVER && now + wait + flow.service > call.deadline {
             return refuse(Why::Late);
         }
-        if overloaded && beside > 0 && (beside as u64 + 1).saturating_mul(pace.0) > term.0 {
+        if overloaded && beside > 0 && flow.wait_for(beside as u64 + 1) > term {
             // The newest takes the place of the oldest, which has the least time left.
             self.refuse_oldest(now, class, wait, actions);
         } else if wait > term && before + beside > 0 {
@@ -179,10 +180,10 @@ impl Line {
     }
 
     /// Refuses those that have waited for too long.
-    pub(super) fn drop_overdue(&mut self, now: Nanos, flow: &Flow, actions: &mut Vec<Action>) {
+    pub(super) fn drop_overdue(&mut self, now: Nanos, flow: &Flow, bar: &Bar, actions: &mut Vec<Action>) {
         let patience = self.patience(flow);
         for class in 0..self.classes.len() {
-            self.classes[class].judge(now, patience);
+            self.classes[class].judge(now, patience, bar.is_crowded(class, flow));
             let term = self.term(class, flow);
             while let Some(oldest) = self.classes[class].waiters.front() {
                 if !is_over(oldest, now, term) {
@@ -198,10 +199,16 @@ impl Line {
     }
 
     /// A refusal, or when to look again; none if it does not wait.
-    pub(super) fn overdue(&mut self, now: Nanos, ticket: Ticket, flow: &Flow) -> Option<Result<Nanos, Refusal>> {
+    pub(super) fn overdue(
+        &mut self,
+        now: Nanos,
+        ticket: Ticket,
+        flow: &Flow,
+        bar: &Bar,
+    ) -> Option<Result<Nanos, Refusal>> {
         let (class, at) = self.find(ticket)?;
         let patience = self.patience(flow);
-        self.classes[class].judge(now, patience);
+        self.classes[class].judge(now, patience, bar.is_crowded(class, flow));
         let term = self.term(class, flow);
         let waiter = self.classes[class].waiters[at];
         if !is_over(&waiter, now, term) {

@@ -12,15 +12,16 @@
 //!
 //! - [`Room`]: places and who is in them, for all threads without a lock
 //! - [`Adaptive`]: how many places there should be, from how long things take
-//! - [`line`]: who waits, in which order, and for how long
-//! - [`bar`]: below which priority calls are refused at once
+//! - `line`: who waits, in which order, and for how long
+//! - `bar`: below which priority calls are refused at once
+//! - `ghosts`: what was given up, and may still be at work
 //!
 //! [`Admission`] puts them together. A call that a free place takes in touches the [`Room`] alone.
 
-pub mod bar;
-pub mod limit;
-pub mod line;
+mod bar;
 mod ghosts;
+pub mod limit;
+mod line;
 mod room;
 mod usual;
 
@@ -199,7 +200,8 @@ pub struct Sample {
 pub struct Terms {
     /// The limit of those in flight.
     pub limit: LimitTerms,
-    /// The longest wait for a place while there is no overload; it is less where answers take less.
+    /// The longest wait for a place while there is no overload; it is less where answers take less. With
+    /// [`Nanos::NEVER`] nobody is judged by how long it waits, and who came first is always first.
     pub patience: Nanos,
     /// The longest wait while there is.
     pub haste: Nanos,
@@ -252,7 +254,15 @@ impl Admission {
             }
         };
         let line = Line::new(terms.patience, terms.haste, terms.queue);
-        Self { room: Arc::new(Room::new(places)), limit, usual: Usual::new(now), line, bar: Bar::new(now), ghosts: Ghosts::default(), tried: now }
+        Self {
+            room: Arc::new(Room::new(places)),
+            limit,
+            usual: Usual::new(now),
+            line,
+            bar: Bar::new(now),
+            ghosts: Ghosts::default(),
+            tried: now,
+        }
     }
 
     /// What all threads look at.
@@ -277,8 +287,8 @@ impl Admission {
         if self.room.sheds(call.rank()) {
             return Verdict::Refuse(Refusal { why: Why::Shed, retry_after: self.retry_after(&flow) });
         }
-        self.line.drop_overdue(now, &flow, actions);
-        let verdict = self.line.arrive(now, call, &flow, &self.room, actions);
+        self.line.drop_overdue(now, &flow, &self.bar, actions);
+        let verdict = self.line.arrive(now, call, &flow, &self.room, &self.bar, actions);
         self.tell_room();
         verdict
     }
@@ -300,7 +310,9 @@ impl Admission {
 
     /// One that was in is cancelled. It gives its place back by this, and not by [`Room::leave`].
     pub fn given_up(&mut self, now: Nanos, sample: &Sample, why: GivenUp, actions: &mut Vec<Action>) {
-        self.room.give_back(self.ghosts.add(sample.began));
+        // Where the limit was set by somebody it is one of attempts of ours, whatever the upstream makes of them.
+        let free = if self.limit.is_some() { self.ghosts.add(sample.began) } else { 1 };
+        self.room.give_back(free);
         self.learn(now, sample, (why == GivenUp::Late).then(|| now - sample.began));
         self.hand_over(now, actions);
     }
@@ -316,10 +328,11 @@ impl Admission {
     pub fn hand_over(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let flow = self.flow(now);
         self.bar.set(now, &self.room, &flow, self.line.is_overloaded());
-        self.line.drop_overdue(now, &flow, actions);
+        self.line.drop_overdue(now, &flow, &self.bar, actions);
         while self.line.len() > 0 && self.room.take() {
-            if let Some(ticket) = self.line.next(now) {
-                actions.push(Action::Run(ticket));
+            match self.line.next(now) {
+                Some(ticket) => actions.push(Action::Run(ticket)),
+                None => self.room.give_back(1),
             }
         }
         self.tell_room();
@@ -328,7 +341,7 @@ impl Admission {
     /// Looks at one that waits: a refusal, or when to look again; none if it waits no more.
     pub fn overdue(&mut self, now: Nanos, ticket: Ticket) -> Option<Result<Nanos, Refusal>> {
         let flow = self.flow(now);
-        let found = self.line.overdue(now, ticket, &flow);
+        let found = self.line.overdue(now, ticket, &flow, &self.bar);
         self.tell_room();
         found
     }
@@ -350,8 +363,9 @@ impl Admission {
         Nanos::SECOND.max(Nanos(flow.service.0.saturating_mul(2)))
     }
 
-    fn flow(&self, now: Nanos) -> Flow {
-        Flow { service: self.usual.mean(now), fastest: self.usual.fastest(now), places: self.room.limit() }
+    fn flow(&mut self, now: Nanos) -> Flow {
+        self.usual.count(now, &self.room);
+        self.usual.flow(self.room.limit())
     }
 
     fn tell_room(&self) {

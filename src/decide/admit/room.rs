@@ -5,6 +5,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
+use super::End;
+
 /// Ranks are counted by this many at a time.
 pub(super) const STEP: u32 = 16;
 /// Priorities, by spread.
@@ -16,9 +18,9 @@ pub struct Room {
     limit: AtomicU32,
     in_flight: AtomicU32,
     waiting: AtomicU32,
-    /// The lowest rank that may come in; see [`super::bar`].
+    /// The lowest rank that may come in; what is below it is refused.
     bar: AtomicU32,
-    ended: AtomicU64,
+    answered: AtomicU64,
     /// Arrivals by rank, since somebody looked.
     arrivals: [AtomicU32; BINS],
 }
@@ -31,7 +33,7 @@ impl Room {
             in_flight: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             bar: AtomicU32::new(0),
-            ended: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
             arrivals: [const { AtomicU32::new(0) }; BINS],
         }
     }
@@ -74,8 +76,10 @@ impl Room {
 
     /// Gives a place back. True if there are some that wait for it: [`super::Admission::hand_over`] is to be called.
     #[must_use]
-    pub fn leave(&self) -> bool {
-        self.ended.fetch_add(1, Relaxed);
+    pub fn leave(&self, end: End) -> bool {
+        if end == End::Answered {
+            self.answered.fetch_add(1, Relaxed);
+        }
         self.in_flight.fetch_sub(1, SeqCst);
         self.waiting.load(SeqCst) > 0
     }
@@ -100,9 +104,9 @@ impl Room {
         self.bar.load(Relaxed)
     }
 
-    /// How many have left, ever.
-    pub fn ended(&self) -> u64 {
-        self.ended.load(Relaxed)
+    /// How many have left with an answer, ever.
+    pub fn answered(&self) -> u64 {
+        self.answered.load(Relaxed)
     }
 
     pub(super) fn set_limit(&self, limit: u32) {

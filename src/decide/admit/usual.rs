@@ -1,36 +1,36 @@
-//! How long those take that are in, usually.
+//! How long those take that are in, usually, and how many leave.
 
+use super::Room;
 use crate::decide::Nanos;
 
 /// The length of a period; what is known is of the last one to two.
 const PERIOD: Nanos = Nanos::from_secs(2);
 /// As many are needed to know something.
 const LEAST: u64 = 10;
+/// How often those that leave are counted.
+const EVERY: Nanos = Nanos::from_millis(20);
+/// For about so long a count counts, at least.
+const MEMORY: Nanos = Nanos::from_millis(400);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Period {
     count: u64,
     sum: u64,
-    fastest: u64,
 }
 
-impl Period {
-    fn with(self, other: Self) -> Self {
-        let fastest = match (self.count, other.count) {
-            (_, 0) => self.fastest,
-            (0, _) => other.fastest,
-            _ => self.fastest.min(other.fastest),
-        };
-        Self { count: self.count + other.count, sum: self.sum.saturating_add(other.sum), fastest }
-    }
-}
-
-/// The mean and the least of the times of the last one to two periods.
+/// Times of the last one to two periods, and the flow of late.
 #[derive(Clone, Debug)]
 pub(super) struct Usual {
     since: Nanos,
     current: Period,
     before: Period,
+    counted_at: Nanos,
+    /// Those that had left by then.
+    answered: u64,
+    /// Seconds, those that left in them, and those that were in, as far as they still count.
+    seconds: f64,
+    left: f64,
+    in_flight: f64,
 }
 
 /// What is known of an upstream when somebody comes.
@@ -38,43 +38,72 @@ pub(super) struct Usual {
 pub(super) struct Flow {
     /// The usual time of one that is in; zero while nothing is known.
     pub(super) service: Nanos,
-    /// The least of late; zero while nothing is known.
-    pub(super) fastest: Nanos,
+    /// How many leave per second when all places are taken; zero while nothing is known.
+    pub(super) per_s: f64,
     /// How many may be in.
     pub(super) places: u32,
 }
 
 impl Flow {
-    /// The usual time from one free place to the next when all are taken.
-    pub(super) fn pace(&self) -> Nanos {
-        Nanos(self.service.0 / u64::from(self.places.max(1)))
+    /// How long it takes until so many have left.
+    pub(super) fn wait_for(&self, count: u64) -> Nanos {
+        if self.per_s > 0.0 { Nanos((count as f64 / self.per_s * 1e9) as u64) } else { Nanos::ZERO }
     }
 }
 
 impl Usual {
     pub(super) fn new(now: Nanos) -> Self {
-        Self { since: now, current: Period::default(), before: Period::default() }
+        Self {
+            since: now,
+            current: Period::default(),
+            before: Period::default(),
+            counted_at: now,
+            answered: 0,
+            seconds: 0.0,
+            left: 0.0,
+            in_flight: 0.0,
+        }
     }
 
+    /// One was answered after so long.
     pub(super) fn took(&mut self, now: Nanos, took: Nanos) {
         if now - self.since >= PERIOD && self.current.count >= LEAST {
             self.before = std::mem::take(&mut self.current);
             self.since = now;
         }
-        self.current = self.current.with(Period { count: 1, sum: took.0, fastest: took.0 });
+        self.current.count += 1;
+        self.current.sum = self.current.sum.saturating_add(took.0);
     }
 
-    fn both(&self) -> Period {
-        self.current.with(self.before)
+    /// Counts those that have left, if it is time.
+    pub(super) fn count(&mut self, now: Nanos, room: &Room) {
+        let passed = now - self.counted_at;
+        if passed < EVERY {
+            return;
+        }
+        self.counted_at = now;
+        let answered = room.answered();
+        let memory = MEMORY.max(self.mean()).as_secs_f64();
+        let kept = (-passed.as_secs_f64() / memory).exp();
+        let (seconds, in_flight) = (passed.as_secs_f64(), f64::from(room.in_flight()));
+        self.seconds = self.seconds * kept + seconds;
+        self.left = self.left * kept + (answered - self.answered) as f64;
+        self.in_flight = self.in_flight * kept + in_flight * seconds;
+        self.answered = answered;
     }
 
-    pub(super) fn mean(&self, _: Nanos) -> Nanos {
-        let both = self.both();
-        if both.count < LEAST { Nanos::ZERO } else { Nanos(both.sum / both.count) }
+    fn mean(&self) -> Nanos {
+        let count = self.current.count + self.before.count;
+        let sum = self.current.sum.saturating_add(self.before.sum);
+        if count < LEAST { Nanos::ZERO } else { Nanos(sum / count) }
     }
 
-    pub(super) fn fastest(&self, _: Nanos) -> Nanos {
-        let both = self.both();
-        if both.count < LEAST { Nanos::ZERO } else { Nanos(both.fastest) }
+    pub(super) fn flow(&self, places: u32) -> Flow {
+        let service = self.mean();
+        // Where not all places are taken there would leave more if they were.
+        let taken = if self.seconds > 0.0 { self.in_flight / self.seconds } else { 0.0 };
+        let share = if taken > 0.0 { (f64::from(places) / taken).max(1.0) } else { 1.0 };
+        let per_s = if service > Nanos::ZERO && self.seconds > 0.0 { self.left / self.seconds * share } else { 0.0 };
+        Flow { service, per_s, places }
     }
 }

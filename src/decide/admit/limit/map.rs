@@ -1,34 +1,38 @@
-//! How long things take, by how many are in when they begin; and where it bends.
+//! How long things take, by how many are in when they begin; and where that bends.
 
 /// Below this each number has a bucket of its own, above it eight share an octave.
 const EXACT: usize = 16;
 const BUCKETS: usize = EXACT + 17 * 8;
-/// What a bucket knows weighs no more than so many samples, so that it forgets what was.
+/// What a bucket knows weighs no more than so many samples: what comes is worth more than what was.
 const MOST: f64 = 64.0;
 /// It takes so many samples to know how long things take.
 const BASE: f64 = 48.0;
+/// A bucket that weighs less says nothing.
+const TRACE: f64 = 0.5;
+/// From one place that may be the knee to the next.
+const FINENESS: f64 = 1.03;
+/// A bend has to explain so many variances, and another place than before so many more than that.
+const SURE: f64 = 10.0;
+const SURER: f64 = 4.0;
 
+/// Means of those that began beside about as many.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
     weight: f64,
-    /// Means.
     beside: f64,
+    /// In ns, and its square.
     time: f64,
     square: f64,
 }
 
 /// Where more in flight begin to take longer instead of getting more done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Knee {
     /// So many are in.
     pub(super) at: f64,
-    /// They take so long, in ns.
-    pub(super) time: f64,
-    /// By how many variances it explains the times better than no knee.
-    pub(super) sure: f64,
 }
 
-/// Means of times by how many were in.
+/// Times by how many were in.
 #[derive(Clone, Debug)]
 pub(super) struct Map {
     buckets: [Bucket; BUCKETS],
@@ -41,15 +45,16 @@ impl Default for Map {
 }
 
 fn place(beside: f64) -> usize {
-    let number = beside.max(0.0);
-    if number < EXACT as f64 {
-        return number as usize;
+    let beside = beside.max(0.0);
+    if beside < EXACT as f64 {
+        return beside as usize;
     }
-    let octaves = (number / EXACT as f64).log2();
+    let octaves = (beside / EXACT as f64).log2();
     (EXACT + (octaves * 8.0) as usize).min(BUCKETS - 1)
 }
 
 impl Map {
+    /// One that began beside so many, itself included, took so many ns.
     pub(super) fn add(&mut self, beside: f64, time: f64) {
         let bucket = &mut self.buckets[place(beside)];
         bucket.weight = bucket.weight.min(MOST - 1.0) + 1.0;
@@ -59,19 +64,19 @@ impl Map {
         bucket.square += part * (time * time - bucket.square);
     }
 
-    /// What is known counts less, above `limit` by `above`.
-    pub(super) fn decay(&mut self, above: f64, below: f64, limit: f64) {
+    /// Keeps a part of what is known of more than `limit`, and of less.
+    pub(super) fn forget(&mut self, limit: f64, above: f64, below: f64) {
         for bucket in &mut self.buckets {
             bucket.weight *= if bucket.beside > limit { above } else { below };
         }
     }
 
-    /// The weight of what is known up to there.
+    /// How many samples stand for what is known up to there.
     pub(super) fn weight_to(&self, beside: f64) -> f64 {
         self.buckets.iter().filter(|bucket| bucket.beside <= beside).map(|bucket| bucket.weight).sum()
     }
 
-    /// How long things take beside the fewest; none while too little is known.
+    /// How long things take beside the fewest, in ns; none while too little is known.
     pub(super) fn base(&self) -> Option<f64> {
         let (mut weight, mut sum) = (0.0, 0.0);
         for bucket in &self.buckets {
@@ -84,54 +89,80 @@ impl Map {
         None
     }
 
-    pub(super) fn knee(&self, clamp: f64, before: Option<f64>) -> Option<Knee> {
-        let most = clamp * self.base()?;
-        let mut known = [Bucket::default(); BUCKETS];
-        let mut count = 0;
-        let (mut noise, mut noisy) = (0.0, 0.0);
-        for bucket in self.buckets.iter().filter(|bucket| bucket.weight > 0.5) {
-            if bucket.time < most {
-                noise += bucket.weight * (bucket.square - bucket.time * bucket.time).max(0.0);
-                noisy += bucket.weight;
+    /// The bend of `time = unhindered * max(1, beside / knee)` that fits best, by least squares; none if it explains no
+    /// more than chance would. Times count up to `clamp` times the base: beyond that they only say "far too many".
+    pub(super) fn knee(&self, clamp: f64, before: Option<Knee>) -> Option<Knee> {
+        let curve = Curve::new(self, clamp)?;
+        let straight = curve.rest(f64::INFINITY);
+        let (mut rest, mut at) = (f64::INFINITY, curve.first());
+        let mut candidate = at;
+        while candidate < curve.last() {
+            let its = curve.rest(candidate);
+            if its <= rest {
+                (rest, at) = (its, candidate);
             }
-            known[count] = Bucket { time: bucket.time.min(most), ..*bucket };
+            candidate *= FINENESS;
+        }
+        if let Some(before) = before.filter(|before| before.at < curve.last()) {
+            let its = curve.rest(before.at);
+            if its - rest < SURER * curve.noise {
+                (rest, at) = (its, before.at);
+            }
+        }
+        (straight - rest > SURE * curve.noise).then_some(Knee { at })
+    }
+}
+
+/// What a map knows, as points.
+struct Curve {
+    points: [Bucket; BUCKETS],
+    count: usize,
+    clamp: f64,
+    /// The variance of a single time.
+    noise: f64,
+}
+
+impl Curve {
+    fn new(map: &Map, clamp: f64) -> Option<Self> {
+        let base = map.base()?;
+        let most = clamp * base;
+        let mut points = [Bucket::default(); BUCKETS];
+        let mut count = 0;
+        let (mut spread, mut weight) = (0.0, 0.0);
+        for bucket in map.buckets.iter().filter(|bucket| bucket.weight > TRACE) {
+            if bucket.time <= most {
+                spread += bucket.weight * (bucket.square - bucket.time * bucket.time).max(0.0);
+                weight += bucket.weight;
+            }
+            points[count] = Bucket { time: bucket.time.min(most), ..*bucket };
             count += 1;
         }
-        let known = &known[..count];
-        let weight: f64 = known.iter().map(|one| one.weight).sum();
-        let noise = noise / noisy;
-        // The square of what remains, and the time below the knee, if it is there.
-        let fit = |at: f64| {
-            let (mut dm, mut mm, mut dd) = (0.0, 0.0, 0.0);
-            for one in known {
-                let m = (one.beside / at).clamp(1.0, clamp);
-                dm += one.weight * one.time * m;
-                mm += one.weight * m * m;
-                dd += one.weight * one.time * one.time;
-            }
-            (dd - dm * dm / mm, dm / mm)
-        };
-        let mean = known.iter().map(|one| one.weight * one.time).sum::<f64>() / weight;
-        let noise = noise.max((0.02 * mean).powi(2));
-        let (flat, _) = fit(f64::INFINITY);
-        let mut best: Option<(f64, f64, f64)> = None;
-        let last = known.last().map_or(0.0, |one| one.beside);
-        let mut at = known.first().map_or(1.0, |one| one.beside.max(1.0));
-        while at < last {
-            let (rest, time) = fit(at);
-            if best.is_none_or(|(least, ..)| rest <= least) {
-                best = Some((rest, at, time));
-            }
-            at *= 1.03;
+        // Times that are always the same are measured with some error, too.
+        let noise = if weight > 0.0 { spread / weight } else { 0.0 }.max((0.02 * base).powi(2));
+        Some(Self { points, count, clamp, noise })
+    }
+
+    fn points(&self) -> &[Bucket] {
+        &self.points[..self.count]
+    }
+
+    fn first(&self) -> f64 {
+        self.points().first().map_or(1.0, |point| point.beside.max(1.0))
+    }
+
+    fn last(&self) -> f64 {
+        self.points().last().map_or(0.0, |point| point.beside)
+    }
+
+    /// The squares that remain if the knee is there and the unhindered time is the best for it.
+    fn rest(&self, knee: f64) -> f64 {
+        let (mut tm, mut mm, mut tt) = (0.0, 0.0, 0.0);
+        for point in self.points() {
+            let m = (point.beside / knee).clamp(1.0, self.clamp);
+            tm += point.weight * point.time * m;
+            mm += point.weight * m * m;
+            tt += point.weight * point.time * point.time;
         }
-        let (mut rest, mut at, mut time) = best?;
-        if let Some(before) = before.filter(|before| *before < last) {
-            let (old, its) = fit(before);
-            if (old - rest) / noise < 4.0 {
-                (rest, at, time) = (old, before, its);
-            }
-        }
-        let sure = (flat - rest) / noise;
-        (sure > 10.0).then_some(Knee { at, time, sure })
+        if mm > 0.0 { tt - tm * tm / mm } else { 0.0 }
     }
 }

@@ -1,0 +1,287 @@
+//! How many may be in flight, from how long things take.
+//!
+//! A service that can do N things at a time takes as long for one of them as it does for N; beyond that, whatever more
+//! it is given waits in it, and everything takes longer in proportion. So the best limit is where the curve of times
+//! over concurrency bends, and nobody has to be told where that is: those in flight are never exactly as many, each
+//! that ends says how long it took beside how many, and together they draw the curve ([`Map`]). The limit is set a
+//! little beyond the bend ([`Knee`]).
+//!
+//! What it takes for that to be true:
+//!
+//! - **No memory of a best time.** A limit that compares times with the least ever seen believes that a service which
+//!   has become slower is overloaded, and one that compares with a slow average forgets under steady overload what
+//!   unhindered was. Here the curve forgets too, but where there is no low end any more, the limit is lowered by a
+//!   quarter for as long as it takes to see it again. That is no starving: the upstream is as busy as before but for
+//!   the end of a queue, or loses a quarter of its work for a moment every half minute.
+//! - **Growing is how the other end is looked at.** What was learnt above the limit is forgotten within seconds. Then
+//!   the limit grows by small steps, if it is used, until times say no.
+//! - **Those that began together count together.** Of what has just begun only the quick ones have ended. A sample waits
+//!   until all that began with it can have ended, and counts up to that time only.
+//! - **Refusals by the upstream are no times.** They are a ceiling.
+//!
+//! The curve is what Little's law demands of any service with a fixed capacity; the idea to look at the relation of
+//! concurrency to what comes out, and not at times alone, is that of Uber's Cinnamon and of failsafe-go.
+
+mod map;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use self::map::{Knee, Map};
+use super::{Room, Sample};
+use crate::decide::Nanos;
+
+/// While nothing speaks for a limit there is room for so many times those that were in of late, and for so many at least.
+const SLACK: f64 = 4.0;
+const FLOOR: f64 = 100.0;
+/// How long a first limit stands whatever is in.
+const OPENING: Nanos = Nanos::from_secs(10);
+/// Those that may wait in the upstream, as a share of the knee: it must not run dry between an answer and the next call.
+const HEADROOM: f64 = 0.06;
+/// How far below the knee is looked at, and by how many samples it has to be known.
+const LOW: f64 = 0.75;
+const KNOWN: f64 = 30.0;
+/// As many are needed to know something.
+const LEAST: u32 = 64;
+/// Samples that wait for their time.
+const MOST_PENDING: usize = 1024;
+/// A time counts up to so many typical ones, and is waited for as long.
+const CLAMP: f64 = 2.0;
+/// What was learnt above the limit, and up to it, is forgotten in so many typical times, at least in so long (ns).
+const FORGET_ABOVE: (f64, f64) = (3.0, 0.5e9);
+const FORGET_BELOW: (f64, f64) = (60.0, 10e9);
+/// From one growth to the next it takes so many typical times: the last one has to show first.
+const STRIDE: f64 = 2.2;
+/// A first step's growth; where there never was a knee it is the second.
+const STEP: (f64, f64) = (0.08, 0.5);
+/// The upstream refuses for want of room if it refuses more than this share.
+const REFUSING: f64 = 0.02;
+
+/// What can be set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The first limit: nothing is known then, so it should only keep the worst away.
+    pub initial: u32,
+    /// The least, >= 1.
+    pub min: u32,
+    /// The most.
+    pub max: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { initial: 1000, min: 1, max: 100_000 }
+    }
+}
+
+/// The limit that is found out.
+#[derive(Clone, Debug)]
+pub struct Adaptive {
+    options: Options,
+    limit: u32,
+    opened: Nanos,
+    map: Map,
+    knee: Option<Knee>,
+    /// Whether there ever was one.
+    bent: bool,
+    /// The usual time of late, in ns, but not far above that of the map's low end.
+    typical: f64,
+    /// Samples, ever.
+    known: u32,
+    /// Those that wait: when they began, beside how many, how long they took.
+    pending: BinaryHeap<Reverse<(Nanos, u32, u64)>>,
+    /// Of so many samples one is taken.
+    every: u64,
+    window: Window,
+    /// When the limit was moved last.
+    moved_at: Nanos,
+    /// The most that were in at once of late.
+    peak: f64,
+    /// By how much the limit grew last.
+    step: f64,
+    /// Beyond it the upstream refuses.
+    ceiling: f64,
+    /// Until when the limit is low, to see how long things take there.
+    probe: Option<Nanos>,
+}
+
+/// What came between two looks.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    since: Nanos,
+    count: u32,
+    /// Those that began beside about as many as there may be.
+    pressed: u32,
+    /// Those that the upstream had no room for, and beside how many they were, all together.
+    refused: u32,
+    refused_beside: u64,
+}
+
+impl Window {
+    fn new(since: Nanos) -> Self {
+        Self { since, count: 0, pressed: 0, refused: 0, refused_beside: 0 }
+    }
+}
+
+impl Adaptive {
+    /// Nothing is known yet.
+    pub fn new(options: Options, now: Nanos) -> Self {
+        Self {
+            limit: options.initial.clamp(options.min, options.max.max(options.min)),
+            options,
+            opened: now,
+            map: Map::default(),
+            knee: None,
+            bent: false,
+            typical: 0.0,
+            known: 0,
+            pending: BinaryHeap::new(),
+            every: 1,
+            window: Window::new(now),
+            moved_at: now,
+            peak: 0.0,
+            step: 0.0,
+            ceiling: f64::INFINITY,
+            probe: None,
+        }
+    }
+
+    /// How many may be in flight now.
+    pub fn limit(&self) -> u32 {
+        match (self.probe, &self.knee) {
+            (Some(_), Some(knee)) => self.bounded(knee.at * LOW).min(self.limit),
+            _ => self.bounded(self.limit.into()),
+        }
+    }
+
+    /// How much less time an answer takes unhindered than of late, in (0, 1]; 1 while nothing hinders.
+    pub fn gradient(&self) -> f64 {
+        let unhindered = self.map.base().filter(|_| self.typical > 0.0);
+        unhindered.map_or(1.0, |time| (time / self.typical).min(1.0))
+    }
+
+    /// How long an answer takes unhindered; none while too little is known.
+    pub fn unhindered(&self) -> Option<Nanos> {
+        self.map.base().map(|time| Nanos(time as u64))
+    }
+
+    /// One has taken so long; [`Nanos::NEVER`] if the upstream had no room for it.
+    pub(super) fn learn(&mut self, now: Nanos, sample: &Sample, took: Nanos, room: &Room) {
+        self.window.count += 1;
+        if f64::from(sample.beside) >= 0.9 * f64::from(self.limit()) {
+            self.window.pressed += 1;
+        }
+        if took == Nanos::NEVER {
+            self.window.refused += 1;
+            self.window.refused_beside += u64::from(sample.beside);
+        } else {
+            self.took(sample, took);
+        }
+        if self.known >= LEAST {
+            self.take_due(now);
+            let often = Nanos((self.typical / 4.0) as u64).max(Nanos::from_millis(5));
+            if now - self.window.since >= often && self.window.count >= 8 {
+                self.look(now, room);
+            }
+        }
+    }
+
+    fn took(&mut self, sample: &Sample, took: Nanos) {
+        self.known = self.known.saturating_add(1);
+        let most = match self.map.base() {
+            Some(base) => 1.5 * base,
+            // What comes first is quick; what comes later may have waited in a queue.
+            None if self.known > LEAST => self.typical,
+            None => f64::INFINITY,
+        };
+        self.typical += ((took.0 as f64).min(most) - self.typical) / f64::from(self.known.min(LEAST));
+        self.peak = self.peak.max(f64::from(sample.beside));
+        // Chosen by when it began, which has nothing to do with how long it took.
+        let chosen = (sample.began.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(self.every);
+        if chosen && self.pending.len() < MOST_PENDING {
+            self.pending.push(Reverse((sample.began, sample.beside, took.0)));
+        }
+    }
+
+    /// Puts those into the map whose time has come.
+    fn take_due(&mut self, now: Nanos) {
+        let wait = CLAMP * self.typical;
+        while let Some(Reverse((began, beside, took))) = self.pending.peek().copied() {
+            if now - began < Nanos(wait as u64) {
+                break;
+            }
+            self.pending.pop();
+            self.map.add(f64::from(beside), (took as f64).min(wait));
+        }
+    }
+
+    /// Sets the limit anew.
+    fn look(&mut self, now: Nanos, room: &Room) {
+        let window = std::mem::replace(&mut self.window, Window::new(now));
+        let passed = (now - window.since).0 as f64;
+        let typical = self.typical.max(1.0);
+        let pressed = window.pressed * 2 >= window.count || room.waiting() > 0;
+        let kept = |(times, least): (f64, f64)| (-passed / least.max(times * typical)).exp();
+
+        self.mind_refusals(&window, pressed, passed / typical);
+        self.thin_out();
+        self.peak *= kept(FORGET_BELOW);
+        self.map.forget(f64::from(self.limit), kept(FORGET_ABOVE), kept(FORGET_BELOW));
+        self.knee = self.map.knee(CLAMP, self.knee);
+
+        if let Some(until) = self.probe {
+            if now < until {
+                return;
+            }
+            self.probe = None;
+            self.moved_at = now;
+        }
+        let since = (now - self.moved_at).0 as f64 / typical;
+        match self.knee {
+            Some(knee) => {
+                self.step = 0.0;
+                self.bent = true;
+                self.limit = self.bounded(knee.at * (1.0 + HEADROOM) + 1.0);
+                if pressed && since > 4.0 && self.map.weight_to(knee.at * (LOW + 0.05)) < KNOWN {
+                    // Time for those to leave that are too many, and for as many to begin as it takes to know.
+                    self.probe = Some(now + Nanos((1.5 * typical) as u64));
+                    self.moved_at = now;
+                }
+            }
+            None if pressed && since > STRIDE => {
+                let first = if self.bent { STEP.0 } else { STEP.1 };
+                self.step = (self.step * 2.0).clamp(first, 1.0);
+                self.limit = self.bounded(f64::from(self.limit) * (1.0 + self.step) + 1.0);
+                self.moved_at = now;
+            }
+            None if !pressed && now - self.opened >= OPENING => {
+                self.limit = self.limit.min(self.bounded((SLACK * self.peak).max(FLOOR)));
+            }
+            None => {}
+        }
+    }
+
+    /// Keeps below what the upstream refuses, and tries a little more again.
+    fn mind_refusals(&mut self, window: &Window, pressed: bool, passed: f64) {
+        let share = f64::from(window.refused) / f64::from(window.count);
+        if share > REFUSING {
+            let beside = window.refused_beside as f64 / f64::from(window.refused);
+            self.ceiling = (0.97 * beside).min(self.ceiling).max(1.0);
+        } else if pressed {
+            self.ceiling *= 1.0 + 0.025 * passed;
+        }
+    }
+
+    /// Takes fewer samples where there are many.
+    fn thin_out(&mut self) {
+        if self.pending.len() > MOST_PENDING / 2 {
+            self.every = self.every.saturating_mul(2);
+        } else if self.pending.len() < MOST_PENDING / 8 {
+            self.every = (self.every / 2).max(1);
+        }
+    }
+
+    fn bounded(&self, limit: f64) -> u32 {
+        (limit.min(self.ceiling) as u32).clamp(self.options.min, self.options.max.max(self.options.min))
+    }
+}
