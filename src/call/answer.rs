@@ -10,8 +10,10 @@ use http::response::Parts;
 use http_body::{Body, Frame, SizeHint};
 
 use super::attempt::Whole;
+use super::places::Place;
 use super::story::Story;
 use super::upstream::Occupied;
+use crate::decide::admit::Refusal;
 use crate::http::client::{Incoming, SendError, Upgraded};
 use crate::machine::timer::Sleep;
 
@@ -44,6 +46,8 @@ pub enum Reason {
     AllFailed,
     /// The deadline came first.
     Late,
+    /// Nothing was sent: there is too much.
+    Refused(Refusal),
 }
 
 /// The body of an answer.
@@ -62,6 +66,8 @@ pub struct Coming {
     whole: Whole,
     /// What is still to come, as long as there is more.
     source: Option<Source>,
+    /// That of its route, as long as there is more.
+    place: Option<Place>,
 }
 
 #[derive(Debug)]
@@ -95,7 +101,7 @@ impl AnswerBody {
     pub(super) fn whole(whole: Whole) -> Self {
         match whole {
             Whole { bytes, trailers: None } => Self::Whole(bytes),
-            whole => Self::Coming(Box::new(Coming { whole, source: None })),
+            whole => Self::Coming(Box::new(Coming { whole, source: None, place: None })),
         }
     }
 
@@ -118,7 +124,11 @@ impl AnswerBody {
     pub fn upgraded(self) -> Option<Upgraded> {
         match self {
             Self::Whole(_) => None,
-            Self::Coming(coming) => coming.source?.incoming.upgraded(),
+            Self::Coming(coming) => {
+                let mut source = coming.source?;
+                source.occupied.complete();
+                source.incoming.upgraded()
+            }
         }
     }
 }
@@ -168,6 +178,7 @@ impl Coming {
         // With its end it lets go of connection and place, however long it is kept.
         if source.incoming.is_end_stream() || !matches!(frame, Some(Ok(_))) {
             self.source = None;
+            self.place = None;
         }
         Poll::Ready(frame)
     }
@@ -180,12 +191,17 @@ impl Coming {
 
 impl Coming {
     pub(super) fn new(incoming: Incoming, occupied: Occupied) -> Self {
-        Self { whole: Whole::default(), source: Some(Source { incoming, deadline: None, occupied }) }
+        Self { whole: Whole::default(), source: Some(Source { incoming, deadline: None, occupied }), place: None }
     }
 
     /// Whether it occupies one of few connections.
     pub(super) fn is_limited(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.occupied.origin().is_limited())
+    }
+
+    /// It keeps its route's place.
+    pub(super) fn keeps(&mut self, place: Option<Place>) {
+        self.place = place.filter(|_| self.source.is_some());
     }
 
     /// It is cut when this has ended.
@@ -199,6 +215,9 @@ impl Coming {
 impl Source {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) {
+            if frame.is_none() || self.incoming.is_end_stream() {
+                self.occupied.complete();
+            }
             return Poll::Ready(frame.map(|frame| {
                 frame.map_err(|error| {
                     self.occupied.broke();
@@ -207,7 +226,10 @@ impl Source {
             }));
         }
         match &mut self.deadline {
-            Some(deadline) => Pin::new(deadline).poll(cx).map(|()| Some(Err(Cut::Late))),
+            Some(deadline) => Pin::new(deadline).poll(cx).map(|()| {
+                self.occupied.complete();
+                Some(Err(Cut::Late))
+            }),
             None => Poll::Pending,
         }
     }

@@ -79,10 +79,6 @@ impl Collector for Metrics {
         family(e, MetricType::Gauge, "gate_attempts_in_flight", "Attempts now", in_flight)?;
         let limits = all.iter().filter_map(|(name, one)| Some(gauge(of(name), one.hosts.most_at_once()? as f64)));
         family(e, MetricType::Gauge, "gate_attempts_limit", "Attempts that there may be at once", limits)?;
-        let waiting = all.iter().map(|(name, one)| gauge(of(name), one.hosts.counts.waiting() as f64));
-        family(e, MetricType::Gauge, "gate_attempts_waiting", "Attempts that wait for a place", waiting)?;
-        let waited = all.iter().map(|(name, one)| (of(name), ConstCounter::new(one.hosts.counts.waited_s())));
-        family(e, MetricType::Counter, "gate_queue_wait_seconds", "How long attempts have waited for a place", waited)?;
         let out = all.iter().flat_map(|(name, one)| {
             let hosts = one.hosts.hosts().iter().zip(one.hosts.out(now));
             hosts.map(move |(host, out)| gauge(label(name, "host", host.origin.name()), f64::from(u8::from(out))))

@@ -23,6 +23,7 @@ use super::tracing::Tracer;
 use crate::call::story::Story;
 use crate::call::{Answer, AnswerBody, Ask, Engine, Failed, Reason};
 use crate::decide::Nanos;
+use crate::decide::admit::Priority;
 use crate::http::client::{Client, OutBody};
 use crate::server::{self, Body, Reply, Taken, Timer, Turn};
 
@@ -162,6 +163,8 @@ impl Visit<'_> {
             deadline,
             upgrade: upgrade.is_some(),
             trace: traced.map(|traced| traced.context),
+            priority: Priority::Normal,
+            spread: self.engine.spread(),
         };
         let ended = self.engine.call(&ask, body).await;
         let (story, verdict) = match &ended {

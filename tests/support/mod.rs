@@ -14,7 +14,7 @@ mod serving;
 mod weir;
 mod wire;
 
-pub(crate) use calling::{call, calling, get, ms, origin, plan, text, upstream};
+pub(crate) use calling::{call, calling, get, ms, origin, plan, text, upstream, waiting};
 pub(crate) use certificates::Authority;
 pub(crate) use raw::{Answer, Raw};
 pub(crate) use reply::{Gate, Reply};

@@ -1,0 +1,102 @@
+//! A call's way in: the places that it has before anything is sent.
+
+use std::sync::Arc;
+
+use super::counts::{CallCounts, CallEnd};
+use super::engine::Ask;
+use super::places::{Asked, Place, Places, Told};
+use crate::decide::Nanos;
+use crate::decide::admit::{Arrival, Refusal};
+use crate::decide::budget::Purse;
+use crate::machine::clock::Clock;
+use crate::machine::timer::Timer;
+
+/// What a call has that is in.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Its route's, to the end of its answer.
+    pub(super) route: Option<Place>,
+    /// Its first attempt's.
+    pub(super) upstream: Option<Place>,
+    /// Whether it had to wait.
+    pub(super) waited: bool,
+}
+
+impl Entry {
+    /// Takes what there is at once, or waits for it.
+    pub(super) async fn of(ask: &Ask<'_>, timer: &Timer, now: Nanos, deadline: Nanos) -> Result<Self, Refusal> {
+        let arrival = Arrival { deadline, priority: ask.priority, spread: ask.spread };
+        let mut entry = Self { route: None, upstream: None, waited: false };
+        if let Some(places) = &ask.plan.places {
+            entry.route = Some(entry.place(ask, places, timer, now, &arrival).await?);
+        }
+        if let Some(places) = ask.plan.upstream.places() {
+            let now = if entry.waited { timer.now() } else { now };
+            entry.upstream = Some(entry.place(ask, places, timer, now, &arrival).await?);
+        }
+        Ok(entry)
+    }
+
+    async fn place(
+        &mut self,
+        ask: &Ask<'_>,
+        places: &Arc<Places>,
+        timer: &Timer,
+        now: Nanos,
+        arrival: &Arrival,
+    ) -> Told {
+        if let Some(place) = places.enter(timer.clock(), now, arrival.rank()) {
+            return Ok(place);
+        }
+        match places.ask(timer.clock(), now, arrival) {
+            Asked::Runs(place) => Ok(place),
+            Asked::Refused(refusal) => Err(refusal),
+            Asked::Waits(waiting) => {
+                self.waited = true;
+                let leaves = Leaves(Some(&ask.plan.counts));
+                // In a box: few wait, and all would have to carry it.
+                let told = Box::pin(waiting.ends(timer)).await;
+                leaves.stays();
+                told
+            }
+        }
+    }
+}
+
+/// A caller that may leave while it waits.
+struct Leaves<'a>(Option<&'a CallCounts>);
+
+impl Leaves<'_> {
+    fn stays(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        if let Some(counts) = self.0 {
+            counts.ended(CallEnd::Gone);
+        }
+    }
+}
+
+/// Pays for extra attempts: each needs the budget's leave, and a place that is free at once.
+#[derive(Debug)]
+pub(super) struct Extras<'a, P> {
+    pub(super) purse: &'a mut P,
+    pub(super) ask: &'a Ask<'a>,
+    pub(super) clock: Clock,
+    /// The places of those that were paid for.
+    pub(super) taken: &'a mut Vec<Place>,
+}
+
+impl<P: Purse> Purse for Extras<'_, P> {
+    fn spend(&mut self, now: Nanos) -> bool {
+        let Some(places) = self.ask.plan.upstream.places() else { return self.purse.spend(now) };
+        let arrival = Arrival { deadline: Nanos::NEVER, priority: self.ask.priority, spread: self.ask.spread };
+        let Some(place) = places.enter(self.clock, now, arrival.rank()) else { return false };
+        let granted = self.purse.spend(now);
+        self.taken.extend(Some(place).filter(|_| granted));
+        granted
+    }
+}
