@@ -47,6 +47,7 @@ pub mod recent;
 pub mod schedule;
 pub mod source;
 pub mod station;
+mod stretches;
 pub mod users;
 pub mod words;
 
