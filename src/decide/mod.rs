@@ -21,6 +21,7 @@
 //! - [`hedge`]: one call and its attempts: what to launch, what to cancel, what to answer
 //! - [`backoff`]: how long to wait before each retry
 //! - [`budget`]: what all extra attempts together may come to
+//! - [`throttle`]: which calls an upstream that says that it is overloaded is spared
 //! - [`recent`]: how long calls took of late
 //! - [`hosts`]: which of several hosts gets an attempt
 //! - [`deadline`]: how the time that is left is written in headers
@@ -48,6 +49,7 @@ pub mod schedule;
 pub mod source;
 pub mod station;
 mod stretches;
+pub mod throttle;
 pub mod users;
 pub mod words;
 
