@@ -22,6 +22,7 @@
 //! - [`backoff`]: how long to wait before each retry
 //! - [`budget`]: what all extra attempts together may come to
 //! - [`throttle`]: which calls an upstream that says that it is overloaded is spared
+//! - [`breaker`]: when an upstream that fails gets no calls at all
 //! - [`recent`]: how long calls took of late
 //! - [`hosts`]: which of several hosts gets an attempt
 //! - [`deadline`]: how the time that is left is written in headers
@@ -31,6 +32,7 @@
 pub mod account;
 pub mod admit;
 pub mod backoff;
+pub mod breaker;
 pub mod budget;
 pub mod deadline;
 pub mod delay;
