@@ -23,6 +23,8 @@
 //! - [`budget`]: what all extra attempts together may come to
 //! - [`throttle`]: which calls an upstream that says that it is overloaded is spared
 //! - [`breaker`]: when an upstream that fails gets no calls at all
+//! - [`callers`]: how much each caller may send
+//! - [`shares`]: whether a caller's claim of a high priority is honoured
 //! - [`recent`]: how long calls took of late
 //! - [`hosts`]: which of several hosts gets an attempt
 //! - [`deadline`]: how the time that is left is written in headers
@@ -34,6 +36,7 @@ pub mod admit;
 pub mod backoff;
 pub mod breaker;
 pub mod budget;
+pub mod callers;
 pub mod deadline;
 pub mod delay;
 pub mod dice;
@@ -47,7 +50,9 @@ pub mod patience;
 pub mod phases;
 pub mod policy;
 pub mod recent;
+mod roster;
 pub mod schedule;
+pub mod shares;
 pub mod source;
 pub mod station;
 mod stretches;
