@@ -117,6 +117,7 @@ impl Service {
                 server_name: asked.server_name.clone(),
                 protocol: asked.protocol,
                 connect_timeout: asked.connect_timeout,
+                stall_timeout: asked.stall_timeout,
                 most_connections: asked.max_connections,
             };
             let origin = Origin::new(&target, &reach).map_err(|error| error.to_string())?;

@@ -64,6 +64,8 @@ pub struct UpstreamConfig {
     pub balance: Balance,
     /// Patience with dialling.
     pub connect_timeout: Nanos,
+    /// Patience with one that neither takes nor gives bytes.
+    pub stall_timeout: Nanos,
     /// Connections per host and event loop at most.
     pub max_connections: Option<usize>,
     /// Attempts at once at most.
