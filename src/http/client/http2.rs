@@ -20,7 +20,7 @@ use super::dial;
 use super::error::SendError;
 use super::incoming::Incoming;
 use super::pool::{Found, Lease, Pool, count};
-use super::request::{OutBody, Outgoing, Streamed};
+use super::request::{OutBody, Outgoing, Streamed, may_trail};
 use super::shared::Shared;
 use super::stall::{Stall, Stalls};
 use crate::decide::Nanos;
@@ -387,7 +387,7 @@ impl http_body::Body for OutFrames {
         let frame = match &mut this.body {
             Frames::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Frames::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes.split_to(PIECE.min(bytes.len())))))),
-            Frames::Stream(stream) => stream.as_mut().poll_frame(cx),
+            Frames::Stream(stream) => stream.as_mut().poll_frame(cx).map(|frame| frame.and_then(passed_on)),
         };
         if let Some(over) = over {
             if frame.is_ready() {
@@ -413,6 +413,22 @@ impl http_body::Body for OutFrames {
             Frames::Stream(stream) => stream.size_hint(),
         }
     }
+}
+
+/// A frame without the trailers that are not passed on; None if that was all of it, for trailers come last.
+fn passed_on<E>(frame: Result<Frame<Bytes>, E>) -> Option<Result<Frame<Bytes>, E>> {
+    let frame = match frame.map(Frame::into_trailers) {
+        Ok(Ok(mut trailers)) => {
+            let unwanted: Vec<HeaderName> = trailers.keys().filter(|name| !may_trail(name)).cloned().collect();
+            for name in unwanted {
+                trailers.remove(name);
+            }
+            return (!trailers.is_empty()).then(|| Ok(Frame::trailers(trailers)));
+        }
+        Ok(Err(frame)) => Ok(frame),
+        Err(error) => Err(error),
+    };
+    Some(frame)
 }
 
 fn root(error: &hyper::Error) -> &(dyn Error + 'static) {

@@ -315,7 +315,7 @@ impl Upload {
 
 /// Whether a trailer is passed on. Who takes trailers for headers would let these say something else about the request
 /// than its head does (RFC 9110, 6.5.1).
-fn may_trail(name: &HeaderName) -> bool {
+pub(super) fn may_trail(name: &HeaderName) -> bool {
     const NEVER: [&str; 24] = [
         "authorization",
         "cache-control",
