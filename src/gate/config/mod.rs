@@ -20,6 +20,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
 pub use self::parse::parse;
+pub(in crate::gate) use self::pattern::captures;
 pub use self::problem::Problem;
 pub use self::smart::{Plain, SMART, plain, smart};
 pub(crate) use self::words::{budget, quantile};
