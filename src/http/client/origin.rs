@@ -40,6 +40,8 @@ pub struct Reach {
     /// How long nothing may go either way while an answer is waited for: no byte of it comes, and none of the request is
     /// taken. Looked at by [`Client::sweep`](super::Client::sweep), so it is that much coarse. NEVER is without limit.
     pub stall_timeout: Nanos,
+    /// How long an idle connection is kept; None is as long as the client's options say.
+    pub keep_idle: Option<Nanos>,
     /// More connections than this are not opened: who needs one waits for its turn. At least 1; None is without limit.
     pub most_connections: Option<usize>,
 }
@@ -53,6 +55,7 @@ impl Default for Reach {
             protocol: Protocol::Auto,
             connect_timeout: Nanos::from_secs(5),
             stall_timeout: Nanos::from_secs(60),
+            keep_idle: None,
             most_connections: None,
         }
     }
@@ -70,6 +73,7 @@ pub struct Origin {
     pub(super) protocol: Protocol,
     pub(super) connect_timeout: Nanos,
     pub(super) stall_timeout: Nanos,
+    pub(super) keep_idle: Option<Nanos>,
     pub(super) most_connections: usize,
 }
 
@@ -118,6 +122,7 @@ impl Origin {
             protocol: reach.protocol,
             connect_timeout: reach.connect_timeout,
             stall_timeout: reach.stall_timeout,
+            keep_idle: reach.keep_idle,
             most_connections: reach.most_connections.map_or(usize::MAX, |most| most.max(1)),
         })
     }
