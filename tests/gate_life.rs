@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, FileType, Mode};
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{Gate, Reply, Server, Serving, Weir, until};
+use support::{Authority, Gate, Reply, Server, Serving, Weir, until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -206,4 +206,66 @@ fn metrics_and_health_stand_where_the_configuration_says() {
     let gate = Serving::gate_in(with(&config), &["--config", "gate.toml"]);
     assert!(gate.get("/own/metrics").text().contains("weir_gate_calls_total"));
     assert_eq!((gate.get("/metrics").text(), gate.get("/healthz").text()), ("hello", "hello"));
+}
+
+#[test]
+fn what_a_budget_has_spent_counts_on_after_a_reload() {
+    let server = Server::start(|_| Reply::status(503, ""));
+    let config = |path: &str, budget: &str| {
+        let policy = format!("[policies.p]\nretry = {{ times = 1, backoff = \"1ms..1ms\" }}\nbudget = \"{budget}\"\n");
+        let url = server.url("");
+        let route = format!("[[routes]]\nmatch = {{ path = \"{path}\" }}\npolicy = \"p\"\n");
+        format!("upstreams.backend.urls = [\"{url}\"]\n{policy}{route}")
+    };
+    let gate = Serving::gate_in(with(&config("/a", "0% + 1/1h")), &["--config", "gate.toml"]);
+    assert_eq!((gate.get("/a").status, server.requests()), (503, 2));
+    for (path, budget, expected) in [("/b", "0% + 1/1h", 3), ("/c", "0% + 2/1h", 5)] {
+        gate.weir.write("gate.toml", config(path, budget));
+        gate.signal(Signal::HUP);
+        let left = format!("weir_gate_budget_left{{route=\"{path}\"}}");
+        until("the new route", PATIENCE, || gate.get("/metrics").text().contains(&left));
+        assert_eq!((gate.get(path).status, server.requests()), (503, expected), "{path}");
+    }
+    gate.stop();
+}
+
+#[test]
+fn a_reload_reads_changed_certificates_and_keeps_idle_connections_as_it_says() {
+    let (first, second) = (Authority::new(), Authority::new());
+    let server = Server::build().tls(second.service("127.0.0.1")).start(|_| Reply::ok("hello"));
+    let config = |path: &str, idle: &str| {
+        let url = server.url("");
+        format!(
+            "[upstreams.backend]\nurls = [\"{url}\"]\nprotocol = \"http1\"\nkeep_idle = \"{idle}\"\ntls.cacert = \"ca.pem\"\n\
+             [[routes]]\nmatch = {{ path = \"{path}\" }}\n"
+        )
+    };
+    let weir = with(&config("/a", "1h"));
+    first.file(&weir, "ca.pem");
+    let gate = Serving::gate_in(weir, &["--config", "gate.toml"]);
+    assert_eq!(gate.get("/a").status, 502);
+    second.file(&gate.weir, "ca.pem");
+    gate.signal(Signal::HUP);
+    until("the other certificate", PATIENCE, || gate.get("/a").status == 200);
+    assert_eq!(server.counts().open, 1);
+    gate.weir.write("gate.toml", config("/b", "1s"));
+    gate.signal(Signal::HUP);
+    until("the new route", PATIENCE, || gate.get("/b").status == 200);
+    server.wait_for("the end of idle connections", |counts| counts.open == 0);
+    gate.stop();
+}
+
+#[test]
+fn a_host_that_hangs_keeps_no_other_from_being_checked() {
+    let (hangs, well) = (Server::start(|_| Reply::nothing()), Server::hello());
+    let config = format!(
+        "[upstreams.backend]\nurls = [\"{}\", \"{}\"]\nhealth.check = {{ path = \"/\", every = \"1s\", timeout = \"1h\" }}\n\
+         [[routes]]\nmatch = {{ path = \"/a\" }}\n",
+        hangs.url(""),
+        well.url("")
+    );
+    let gate = Serving::gate_in(with(&config), &["--config", "gate.toml"]);
+    hangs.wait_for("its check", |counts| counts.requests == 1);
+    well.wait_for("its check", |counts| counts.requests == 1);
+    gate.stop();
 }

@@ -91,6 +91,10 @@ pub(super) struct Extras<'a, P> {
 }
 
 impl<P: Purse> Purse for Extras<'_, P> {
+    fn may(&mut self, now: Nanos) -> bool {
+        self.purse.may(now)
+    }
+
     fn spend(&mut self, now: Nanos) -> bool {
         let Some(places) = self.ask.plan.upstream.places() else { return self.purse.spend(now) };
         let arrival = Arrival { deadline: Nanos::NEVER, priority: self.ask.priority, spread: self.ask.spread };

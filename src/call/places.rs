@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::waiting::Waiting;
 use crate::decide::Nanos;
-use crate::decide::admit::{Action, Admission, Arrival, End, Refusal, Room, Sample, Terms, Ticket, Verdict};
+use crate::decide::admit::{Action, Admission, Arrival, End, GivenUp, Refusal, Room, Sample, Terms, Ticket, Verdict};
 use crate::machine::clock::Clock;
 
 /// Places that all event loops share.
@@ -82,7 +82,7 @@ impl Places {
     }
 
     fn place(self: &Arc<Self>, clock: Clock, began: Nanos) -> Place {
-        Place { places: Arc::clone(self), clock, began, beside: self.room.in_flight(), end: End::Void }
+        Place { places: Arc::clone(self), clock, began, beside: self.room.in_flight(), fate: Fate::Ended(End::Failed) }
     }
 
     /// Asks for a place, for one that [`Self::enter`] had none for.
@@ -106,7 +106,7 @@ impl Places {
 
     /// Refuses one that there is no hope for, before anything else is done for it.
     pub(super) fn turn_away(self: &Arc<Self>, clock: Clock, now: Nanos, arrival: &Arrival) -> Option<Refusal> {
-        if arrival.rank() >= self.room.bar() {
+        if !self.room.sheds(arrival.rank()) {
             return None;
         }
         match self.ask(clock, now, arrival) {
@@ -136,19 +136,22 @@ impl Places {
         drop(sender);
     }
 
-    fn leave(self: &Arc<Self>, clock: Clock, sample: &Sample) {
-        let some_wait = self.room.leave();
-        let slow = match self.slow.try_lock() {
+    fn leave(self: &Arc<Self>, clock: Clock, sample: &Sample, fate: Fate) {
+        let mut slow = match fate {
             // Those that wait need the place; a sample can be spared.
-            Err(TryLockError::WouldBlock) if !some_wait => return,
-            Err(TryLockError::WouldBlock) => self.slow(),
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Ok(slow) => slow,
+            Fate::Ended(end) if !self.room.leave(end) => match self.slow.try_lock() {
+                Err(TryLockError::WouldBlock) => return,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Ok(slow) => slow,
+            },
+            Fate::Ended(_) | Fate::GivenUp(_) => self.slow(),
         };
-        let mut slow = slow;
         let now = clock.now();
         let Slow { admission, actions, .. } = &mut *slow;
-        admission.ended(now, sample, actions);
+        match fate {
+            Fate::Ended(end) => admission.ended(now, sample, end, actions),
+            Fate::GivenUp(why) => admission.given_up(now, sample, why, actions),
+        }
         let letters = slow.letters();
         drop(slow);
         self.deliver(letters, clock, now);
@@ -174,6 +177,13 @@ impl Slow {
     }
 }
 
+/// What became of one that had a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fate {
+    Ended(End),
+    GivenUp(GivenUp),
+}
+
 /// A place; it is given back when this is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -181,7 +191,7 @@ pub(super) struct Place {
     clock: Clock,
     began: Nanos,
     beside: u32,
-    end: End,
+    fate: Fate,
 }
 
 impl Place {
@@ -190,15 +200,15 @@ impl Place {
         (self.clock, self.began) = (clock, now);
     }
 
-    /// How what had it has ended; if nobody says, that says nothing of the upstream.
-    pub(super) fn ends(&mut self, end: End) {
-        self.end = end;
+    /// What became of what had it; if nobody says, nothing was sent.
+    pub(super) fn ends(&mut self, fate: Fate) {
+        self.fate = fate;
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let sample = Sample { began: self.began, beside: self.beside, end: self.end };
-        self.places.leave(self.clock, &sample);
+        let sample = Sample { began: self.began, beside: self.beside };
+        self.places.leave(self.clock, &sample, self.fate);
     }
 }

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::counts::UpstreamCounts;
-use super::places::{Place, Places};
+use super::places::{Fate, Place, Places};
 use crate::decide::Nanos;
-use crate::decide::admit::{End, LimitTerms, Terms};
+use crate::decide::admit::{End, GivenUp, LimitTerms, Terms};
 use crate::decide::hedge::Why;
 use crate::decide::hosts::{Balance, Ended, Health, Hosts};
 use crate::decide::policy::{Failure, Kind};
@@ -141,7 +141,17 @@ impl Upstream {
             host
         };
         let (upstream, timer) = (Arc::clone(self), timer.clone());
-        Occupied { upstream, host, term, timer, ended: None, heard: End::Void, place }
+        Occupied {
+            upstream,
+            host,
+            term,
+            timer,
+            ended: None,
+            heard: Fate::Ended(End::Failed),
+            is_complete: false,
+            place,
+            route: None,
+        }
     }
 }
 
@@ -166,8 +176,11 @@ pub(super) struct Occupied {
     timer: Timer,
     ended: Option<Ended>,
     /// What its answer says of the upstream's load, if it comes whole.
-    heard: End,
+    heard: Fate,
+    is_complete: bool,
     place: Option<Place>,
+    /// Its route's, once nothing else holds it.
+    pub(super) route: Option<Place>,
 }
 
 impl Occupied {
@@ -177,12 +190,13 @@ impl Occupied {
 
     /// An answer with this status has begun.
     pub(super) fn answered(&mut self, status: u16) {
-        self.heard = if matches!(status, 429 | 503) { End::Overloaded } else { End::Done };
+        self.heard = Fate::Ended(if matches!(status, 429 | 503) { End::Overloaded } else { End::Answered });
     }
 
     /// The answer has come to its end, or to the end of the time that there was for it.
     pub(super) fn complete(&mut self) {
-        if let Some(place) = &mut self.place {
+        self.is_complete = true;
+        for place in self.place.iter_mut().chain(&mut self.route) {
             place.ends(self.heard);
         }
     }
@@ -200,9 +214,9 @@ impl Occupied {
     /// wait for that.
     pub(super) fn failed(&mut self, failure: Failure) {
         self.heard = match failure {
-            Failure::Kind(Kind::Timeout | Kind::Body | Kind::Header) => End::Done,
-            Failure::Kind(_) => End::Void,
-            Failure::Status(_) => self.heard,
+            Failure::Kind(Kind::Timeout) => Fate::GivenUp(GivenUp::Late),
+            Failure::Kind(Kind::Body | Kind::Header) | Failure::Status(_) => self.heard,
+            Failure::Kind(_) => Fate::Ended(End::Failed),
         };
         self.complete();
         self.place = None;
@@ -221,10 +235,6 @@ impl Occupied {
         } else {
             self.upstream.counts.cancelled();
             self.ended = Some(if self.term.blamed_at <= now { Ended::Failed } else { Ended::Cancelled });
-            if self.term.deadline <= now {
-                self.heard = End::Done;
-                self.complete();
-            }
         }
     }
 }
@@ -233,12 +243,18 @@ impl Drop for Occupied {
     fn drop(&mut self) {
         self.upstream.counts.released();
         let several = self.upstream.hosts.len() > 1;
-        if self.ended.is_some() && !several {
+        let given_up = !self.is_complete && (self.place.is_some() || self.route.is_some());
+        if self.ended.is_some() && !several && !given_up {
             return;
         }
         let now = self.timer.now();
         if self.ended.is_none() {
             self.given_up(now);
+        }
+        if !self.is_complete {
+            let late = self.term.deadline <= now;
+            self.heard = Fate::GivenUp(if late { GivenUp::Late } else { GivenUp::Unwanted });
+            self.complete();
         }
         if several {
             self.upstream.choice().ended(now, self.host, self.ended.unwrap_or(Ended::Cancelled));

@@ -24,7 +24,7 @@ use crate::call::story::Story;
 use crate::call::{Answer, AnswerBody, Ask, Engine, Failed, Reason};
 use crate::decide::Nanos;
 use crate::decide::admit::Priority;
-use crate::http::client::{Client, OutBody};
+use crate::http::client::{Client, Options as Connections, OutBody};
 use crate::server::{self, Body, Reply, Taken, Timer, Turn};
 
 /// The gate, for all event loops.
@@ -50,8 +50,7 @@ impl server::Service for Service {
     type Local = Local;
 
     fn settle(&self, timer: &Timer) -> io::Result<Local> {
-        let setup = self.current.get();
-        let client = Client::new(timer.clone(), setup.connections.clone());
+        let client = Client::new(timer.clone(), Connections::default());
         let engine = Engine::new(client.clone(), timer.clone(), self.options.seed);
         tokio::task::spawn_local(look_after(client, timer.clone()));
         if !self.checked.swap(true, Ordering::Relaxed) {
