@@ -33,7 +33,7 @@ impl CallCounts {
     }
 
     /// A call is not taken.
-    pub fn refused(&self, why: admit::Why, priority: Priority) {
+    pub(super) fn refused(&self, why: admit::Why, priority: Priority) {
         self.refused[why as usize][priority.index()].fetch_add(1, Relaxed);
     }
 

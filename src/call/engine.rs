@@ -15,14 +15,13 @@ use super::attempt::{Brought, Carried, Launched, attempt};
 use super::counts::CallEnd;
 use super::entry::{Entry, Extras};
 use super::headers::Headers;
-use super::places::Place;
+use super::places::{Fate, Place};
 use super::plan::Plan;
 use super::story::{End, Story};
 use super::trace::TraceContext;
 use super::upstream::Term;
 use crate::decide::Nanos;
-use crate::decide::admit;
-use crate::decide::admit::{Arrival, Priority, Refusal};
+use crate::decide::admit::{self, Arrival, GivenUp, Priority, Refusal};
 use crate::decide::budget::Limitless;
 use crate::decide::dice::Dice;
 use crate::decide::hedge::{Action, Event, Hedge, Replay, Verdict, Why};
@@ -158,7 +157,14 @@ impl Engine {
         let (now, arrival) = (self.timer.now(), Arrival { deadline, priority, spread });
         let refusal = places.turn_away(self.timer.clock(), now, &arrival)?;
         self.next_number();
-        Some(refused(plan, priority, now, refusal))
+        Some(self.refuse(plan, priority, now, refusal))
+    }
+
+    /// The end of a call that is not made. It is counted.
+    pub fn refuse(&self, plan: &Plan, priority: Priority, began: Nanos, refusal: Refusal) -> Failed {
+        plan.counts.refused(refusal.why, priority);
+        let story = Story { began, refused: Some((refusal, priority)), ..Story::default() };
+        Failed { reason: Reason::Refused(refusal), last: None, story }
     }
 
     fn next_number(&self) -> u64 {
@@ -172,13 +178,14 @@ impl Engine {
     pub async fn call(&self, ask: &Ask<'_>, body: OutBody) -> Result<Answer, Failed> {
         let (number, began) = (self.next_number(), self.timer.now());
         let deadline = (began + ask.plan.policy.deadline).min(ask.deadline);
-        let entry = match Entry::of(ask, &self.timer, began, deadline).await {
+        let roll = || 1.0 - Dice::new(!self.shared.seed, number).unit();
+        let entry = match Entry::of(ask, &self.timer, (began, deadline), roll).await {
             Ok(entry) => entry,
             Err(refusal) if refusal.why == admit::Why::Late && self.timer.now() >= deadline => {
                 ask.plan.counts.ended(CallEnd::Late);
                 return Err(Failed { reason: Reason::Late, last: None, story: Story { began, ..Story::default() } });
             }
-            Err(refusal) => return Err(refused(ask.plan, ask.priority, began, refusal)),
+            Err(refusal) => return Err(self.refuse(ask.plan, ask.priority, began, refusal)),
         };
         let mut actions = self.shared.buffers.borrow_mut().pop().unwrap_or_default();
         let mut journey = Journey::begin(self, ask, body, (number, began, deadline), entry, &mut actions);
@@ -244,12 +251,6 @@ impl Engine {
         self.shared.buffers.borrow_mut().push(actions);
         ended
     }
-}
-
-fn refused(plan: &Plan, priority: Priority, began: Nanos, refusal: Refusal) -> Failed {
-    plan.counts.refused(refusal.why, priority);
-    let story = Story { began, refused: Some((refusal, priority)), ..Story::default() };
-    Failed { reason: Reason::Refused(refusal), last: None, story }
 }
 
 /// What the first attempt does.
@@ -352,8 +353,11 @@ impl<'a> Journey<'a> {
         let all_the_time = number == 0 && missing <= Nanos(policy.deadline.0 / 10);
         let blamed_at = if all_the_time { self.deadline } else { Nanos::NEVER };
         let term = Term { late_at: now + policy.attempt_timeout, blamed_at, deadline: self.deadline };
-        let place = if number == 0 { self.entry.upstream.take() } else { self.taken.pop() };
-        let occupied = ask.plan.upstream.occupy(&engine.timer, now, term, self.tried, why, place);
+        let leave = match number {
+            0 => (self.entry.upstream.take(), self.entry.pass.take()),
+            _ => (self.taken.pop(), None),
+        };
+        let occupied = ask.plan.upstream.occupy(&engine.timer, now, term, self.tried, why, leave);
         self.tried |= 1 << occupied.host;
         debug_assert_eq!(self.story.attempts.len(), number as usize, "attempts are numbered as they are launched");
         self.story.launched(why, occupied.origin(), now);
@@ -434,6 +438,12 @@ impl<'a> Journey<'a> {
             Some(Reason::AllFailed) => CallEnd::Failed,
             Some(_) => CallEnd::Late,
         });
+        if let Some(place) = &mut self.entry.route {
+            place.ends(match reason {
+                Some(Reason::Late) => Fate::GivenUp(GivenUp::Late),
+                _ => Fate::Ended(admit::End::Answered),
+            });
+        }
         let success = self.success.take();
         if success.is_some() && reason.is_some() {
             // It came too late to be the answer.

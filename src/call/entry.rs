@@ -7,6 +7,7 @@ use super::engine::Ask;
 use super::places::{Asked, Place, Places, Told};
 use crate::decide::Nanos;
 use crate::decide::admit::{Arrival, Refusal};
+use crate::decide::breaker::Pass;
 use crate::decide::budget::Purse;
 use crate::machine::clock::Clock;
 use crate::machine::timer::Timer;
@@ -18,15 +19,22 @@ pub(super) struct Entry {
     pub(super) route: Option<Place>,
     /// Its first attempt's.
     pub(super) upstream: Option<Place>,
+    /// Its upstream's leave.
+    pub(super) pass: Option<Pass>,
     /// Whether it had to wait.
     pub(super) waited: bool,
 }
 
 impl Entry {
     /// Takes what there is at once, or waits for it.
-    pub(super) async fn of(ask: &Ask<'_>, timer: &Timer, now: Nanos, deadline: Nanos) -> Result<Self, Refusal> {
+    pub(super) async fn of(
+        ask: &Ask<'_>,
+        timer: &Timer,
+        (now, deadline): (Nanos, Nanos),
+        roll: impl FnOnce() -> f64,
+    ) -> Result<Self, Refusal> {
         let arrival = Arrival { deadline, priority: ask.priority, spread: ask.spread };
-        let mut entry = Self { route: None, upstream: None, waited: false };
+        let mut entry = Self { route: None, upstream: None, pass: None, waited: false };
         if let Some(places) = &ask.plan.places {
             entry.route = Some(entry.place(ask, places, timer, now, &arrival).await?);
         }
@@ -34,6 +42,9 @@ impl Entry {
             let now = if entry.waited { timer.now() } else { now };
             entry.upstream = Some(entry.place(ask, places, timer, now, &arrival).await?);
         }
+        // Last, since it is for a call that is sent.
+        let now = if entry.waited { timer.now() } else { now };
+        entry.pass = ask.plan.upstream.guard.allows(now, roll)?;
         Ok(entry)
     }
 

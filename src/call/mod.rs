@@ -4,7 +4,7 @@
 //! - [`Plan`]: what is the same for many calls; [`Upstream`]: where their attempts go
 //! - [`Engine`]: one per event loop; [`Engine::call`] is the whole journey of a call
 //! - [`Answer`], [`Failed`]: how a call ends; [`story`]: what happened on the way
-//! - [`Places`]: how many there may be at once; `entry`: a call's way in, `waiting`: its wait for a place
+//! - [`Places`]: how many there may be at once; `entry`: a call's way in, `guard`: what an upstream is spared, `waiting`: its wait for a place
 //! - `attempt`: one copy of it on its way; `headers`: what it tells its upstream; `counts`: what is counted of all
 //! - [`TraceContext`]: a call's place in a trace
 //!
@@ -15,6 +15,7 @@ mod attempt;
 mod counts;
 mod engine;
 mod entry;
+mod guard;
 mod headers;
 mod places;
 mod plan;

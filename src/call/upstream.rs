@@ -4,13 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::counts::UpstreamCounts;
+use super::guard::{Guard, Told};
 use super::places::{Fate, Place, Places};
 use crate::decide::Nanos;
 use crate::decide::admit::{End, GivenUp, LimitTerms, Terms};
+use crate::decide::breaker::{BreakerRule, Pass, State};
 use crate::decide::hedge::Why;
 use crate::decide::hosts::{Balance, Ended, Health, Hosts};
 use crate::decide::policy::{Failure, Kind};
 use crate::decide::recent::Recent;
+use crate::decide::throttle::ThrottleRule;
 use crate::http::client::Origin;
 use crate::machine::timer::Timer;
 
@@ -32,6 +35,7 @@ pub struct Upstream {
     /// Whether anybody asks how long recent attempts took.
     is_watched: AtomicBool,
     places: Option<Arc<Places>>,
+    pub(super) guard: Guard,
     /// What is counted.
     pub counts: UpstreamCounts,
 }
@@ -46,6 +50,7 @@ impl Upstream {
             recent: Mutex::new(Recent::default()),
             is_watched: AtomicBool::new(false),
             places: None,
+            guard: Guard::default(),
             counts: UpstreamCounts::default(),
         }
     }
@@ -84,6 +89,23 @@ impl Upstream {
     /// A check of a host's health has ended.
     pub fn checked(&self, now: Nanos, host: usize, ok: bool) {
         self.choice().checked(now, host, ok);
+    }
+
+    /// With calls refused while it is down (`breaker`), or while it says that it has too many (`throttle`).
+    #[must_use]
+    pub fn with_guard(mut self, breaker: Option<BreakerRule>, throttle: Option<ThrottleRule>) -> Self {
+        self.guard = Guard::new(breaker, throttle);
+        self
+    }
+
+    /// What its breaker does with calls, if it has one.
+    pub fn breaker(&self, now: Nanos) -> Option<State> {
+        self.guard.state(now)
+    }
+
+    /// The share of calls that are refused for its answers of 429 and 503, if that may be.
+    pub fn share_throttled(&self, now: Nanos) -> Option<f64> {
+        self.guard.share_dropped(now)
     }
 
     /// The places of its attempts, if they are limited.
@@ -129,7 +151,7 @@ impl Upstream {
         term: Term,
         avoid: u64,
         why: Why,
-        place: Option<Place>,
+        (place, pass): (Option<Place>, Option<Pass>),
     ) -> Occupied {
         self.counts.began(why);
         let host = if self.hosts.len() == 1 {
@@ -151,6 +173,7 @@ impl Upstream {
             is_complete: false,
             place,
             route: None,
+            pass,
         }
     }
 }
@@ -181,6 +204,7 @@ pub(super) struct Occupied {
     place: Option<Place>,
     /// Its route's, once nothing else holds it.
     pub(super) route: Option<Place>,
+    pass: Option<Pass>,
 }
 
 impl Occupied {
@@ -239,14 +263,23 @@ impl Occupied {
     }
 }
 
+impl Occupied {
+    /// What it says of its upstream.
+    fn told(&self) -> Told {
+        match (self.heard, self.ended) {
+            (Fate::Ended(End::Overloaded), _) => Told::Overloaded,
+            (Fate::Ended(End::Answered), ended) => Told::Answered(ended != Some(Ended::Failed)),
+            (_, Some(Ended::Failed)) => Told::Failed,
+            // Its head was there, and nobody wanted the rest.
+            (_, Some(Ended::Ok)) => Told::Answered(true),
+            (_, Some(Ended::Cancelled) | None) => Told::GivenUp,
+        }
+    }
+}
+
 impl Drop for Occupied {
     fn drop(&mut self) {
         self.upstream.counts.released();
-        let several = self.upstream.hosts.len() > 1;
-        let given_up = !self.is_complete && (self.place.is_some() || self.route.is_some());
-        if self.ended.is_some() && !several && !given_up {
-            return;
-        }
         let now = self.timer.now();
         if self.ended.is_none() {
             self.given_up(now);
@@ -256,7 +289,8 @@ impl Drop for Occupied {
             self.heard = Fate::GivenUp(if late { GivenUp::Late } else { GivenUp::Unwanted });
             self.complete();
         }
-        if several {
+        self.upstream.guard.ended(now, self.pass.take(), self.told());
+        if self.upstream.hosts.len() > 1 {
             self.upstream.choice().ended(now, self.host, self.ended.unwrap_or(Ended::Cancelled));
         }
     }
