@@ -12,7 +12,9 @@ use tokio::sync::oneshot;
 
 use super::waiting::Waiting;
 use crate::decide::Nanos;
-use crate::decide::admit::{Action, Admission, Arrival, End, GivenUp, Refusal, Room, Sample, Terms, Ticket, Verdict};
+use crate::decide::admit::{
+    Action, Admission, Arrival, End, GivenUp, LimitTerms, Refusal, Room, Sample, Terms, Ticket, Verdict,
+};
 use crate::machine::clock::Clock;
 
 /// Places that all event loops share.
@@ -55,6 +57,14 @@ impl Places {
         let room = Arc::clone(admission.room());
         let slow = Mutex::new(Slow { admission, waiters: HashMap::new(), actions: Vec::new() });
         Self { room, slow, waited_ns: AtomicU64::new(0) }
+    }
+
+    /// The terms of `at_once` places (one, if that is 0), for which `waiting` more may wait as long as their deadlines let
+    /// them, first come first served.
+    pub fn fixed(at_once: usize, waiting: usize) -> Terms {
+        let most = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let limit = LimitTerms::Fixed(most(at_once).max(1));
+        Terms { limit, patience: Nanos::NEVER, haste: Nanos::NEVER, queue: most(waiting) }
     }
 
     /// How many are in, how many may be, and how many wait.

@@ -7,7 +7,7 @@ use super::counts::UpstreamCounts;
 use super::guard::{Guard, Told};
 use super::places::{Fate, Place, Places};
 use crate::decide::Nanos;
-use crate::decide::admit::{End, GivenUp, LimitTerms, Terms};
+use crate::decide::admit::{End, GivenUp, Terms};
 use crate::decide::breaker::{BreakerRule, Pass, State};
 use crate::decide::hedge::Why;
 use crate::decide::hosts::{Balance, Ended, Health, Hosts};
@@ -59,10 +59,7 @@ impl Upstream {
     /// deadlines let them, first come first served.
     #[must_use]
     pub fn with_places(self, at_once: usize, most_waiting: usize) -> Self {
-        let most = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let limit = LimitTerms::Fixed(most(at_once).max(1));
-        let terms = Terms { limit, patience: Nanos::NEVER, haste: Nanos::NEVER, queue: most(most_waiting) };
-        self.with_admission(&terms, Nanos::ZERO)
+        self.with_admission(&Places::fixed(at_once, most_waiting), Nanos::ZERO)
     }
 
     /// With as many attempts at once as these terms allow, from `now` on.

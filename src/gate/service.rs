@@ -19,7 +19,7 @@ use super::metrics::Metrics;
 use super::otlp::{CallFacts, Pen};
 use super::routes::Found;
 use super::setup::Route;
-use super::tracing::Tracer;
+use super::tracing::{Traced, Tracer};
 use crate::call::story::Story;
 use crate::call::{Answer, AnswerBody, Ask, Engine, Failed, Reason};
 use crate::decide::Nanos;
@@ -83,7 +83,12 @@ impl server::Service for Service {
         };
         let target = route.target(&captures, &parts.uri);
         let visit = Visit { service: self, engine: &local.engine, route, turn, tracer: local.tracer.as_ref() };
-        visit.make(&parts, headers, body, own, &target).await
+        let (priority, refusal) = route.standing.of(local.engine.timer().now(), &headers, &captures, turn.peer().ip());
+        if let Some(refusal) = refusal {
+            let failed = local.engine.refuse(&route.plan, priority, turn.began(), refusal);
+            return visit.refused(&parts, &headers, failed);
+        }
+        visit.make(&parts, headers, body, own, &target, priority).await
     }
 }
 
@@ -134,12 +139,19 @@ impl Visit<'_> {
         body: Incoming,
         own: Option<Nanos>,
         target: &str,
+        priority: Priority,
     ) -> Reply {
         let began = self.turn.began();
         let upgrade = headers::upgrade(&headers).filter(|_| parts.version == Version::HTTP_11);
         let said = self.said(&headers);
         // The policy's, or an earlier one that the caller gives.
         let deadline = began + [said, own].into_iter().flatten().fold(self.route.plan.policy.deadline, Nanos::min);
+        let spread = self.engine.spread();
+        if !body.is_end_stream()
+            && let Some(failed) = self.engine.turns_away(&self.route.plan, priority, spread, deadline)
+        {
+            return self.refused(parts, &headers, failed);
+        }
         let body = match self.body(parts, body, deadline).await {
             Ok(body) => body,
             Err(answer) => return answer.into(),
@@ -162,13 +174,35 @@ impl Visit<'_> {
             deadline,
             upgrade: upgrade.is_some(),
             trace: traced.map(|traced| traced.context),
-            priority: Priority::Normal,
-            spread: self.engine.spread(),
+            priority,
+            spread,
         };
         let ended = self.engine.call(&ask, body).await;
+        if !matches!(ended, Err(Failed { reason: Reason::Refused(_), .. })) {
+            self.route.standing.accepted(self.engine.timer().now());
+        }
+        self.conclude(parts, &headers, traced, ended, upgrade.is_some())
+    }
+
+    /// There is no call.
+    fn refused(&self, parts: &Parts, headers: &HeaderMap, failed: Failed) -> Reply {
+        let traced = self.tracer.and_then(|tracer| tracer.begin(headers));
+        self.conclude(parts, headers, traced, Err(failed), false)
+    }
+
+    /// Tells what became of a call, and makes it an answer.
+    fn conclude(
+        &self,
+        parts: &Parts,
+        headers: &HeaderMap,
+        traced: Option<Traced>,
+        ended: Result<Answer, Failed>,
+        upgrade: bool,
+    ) -> Reply {
         let (story, verdict) = match &ended {
             Ok(answer) => (&answer.story, "won"),
             Err(failed) if failed.reason == Reason::Late => (&failed.story, "late"),
+            Err(Failed { reason: Reason::Refused(_), story, .. }) => (story, "refused"),
             Err(failed) => (&failed.story, "failed"),
         };
         if self.turn.is_logged() {
@@ -176,7 +210,7 @@ impl Visit<'_> {
         }
         let told = (traced.is_some() || self.service.options.trace.is_some()).then(|| story.clone());
         let reply = match ended {
-            Ok(answer) => self.success(answer, upgrade.is_some()),
+            Ok(answer) => self.success(answer, upgrade),
             Err(failed) => self.failure(failed).into(),
         };
         if let Some(story) = told {
@@ -190,7 +224,7 @@ impl Visit<'_> {
                 host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
                 status: reply.status().map(|status| status.as_u16()),
                 verdict,
-                began,
+                began: self.turn.began(),
                 ended: self.turn.now(),
             };
             self.report(&facts, &story);
@@ -208,6 +242,7 @@ impl Visit<'_> {
             let status = call.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
             let why = match call.verdict {
                 "late" => ": the deadline has come",
+                "refused" => ": there is too much",
                 "failed" => ": no attempt succeeded",
                 _ => "",
             };
@@ -299,8 +334,10 @@ impl Visit<'_> {
 
     fn failure(&self, failed: Failed) -> Response<Body> {
         let Failed { reason, last, story } = failed;
-        if reason == Reason::Late {
-            return self.route.late();
+        match reason {
+            Reason::Late => return self.route.late(),
+            Reason::Refused(refusal) => return answers::refused(refusal),
+            Reason::AllFailed => {}
         }
         if let Some(own) = self.route.failed() {
             return own;

@@ -7,6 +7,7 @@
 mod calling;
 mod certificates;
 mod connection;
+mod http2;
 mod raw;
 mod reply;
 mod server;
@@ -16,6 +17,7 @@ mod wire;
 
 pub(crate) use calling::{call, calling, get, ms, origin, plan, text, upstream, waiting};
 pub(crate) use certificates::Authority;
+pub(crate) use http2::over_http2;
 pub(crate) use raw::{Answer, Raw};
 pub(crate) use reply::{Gate, Reply};
 pub(crate) use server::{Builder, Seen, Server};
