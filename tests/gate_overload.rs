@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Request;
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use rustix::process::Signal;
 use serde_json::Value;
 use support::{Answer, Gate, Raw, Reply, Server, Serving, Weir, over_http2, until};
+use tokio::task::JoinSet;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const WAITING: &str = "weir_gate_queue_length{upstream=\"backend\"}";
@@ -287,21 +288,23 @@ fn over_http2_it_is_the_same() {
             let uri = format!("http://{}/", gate.address);
             Request::builder().uri(uri).body(Full::<Bytes>::default()).unwrap()
         };
-        let calls: Vec<_> = (0..10).map(|_| tokio::spawn(sender.send_request(request()))).collect();
-        let mut answers = Vec::new();
-        for call in calls {
-            if answers.len() == 5 {
-                break;
-            }
-            answers.push(call);
+        let mut answers = JoinSet::new();
+        for _ in 0..10 {
+            answers.spawn(sender.send_request(request()));
         }
-        drop(opens);
-        let _ = &mut answers;
-        for call in answers {
-            call.abort();
+        let mut statuses = Vec::new();
+        for _ in 0..5 {
+            let answer = answers.join_next().await.unwrap().unwrap().unwrap();
+            assert_eq!(answer.headers()["retry-after"], "1");
+            statuses.push(answer.status().as_u16());
         }
+        opens.open();
+        while let Some(answer) = answers.join_next().await {
+            statuses.push(answer.unwrap().unwrap().status().as_u16());
+        }
+        assert_eq!(statuses, [[503; 5], [200; 5]].concat());
     });
-    drop(server);
+    assert_eq!(server.requests(), 5);
 }
 
 #[test]
@@ -327,11 +330,11 @@ fn log_and_trace_say_why() {
     assert_eq!(gate.get("/no").status, 503);
     opens.open();
     assert_eq!(first.answer().status, 200);
-    let log = gate.weir.path("log");
+    until("the log", PATIENCE, || gate.weir.read("log").contains("/no"));
+    let text = gate.weir.read("log");
     let output = gate.stop();
     assert!(output.stderr.contains("GET /no -> 503 after"), "{output:?}");
     assert!(output.stderr.contains("refused (full, priority high); to be tried again after 1s"), "{output:?}");
-    let text = std::fs::read_to_string(log).unwrap();
     let line: Value = serde_json::from_str(text.lines().find(|line| line.contains("/no")).unwrap()).unwrap();
     let said = serde_json::json!([{ "refused": "full", "priority": "high", "retry_after_s": 1.0 }]);
     assert_eq!((&line["status"], &line["story"]), (&Value::from(503), &said));
