@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 
 use super::config::{CallerFrom, PriorityRule, RouteConfig};
 use super::headers;
@@ -102,7 +102,7 @@ impl Standing {
 
     fn key(&self, headers: &HeaderMap, captures: &Captures<'_>, peer: IpAddr) -> u64 {
         let named = match &self.terms.caller {
-            Some(CallerFrom::Header(name)) => headers.get(name).map(|value| value.as_bytes()),
+            Some(CallerFrom::Header(name)) => headers.get(name).map(HeaderValue::as_bytes),
             Some(CallerFrom::Path(name)) => captures.get(name).map(str::as_bytes),
             Some(CallerFrom::Address) | None => None,
         };
