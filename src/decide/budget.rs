@@ -4,12 +4,13 @@
 //! failure asks for another attempt, and the load multiplies. So extra attempts, of whatever reason, are paid from one
 //! ledger: in any window that ends with one of them they are at most a floor and a share of the calls that began in it.
 //!
-//! To know that exactly takes every instant of the window. The ledger keeps 64 stretches of it instead, and errs on the
-//! safe side: of the stretch that is partly over, the calls do not count any more and the extra attempts still do. It
-//! therefore grants up to 1/63 less than it could, and never more.
+//! To know that exactly takes every instant of the window. The ledger keeps 64 stretches of it (`stretches.rs`) and errs
+//! on the safe side: of the stretch that is partly over, the calls do not count any more and the extra attempts still
+//! do. It therefore grants up to 1/63 less than it could, and never more.
 
 use super::Nanos;
 use super::policy::Budget;
+use super::stretches::Stretches;
 
 /// Asked once for every extra attempt.
 pub trait Purse {
@@ -27,13 +28,9 @@ impl Purse for Limitless {
     }
 }
 
-const STRETCHES: usize = 64;
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Stretch {
-    calls: u64,
-    spent: u64,
-}
+/// The kinds that are counted.
+const CALLS: usize = 0;
+const SPENT: usize = 1;
 
 /// The calls and the extra attempts of a window's length, in fixed memory.
 ///
@@ -41,76 +38,36 @@ struct Stretch {
 #[derive(Clone, Debug)]
 pub struct Ledger {
     budget: Budget,
-    window: u64,
-    /// The length of a stretch: 63 of them are not shorter than the window.
-    length: u64,
-    /// A ring: stretch number k is at k % 64.
-    ring: [Stretch; STRETCHES],
-    /// Numbers of the oldest stretch that is not wholly over, and of the one that holds the latest time.
-    oldest: u64,
-    current: u64,
-    latest: u64,
-    /// When either of them is another one.
-    change: u64,
-    /// Over the whole ring.
-    calls: u64,
-    spent: u64,
+    counts: Stretches<2>,
 }
 
 impl Ledger {
     /// Nothing has happened yet.
     pub fn new(budget: Budget) -> Self {
-        let window = budget.window.0.max(1);
-        let length = window.div_ceil(STRETCHES as u64 - 1);
-        let ring = [Stretch::default(); STRETCHES];
-        Self { budget, window, length, ring, oldest: 0, current: 0, latest: 0, change: length, calls: 0, spent: 0 }
+        Self { budget, counts: Stretches::new(budget.window) }
     }
 
     /// A call began.
     pub fn call(&mut self, now: Nanos) {
-        self.advance(now);
-        self.calls += 1;
-        self.ring[slot(self.current)].calls += 1;
+        self.counts.count(now, CALLS);
     }
 
     /// Whether one more extra attempt may be made now; if so, it is paid.
     pub fn spend(&mut self, now: Nanos) -> bool {
         let granted = self.left(now) > 0;
         if granted {
-            self.spent += 1;
-            self.ring[slot(self.current)].spent += 1;
+            self.counts.count(now, SPENT);
         }
         granted
     }
 
     /// How many more could be made now.
     pub fn left(&mut self, now: Nanos) -> u32 {
-        self.advance(now);
-        // The window is open at its far end: what happened exactly so long ago is over.
-        let partly_over = self.oldest.saturating_mul(self.length).saturating_add(self.window) <= self.latest;
-        let uncounted = if partly_over { self.ring[slot(self.oldest)].calls } else { 0 };
-        let share = self.budget.share * (self.calls - uncounted) as f64;
+        self.counts.advance(now);
+        let [calls, spent] = self.counts.all();
+        let share = self.budget.share * (calls - self.counts.partly_over()[CALLS]) as f64;
         let allowed = u64::from(self.budget.floor).saturating_add(share as u64);
-        u32::try_from(allowed.saturating_sub(self.spent)).unwrap_or(u32::MAX)
-    }
-
-    /// Forgets the stretches that are wholly over.
-    fn advance(&mut self, now: Nanos) {
-        self.latest = self.latest.max(now.0);
-        if self.latest < self.change {
-            return;
-        }
-        let current = self.latest / self.length;
-        // The first stretch with an instant that is later than the window's far end.
-        let oldest = self.latest.checked_sub(self.window).map_or(0, |edge| (edge + 1) / self.length);
-        for over in self.oldest..oldest.min(self.current + 1) {
-            let stretch = std::mem::take(&mut self.ring[slot(over)]);
-            self.calls -= stretch.calls;
-            self.spent -= stretch.spent;
-        }
-        (self.oldest, self.current) = (oldest, current);
-        let next = |number: u64| (number + 1).saturating_mul(self.length);
-        self.change = next(current).min(next(oldest).saturating_add(self.window - 1));
+        u32::try_from(allowed.saturating_sub(spent)).unwrap_or(u32::MAX)
     }
 }
 
@@ -118,10 +75,6 @@ impl Purse for Ledger {
     fn spend(&mut self, now: Nanos) -> bool {
         Self::spend(self, now)
     }
-}
-
-fn slot(number: u64) -> usize {
-    (number % STRETCHES as u64) as usize
 }
 
 #[cfg(test)]

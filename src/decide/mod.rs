@@ -21,6 +21,10 @@
 //! - [`hedge`]: one call and its attempts: what to launch, what to cancel, what to answer
 //! - [`backoff`]: how long to wait before each retry
 //! - [`budget`]: what all extra attempts together may come to
+//! - [`throttle`]: which calls an upstream that says that it is overloaded is spared
+//! - [`breaker`]: when an upstream that fails gets no calls at all
+//! - [`callers`]: how much each caller may send
+//! - [`shares`]: whether a caller's claim of a high priority is honoured
 //! - [`recent`]: how long calls took of late
 //! - [`hosts`]: which of several hosts gets an attempt
 //! - [`deadline`]: how the time that is left is written in headers
@@ -30,7 +34,9 @@
 pub mod account;
 pub mod admit;
 pub mod backoff;
+pub mod breaker;
 pub mod budget;
+pub mod callers;
 pub mod deadline;
 pub mod delay;
 pub mod dice;
@@ -44,9 +50,13 @@ pub mod patience;
 pub mod phases;
 pub mod policy;
 pub mod recent;
+mod roster;
 pub mod schedule;
+pub mod shares;
 pub mod source;
 pub mod station;
+mod stretches;
+pub mod throttle;
 pub mod users;
 pub mod words;
 

@@ -20,7 +20,7 @@ mod concurrency;
 mod oracle;
 mod sliding_counter;
 mod sliding_log;
-mod token_bucket;
+pub(super) mod token_bucket;
 mod window;
 
 use self::aligned_window::AlignedWindow;

@@ -2,40 +2,63 @@
 
 use super::Nanos;
 
-/// The token bucket, in the form of the generic cell rate algorithm (ITU-T I.371): instead of tokens it keeps the
-/// instant at which the bucket would be full again, and so never rounds.
+/// What a bucket holds, and how fast tokens come back: `limit` of them in `per`; at least 1 each.
 ///
-/// The bucket holds the limit, and a whole limit comes back in `per`; a token therefore in per / limit, which is no
-/// whole number of nanoseconds. Times are kept multiplied by the limit, in 128 bits, where a token takes exactly `per`.
+/// This is the generic cell rate algorithm (ITU-T I.371): instead of tokens a bucket keeps the instant at which it
+/// would be full again, and so never rounds. A token comes back in per / limit, which is no whole number of
+/// nanoseconds. So that instant is kept multiplied by the limit, in 128 bits, where a token takes exactly `per`; 0 is a
+/// full bucket.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::decide) struct Refill {
+    pub(in crate::decide) limit: u64,
+    pub(in crate::decide) per: Nanos,
+    pub(in crate::decide) holds: u64,
+}
+
+impl Refill {
+    fn used(&self, full: u128, now: Nanos) -> u64 {
+        full.saturating_sub(self.scaled(now)).div_ceil(u128::from(self.per.0)) as u64
+    }
+
+    /// The first instant at which this weight, at most what the bucket holds, is there.
+    pub(in crate::decide) fn room(&self, full: u128, weight: u64) -> Nanos {
+        let ahead = times(self.holds.saturating_sub(weight), self.per.0);
+        let at = full.saturating_sub(ahead).div_ceil(u128::from(self.limit));
+        Nanos(u64::try_from(at).unwrap_or(u64::MAX))
+    }
+
+    /// When the bucket is full again after this weight was taken.
+    pub(in crate::decide) fn take(&self, full: u128, now: Nanos, weight: u64) -> u128 {
+        full.max(self.scaled(now)).saturating_add(times(weight, self.per.0))
+    }
+
+    fn scaled(&self, now: Nanos) -> u128 {
+        times(now.0, self.limit)
+    }
+}
+
+/// The token bucket: it holds the limit, and a whole limit comes back in `per`.
 #[derive(Clone, Debug)]
 pub(super) struct TokenBucket {
-    limit: u64,
-    per: Nanos,
-    /// When the bucket is full again, times the limit.
+    refill: Refill,
     full: u128,
 }
 
 impl TokenBucket {
     pub(super) fn new(limit: u64, per: Nanos) -> Self {
-        Self { limit, per, full: 0 }
+        Self { refill: Refill { limit, per, holds: limit }, full: 0 }
     }
 
     pub(super) fn used(&self, now: Nanos) -> u64 {
-        self.full.saturating_sub(self.scaled(now)).div_ceil(u128::from(self.per.0)) as u64
+        self.refill.used(self.full, now)
     }
 
     pub(super) fn room(&self, weight: u64) -> Nanos {
-        let ahead = times(self.limit.saturating_sub(weight), self.per.0);
-        let at = self.full.saturating_sub(ahead).div_ceil(u128::from(self.limit));
-        Nanos(u64::try_from(at).unwrap_or(u64::MAX))
+        self.refill.room(self.full, weight)
     }
 
     pub(super) fn take(&mut self, now: Nanos, weight: u64) {
-        self.full = self.full.max(self.scaled(now)).saturating_add(times(weight, self.per.0));
-    }
-
-    fn scaled(&self, now: Nanos) -> u128 {
-        times(now.0, self.limit)
+        self.full = self.refill.take(self.full, now, weight);
     }
 }
 
