@@ -43,7 +43,7 @@ const LOW: f64 = 0.75;
 const HIGH: f64 = 1.2;
 const KNOWN: f64 = 30.0;
 /// From one such look to the next it takes so many stays.
-const BETWEEN: f64 = 8.0;
+const BETWEEN: f64 = 5.0;
 /// As many are needed to know something.
 const LEAST: u32 = 64;
 /// Samples that wait for their time.
