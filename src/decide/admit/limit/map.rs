@@ -17,7 +17,7 @@ const SURER: f64 = 4.0;
 
 /// Knees that differ by less (as logarithms) may be one and the same, of which so much of the newer is believed.
 const NEAR: f64 = 0.25;
-const INERTIA: f64 = 0.15;
+const INERTIA: f64 = 0.08;
 
 /// Means of those that began beside about as many.
 #[derive(Clone, Copy, Debug, Default)]

@@ -37,7 +37,7 @@ const FLOOR: f64 = 100.0;
 /// How long a first limit stands whatever is in.
 const OPENING: Nanos = Nanos::from_secs(10);
 /// Those that may wait in the upstream, as a share of the knee: it must not run dry between an answer and the next call.
-const HEADROOM: f64 = 0.05;
+const HEADROOM: f64 = 0.06;
 /// How far below and above the knee is looked at, and by how many samples times have to be known there.
 const LOW: f64 = 0.75;
 const HIGH: f64 = 1.2;
@@ -239,7 +239,7 @@ impl Adaptive {
         self.map.forget(f64::from(self.limit), kept((self.enough(FORGET_ABOVE.0), FORGET_ABOVE.1)), kept(FORGET_BELOW));
         self.knee = match (self.map.knee(CLAMP, self.knee), self.knee) {
             // Nothing speaks for it any more, and nothing against it.
-            (None, Some(before)) if self.known_above(before) < KNOWN => Some(before),
+            (None, Some(before)) if self.known_above(before) < 1.3 * KNOWN => Some(before),
             (Some(found), Some(before)) => Some(before.towards(found)),
             (found, _) => found,
         };
@@ -273,7 +273,7 @@ impl Adaptive {
 
     /// So many stays, but as many as it takes for enough to begin where there are few places.
     fn enough(&self, stays: f64) -> f64 {
-        stays.max(1.5 * KNOWN / f64::from(self.limit.max(1)))
+        stays.max(2.0 * KNOWN / f64::from(self.limit.max(1)))
     }
 
     fn known_above(&self, knee: Knee) -> f64 {
@@ -285,7 +285,7 @@ impl Adaptive {
         let (to, length) = if self.map.weight_to(knee.at * (LOW + 0.05)) < KNOWN {
             // Time for those to leave that are too many, and for as many to begin as it takes to know.
             (LOW, 1.5)
-        } else if self.known_above(knee) < KNOWN {
+        } else if self.known_above(knee) < 1.3 * KNOWN {
             (HIGH, 1.0)
         } else {
             return;
