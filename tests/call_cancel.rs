@@ -298,3 +298,23 @@ fn an_attempt_has_its_own_time_too() {
         assert_eq!(timeouts, [("timeout", 2)]);
     });
 }
+
+#[test]
+fn a_body_that_nobody_asks_for_lets_its_place_go_at_the_deadline() {
+    let server =
+        Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n").send([b'x'; 100]));
+    calling(async |engine| {
+        let upstream = upstream(&[server.url("/")]).with_places(1, 0);
+        let plan = Plan::new(late(ms(150)), Success::default(), Arc::new(upstream));
+        let mut answer = get(&engine, &plan).await.unwrap();
+        assert_eq!((plan.upstream.counts.in_flight(), engine.client().counts().open), (1, 1));
+        let gone = Box::pin(std::future::pending::<()>());
+        until(&mut { gone }, || plan.upstream.counts.in_flight() == 0).await;
+        assert_eq!(engine.client().counts().open, 0);
+        // The next one has the place.
+        let next = get(&engine, &plan).await.unwrap();
+        drop(next);
+        assert!(matches!(answer.body.frame().await, Some(Err(Cut::Late))));
+        assert!(answer.body.frame().await.is_none());
+    });
+}

@@ -110,6 +110,7 @@ fn three_lines_are_a_gateway() {
     assert_eq!(upstream.hosts, [HostConfig { url: "http://h".into(), socket: None, weight: 1 }]);
     assert_eq!((upstream.protocol, upstream.balance), (Protocol::Auto, Balance::RoundRobin));
     assert_eq!((upstream.connect_timeout, upstream.keep_idle), (Nanos::from_secs(5), Nanos::from_secs(60)));
+    assert_eq!(upstream.stall_timeout, Nanos::from_secs(60));
     assert_eq!((upstream.max_connections, upstream.max_in_flight, upstream.queue), (None, None, 0));
     assert_eq!((upstream.health, &upstream.check), (Health::default(), &None));
     assert_eq!((route.upstream.as_str(), route.policy.name.as_str()), ("a", "default"));
@@ -130,6 +131,7 @@ fn upstreams_are_read() {
         protocol = "http2"
         balance = "least-in-flight"
         connect_timeout = "1s"
+        stall_timeout = "20s"
         max_connections = 100
         max_in_flight = 200
         queue = 1000
@@ -154,6 +156,7 @@ fn upstreams_are_read() {
     assert_eq!(upstream.hosts, hosts);
     assert_eq!((upstream.protocol, upstream.balance), (Protocol::Http2, Balance::LeastInFlight));
     assert_eq!((upstream.connect_timeout, upstream.keep_idle), (Nanos::SECOND, Nanos::from_secs(90)));
+    assert_eq!(upstream.stall_timeout, Nanos::from_secs(20));
     assert_eq!((upstream.max_connections, upstream.max_in_flight, upstream.queue), (Some(100), Some(200), 1000));
     assert_eq!((upstream.tls.insecure, upstream.server_name.as_deref()), (true, Some("x")));
     assert_eq!(upstream.health, Health { failures: 3, rest: Nanos::from_secs(60), most_out: 1.0 });

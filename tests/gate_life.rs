@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, FileType, Mode};
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{Gate, Reply, Server, Serving, Weir, until};
+use support::{Authority, Gate, Reply, Server, Serving, Weir, until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -206,4 +206,128 @@ fn metrics_and_health_stand_where_the_configuration_says() {
     let gate = Serving::gate_in(with(&config), &["--config", "gate.toml"]);
     assert!(gate.get("/own/metrics").text().contains("weir_gate_calls_total"));
     assert_eq!((gate.get("/metrics").text(), gate.get("/healthz").text()), ("hello", "hello"));
+}
+
+#[test]
+fn what_a_budget_has_spent_counts_on_after_a_reload() {
+    let server = Server::start(|_| Reply::status(503, ""));
+    let config = |path: &str, budget: &str| {
+        let policy = format!("[policies.p]\nretry = {{ times = 1, backoff = \"1ms..1ms\" }}\nbudget = \"{budget}\"\n");
+        let url = server.url("");
+        let route = format!("[[routes]]\nmatch = {{ path = \"{path}\" }}\npolicy = \"p\"\n");
+        format!("upstreams.backend.urls = [\"{url}\"]\n{policy}{route}")
+    };
+    let gate = Serving::gate_in(with(&config("/a", "0% + 1/1h")), &["--config", "gate.toml"]);
+    assert_eq!((gate.get("/a").status, server.requests()), (503, 2));
+    for (path, budget, expected) in [("/b", "0% + 1/1h", 3), ("/c", "0% + 2/1h", 5)] {
+        gate.weir.write("gate.toml", config(path, budget));
+        gate.signal(Signal::HUP);
+        let left = format!("weir_gate_budget_left{{route=\"{path}\"}}");
+        until("the new route", PATIENCE, || gate.get("/metrics").text().contains(&left));
+        assert_eq!((gate.get(path).status, server.requests()), (503, expected), "{path}");
+    }
+    gate.stop();
+}
+
+#[test]
+fn a_reload_reads_changed_certificates_and_keeps_idle_connections_as_it_says() {
+    let (first, second) = (Authority::new(), Authority::new());
+    let server = Server::build().tls(second.service("127.0.0.1")).start(|_| Reply::ok("hello"));
+    let config = |path: &str, idle: &str| {
+        let url = server.url("");
+        format!(
+            "[upstreams.backend]\nurls = [\"{url}\"]\nprotocol = \"http1\"\nkeep_idle = \"{idle}\"\ntls.cacert = \"ca.pem\"\n\
+             [[routes]]\nmatch = {{ path = \"{path}\" }}\n"
+        )
+    };
+    let weir = with(&config("/a", "1h"));
+    first.file(&weir, "ca.pem");
+    let gate = Serving::gate_in(weir, &["--config", "gate.toml"]);
+    assert_eq!(gate.get("/a").status, 502);
+    second.file(&gate.weir, "ca.pem");
+    gate.signal(Signal::HUP);
+    until("the other certificate", PATIENCE, || gate.get("/a").status == 200);
+    assert_eq!(server.counts().open, 1);
+    gate.weir.write("gate.toml", config("/b", "1s"));
+    gate.signal(Signal::HUP);
+    until("the new route", PATIENCE, || gate.get("/b").status == 200);
+    server.wait_for("the end of idle connections", |counts| counts.open == 0);
+    gate.stop();
+}
+
+#[test]
+fn a_host_that_hangs_keeps_no_other_from_being_checked() {
+    let (hangs, well) = (Server::start(|_| Reply::nothing()), Server::hello());
+    let config = format!(
+        "[upstreams.backend]\nurls = [\"{}\", \"{}\"]\nhealth.check = {{ path = \"/\", every = \"1s\", timeout = \"1h\" }}\n\
+         [[routes]]\nmatch = {{ path = \"/a\" }}\n",
+        hangs.url(""),
+        well.url("")
+    );
+    let gate = Serving::gate_in(with(&config), &["--config", "gate.toml"]);
+    hangs.wait_for("its check", |counts| counts.requests == 1);
+    well.wait_for("its check", |counts| counts.requests == 1);
+    gate.stop();
+}
+
+#[test]
+fn a_caller_that_leaves_is_told_of_with_its_story() {
+    let folder = Weir::new();
+    for (number, http2) in [false, true].into_iter().enumerate() {
+        let log = folder.path(&format!("{number}.log")).display().to_string();
+        let server = Server::start(|_| Reply::nothing());
+        let args =
+            ["--upstream", &server.url(""), "--hedge", "1ms", "--budget", "none", "--access-log", &log, "--trace"];
+        let gate = Serving::gate(&args);
+        let reset = number == 0;
+        for resets in [reset, false] {
+            let before = server.requests();
+            if http2 {
+                http2_caller_that_leaves(&gate.address, || server.requests() == before + 2);
+            } else {
+                let mut client = gate.connect();
+                client.send("GET /left HTTP/1.1\r\nHost: test\r\n\r\n");
+                until("both attempts", PATIENCE, || server.requests() == before + 2);
+                if resets { client.reset() } else { drop(client) }
+            }
+            until("the end of the attempts", PATIENCE, || server.counts().open == 0);
+        }
+        let output = gate.stop();
+        assert_eq!(output.stderr.matches("GET /left -> no answer after ").count(), 2, "{}", output.stderr);
+        assert_eq!(output.stderr.matches(": the caller has left\n").count(), 2, "{}", output.stderr);
+        assert!(output.stderr.contains("attempts 1 and 2 are not wanted any more"), "{}", output.stderr);
+        let log = std::fs::read_to_string(log).unwrap();
+        let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 2, "{log}");
+        for line in &lines {
+            assert_eq!(
+                (&line["status"], &line["gone"], &line["target"]),
+                (&Value::Null, &true.into(), &"/left".into())
+            );
+            let ends: Vec<&str> =
+                line["story"].as_array().unwrap().iter().map(|it| it["end"].as_str().unwrap()).collect();
+            assert_eq!(ends, ["cancelled", "cancelled"], "{line}");
+        }
+    }
+}
+
+/// Asks over HTTP/2, and resets its stream when that is so.
+fn http2_caller_that_leaves(address: &str, when: impl Fn() -> bool) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let io = hyper_util::rt::TokioIo::new(stream);
+        let executor = hyper_util::rt::TokioExecutor::new();
+        let (mut sender, driver) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
+        let driver = tokio::spawn(driver);
+        let body = http_body_util::Empty::<bytes::Bytes>::new();
+        let asked = http::Request::get(format!("http://{address}/left")).body(body).unwrap();
+        let answer = sender.send_request(asked);
+        tokio::select! {
+            _ = answer => panic!("too early"),
+            () = async { while !when() { tokio::time::sleep(Duration::from_millis(1)).await } } => {}
+        }
+        drop(sender);
+        let _ = driver.await.unwrap();
+    });
 }

@@ -228,3 +228,19 @@ fn a_url_that_leads_nowhere_is_refused_with_a_remedy() {
     assert_eq!(refused("http://"), "'http://' is not a URL; write it as http://host:port/path");
     assert_eq!(refused("grpc://h:4317"), "scheme 'grpc' is not known; use http or https");
 }
+
+#[test]
+fn who_waits_no_longer_ends_the_last_sending_at_once() {
+    let (server, told) = (Server::start(|_| Reply::nothing()), Told::default());
+    let exporter = start(&server, &told);
+    write(&exporter.pen(), [1]);
+    let closer = exporter.closer();
+    let counts = thread::scope(|scope| {
+        scope.spawn(|| {
+            server.wait_for("the last spans", |counts| counts.requests == 1);
+            closer.close_within(weir::decide::Nanos::ZERO);
+        });
+        exporter.close(Duration::from_secs(3600))
+    });
+    assert_eq!(counts, Counts { exported: 0, lost: 1 });
+}

@@ -1,13 +1,15 @@
 //! How a call ends.
 
+use std::cell::RefCell;
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use http::response::Parts;
 use http_body::{Body, Frame, SizeHint};
+use tokio::task::AbortHandle;
 
 use super::attempt::Whole;
 use super::story::Story;
@@ -61,14 +63,33 @@ pub struct Coming {
     /// What has come and was not given out yet.
     whole: Whole,
     /// What is still to come, as long as there is more.
-    source: Option<Source>,
+    source: Option<Rc<Source>>,
+    /// Ends the source at the deadline.
+    alarm: Option<Alarm>,
+}
+
+/// What comes, and what it occupies. At the deadline it is let go also if nobody asks for more of it.
+#[derive(Debug)]
+struct Source {
+    rest: RefCell<Rest>,
+    /// Who waits for more.
+    reader: RefCell<Option<Waker>>,
 }
 
 #[derive(Debug)]
-struct Source {
-    incoming: Incoming,
-    deadline: Option<Sleep>,
-    occupied: Occupied,
+enum Rest {
+    Comes(Box<(Incoming, Occupied)>),
+    Late,
+}
+
+/// A task that ends with this.
+#[derive(Debug)]
+struct Alarm(AbortHandle);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Why an answer's body ended early.
@@ -95,7 +116,7 @@ impl AnswerBody {
     pub(super) fn whole(whole: Whole) -> Self {
         match whole {
             Whole { bytes, trailers: None } => Self::Whole(bytes),
-            whole => Self::Coming(Box::new(Coming { whole, source: None })),
+            whole => Self::Coming(Box::new(Coming { whole, source: None, alarm: None })),
         }
     }
 
@@ -118,7 +139,10 @@ impl AnswerBody {
     pub fn upgraded(self) -> Option<Upgraded> {
         match self {
             Self::Whole(_) => None,
-            Self::Coming(coming) => coming.source?.incoming.upgraded(),
+            Self::Coming(coming) => match Rc::into_inner(coming.source?)?.rest.into_inner() {
+                Rest::Comes(both) => both.0.upgraded(),
+                Rest::Late => None,
+            },
         }
     }
 }
@@ -146,7 +170,7 @@ impl Body for AnswerBody {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Coming(coming) => match &coming.source {
-                Some(source) => source.incoming.size_hint(),
+                Some(source) => source.size_hint(),
                 // With a length that is known in HTTP/1.1 there would be no place for trailers.
                 None if coming.whole.trailers.is_some() => SizeHint::new(),
                 None => SizeHint::with_exact(coming.whole.bytes.len() as u64),
@@ -163,52 +187,86 @@ impl Coming {
         if let Some(trailers) = self.whole.trailers.take() {
             return Poll::Ready(Some(Ok(Frame::trailers(*trailers))));
         }
-        let Some(source) = &mut self.source else { return Poll::Ready(None) };
+        let Some(source) = &self.source else { return Poll::Ready(None) };
         let frame = ready!(source.poll(cx));
         // With its end it lets go of connection and place, however long it is kept.
-        if source.incoming.is_end_stream() || !matches!(frame, Some(Ok(_))) {
-            self.source = None;
+        if source.has_ended() || !matches!(frame, Some(Ok(_))) {
+            (self.source, self.alarm) = (None, None);
         }
         Poll::Ready(frame)
     }
 
     fn has_ended(&self) -> bool {
-        let ended = self.source.as_ref().is_none_or(|source| source.incoming.is_end_stream());
+        let ended = self.source.as_ref().is_none_or(|source| source.has_ended());
         ended && self.whole.bytes.is_empty() && self.whole.trailers.is_none()
     }
 }
 
 impl Coming {
     pub(super) fn new(incoming: Incoming, occupied: Occupied) -> Self {
-        Self { whole: Whole::default(), source: Some(Source { incoming, deadline: None, occupied }) }
+        let rest = RefCell::new(Rest::Comes(Box::new((incoming, occupied))));
+        let source = Source { rest, reader: RefCell::default() };
+        Self { whole: Whole::default(), source: Some(Rc::new(source)), alarm: None }
     }
 
     /// Whether it occupies one of few connections.
     pub(super) fn is_limited(&self) -> bool {
-        self.source.as_ref().is_some_and(|source| source.occupied.origin().is_limited())
+        let limited = |rest: &Rest| matches!(rest, Rest::Comes(both) if both.1.origin().is_limited());
+        self.source.as_ref().is_some_and(|source| limited(&source.rest.borrow()))
     }
 
-    /// It is cut when this has ended.
+    /// It is cut when this has ended. A task waits for that: a caller that takes nothing more does not poll, and would
+    /// hold its place at the upstream for as long as it likes.
     pub(super) fn ends_with(&mut self, deadline: Sleep) {
-        if let Some(source) = &mut self.source {
-            source.deadline = Some(deadline);
-        }
+        let Some(source) = &self.source else { return };
+        let source = Rc::downgrade(source);
+        let alarm = tokio::task::spawn_local(async move {
+            deadline.await;
+            if let Some(source) = source.upgrade() {
+                source.cut();
+            }
+        });
+        self.alarm = Some(Alarm(alarm.abort_handle()));
     }
 }
 
 impl Source {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(cx) {
-            return Poll::Ready(frame.map(|frame| {
-                frame.map_err(|error| {
-                    self.occupied.broke();
-                    Cut::Upstream(error)
-                })
-            }));
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let mut rest = self.rest.borrow_mut();
+        let Rest::Comes(both) = &mut *rest else { return Poll::Ready(Some(Err(Cut::Late))) };
+        let (incoming, occupied) = &mut **both;
+        let Poll::Ready(frame) = Pin::new(incoming).poll_frame(cx) else {
+            let mut reader = self.reader.borrow_mut();
+            if !reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
+                *reader = Some(cx.waker().clone());
+            }
+            return Poll::Pending;
+        };
+        Poll::Ready(frame.map(|frame| {
+            frame.map_err(|error| {
+                occupied.broke();
+                Cut::Upstream(error)
+            })
+        }))
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(&*self.rest.borrow(), Rest::Comes(both) if both.0.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &*self.rest.borrow() {
+            Rest::Comes(both) => both.0.size_hint(),
+            Rest::Late => SizeHint::new(),
         }
-        match &mut self.deadline {
-            Some(deadline) => Pin::new(deadline).poll(cx).map(|()| Some(Err(Cut::Late))),
-            None => Poll::Pending,
+    }
+
+    /// The deadline has come.
+    fn cut(&self) {
+        let rest = self.rest.replace(Rest::Late);
+        drop(rest);
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
         }
     }
 }

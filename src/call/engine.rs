@@ -132,8 +132,16 @@ impl Engine {
     /// # Errors
     /// [`Failed`], when there is no success; it may hold an answer all the same.
     pub async fn call(&self, ask: &Ask<'_>, body: OutBody) -> Result<Answer, Failed> {
+        self.call_telling(ask, body, &|_| {}).await
+    }
+
+    /// The same; if the future is dropped before the call's end, `gone` hears what has happened so far.
+    ///
+    /// # Errors
+    /// See [`Self::call`].
+    pub async fn call_telling(&self, ask: &Ask<'_>, body: OutBody, gone: &dyn Fn(Story)) -> Result<Answer, Failed> {
         let mut actions = self.shared.buffers.borrow_mut().pop().unwrap_or_default();
-        let mut journey = Journey::begin(self, ask, body, &mut actions);
+        let mut journey = Journey::begin(self, ask, body, gone, &mut actions);
         // The first attempt lies here from the start, unlike the others: an attempt is large, and nearly all calls have
         // one. To be moved into its place later would cost as much as all that is decided about it.
         let (course, parcel) = (Course::default(), Cell::new(None));
@@ -244,10 +252,18 @@ struct Journey<'a> {
     success: Option<(Parts, Carried)>,
     last: Option<(Parts, Carried)>,
     counted: bool,
+    /// Who hears of a call that nobody waits for any more.
+    gone: &'a dyn Fn(Story),
 }
 
 impl<'a> Journey<'a> {
-    fn begin(engine: &'a Engine, ask: &'a Ask<'a>, body: OutBody, actions: &mut Vec<Action>) -> Self {
+    fn begin(
+        engine: &'a Engine,
+        ask: &'a Ask<'a>,
+        body: OutBody,
+        gone: &'a dyn Fn(Story),
+        actions: &mut Vec<Action>,
+    ) -> Self {
         let plan = ask.plan;
         let now = engine.timer.now();
         plan.began(now);
@@ -263,7 +279,8 @@ impl<'a> Journey<'a> {
         let hedge =
             Hedge::start(&plan.policy, now, deadline, replay, known, Dice::new(engine.shared.seed, number), actions);
         let story = Story { began: now, ..Story::default() };
-        Self { engine, ask, hedge, deadline, now, body, tried: 0, story, success: None, last: None, counted: false }
+        let (success, last, counted) = (None, None, false);
+        Self { engine, ask, hedge, deadline, now, body, tried: 0, story, success, last, counted, gone }
     }
 
     /// Sends one more copy.
@@ -391,6 +408,9 @@ impl Drop for Journey<'_> {
     fn drop(&mut self) {
         if !self.counted {
             self.counted(CallEnd::Gone);
+            let mut story = std::mem::take(&mut self.story);
+            story.left(self.engine.timer.now());
+            (self.gone)(story);
         }
     }
 }

@@ -2,13 +2,11 @@
 
 use std::io::{self, Write};
 use std::thread;
-use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::exit;
-use crate::server::Stopper;
 
 /// Listens for signals from the moment it is made.
 #[derive(Debug)]
@@ -48,14 +46,14 @@ impl Life {
         }
     }
 
-    /// Stops, at once if a second signal comes meanwhile, and says with which code to exit.
-    pub(super) fn finish(self, end: End, stopper: Stopper, stop: impl FnOnce()) -> u8 {
+    /// Stops, and says with which code to exit; if a second signal comes meanwhile, `at_once` has it end.
+    pub(super) fn finish(self, end: End, at_once: impl FnOnce() + Send, stop: impl FnOnce()) -> u8 {
         let mut signals = self.signals;
         let handle = signals.handle();
         thread::scope(|scope| {
             scope.spawn(move || {
                 if signals.forever().any(|signal| signal != SIGHUP) {
-                    stopper.stop(Duration::ZERO);
+                    at_once();
                 }
             });
             stop();

@@ -12,8 +12,11 @@ use super::Nanos;
 use super::policy::Budget;
 use super::stretches::Stretches;
 
-/// Asked once for every extra attempt.
+/// Pays for extra attempts.
 pub trait Purse {
+    /// Whether one more extra attempt could be made now. Nothing is paid yet, and others may be quicker.
+    fn may(&mut self, now: Nanos) -> bool;
+
     /// Whether one more extra attempt may be made now; if so, it is paid.
     fn spend(&mut self, now: Nanos) -> bool;
 }
@@ -23,6 +26,10 @@ pub trait Purse {
 pub struct Limitless;
 
 impl Purse for Limitless {
+    fn may(&mut self, _: Nanos) -> bool {
+        true
+    }
+
     fn spend(&mut self, _: Nanos) -> bool {
         true
     }
@@ -72,6 +79,10 @@ impl Ledger {
 }
 
 impl Purse for Ledger {
+    fn may(&mut self, now: Nanos) -> bool {
+        self.left(now) > 0
+    }
+
     fn spend(&mut self, now: Nanos) -> bool {
         Self::spend(self, now)
     }

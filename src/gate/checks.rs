@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method};
+use tokio::task::JoinSet;
 
 use super::config::Check;
 use super::current::Current;
@@ -27,7 +28,7 @@ pub(super) fn start(current: Arc<Current>, engine: Engine) {
                 let place = Arc::as_ptr(&upstream.hosts) as usize;
                 if running.borrow_mut().insert(place) {
                     let (engine, running) = (engine.clone(), Rc::clone(&running));
-                    let upstream = Arc::downgrade(&upstream.hosts);
+                    let (upstream, check) = (Arc::downgrade(&upstream.hosts), Rc::new(check));
                     tokio::task::spawn_local(async move {
                         while let Some(upstream) = upstream.upgrade() {
                             round(&engine, &upstream, &check).await;
@@ -43,12 +44,17 @@ pub(super) fn start(current: Arc<Current>, engine: Engine) {
     });
 }
 
-/// Asks each host once.
-async fn round(engine: &Engine, upstream: &Upstream, check: &Check) {
+/// Asks each host once, all at the same time: one that hangs must not keep the others from being asked.
+async fn round(engine: &Engine, upstream: &Arc<Upstream>, check: &Rc<Check>) {
+    let mut asked = JoinSet::new();
     for host in 0..upstream.hosts().len() {
-        let well = is_well(engine, upstream, host, check).await;
-        upstream.checked(engine.timer().now(), host, well);
+        let (engine, upstream, check) = (engine.clone(), Arc::clone(upstream), Rc::clone(check));
+        asked.spawn_local(async move {
+            let well = is_well(&engine, &upstream, host, &check).await;
+            upstream.checked(engine.timer().now(), host, well);
+        });
     }
+    while asked.join_next().await.is_some() {}
 }
 
 async fn is_well(engine: &Engine, upstream: &Upstream, host: usize, check: &Check) -> bool {

@@ -94,10 +94,11 @@ fn names(value: &HeaderValue) -> impl Iterator<Item = String> {
 
 /// Says for whom the upstream is asked. What the client itself says of that counts only if it is trusted.
 pub(super) fn forwarded(headers: &mut HeaderMap, client: &HeaderValue, host: Option<&HeaderValue>, trusted: bool) {
-    let said = headers.get(FORWARDED_FOR).filter(|_| trusted).and_then(|said| said.to_str().ok());
-    let chain = said.map(|said| format!("{said}, {}", client.to_str().unwrap_or_default()));
-    let chain = chain.and_then(|chain| HeaderValue::try_from(chain).ok());
-    headers.insert(FORWARDED_FOR, chain.unwrap_or_else(|| client.clone()));
+    // A list may come in several lines, whose order counts (RFC 9110, 5.3).
+    let said = headers.get_all(FORWARDED_FOR).iter().filter(|said| trusted && !said.is_empty());
+    let chain: Vec<&[u8]> = said.chain([client]).map(HeaderValue::as_bytes).collect();
+    let chain = HeaderValue::from_bytes(&chain.join(&b", "[..]));
+    headers.insert(FORWARDED_FOR, chain.unwrap_or_else(|_| client.clone()));
     if !(trusted && headers.contains_key(FORWARDED_PROTO)) {
         headers.insert(FORWARDED_PROTO, HeaderValue::from_static("http"));
     }
@@ -188,5 +189,9 @@ mod tests {
         forwarded(&mut trusted, &HeaderValue::from_static("10.0.0.1"), Some(&host), true);
         assert_eq!(trusted.get("x-forwarded-for").unwrap(), "6.6.6.6, 10.0.0.1");
         assert_eq!(trusted.get("x-forwarded-proto").unwrap(), "https");
+        let mut lines = headers(&[("x-forwarded-for", "1.1.1.1, 2.2.2.2"), ("x-forwarded-for", "3.3.3.3")]);
+        forwarded(&mut lines, &HeaderValue::from_static("10.0.0.1"), Some(&host), true);
+        assert_eq!(lines.get("x-forwarded-for").unwrap(), "1.1.1.1, 2.2.2.2, 3.3.3.3, 10.0.0.1");
+        assert_eq!(lines.get_all("x-forwarded-for").iter().count(), 1);
     }
 }

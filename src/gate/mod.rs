@@ -27,10 +27,11 @@ use std::time::Duration;
 
 use self::config::Config;
 use self::current::Current;
-use self::otlp::{Exporter, StartError};
+use self::otlp::{Closer, Exporter, StartError};
 use self::service::Service;
 use self::setup::Setup;
-use crate::server::{self, Running, ServerError, Stopper, Tell};
+use crate::decide::Nanos;
+use crate::server::{self, Running, ServerError, Tell};
 
 /// How the gate runs, beside its configuration.
 #[derive(Clone, Debug, Default)]
@@ -138,6 +139,29 @@ impl Gate {
 
     /// Lets another thread say when to stop.
     pub fn stopper(&self) -> Stopper {
-        self.running.stopper()
+        Stopper { server: self.running.stopper(), traces: self.exporter.as_ref().map(Exporter::closer) }
+    }
+}
+
+/// See [`Gate::stopper`].
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    server: server::Stopper,
+    traces: Option<Closer>,
+}
+
+impl Stopper {
+    /// Takes no more connections; answers that are owed have `grace` from now, whatever was said before. Returns at
+    /// once.
+    pub fn stop(&self, grace: Duration) {
+        self.server.stop(grace);
+    }
+
+    /// Nobody waits any more: neither for answers nor for the last traces.
+    pub fn stop_now(&self) {
+        self.server.stop(Duration::ZERO);
+        if let Some(traces) = &self.traces {
+            traces.close_within(Nanos::ZERO);
+        }
     }
 }

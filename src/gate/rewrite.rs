@@ -42,15 +42,18 @@ fn filled(template: &str, captures: &Captures<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
     use super::*;
+    use crate::gate::config::{Config, RouteConfig};
+    use crate::gate::routes::{Found, Routes};
 
     fn rewritten(path: Option<&str>, query: QueryRule, asked: &str) -> String {
-        let mut router = matchit::Router::new();
-        router.insert("/api/{id}/{*rest}", ()).unwrap();
-        let uri: Uri = asked.parse().unwrap();
-        let held = router.at(uri.path()).unwrap().params;
+        let config = Config { routes: vec![RouteConfig::to("upstream", "/api/{id}/{*rest}")], ..Config::default() };
+        let (routes, uri) = (Routes::new(&config).unwrap(), asked.parse::<Uri>().unwrap());
+        let Found::Route { captures: held, .. } = routes.find(&http::Method::GET, None, uri.path()) else {
+            panic!("no route for {asked}");
+        };
         target(&Rewrite { path: path.map(str::to_owned), query, ..Rewrite::default() }, &held, &uri).into_owned()
     }
 

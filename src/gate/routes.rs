@@ -4,7 +4,7 @@
 use http::Method;
 use matchit::{Match, Router};
 
-use super::config::{Config, RouteConfig};
+use super::config::{Config, RouteConfig, captures};
 
 /// All routes.
 #[derive(Clone)]
@@ -24,10 +24,24 @@ struct Entry {
     index: usize,
     methods: Vec<Method>,
     host: Option<String>,
+    /// What the route calls its captures, in their order.
+    names: Vec<String>,
 }
 
 /// What a path holds at the places that its route names.
-pub(super) type Captures<'a> = matchit::Params<'a, 'a>;
+#[derive(Debug)]
+pub(super) struct Captures<'a> {
+    names: &'a [String],
+    held: matchit::Params<'a, 'a>,
+}
+
+impl<'a> Captures<'a> {
+    /// What the path holds where its route has this name.
+    pub(super) fn get(&self, name: &str) -> Option<&'a str> {
+        let place = self.names.iter().position(|known| known == name)?;
+        self.held.iter().nth(place).map(|(_, held)| held)
+    }
+}
 
 /// What was found for a request.
 #[derive(Debug)]
@@ -50,10 +64,13 @@ impl Routes {
     /// # Errors
     /// When two of them cannot be told apart, in one line.
     pub(super) fn new(config: &Config) -> Result<Self, String> {
-        let mut by_path: Vec<(&str, Vec<Entry>)> = Vec::new();
+        let mut by_path: Vec<(String, Vec<Entry>)> = Vec::new();
         for (index, RouteConfig { path, methods, host, .. }) in config.routes.iter().enumerate() {
-            let entry = Entry { index, methods: methods.clone(), host: host.clone() };
-            match by_path.iter_mut().find(|(known, _)| known == path) {
+            let names = captures(path).map_err(|(what, _)| format!("route {path}: {what}"))?;
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+            let path = numbered(path);
+            let entry = Entry { index, methods: methods.clone(), host: host.clone(), names };
+            match by_path.iter_mut().find(|(known, _)| *known == path) {
                 Some((_, entries)) => entries.push(entry),
                 None => by_path.push((path, vec![entry])),
             }
@@ -62,7 +79,7 @@ impl Routes {
         for (path, mut entries) in by_path.clone() {
             // The first that fits is the most specific.
             entries.sort_by_key(|entry| (entry.host.is_none(), entry.methods.is_empty()));
-            paths.insert(path, entries).map_err(|error| format!("route {path}: {error}"))?;
+            paths.insert(&*path, entries).map_err(|error| format!("route {path}: {error}"))?;
         }
         for (path, mut entries) in by_path {
             // What stands for all that follows stands for nothing, too.
@@ -76,14 +93,14 @@ impl Routes {
 
     /// Finds the route of a request; the path is taken as it was sent.
     pub(super) fn find<'a>(&'a self, method: &Method, host: Option<&str>, path: &'a str) -> Found<'a> {
-        let Ok(Match { value: entries, params: captures }) = self.paths.at(path) else { return Found::Nothing };
+        let Ok(Match { value: entries, params: held }) = self.paths.at(path) else { return Found::Nothing };
         let mut there = false;
         for entry in entries {
             if !entry.host.as_deref().is_none_or(|wanted| host.is_some_and(|host| is_host(host, wanted))) {
                 continue;
             }
             if entry.methods.is_empty() || entry.methods.contains(method) {
-                return Found::Route { index: entry.index, captures };
+                return Found::Route { index: entry.index, captures: Captures { names: &entry.names, held } };
             }
             there = true;
         }
@@ -95,6 +112,20 @@ impl Routes {
         allow.dedup();
         Found::Method { allow: allow.join(", ") }
     }
+}
+
+/// The path with numbers in place of its captures' names: routes may call the same place by different names.
+fn numbered(path: &str) -> String {
+    let mut count = 0;
+    let mut segment = |segment: &str| {
+        let star = if segment.starts_with("{*") { "*" } else { "" };
+        if !segment.starts_with('{') {
+            return segment.to_owned();
+        }
+        count += 1;
+        format!("{{{star}{count}}}")
+    };
+    path.split('/').map(&mut segment).collect::<Vec<_>>().join("/")
 }
 
 /// Whether a Host header's value names `wanted` (lower case, without port).
@@ -125,7 +156,8 @@ mod tests {
     fn found(routes: &Routes, method: &str, host: &str, path: &str) -> String {
         match routes.find(&method.parse().unwrap(), Some(host), path) {
             Found::Route { index, captures } => {
-                let held = captures.iter().map(|(name, value)| format!(" {name}={value}"));
+                let held = captures.names.iter().map(|name| (name, captures.get(name)));
+                let held = held.filter_map(|(name, value)| Some(format!(" {name}={}", value?)));
                 format!("{index}{}", held.collect::<String>())
             }
             Found::Method { allow } => format!("allow {allow}"),
@@ -166,6 +198,26 @@ mod tests {
             ("GET", "other", "/z", "nothing"),
         ] {
             assert_eq!(found(&routes, method, host, path), expected, "{method} {host} {path}");
+        }
+    }
+
+    #[test]
+    fn routes_may_call_the_same_place_by_different_names() {
+        let routes = table(&[
+            ("GET", "/a/{x}", None),
+            ("POST", "/a/{y}", None),
+            ("", "/a/{user}/b", None),
+            ("", "/a/{group}/c/{*rest}", None),
+        ]);
+        for (method, path, expected) in [
+            ("GET", "/a/1", "0 x=1"),
+            ("POST", "/a/1", "1 y=1"),
+            ("PUT", "/a/1", "allow GET, POST"),
+            ("GET", "/a/1/b", "2 user=1"),
+            ("GET", "/a/1/c/d/e", "3 group=1 rest=d/e"),
+            ("GET", "/a/1/c/", "3 group=1"),
+        ] {
+            assert_eq!(found(&routes, method, "a", path), expected, "{method} {path}");
         }
     }
 

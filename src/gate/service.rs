@@ -23,7 +23,7 @@ use super::tracing::Tracer;
 use crate::call::story::Story;
 use crate::call::{Answer, AnswerBody, Ask, Engine, Failed, Reason};
 use crate::decide::Nanos;
-use crate::http::client::{Client, OutBody};
+use crate::http::client::{Client, Options as Connections, OutBody};
 use crate::server::{self, Body, Reply, Taken, Timer, Turn};
 
 /// The gate, for all event loops.
@@ -49,8 +49,7 @@ impl server::Service for Service {
     type Local = Local;
 
     fn settle(&self, timer: &Timer) -> io::Result<Local> {
-        let setup = self.current.get();
-        let client = Client::new(timer.clone(), setup.connections.clone());
+        let client = Client::new(timer.clone(), Connections::default());
         let engine = Engine::new(client.clone(), timer.clone(), self.options.seed);
         tokio::task::spawn_local(look_after(client, timer.clone()));
         if !self.checked.swap(true, Ordering::Relaxed) {
@@ -163,7 +162,26 @@ impl Visit<'_> {
             upgrade: upgrade.is_some(),
             trace: traced.map(|traced| traced.context),
         };
-        let ended = self.engine.call(&ask, body).await;
+        let facts = |status, verdict| CallFacts {
+            trace_id: traced.map_or(0, |traced| traced.context.trace_id),
+            span_id: traced.map_or(0, |traced| traced.context.span_id),
+            parent: traced.and_then(|traced| traced.parent),
+            route: Some(&self.route.name),
+            method: &parts.method,
+            path: parts.uri.path_and_query().map_or("*", |both| both.as_str()),
+            host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
+            status,
+            verdict,
+            began,
+            ended: self.turn.now(),
+        };
+        let gone = |story: Story| {
+            if self.turn.is_logged() {
+                self.turn.tell(story.json());
+            }
+            self.report(&facts(None, "gone"), &story);
+        };
+        let ended = self.engine.call_telling(&ask, body, &gone).await;
         let (story, verdict) = match &ended {
             Ok(answer) => (&answer.story, "won"),
             Err(failed) if failed.reason == Reason::Late => (&failed.story, "late"),
@@ -178,20 +196,7 @@ impl Visit<'_> {
             Err(failed) => self.failure(failed).into(),
         };
         if let Some(story) = told {
-            let facts = CallFacts {
-                trace_id: traced.map_or(0, |traced| traced.context.trace_id),
-                span_id: traced.map_or(0, |traced| traced.context.span_id),
-                parent: traced.and_then(|traced| traced.parent),
-                route: Some(&self.route.name),
-                method: &parts.method,
-                path: parts.uri.path_and_query().map_or("*", |both| both.as_str()),
-                host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
-                status: reply.status().map(|status| status.as_u16()),
-                verdict,
-                began,
-                ended: self.turn.now(),
-            };
-            self.report(&facts, &story);
+            self.report(&facts(reply.status().map(|status| status.as_u16()), verdict), &story);
         }
         reply
     }
@@ -207,6 +212,8 @@ impl Visit<'_> {
             let why = match call.verdict {
                 "late" => ": the deadline has come",
                 "failed" => ": no attempt succeeded",
+                "gone" if self.turn.is_given_up() => ": the gate has ended the connection",
+                "gone" => ": the caller has left",
                 _ => "",
             };
             let took = (*ended - *began).as_millis_f64();

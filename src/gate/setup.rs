@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, HeaderName, Method, Response, StatusCode, Uri, header};
@@ -19,9 +20,10 @@ use crate::decide::Nanos;
 use crate::decide::budget::Ledger;
 use crate::decide::deadline::Form;
 use crate::decide::hedge::Replay;
-use crate::http::client::{Options as Connections, Origin, Reach};
+use crate::decide::policy::Budget;
+use crate::http::client::{Origin, Reach};
 use crate::http::target::Target;
-use crate::http::tls::Tls;
+use crate::http::tls::{Tls, TlsOptions};
 use crate::server::Body;
 
 /// A configuration made ready.
@@ -31,7 +33,15 @@ pub(super) struct Setup {
     /// In the order of the configuration.
     pub(super) routes: Vec<Route>,
     pub(super) upstreams: Vec<(String, Service)>,
-    pub(super) connections: Connections,
+    /// By policy and upstream.
+    budgets: HashMap<(String, String), Account>,
+}
+
+/// What the extra attempts of one policy's calls to one upstream may come to.
+#[derive(Clone, Debug)]
+struct Account {
+    terms: Budget,
+    ledger: Arc<Mutex<Ledger>>,
 }
 
 /// An upstream as the configuration has it.
@@ -41,6 +51,8 @@ pub(super) struct Service {
     pub(super) check: Option<Check>,
     /// What it was made from: a reload that leaves it alone keeps its connections and its health.
     made_from: UpstreamConfig,
+    /// What its certificate files held, in short.
+    certificates: u64,
 }
 
 /// A route made ready.
@@ -67,21 +79,15 @@ impl Setup {
         let table = Routes::new(config)?;
         let mut upstreams = Vec::new();
         for asked in &config.upstreams {
-            let kept = before.and_then(|before| before.service(&asked.name)).filter(|kept| kept.made_from == *asked);
+            let is_same = |kept: &&Service| kept.made_from == *asked && kept.certificates == digest(&asked.tls);
+            let kept = before.and_then(|before| before.service(&asked.name)).filter(is_same);
             let service = match kept {
                 Some(kept) => kept.clone(),
                 None => Service::new(asked).map_err(|why| format!("upstream {}: {why}", asked.name))?,
             };
             upstreams.push((asked.name.clone(), service));
         }
-        let idle = config.upstreams.iter().map(|upstream| upstream.keep_idle).max();
-        let mut setup = Self {
-            table,
-            routes: Vec::new(),
-            upstreams,
-            connections: Connections { idle_timeout: idle.unwrap_or(Nanos::from_secs(60)), ..Connections::default() },
-        };
-        let mut ledgers = HashMap::new();
+        let mut setup = Self { table, routes: Vec::new(), upstreams, budgets: HashMap::new() };
         for asked in &config.routes {
             let upstream = setup.service(&asked.upstream).ok_or_else(|| format!("no upstream {}", asked.upstream))?;
             let mut route = Route::new(asked, Arc::clone(&upstream.hosts), config.trust_forwarded)?;
@@ -90,13 +96,21 @@ impl Setup {
                 route.plan.counts = Arc::clone(&before.plan.counts);
             }
             if let Some(terms) = asked.policy.policy.budget.filter(|_| asked.policy.policy.repeats()) {
-                let shared = ledgers.entry((asked.policy.name.clone(), asked.upstream.clone()));
-                route.plan.ledger =
-                    Some(Arc::clone(shared.or_insert_with(|| Arc::new(Mutex::new(Ledger::new(terms))))));
+                let key = (asked.policy.name.clone(), asked.upstream.clone());
+                let kept = before.and_then(|before| before.account(&key, terms, &route.plan.upstream));
+                let fresh = || Account { terms, ledger: Arc::new(Mutex::new(Ledger::new(terms))) };
+                let account = setup.budgets.entry(key).or_insert_with(|| kept.unwrap_or_else(fresh));
+                route.plan.ledger = Some(Arc::clone(&account.ledger));
             }
             setup.routes.push(route);
         }
         Ok(setup)
+    }
+
+    /// What was spent of this budget counts on, as long as the upstream is the same.
+    fn account(&self, key: &(String, String), terms: Budget, upstream: &Arc<Upstream>) -> Option<Account> {
+        let same = self.service(&key.1).is_some_and(|kept| Arc::ptr_eq(&kept.hosts, upstream));
+        self.budgets.get(key).filter(|kept| same && kept.terms == terms).cloned()
     }
 
     fn service(&self, name: &str) -> Option<&Service> {
@@ -106,6 +120,8 @@ impl Setup {
 
 impl Service {
     fn new(asked: &UpstreamConfig) -> Result<Self, String> {
+        // Before they are used: what changes meanwhile is seen by the next reload.
+        let certificates = digest(&asked.tls);
         let secure = asked.hosts.iter().any(|host| host.url.starts_with("https:"));
         let tls = if secure { Some(Tls::shared(&asked.tls).map_err(|error| error.to_string())?) } else { None };
         let mut hosts = Vec::new();
@@ -117,6 +133,8 @@ impl Service {
                 server_name: asked.server_name.clone(),
                 protocol: asked.protocol,
                 connect_timeout: asked.connect_timeout,
+                stall_timeout: asked.stall_timeout,
+                keep_idle: Some(asked.keep_idle),
                 most_connections: asked.max_connections,
             };
             let origin = Origin::new(&target, &reach).map_err(|error| error.to_string())?;
@@ -126,8 +144,17 @@ impl Service {
         if let Some(most) = asked.max_in_flight {
             upstream = upstream.with_places(most, asked.queue);
         }
-        Ok(Self { hosts: Arc::new(upstream), check: asked.check.clone(), made_from: asked.clone() })
+        Ok(Self { hosts: Arc::new(upstream), check: asked.check.clone(), made_from: asked.clone(), certificates })
     }
+}
+
+/// What the files hold, as a number that is another one when they hold something else.
+fn digest(tls: &TlsOptions) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for path in [&tls.cacert, &tls.cert, &tls.key] {
+        path.as_ref().map(|path| std::fs::read(path).ok()).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 impl Route {

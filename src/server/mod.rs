@@ -135,6 +135,9 @@ impl fmt::Debug for Tell {
     }
 }
 
+/// Event loops at most.
+pub const MOST_WORKERS: u16 = 256;
+
 /// Where and how to serve.
 #[derive(Clone, Debug)]
 pub struct Options {

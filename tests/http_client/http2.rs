@@ -285,3 +285,35 @@ fn a_connection_that_went_away_is_dialled_anew() {
         assert!(client.counts().open <= 1);
     });
 }
+
+#[test]
+fn trailers_of_a_request_do_not_say_what_only_its_head_may_say() {
+    run(async |client| {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        tokio::task::spawn_local(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let answer = hyper::service::service_fn(async |request: http::Request<hyper::body::Incoming>| {
+                    let came = request.into_body().collect().await?;
+                    let mut names: Vec<&str> =
+                        came.trailers().iter().flat_map(|all| all.keys()).map(http::HeaderName::as_str).collect();
+                    names.sort_unstable();
+                    Ok::<_, hyper::Error>(Response::new(Full::new(Bytes::from(names.join(" ")))))
+                });
+                let served = hyper::server::conn::http2::Builder::new(LocalExecutor);
+                tokio::task::spawn_local(async move { served.serve_connection(TokioIo::new(stream), answer).await });
+            }
+        });
+        let to = origin(&url, &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        for (sent, expected) in [
+            (&["x-sum", "authorization", "if-match", "grpc-status", "x-forwarded-for"][..], "grpc-status x-sum"),
+            (&["cookie"], ""),
+        ] {
+            let trailers: HeaderMap = sent.iter().map(|name| (name.parse().unwrap(), "1".parse().unwrap())).collect();
+            let body = Full::new(Bytes::from("abc")).with_trailers(async { Some(Ok(trailers)) });
+            let body = OutBody::Stream(Box::pin(body.map_err(|never: std::convert::Infallible| match never {})));
+            let answer = super::send(&client, &to, Method::POST, body).await.unwrap();
+            assert_eq!(whole(answer).await.unwrap(), (200, expected.into()));
+        }
+    });
+}

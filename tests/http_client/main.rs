@@ -6,6 +6,7 @@ mod answers;
 mod cancelled;
 mod connections;
 mod http2;
+mod stalls;
 #[path = "../support/mod.rs"]
 mod support;
 mod uploads;

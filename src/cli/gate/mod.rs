@@ -18,7 +18,7 @@ use super::messages::Messages;
 use crate::decide::words;
 use crate::gate::config::Config;
 use crate::gate::{self, Gate, GateError, Otlp};
-use crate::server::{Options, Pages, Tell};
+use crate::server::{MOST_WORKERS, Options, Pages, Tell};
 
 /// What `weir gate` takes.
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub(super) struct GateArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = Address::read, help_heading = SERVER)]
     listen: Option<Address>,
     /// Event loops, one thread each [default: the file's, or 1]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256), help_heading = SERVER)]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_WORKERS)), help_heading = SERVER)]
     workers: Option<u16>,
     /// The seed of the waits before retries
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SERVER)]
@@ -114,7 +114,8 @@ fn serve(asked: &GateArgs, messages: Messages) -> Result<u8, Wrong> {
     };
     let gate = gate::start(&config, options, &server).map_err(|error| asked.refused(&error))?;
     let end = life.begin(&gate.url(), || asked.reload(&gate, &server, &messages)).map_err(|why| vec![why])?;
-    Ok(life.finish(end, gate.stopper(), || gate.stop(asked.manner.grace)))
+    let stopper = gate.stopper();
+    Ok(life.finish(end, || stopper.stop_now(), || gate.stop(asked.manner.grace)))
 }
 
 impl GateArgs {

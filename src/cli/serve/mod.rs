@@ -7,6 +7,7 @@ mod sleep;
 mod work;
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -14,7 +15,7 @@ use super::exit;
 use super::life::Life;
 use super::manner::{Manner, SERVER};
 use super::messages::Messages;
-use crate::server::{Options, Running, Tell};
+use crate::server::{MOST_WORKERS, Options, Running, Tell};
 
 /// What `weir serve` takes.
 #[derive(Debug, Args)]
@@ -57,7 +58,7 @@ pub(super) struct Place {
 #[derive(Debug, Args)]
 pub(super) struct Workers {
     /// Event loops, one thread each
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256), help_heading = SERVER)]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_WORKERS)), help_heading = SERVER)]
     workers: u16,
 }
 
@@ -127,5 +128,6 @@ fn try_run(asked: ServeArgs, messages: Messages) -> Result<u8, String> {
     let grace = asked.place().manner.grace;
     let running = asked.start(Tell::new(move |text| messages.note(text)))?;
     let end = life.begin(&running.url(), || ())?;
-    Ok(life.finish(end, running.stopper(), || running.stop(grace)))
+    let stopper = running.stopper();
+    Ok(life.finish(end, || stopper.stop(Duration::ZERO), || running.stop(grace)))
 }

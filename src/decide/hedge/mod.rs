@@ -10,7 +10,8 @@
 //! - When every attempt has failed, a stage or a retry that has yet to come is waited for, but only if it comes before
 //!   the deadline; else the caller would wait for nothing.
 //! - A copy that the budget refuses is gone as if it had failed in silence: it launches nothing in its turn, and the
-//!   time of the next stage counts from its refusal.
+//!   time of the next stage counts from its refusal. A retry is refused when its attempt fails if nothing is left then,
+//!   and is paid when it is launched.
 //!
 //! What it does not know: which host an attempt goes to, what a success is, and how the bytes move.
 
@@ -298,6 +299,12 @@ impl<'p> Hedge<'p> {
         let at = now + self.waits.draw(retry.backoff).max(heeded);
         if at < self.deadline {
             self.retries += 1;
+            if !purse.may(now) {
+                // To be told so after the wait would be no better answer, only a later one.
+                self.retried += 1;
+                actions.push(Action::Suppressed { why: Why::Retry(self.retried) });
+                return;
+            }
             self.retrying |= bit(attempt);
             self.set(attempt, at);
         }

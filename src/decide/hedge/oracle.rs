@@ -71,6 +71,10 @@ fn story(case: &Case, granted: &[bool]) -> Result<Story, ()> {
 struct Drawn<'a>(std::slice::Iter<'a, bool>);
 
 impl Purse for Drawn<'_> {
+    fn may(&mut self, _: Nanos) -> bool {
+        self.0.as_slice().first().is_none_or(|granted| *granted)
+    }
+
     fn spend(&mut self, _: Nanos) -> bool {
         *self.0.next().unwrap_or(&true)
     }

@@ -1,6 +1,6 @@
 //! What holds for every call, checked on a hundred thousand random ones in a random world.
 
-use super::world::{Case, Lots, Trace, Watched};
+use super::world::{Case, Empty, Lots, Trace, Watched};
 use super::{Action, Event, Replay, Verdict, Why};
 use crate::decide::Nanos;
 use crate::decide::dice::Dice;
@@ -43,6 +43,23 @@ fn the_rules_hold_for_a_hundred_thousand_calls() {
         }
         start = trace.last().map_or(start, |(now, ..)| *now) + Nanos(lots.below(40));
     }
+}
+
+#[test]
+fn a_retry_that_nothing_is_left_for_is_refused_when_the_attempt_fails() {
+    let mut refused = 0;
+    for seed in 0..20_000_u64 {
+        let case = Lots(Dice::new(seed, 8)).case(Nanos(1000), 96);
+        let trace = case.run(&mut Empty);
+        for (_, event, actions) in &trace {
+            let failed = matches!(event, Some(Event::Failed { .. }))
+                || actions.iter().any(|action| matches!(action, Action::Cancel(_)));
+            let retries = reasons(actions).filter(|why| matches!(why, Why::Retry(_))).count();
+            assert!(failed || retries == 0, "seed {seed}: {case:?}\n{trace:#?}");
+            refused += retries;
+        }
+    }
+    assert!(refused > 500, "{refused}");
 }
 
 fn actions(trace: &Trace) -> impl Iterator<Item = (Nanos, Action)> {
@@ -203,7 +220,8 @@ fn answered_by_the_deadline(case: &Case, trace: &Trace) -> bool {
     })
 }
 
-/// By each retry, as many failures must have waited long enough as there are retries.
+/// By each retry that is launched, as many failures must have waited long enough as there are retries. One that the budget
+/// refuses need not have waited.
 fn retries_wait(case: &Case, trace: &Trace) -> bool {
     let retry = &case.policy.retry;
     let backoff = retry.backoff.first.min(retry.backoff.most);
@@ -219,9 +237,20 @@ fn retries_wait(case: &Case, trace: &Trace) -> bool {
         // Those that the machine itself has ended for their timeout.
         let timeouts = actions.iter().take_while(|action| !matches!(action, Action::Answer(_)));
         ready.extend(timeouts.filter(|action| matches!(action, Action::Cancel(_))).map(|_| now + backoff));
-        let tried = reasons(actions).filter(|why| matches!(why, Why::Retry(_))).count();
-        for _ in 0..tried {
+        let retry = |why: &Why| matches!(why, Why::Retry(_));
+        let launched =
+            actions.iter().filter(|action| matches!(action, Action::Launch { why, .. } if retry(why))).count();
+        for _ in 0..launched {
             let Some(place) = ready.iter().position(|at| *at <= now) else { return false };
+            ready.swap_remove(place);
+        }
+        let refused = reasons(actions).filter(retry).count() - launched;
+        if refused > ready.len() {
+            return false;
+        }
+        // Those that were due, or else those that have failed just now.
+        for _ in 0..refused {
+            let place = ready.iter().position(|at| *at <= now).unwrap_or(ready.len() - 1);
             ready.swap_remove(place);
         }
     }

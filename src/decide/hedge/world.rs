@@ -167,6 +167,19 @@ impl Case {
     }
 }
 
+/// Pays for nothing.
+pub(super) struct Empty;
+
+impl Purse for Empty {
+    fn may(&mut self, _: Nanos) -> bool {
+        false
+    }
+
+    fn spend(&mut self, _: Nanos) -> bool {
+        false
+    }
+}
+
 /// A ledger, and every instant, so that each window can be counted again.
 pub(super) struct Watched {
     budget: Budget,
@@ -187,6 +200,10 @@ impl Watched {
 }
 
 impl Purse for Watched {
+    fn may(&mut self, now: Nanos) -> bool {
+        self.ledger.may(now)
+    }
+
     fn spend(&mut self, now: Nanos) -> bool {
         let granted = self.ledger.spend(now);
         if granted {

@@ -20,6 +20,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
 pub use self::parse::parse;
+pub(in crate::gate) use self::pattern::captures;
 pub use self::problem::Problem;
 pub use self::smart::{Plain, SMART, plain, smart};
 pub(crate) use self::words::{budget, quantile};
@@ -64,6 +65,8 @@ pub struct UpstreamConfig {
     pub balance: Balance,
     /// Patience with dialling.
     pub connect_timeout: Nanos,
+    /// Patience with one that neither takes nor gives bytes.
+    pub stall_timeout: Nanos,
     /// Connections per host and event loop at most.
     pub max_connections: Option<usize>,
     /// Attempts at once at most.

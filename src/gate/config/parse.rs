@@ -8,6 +8,7 @@ use super::problem::{Notes, Problem};
 use super::read::{Named, Node, Table};
 use super::route::{Names, check_twins, route};
 use super::{Config, PolicyConfig, UpstreamConfig, policy, upstream};
+use crate::server::MOST_WORKERS;
 
 /// Reads a configuration. Files that it names are relative to `folder`, and are read, too.
 ///
@@ -33,7 +34,7 @@ pub fn parse(text: &str, folder: &Path) -> Result<Config, Vec<Problem>> {
 
 fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
     let listen = root.get("listen").and_then(|node| listen(&node));
-    let workers = root.get("workers").and_then(|node| node.whole(1..=1024)).map(|n| n as usize);
+    let workers = root.get("workers").and_then(|node| node.whole(1..=u64::from(MOST_WORKERS))).map(|n| n as usize);
     let path = |key, default: &str| root.get(key).map_or(Some(default.to_owned()), |node| own_path(&node));
     let metrics = path("metrics", "/metrics").unwrap_or_default();
     let health = path("health", "/healthz").unwrap_or_default();

@@ -4,7 +4,7 @@
 ///
 /// # Errors
 /// What is wrong with the path, and what to write.
-pub(super) fn captures(path: &str) -> Result<Vec<&str>, (String, String)> {
+pub(in crate::gate) fn captures(path: &str) -> Result<Vec<&str>, (String, String)> {
     const FORM: &str = r#"write it as "/fixed/{one}/{*rest}""#;
     let wrong = |what: &str| Err((what.to_owned(), FORM.to_owned()));
     let Some(inner) = path.strip_prefix('/') else { return wrong("a path begins with \"/\"") };

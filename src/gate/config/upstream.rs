@@ -35,6 +35,9 @@ pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
     if let Some(time) = table.get("connect_timeout").and_then(|node| node.time()) {
         read.connect_timeout = time;
     }
+    if let Some(time) = table.get("stall_timeout").and_then(|node| node.time()) {
+        read.stall_timeout = time;
+    }
     let limit = |node: &Node<'_>| node.whole(1..=MOST).map(|number| number as usize);
     read.max_connections = table.get("max_connections").and_then(|node| limit(&node));
     let max_in_flight = table.get("max_in_flight");
@@ -72,6 +75,7 @@ impl UpstreamConfig {
             protocol: Protocol::default(),
             balance: Balance::default(),
             connect_timeout: Nanos::from_secs(5),
+            stall_timeout: Nanos::from_secs(60),
             max_connections: None,
             max_in_flight: None,
             queue: 0,

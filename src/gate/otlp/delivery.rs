@@ -49,9 +49,15 @@ impl Delivery {
         let timer = self.collector.timer.clone();
         let mut graceless = closing.clone();
         let end = async move {
-            // Who cannot say any more that it is over says so by that.
-            let grace = graceless.wait_for(Option::is_some).await.ok().and_then(|grace| *grace);
-            timer.sleep(grace.unwrap_or_default()).await;
+            loop {
+                // Who cannot say any more that it is over says so by that.
+                let said = graceless.wait_for(Option::is_some).await.ok().and_then(|grace| *grace);
+                let grace = said.unwrap_or_default();
+                tokio::select! {
+                    () = timer.sleep(grace) => return,
+                    _ = graceless.wait_for(|shorter| shorter.is_some_and(|shorter| shorter < grace)) => {}
+                }
+            }
         };
         tokio::select! {
             biased;

@@ -45,6 +45,17 @@ pub struct Pen {
     tell: Tell,
 }
 
+/// Lets another thread say that nobody waits any more.
+#[derive(Clone, Debug)]
+pub struct Closer(watch::Sender<Option<Nanos>>);
+
+impl Closer {
+    /// The end has so much time from now at most, whatever was said before or is said later. Returns at once.
+    pub fn close_within(&self, grace: Nanos) {
+        self.0.send_modify(|said| *said = Some(said.map_or(grace, |said| said.min(grace))));
+    }
+}
+
 /// What pens and the thread share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
@@ -138,6 +149,11 @@ impl Exporter {
         Pen { queue: self.queue.clone(), shared: Arc::clone(&self.shared), tell: self.tell.clone() }
     }
 
+    /// See [`Closer`].
+    pub fn closer(&self) -> Closer {
+        Closer(self.closing.clone())
+    }
+
     /// What became of the spans so far.
     pub fn counts(&self) -> Counts {
         self.shared.counts()
@@ -152,8 +168,7 @@ impl Exporter {
 
     fn finish(&mut self, grace: Nanos) {
         let Some(thread) = self.thread.take() else { return };
-        // Who does not listen any more has ended.
-        let _ = self.closing.send(Some(grace));
+        self.closer().close_within(grace);
         let _ = thread.join();
         let lost = self.shared.lost.load(Relaxed);
         if lost > 0 {

@@ -19,7 +19,7 @@ mod of_call;
 mod sampling;
 mod span;
 
-pub use self::exporter::{Counts, Exporter, Pen, StartError};
+pub use self::exporter::{Closer, Counts, Exporter, Pen, StartError};
 pub use self::of_call::{CallFacts, attempt_span_id, spans_of_call};
 pub use self::sampling::sampled;
 pub use self::span::{Span, SpanKind, Value};

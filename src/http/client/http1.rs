@@ -17,6 +17,7 @@ use super::pool::Lease;
 use super::request::{Upload, UploadError};
 use super::shared::Shared;
 use super::socket::Socket;
+use super::stall::Stall;
 use super::upgraded::Upgraded;
 use crate::decide::policy::Kind;
 
@@ -36,7 +37,8 @@ pub(super) async fn exchange(
     upload: Upload,
     idempotent: bool,
 ) -> Result<Response<Incoming>, Failed> {
-    let mut exchange = Exchange { shared, lease: Some(lease), upload, heads, write_error: None };
+    let stall = Some(Stall::new(&lease.pool().stalls));
+    let mut exchange = Exchange { shared, lease: Some(lease), upload, heads, write_error: None, stall };
     let answer = poll_fn(|cx| exchange.poll(cx)).await;
     answer.map_err(|error| exchange.failed(error, idempotent))
 }
@@ -47,6 +49,8 @@ struct Exchange<'a> {
     upload: Upload,
     heads: Heads,
     write_error: Option<SendError>,
+    /// Until the head is there.
+    stall: Option<Stall>,
 }
 
 impl Exchange<'_> {
@@ -64,11 +68,16 @@ impl Exchange<'_> {
         }
         let mut scratch = self.shared.scratch();
         loop {
-            let n = match ready!(poll_read(cx, socket, &mut scratch)) {
+            let read = match poll_read(cx, socket, &mut scratch) {
+                Poll::Ready(read) => read,
+                Poll::Pending => return waits(cx, self.stall.as_ref(), &mut self.upload),
+            };
+            let n = match read {
                 Ok(0) => return Poll::Ready(Err(SendError::new(Kind::Closed, "connection closed before an answer"))),
                 Ok(n) => n,
                 Err(error) => return Poll::Ready(Err(SendError::broken(&error))),
             };
+            self.stall.iter().for_each(Stall::came);
             let bytes = &scratch[..n];
             if let Some((head, used)) = self.heads.push(bytes)? {
                 let filled = n == scratch.len();
@@ -80,7 +89,7 @@ impl Exchange<'_> {
     /// Makes an answer of a head and what came with it.
     fn answer(&mut self, head: Head, rest: &[u8], filled: bool) -> Result<Response<Incoming>, SendError> {
         let Some(lease) = self.lease.take() else { return Err(SendError::new(Kind::Connect, "no connection")) };
-        let upload = std::mem::take(&mut self.upload);
+        let (upload, stall) = (std::mem::take(&mut self.upload), self.stall.take());
         let Head { status, version, headers, mut body, keep_alive } = head;
         let incoming = if status == StatusCode::SWITCHING_PROTOCOLS {
             self.shared.spare(upload);
@@ -88,7 +97,8 @@ impl Exchange<'_> {
         } else {
             let brought = body.push(rest)?;
             let clean = keep_alive && brought.used == rest.len();
-            let mut receiving = Receiving { shared: Rc::clone(self.shared), lease: Some(lease), upload, body, clean };
+            let shared = Rc::clone(self.shared);
+            let mut receiving = Receiving { shared, lease: Some(lease), upload, body, clean, stall };
             if receiving.upload.is_done() {
                 self.shared.spare(std::mem::take(&mut receiving.upload));
             } else if !keep_alive || !status.is_success() {
@@ -120,6 +130,19 @@ impl Exchange<'_> {
     }
 }
 
+/// Nothing has come. That the other end is waited for counts only if the request has gone to it so far.
+fn waits<T>(cx: &Context<'_>, stall: Option<&Stall>, upload: &mut Upload) -> Poll<Result<T, SendError>> {
+    let Some(stall) = stall else { return Poll::Pending };
+    if upload.has_gone_on() {
+        stall.went();
+    }
+    stall.starves(upload.starves());
+    match stall.waits(cx.waker()) {
+        Ok(()) => Poll::Pending,
+        Err(error) => Poll::Ready(Err(error)),
+    }
+}
+
 fn poll_read(cx: &mut Context<'_>, socket: &mut Socket, room: &mut [u8]) -> Poll<io::Result<usize>> {
     let mut buffer = ReadBuf::new(room);
     ready!(Pin::new(socket).poll_read(cx, &mut buffer))?;
@@ -137,6 +160,7 @@ pub(super) struct Receiving {
     body: Body,
     /// Whether the connection may be used again.
     clean: bool,
+    stall: Option<Stall>,
 }
 
 /// A body of which at least so much is to come is read without a copy, into pieces of up to [`PIECE`].
@@ -186,17 +210,24 @@ impl Receiving {
                 // One more byte than is wanted: a read that does not fill its buffer shows that nothing more is there.
                 let room = usize::try_from(left).unwrap_or(PIECE).min(PIECE) + 1;
                 let mut data = BytesMut::zeroed(room);
-                let n = ready!(poll_read(cx, socket, &mut data)).map_err(read)?;
+                let Poll::Ready(n) = poll_read(cx, socket, &mut data) else {
+                    return waits(cx, self.stall.as_ref(), &mut self.upload);
+                };
+                let n = n.map_err(read)?;
                 let used = self.body.take(n);
                 data.truncate(used);
                 (Brought { used, data: data.freeze(), trailers: None }, n, n == room)
             }
             _ => {
                 let mut scratch = self.shared.scratch();
-                let n = ready!(poll_read(cx, socket, &mut scratch)).map_err(read)?;
+                let Poll::Ready(n) = poll_read(cx, socket, &mut scratch) else {
+                    return waits(cx, self.stall.as_ref(), &mut self.upload);
+                };
+                let n = n.map_err(read)?;
                 (self.body.push(&scratch[..n])?, n, n == scratch.len())
             }
         };
+        self.stall.iter().for_each(Stall::came);
         if n == 0 {
             self.body.close()?;
             self.clean = false;

@@ -20,8 +20,9 @@ use super::dial;
 use super::error::SendError;
 use super::incoming::Incoming;
 use super::pool::{Found, Lease, Pool, count};
-use super::request::{OutBody, Outgoing, Streamed};
+use super::request::{OutBody, Outgoing, Streamed, may_trail};
 use super::shared::Shared;
+use super::stall::{Stall, Stalls};
 use crate::decide::Nanos;
 use crate::decide::policy::Kind;
 use crate::machine::executor::Here;
@@ -48,6 +49,8 @@ struct Connection {
     /// Whether there was a stream since the last sweep, and the sweep up to which there were some.
     busy: Cell<bool>,
     since: Cell<Nanos>,
+    /// It is to have no more streams.
+    retired: Cell<bool>,
 }
 
 /// A stream; holds its place on the connection.
@@ -57,18 +60,34 @@ pub(super) struct Stream {
     over: Rc<Over>,
 }
 
-/// Whether a stream's answer is over for us. hyper would send the rest of a request's body all the same.
-#[derive(Debug, Default)]
+/// What a stream's two halves know of one another. hyper would send the rest of a request's body also when its answer is
+/// over for us.
+#[derive(Debug)]
 struct Over {
     is: Cell<bool>,
     sending: RefCell<Option<Waker>>,
+    stall: Stall,
 }
 
 impl Stream {
-    fn new(connection: &Rc<Connection>) -> Self {
+    fn new(connection: &Rc<Connection>, stalls: &Rc<Stalls>) -> Self {
         connection.streams.set(connection.streams.get() + 1);
         connection.busy.set(true);
-        Self { connection: Rc::clone(connection), over: Rc::default() }
+        let over = Over { is: Cell::default(), sending: RefCell::default(), stall: Stall::new(stalls) };
+        Self { connection: Rc::clone(connection), over: Rc::new(over) }
+    }
+
+    /// Some of the answer has come.
+    pub(super) fn came(&self) {
+        self.over.stall.came();
+    }
+
+    /// Nothing has come.
+    ///
+    /// # Errors
+    /// When that has been so for too long. Its connection then gets no further streams: perhaps nobody is there.
+    pub(super) fn waits(&self, waker: &Waker) -> Result<(), SendError> {
+        self.over.stall.waits(waker).inspect_err(|_| self.connection.retired.set(true))
     }
 }
 
@@ -90,7 +109,7 @@ impl Multiplexed {
     /// A connection with room; or, where there can be no further one, the one with the fewest streams.
     fn pick(&self, may_dial: bool) -> Option<Rc<Connection>> {
         let mut connections = self.connections.borrow_mut();
-        connections.retain(|connection| !connection.sender.is_closed());
+        connections.retain(|connection| !connection.sender.is_closed() && !connection.retired.get());
         let least = connections.iter().min_by_key(|connection| connection.streams.get())?;
         let full = least.streams.get() >= least.most.get().max(1);
         (!full || !may_dial).then(|| Rc::clone(least))
@@ -103,7 +122,7 @@ impl Multiplexed {
             if connection.busy.replace(streams) {
                 connection.since.set(now);
             }
-            !connection.sender.is_closed() && (streams || connection.since.get() >= before)
+            !connection.sender.is_closed() && !connection.retired.get() && (streams || connection.since.get() >= before)
         });
     }
 
@@ -127,25 +146,32 @@ pub(super) async fn send<'a>(
     let idempotent = request.method.is_idempotent();
     let mut head = head(pool, &request)?;
     let (mut body, copy) = match request.body {
-        OutBody::Empty => (OutFrames::Whole(Bytes::new()), Some(Bytes::new())),
-        OutBody::Bytes(bytes) => (OutFrames::Whole(bytes.clone()), Some(bytes)),
-        OutBody::Stream(stream) => (OutFrames::Stream(stream, Rc::default()), None),
+        OutBody::Empty => (OutFrames::from(Bytes::new()), Some(Bytes::new())),
+        OutBody::Bytes(bytes) => (bytes.clone().into(), Some(bytes)),
+        OutBody::Stream(stream) => (OutFrames { body: Frames::Stream(stream), over: None }, None),
     };
     let mut again = true;
     loop {
-        let stream = Stream::new(&connection);
+        let stream = Stream::new(&connection, &pool.stalls);
         let reused = connection.carried.replace(true);
         if reused {
             count(&pool.tally, |counts| counts.reused += 1);
         }
-        if let OutFrames::Stream(_, over) = &mut body {
-            *over = Rc::clone(&stream.over);
-        }
+        body.over = Some(Rc::clone(&stream.over));
         let mut attempt = Request::new(body);
         (*attempt.method_mut(), *attempt.uri_mut()) = (head.0.clone(), head.1.clone());
         *attempt.headers_mut() = if again { head.2.clone() } else { std::mem::take(&mut head.2) };
-        let mut error = match connection.sender.clone().try_send_request(attempt).await {
-            Ok(answer) => return Ok(Ok(answer.map(|body| Incoming::stream(body, stream)))),
+        let mut sender = connection.sender.clone();
+        let mut sent = pin!(sender.try_send_request(attempt));
+        let sent = poll_fn(|cx| match sent.as_mut().poll(cx) {
+            Poll::Ready(sent) => Poll::Ready(Ok(sent)),
+            Poll::Pending => stream.waits(cx.waker()).map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending),
+        });
+        let mut error = match sent.await? {
+            Ok(answer) => {
+                stream.came();
+                return Ok(Ok(answer.map(|body| Incoming::stream(body, stream))));
+            }
             Err(error) => error,
         };
         let unsent = error.take_message().map(Request::into_body);
@@ -153,7 +179,7 @@ pub(super) async fn send<'a>(
         let may = unsent.is_some() || is_unprocessed(&error) || (idempotent && reused && is_of_connection(&error));
         body = match (unsent, &copy) {
             (Some(unsent), _) if again => unsent,
-            (None, Some(copy)) if again && may => OutFrames::Whole(copy.clone()),
+            (None, Some(copy)) if again && may => copy.clone().into(),
             _ => return Err(failure(&error)),
         };
         again = false;
@@ -271,6 +297,7 @@ pub(super) async fn adopt(mut lease: Lease, now: Nanos) -> Result<(), SendError>
         carried: Cell::default(),
         busy: Cell::default(),
         since: Cell::new(now),
+        retired: Cell::default(),
     });
     let pool = Rc::clone(lease.pool());
     pool.http2.declined.set(false);
@@ -327,9 +354,24 @@ fn of_the_connection(name: &HeaderName) -> bool {
         || matches!(name.as_str(), "keep-alive" | "proxy-connection")
 }
 
-enum OutFrames {
+/// A request's body on its way.
+struct OutFrames {
+    body: Frames,
+    over: Option<Rc<Over>>,
+}
+
+enum Frames {
     Whole(Bytes),
-    Stream(Streamed, Rc<Over>),
+    Stream(Streamed),
+}
+
+/// A body that is there goes out in such pieces, for each shows that the one before was taken.
+const PIECE: usize = 64 * 1024;
+
+impl From<Bytes> for OutFrames {
+    fn from(bytes: Bytes) -> Self {
+        Self { body: Frames::Whole(bytes), over: None }
+    }
 }
 
 impl http_body::Body for OutFrames {
@@ -337,33 +379,56 @@ impl http_body::Body for OutFrames {
     type Error = Box<dyn Error + Send + Sync>;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        match self.get_mut() {
-            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Stream(_, over) if over.is.get() => Poll::Ready(Some(Err("its answer is over".into()))),
-            Self::Stream(stream, over) => {
-                let frame = stream.as_mut().poll_frame(cx);
-                if frame.is_pending() {
-                    over.sending.replace(Some(cx.waker().clone()));
-                }
-                frame
+        let this = self.get_mut();
+        let over = this.over.as_ref();
+        if over.is_some_and(|over| over.is.get()) {
+            return Poll::Ready(Some(Err("its answer is over".into())));
+        }
+        let frame = match &mut this.body {
+            Frames::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Frames::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes.split_to(PIECE.min(bytes.len())))))),
+            Frames::Stream(stream) => stream.as_mut().poll_frame(cx).map(|frame| frame.and_then(passed_on)),
+        };
+        if let Some(over) = over {
+            if frame.is_ready() {
+                over.stall.went();
+            } else {
+                over.stall.starves(true);
+                over.sending.replace(Some(cx.waker().clone()));
             }
         }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Whole(bytes) => bytes.is_empty(),
-            Self::Stream(stream, _) => stream.is_end_stream(),
+        match &self.body {
+            Frames::Whole(bytes) => bytes.is_empty(),
+            Frames::Stream(stream) => stream.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Stream(stream, _) => stream.size_hint(),
+        match &self.body {
+            Frames::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Frames::Stream(stream) => stream.size_hint(),
         }
     }
+}
+
+/// A frame without the trailers that are not passed on; None if that was all of it, for trailers come last.
+fn passed_on<E>(frame: Result<Frame<Bytes>, E>) -> Option<Result<Frame<Bytes>, E>> {
+    let frame = match frame.map(Frame::into_trailers) {
+        Ok(Ok(mut trailers)) => {
+            let unwanted: Vec<HeaderName> = trailers.keys().filter(|name| !may_trail(name)).cloned().collect();
+            for name in unwanted {
+                trailers.remove(name);
+            }
+            return (!trailers.is_empty()).then(|| Ok(Frame::trailers(trailers)));
+        }
+        Ok(Err(frame)) => Ok(frame),
+        Err(error) => Err(error),
+    };
+    Some(frame)
 }
 
 fn root(error: &hyper::Error) -> &(dyn Error + 'static) {

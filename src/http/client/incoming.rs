@@ -71,7 +71,12 @@ impl http_body::Body for Incoming {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
         let this = self.get_mut();
         if let Source::Http2(stream) = &mut this.source {
-            let frame = ready!(Pin::new(&mut stream.0).poll_frame(cx));
+            let Poll::Ready(frame) = Pin::new(&mut stream.0).poll_frame(cx) else {
+                let Err(error) = stream.1.waits(cx.waker()) else { return Poll::Pending };
+                this.source = Source::Whole;
+                return Poll::Ready(Some(Err(error)));
+            };
+            stream.1.came();
             if frame.as_ref().is_none_or(Result::is_err) {
                 this.source = Source::Whole;
             }

@@ -6,7 +6,7 @@
 //! hyper's, with a task per connection.
 //!
 //! - [`Client`]: one per event loop; [`Origin`]: where requests go; [`Outgoing`] to [`Incoming`]
-//! - `pool`: the connections to an origin; `dial`: a new one; `socket`: its bytes
+//! - `pool`: the connections to an origin; `dial`: a new one; `socket`: its bytes; `stall`: how long it may be silent
 //! - `request`, [`answer`], `http1`: an exchange over HTTP/1.1; `http2`: the same over HTTP/2
 
 pub mod answer;
@@ -20,6 +20,7 @@ mod pool;
 mod request;
 mod shared;
 mod socket;
+mod stall;
 mod upgraded;
 
 use std::rc::Rc;
@@ -140,8 +141,9 @@ impl Client {
         self.shared.tally.get()
     }
 
-    /// Closes connections that have been idle for too long, that the peer has closed, or whose origin is gone. To be
-    /// called every now and then; a connection's idle time counts from the last call before.
+    /// Closes connections that have been idle for too long, that the peer has closed, or whose origin is gone, and ends
+    /// requests whose origin has been silent for too long ([`Reach::stall_timeout`]). To be called every now and then; a
+    /// connection's idle time counts from the last call before.
     pub fn sweep(&self, now: Nanos) {
         self.shared.sweep(now);
     }

@@ -37,6 +37,11 @@ pub struct Reach {
     pub protocol: Protocol,
     /// How long name, connection and TLS may take together.
     pub connect_timeout: Nanos,
+    /// How long nothing may go either way while an answer is waited for: no byte of it comes, and none of the request is
+    /// taken. Looked at by [`Client::sweep`](super::Client::sweep), so it is that much coarse. NEVER is without limit.
+    pub stall_timeout: Nanos,
+    /// How long an idle connection is kept; None is as long as the client's options say.
+    pub keep_idle: Option<Nanos>,
     /// More connections than this are not opened: who needs one waits for its turn. At least 1; None is without limit.
     pub most_connections: Option<usize>,
 }
@@ -49,6 +54,8 @@ impl Default for Reach {
             server_name: None,
             protocol: Protocol::Auto,
             connect_timeout: Nanos::from_secs(5),
+            stall_timeout: Nanos::from_secs(60),
+            keep_idle: None,
             most_connections: None,
         }
     }
@@ -65,6 +72,8 @@ pub struct Origin {
     pub(super) tls: Option<Tls>,
     pub(super) protocol: Protocol,
     pub(super) connect_timeout: Nanos,
+    pub(super) stall_timeout: Nanos,
+    pub(super) keep_idle: Option<Nanos>,
     pub(super) most_connections: usize,
 }
 
@@ -112,6 +121,8 @@ impl Origin {
             tls,
             protocol: reach.protocol,
             connect_timeout: reach.connect_timeout,
+            stall_timeout: reach.stall_timeout,
+            keep_idle: reach.keep_idle,
             most_connections: reach.most_connections.map_or(usize::MAX, |most| most.max(1)),
         })
     }

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use super::http2::Multiplexed;
 use super::origin::{Origin, Protocol};
 use super::socket::Socket;
+use super::stall::Stalls;
 use crate::decide::Nanos;
 
 /// What a client has and has had.
@@ -41,6 +42,7 @@ pub(super) struct Pool {
     pub(super) origin: Arc<Origin>,
     pub(super) tally: Tally,
     pub(super) http2: Multiplexed,
+    pub(super) stalls: Rc<Stalls>,
     most_idle: usize,
     open: Cell<usize>,
     /// The last one in is the first one out: the others may then go.
@@ -78,6 +80,7 @@ pub(super) enum Found {
 impl Pool {
     pub(super) fn new(origin: Arc<Origin>, tally: Tally, most_idle: usize) -> Self {
         Self {
+            stalls: Rc::new(Stalls::new(origin.stall_timeout)),
             origin,
             tally,
             http2: Multiplexed::default(),
@@ -155,8 +158,9 @@ impl Pool {
         None
     }
 
-    /// Closes what has been idle since `before`, or is not sound any more.
+    /// Closes what has been idle since `before`, or is not sound any more, and ends what has stalled for too long.
     pub(super) fn sweep(self: &Rc<Self>, before: Nanos, now: Nanos) {
+        self.stalls.look(now);
         self.http2.sweep(before, now);
         let mut kept = Vec::new();
         for mut idle in self.idle.take() {

@@ -105,6 +105,8 @@ pub(super) struct Upload {
     streamed: bool,
     /// Whether TLS may hold something back.
     unflushed: bool,
+    /// Whether bytes have gone since somebody asked.
+    went: bool,
 }
 
 struct Stream {
@@ -161,7 +163,17 @@ impl Upload {
             OutBody::Stream(body) => stream = Some(Stream { body, left: length }),
         }
         let streamed = stream.is_some();
-        Ok(Self { buffer, body, tail: b"", written: 0, touched: false, stream, streamed, unflushed: false })
+        Ok(Self {
+            buffer,
+            body,
+            tail: b"",
+            written: 0,
+            touched: false,
+            stream,
+            streamed,
+            unflushed: false,
+            went: false,
+        })
     }
 
     /// Whether all has been sent.
@@ -189,6 +201,16 @@ impl Upload {
         self.touched
     }
 
+    /// Whether bytes have gone since this was asked the last time.
+    pub(super) fn has_gone_on(&mut self) -> bool {
+        std::mem::take(&mut self.went)
+    }
+
+    /// Whether it has nothing to send until its body goes on.
+    pub(super) fn starves(&self) -> bool {
+        self.stream.is_some() && self.pending() == 0 && !self.unflushed
+    }
+
     fn pending(&self) -> usize {
         self.buffer.len() + self.body.len() + self.tail.len() - self.written
     }
@@ -203,6 +225,7 @@ impl Upload {
                 }
                 self.written += written;
                 self.touched = true;
+                self.went = true;
                 self.unflushed = true;
             }
             match self.poll_next(cx) {
@@ -292,7 +315,7 @@ impl Upload {
 
 /// Whether a trailer is passed on. Who takes trailers for headers would let these say something else about the request
 /// than its head does (RFC 9110, 6.5.1).
-fn may_trail(name: &HeaderName) -> bool {
+pub(super) fn may_trail(name: &HeaderName) -> bool {
     const NEVER: [&str; 24] = [
         "authorization",
         "cache-control",

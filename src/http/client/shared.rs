@@ -118,7 +118,8 @@ impl Shared {
         self.now.set(now);
         let pools: Vec<_> = self.pools.borrow().values().map(Rc::clone).collect();
         for pool in &pools {
-            let before = if pool.is_orphan() { Nanos::NEVER } else { now - self.options.idle_timeout };
+            let kept = pool.origin.keep_idle.unwrap_or(self.options.idle_timeout);
+            let before = if pool.is_orphan() { Nanos::NEVER } else { now - kept };
             pool.sweep(before, now);
         }
         drop(pools);
