@@ -217,7 +217,7 @@ fn what_is_done_when_there_is_too_much_is_read() {
     );
     let ms = Nanos::from_millis;
     let [found_out, fixed, none] = &config.upstreams[..] else { panic!("{config:?}") };
-    let options = limit::Options { initial: 20, min: 5, max: 200, ..limit::Options::default() };
+    let options = limit::Options { initial: 20, min: 5, max: 200 };
     let terms = Terms { limit: LimitTerms::Adaptive(options), patience: ms(300), haste: ms(2), queue: 50 };
     assert_eq!(found_out.limit, Some(terms));
     let rule = BreakerRule {

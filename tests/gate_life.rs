@@ -269,3 +269,65 @@ fn a_host_that_hangs_keeps_no_other_from_being_checked() {
     well.wait_for("its check", |counts| counts.requests == 1);
     gate.stop();
 }
+
+#[test]
+fn a_caller_that_leaves_is_told_of_with_its_story() {
+    let folder = Weir::new();
+    for (number, http2) in [false, true].into_iter().enumerate() {
+        let log = folder.path(&format!("{number}.log")).display().to_string();
+        let server = Server::start(|_| Reply::nothing());
+        let args =
+            ["--upstream", &server.url(""), "--hedge", "1ms", "--budget", "none", "--access-log", &log, "--trace"];
+        let gate = Serving::gate(&args);
+        let reset = number == 0;
+        for resets in [reset, false] {
+            let before = server.requests();
+            if http2 {
+                http2_caller_that_leaves(&gate.address, || server.requests() == before + 2);
+            } else {
+                let mut client = gate.connect();
+                client.send("GET /left HTTP/1.1\r\nHost: test\r\n\r\n");
+                until("both attempts", PATIENCE, || server.requests() == before + 2);
+                if resets { client.reset() } else { drop(client) }
+            }
+            until("the end of the attempts", PATIENCE, || server.counts().open == 0);
+        }
+        let output = gate.stop();
+        assert_eq!(output.stderr.matches("GET /left -> no answer after ").count(), 2, "{}", output.stderr);
+        assert_eq!(output.stderr.matches(": the caller has left\n").count(), 2, "{}", output.stderr);
+        assert!(output.stderr.contains("attempts 1 and 2 are not wanted any more"), "{}", output.stderr);
+        let log = std::fs::read_to_string(log).unwrap();
+        let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 2, "{log}");
+        for line in &lines {
+            assert_eq!(
+                (&line["status"], &line["gone"], &line["target"]),
+                (&Value::Null, &true.into(), &"/left".into())
+            );
+            let ends: Vec<&str> =
+                line["story"].as_array().unwrap().iter().map(|it| it["end"].as_str().unwrap()).collect();
+            assert_eq!(ends, ["cancelled", "cancelled"], "{line}");
+        }
+    }
+}
+
+/// Asks over HTTP/2, and resets its stream when that is so.
+fn http2_caller_that_leaves(address: &str, when: impl Fn() -> bool) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let io = hyper_util::rt::TokioIo::new(stream);
+        let executor = hyper_util::rt::TokioExecutor::new();
+        let (mut sender, driver) = hyper::client::conn::http2::handshake(executor, io).await.unwrap();
+        let driver = tokio::spawn(driver);
+        let body = http_body_util::Empty::<bytes::Bytes>::new();
+        let asked = http::Request::get(format!("http://{address}/left")).body(body).unwrap();
+        let answer = sender.send_request(asked);
+        tokio::select! {
+            _ = answer => panic!("too early"),
+            () = async { while !when() { tokio::time::sleep(Duration::from_millis(1)).await } } => {}
+        }
+        drop(sender);
+        let _ = driver.await.unwrap();
+    });
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from statistics import median
 
-from harness import client_goals, gate_goals, memory, opened, results, serve_goals, smart_goals, truth
+from harness import client_goals, gate_goals, memory, opened, overload_goals, results, serve_goals, smart_goals, truth
 from harness.results import Section, Value
 from harness.trial import Trial
 from harness.verdict import UNKNOWN, Goal, at_most, within
@@ -24,6 +24,7 @@ def judge(sections: dict[str, Section]) -> list[Goal]:
         "gate": gate_goals.judge,
         "client": client_goals.judge,
         "smart": smart_goals.judge,
+        "overload": overload_goals.judge,
     }
     goals: list[Goal] = []
     for name, part in parts.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from harness import client_page, closed, gate_page, results, serve_page, smart_page, truth
+from harness import client_page, closed, gate_page, overload_page, results, serve_page, smart_page, truth
 from harness.goals import PERCENTILES, judge
 from harness.results import Section
 from harness.table import Row, number, table
@@ -25,6 +25,7 @@ DOUBTS: dict[str, Callable[[Section], list[str]]] = {
     "serve": serve_page.doubts,
     "gate": gate_page.doubts,
     "smart": smart_page.doubts,
+    "overload": overload_page.doubts,
 }
 
 
@@ -40,6 +41,7 @@ def render(sections: dict[str, Section]) -> str:
         "gate": gate_page.write,
         "client": client_page.write,
         "smart": smart_page.write,
+        "overload": overload_page.write,
     }
     for name, writer in writers.items():
         if name in sections:

@@ -25,6 +25,7 @@ class Plan:
     loops: float = 1.0  # of the load tests' loops
     hedge_s: int = 30
     storm_s: int = 15
+    overload_s: int = 30
     seed: int = 1
     quick: bool = False
 
@@ -51,6 +52,7 @@ class Plan:
                 loops=0.1,
                 hedge_s=9,
                 storm_s=5,
+                overload_s=5,
                 quick=True,
             )
         return replace(plan, pairs=pairs) if pairs else plan

@@ -10,7 +10,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::answer::Coming;
-use super::engine::Ask;
+use super::ask::Ask;
 use super::headers::{Headers, List};
 use super::upstream::Occupied;
 use crate::decide::Nanos;

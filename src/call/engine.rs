@@ -8,9 +8,9 @@ use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
 use http::response::Parts;
-use http::{HeaderMap, Method};
 
 use super::answer::{Answer, AnswerBody, Failed, Reason};
+use super::ask::Ask;
 use super::attempt::{Brought, Carried, Launched, attempt};
 use super::counts::CallEnd;
 use super::entry::{Entry, Extras};
@@ -18,7 +18,6 @@ use super::headers::Headers;
 use super::places::{Fate, Place};
 use super::plan::Plan;
 use super::story::{End, Story};
-use super::trace::TraceContext;
 use super::upstream::Term;
 use crate::decide::Nanos;
 use crate::decide::admit::{self, Arrival, GivenUp, Priority, Refusal};
@@ -86,47 +85,6 @@ struct Shared {
     headers: Headers,
 }
 
-/// What a caller asks.
-#[derive(Debug)]
-pub struct Ask<'a> {
-    /// What may be done for it.
-    pub plan: &'a Plan,
-    /// The method.
-    pub method: &'a Method,
-    /// Path and query.
-    pub target: &'a str,
-    /// Headers that concern the upstream; without any of the connection, and without those that the attempts make
-    /// themselves: the plan's deadline headers, and `traceparent` if there is a trace.
-    pub headers: &'a HeaderMap,
-    /// The caller's own deadline, on the engine's clock; the policy's may come earlier.
-    pub deadline: Nanos,
-    /// Whether the caller wants to switch protocols.
-    pub upgrade: bool,
-    /// The call's place in a trace. Each attempt tells its upstream a span of its own below it.
-    pub trace: Option<TraceContext>,
-    /// How much it matters where there is too much.
-    pub priority: Priority,
-    /// Of equal priority, those with a high one come first; see [`Engine::spread`].
-    pub spread: u8,
-}
-
-impl<'a> Ask<'a> {
-    /// Without a deadline of the caller's own, a switch of protocols, or a trace; of normal priority.
-    pub fn new(plan: &'a Plan, method: &'a Method, target: &'a str, headers: &'a HeaderMap) -> Self {
-        Self {
-            plan,
-            method,
-            target,
-            headers,
-            deadline: Nanos::NEVER,
-            upgrade: false,
-            trace: None,
-            priority: Priority::Normal,
-            spread: 0,
-        }
-    }
-}
-
 impl Engine {
     /// Calls go through `client`; `timer` is the same event loop's. Backoffs are drawn from dice of this seed.
     pub fn new(client: Client, timer: Timer, seed: u64) -> Self {
@@ -176,10 +134,18 @@ impl Engine {
     /// # Errors
     /// [`Failed`], when there is no success; it may hold an answer all the same.
     pub async fn call(&self, ask: &Ask<'_>, body: OutBody) -> Result<Answer, Failed> {
+        self.call_telling(ask, body, &|_| {}).await
+    }
+
+    /// The same; if the future is dropped before the call's end, `gone` hears what has happened so far.
+    ///
+    /// # Errors
+    /// See [`Self::call`].
+    pub async fn call_telling(&self, ask: &Ask<'_>, body: OutBody, gone: &dyn Fn(Story)) -> Result<Answer, Failed> {
         let (number, began) = (self.next_number(), self.timer.now());
         let deadline = (began + ask.plan.policy.deadline).min(ask.deadline);
         let roll = || 1.0 - Dice::new(!self.shared.seed, number).unit();
-        let entry = match Entry::of(ask, &self.timer, (began, deadline), roll).await {
+        let entry = match Entry::of(ask, &self.timer, (began, deadline), roll, gone).await {
             Ok(entry) => entry,
             Err(refusal) if refusal.why == admit::Why::Late && self.timer.now() >= deadline => {
                 ask.plan.counts.ended(CallEnd::Late);
@@ -188,7 +154,7 @@ impl Engine {
             Err(refusal) => return Err(self.refuse(ask.plan, ask.priority, began, refusal)),
         };
         let mut actions = self.shared.buffers.borrow_mut().pop().unwrap_or_default();
-        let mut journey = Journey::begin(self, ask, body, (number, began, deadline), entry, &mut actions);
+        let mut journey = Journey::begin(self, ask, body, (number, began, deadline), entry, gone, &mut actions);
         // The first attempt lies here from the start, unlike the others: an attempt is large, and nearly all calls have
         // one. To be moved into its place later would cost as much as all that is decided about it.
         let (course, parcel) = (Course::default(), Cell::new(None));
@@ -302,6 +268,8 @@ struct Journey<'a> {
     success: Option<(Parts, Carried)>,
     last: Option<(Parts, Carried)>,
     counted: bool,
+    /// Who hears of a call that nobody waits for any more.
+    gone: &'a dyn Fn(Story),
 }
 
 impl<'a> Journey<'a> {
@@ -311,6 +279,7 @@ impl<'a> Journey<'a> {
         body: OutBody,
         (number, began, deadline): (u64, Nanos, Nanos),
         entry: Entry,
+        gone: &'a dyn Fn(Story),
         actions: &mut Vec<Action>,
     ) -> Self {
         let plan = ask.plan;
@@ -341,6 +310,7 @@ impl<'a> Journey<'a> {
             success: None,
             last: None,
             counted: false,
+            gone,
         }
     }
 
@@ -482,6 +452,9 @@ impl Drop for Journey<'_> {
     fn drop(&mut self) {
         if !self.counted {
             self.counted(CallEnd::Gone);
+            let mut story = std::mem::take(&mut self.story);
+            story.left(self.engine.timer.now());
+            (self.gone)(story);
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::ask::Ask;
 use super::counts::{CallCounts, CallEnd};
-use super::engine::Ask;
 use super::places::{Asked, Place, Places, Told};
+use super::story::Story;
 use crate::decide::Nanos;
 use crate::decide::admit::{Arrival, Refusal};
 use crate::decide::breaker::Pass;
@@ -32,15 +33,17 @@ impl Entry {
         timer: &Timer,
         (now, deadline): (Nanos, Nanos),
         roll: impl FnOnce() -> f64,
+        gone: &dyn Fn(Story),
     ) -> Result<Self, Refusal> {
+        let told = (&*ask.plan.counts, gone, now);
         let arrival = Arrival { deadline, priority: ask.priority, spread: ask.spread };
         let mut entry = Self { route: None, upstream: None, pass: None, waited: false };
         if let Some(places) = &ask.plan.places {
-            entry.route = Some(entry.place(ask, places, timer, now, &arrival).await?);
+            entry.route = Some(entry.place(told, places, timer, now, &arrival).await?);
         }
         if let Some(places) = ask.plan.upstream.places() {
             let now = if entry.waited { timer.now() } else { now };
-            entry.upstream = Some(entry.place(ask, places, timer, now, &arrival).await?);
+            entry.upstream = Some(entry.place(told, places, timer, now, &arrival).await?);
         }
         // Last, since it is for a call that is sent.
         let now = if entry.waited { timer.now() } else { now };
@@ -50,7 +53,7 @@ impl Entry {
 
     async fn place(
         &mut self,
-        ask: &Ask<'_>,
+        told: Leaver<'_>,
         places: &Arc<Places>,
         timer: &Timer,
         now: Nanos,
@@ -64,7 +67,7 @@ impl Entry {
             Asked::Refused(refusal) => Err(refusal),
             Asked::Waits(waiting) => {
                 self.waited = true;
-                let leaves = Leaves(Some(&ask.plan.counts));
+                let leaves = Leaves(Some(told));
                 // In a box: few wait, and all would have to carry it.
                 let told = Box::pin(waiting.ends(timer)).await;
                 leaves.stays();
@@ -74,8 +77,11 @@ impl Entry {
     }
 }
 
+/// What is to be told of a caller that leaves: to whom, and when it came.
+type Leaver<'a> = (&'a CallCounts, &'a dyn Fn(Story), Nanos);
+
 /// A caller that may leave while it waits.
-struct Leaves<'a>(Option<&'a CallCounts>);
+struct Leaves<'a>(Option<Leaver<'a>>);
 
 impl Leaves<'_> {
     fn stays(mut self) {
@@ -85,8 +91,9 @@ impl Leaves<'_> {
 
 impl Drop for Leaves<'_> {
     fn drop(&mut self) {
-        if let Some(counts) = self.0 {
+        if let Some((counts, gone, began)) = self.0 {
             counts.ended(CallEnd::Gone);
+            gone(Story { began, ..Story::default() });
         }
     }
 }

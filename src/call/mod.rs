@@ -11,6 +11,7 @@
 //! What to launch, what to cancel and when to answer is decided in [`crate::decide::hedge`]; here it is done.
 
 mod answer;
+mod ask;
 mod attempt;
 mod counts;
 mod engine;
@@ -26,8 +27,9 @@ mod upstream;
 mod waiting;
 
 pub use self::answer::{Answer, AnswerBody, Cut, Failed, Reason};
+pub use self::ask::Ask;
 pub use self::counts::{CallCounts, UpstreamCounts};
-pub use self::engine::{Ask, Engine};
+pub use self::engine::Engine;
 pub use self::places::Places;
 pub use self::plan::Plan;
 pub use self::success::{BadSchema, Success};

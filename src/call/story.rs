@@ -112,6 +112,13 @@ impl Story {
         }
     }
 
+    /// The caller has left.
+    pub(super) fn left(&mut self, now: Nanos) {
+        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.end == End::Running) {
+            (attempt.ended, attempt.end) = (now, End::Cancelled);
+        }
+    }
+
     pub(super) fn launch_of(&self, attempt: u32) -> Nanos {
         self.attempts.get(attempt as usize).map_or(self.began, |attempt| attempt.launched)
     }

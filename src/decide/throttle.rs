@@ -32,9 +32,9 @@ pub struct ThrottleRule {
 }
 
 impl Default for ThrottleRule {
-    /// Twice what it takes, by the last 30 s; one call in ten always goes through.
+    /// Twice what it takes, by the last 10 s; one call in ten always goes through.
     fn default() -> Self {
-        Self { k: 2.0, window: Nanos::from_secs(30), most: 0.9, floor: 20 }
+        Self { k: 2.0, window: Nanos::from_secs(10), most: 0.9, floor: 20 }
     }
 }
 

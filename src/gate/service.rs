@@ -177,7 +177,13 @@ impl Visit<'_> {
             priority,
             spread,
         };
-        let ended = self.engine.call(&ask, body).await;
+        let gone = |story: Story| {
+            if self.turn.is_logged() {
+                self.turn.tell(story.json());
+            }
+            self.report(&self.facts(parts, &headers, traced, (None, "gone")), &story);
+        };
+        let ended = self.engine.call_telling(&ask, body, &gone).await;
         if !matches!(ended, Err(Failed { reason: Reason::Refused(_), .. })) {
             self.route.standing.accepted(self.engine.timer().now());
         }
@@ -214,22 +220,32 @@ impl Visit<'_> {
             Err(failed) => self.failure(failed).into(),
         };
         if let Some(story) = told {
-            let facts = CallFacts {
-                trace_id: traced.map_or(0, |traced| traced.context.trace_id),
-                span_id: traced.map_or(0, |traced| traced.context.span_id),
-                parent: traced.and_then(|traced| traced.parent),
-                route: Some(&self.route.name),
-                method: &parts.method,
-                path: parts.uri.path_and_query().map_or("*", |both| both.as_str()),
-                host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
-                status: reply.status().map(|status| status.as_u16()),
-                verdict,
-                began: self.turn.began(),
-                ended: self.turn.now(),
-            };
-            self.report(&facts, &story);
+            let status = reply.status().map(|status| status.as_u16());
+            self.report(&self.facts(parts, headers, traced, (status, verdict)), &story);
         }
         reply
+    }
+
+    fn facts<'a>(
+        &'a self,
+        parts: &'a Parts,
+        headers: &'a HeaderMap,
+        traced: Option<Traced>,
+        (status, verdict): (Option<u16>, &'static str),
+    ) -> CallFacts<'a> {
+        CallFacts {
+            trace_id: traced.map_or(0, |traced| traced.context.trace_id),
+            span_id: traced.map_or(0, |traced| traced.context.span_id),
+            parent: traced.and_then(|traced| traced.parent),
+            route: Some(&self.route.name),
+            method: &parts.method,
+            path: parts.uri.path_and_query().map_or("*", |both| both.as_str()),
+            host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
+            status,
+            verdict,
+            began: self.turn.began(),
+            ended: self.turn.now(),
+        }
     }
 
     /// Tells whoever wants to hear of every call.
@@ -244,6 +260,8 @@ impl Visit<'_> {
                 "late" => ": the deadline has come",
                 "refused" => ": there is too much",
                 "failed" => ": no attempt succeeded",
+                "gone" if self.turn.is_given_up() => ": the gate has ended the connection",
+                "gone" => ": the caller has left",
                 _ => "",
             };
             let took = (*ended - *began).as_millis_f64();

@@ -21,11 +21,14 @@ pub(super) struct Line<'a> {
     pub(super) method: &'a str,
     pub(super) target: &'a str,
     pub(super) version: &'a str,
-    /// None if there was no answer: reset, or the client left before.
+    /// None if there was no answer: reset, or nobody waited for it any more.
     pub(super) status: Option<u16>,
     /// Of the body.
     pub(super) bytes: u64,
     pub(super) duration_ms: f64,
+    /// The client left before its answer began.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) gone: bool,
     /// What the service tells of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) story: Option<&'a RawValue>,

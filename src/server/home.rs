@@ -62,10 +62,8 @@ impl<S: Service> Home<S> {
         let reply = if let Some(page) = self.page_at(request.uri().path()) {
             Reply::Answer(page)
         } else {
-            let turn = Turn::new(&self.ledger, &self.timer, &watch, entry.began());
-            let reply = self.service.answer(&self.local, request, &turn).await;
-            entry.has_story(turn.into_story());
-            reply
+            let turn = Turn::new(&self.ledger, &self.timer, &watch, &entry);
+            self.service.answer(&self.local, request, &turn).await
         };
         match reply {
             Reply::Answer(answer) => {
@@ -81,6 +79,7 @@ impl<S: Service> Home<S> {
                 Ok(answer.map(|body| body.with(entry)))
             }
             Reply::Reset => {
+                entry.reset();
                 // In HTTP/2 it is the stream that is reset, which hyper does for us.
                 if version < Version::HTTP_2 {
                     watch.reset();

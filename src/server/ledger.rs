@@ -1,5 +1,6 @@
 //! What is written down of each request: metrics, and the access log.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use serde_json::value::RawValue;
 use super::access_log::{Line, Pen};
 use super::metrics::Metrics;
 use super::tick::Tick;
-use super::watch::Watch;
+use super::watch::{Fate, Watch};
 use crate::decide::Nanos;
 use crate::decide::patience::Patience;
 use crate::machine::clock::{self, Clock};
@@ -33,21 +34,40 @@ pub(super) struct Entry {
     began: Nanos,
     status: Option<u16>,
     bytes: u64,
-    asked: Option<Box<(Method, Uri, Version)>>,
-    story: Option<Box<RawValue>>,
+    asked: Option<Rc<Asked>>,
+    reset: bool,
+}
+
+/// What the access log says of a request beside its answer.
+#[derive(Debug)]
+pub(super) struct Asked {
+    method: Method,
+    uri: Uri,
+    version: Version,
+    story: RefCell<Option<Box<RawValue>>>,
+}
+
+impl Asked {
+    /// What the service tells of it.
+    pub(super) fn has_story(&self, story: Box<RawValue>) {
+        self.story.replace(Some(story));
+    }
 }
 
 impl Entry {
     pub(super) fn open<B>(ledger: &Rc<Ledger>, watch: &Rc<Watch>, request: &Request<B>) -> Self {
         watch.note(Patience::began);
         ledger.metrics.in_flight.inc();
-        let asked = || Box::new((request.method().clone(), request.uri().clone(), request.version()));
+        let asked = || {
+            let (method, uri, version) = (request.method().clone(), request.uri().clone(), request.version());
+            Rc::new(Asked { method, uri, version, story: RefCell::default() })
+        };
         Self {
             began: ledger.clock.now() - watch.take_wait(),
             status: None,
             bytes: 0,
             asked: ledger.pen.is_some().then(asked),
-            story: None,
+            reset: false,
             ledger: Rc::clone(ledger),
             watch: Rc::clone(watch),
         }
@@ -63,9 +83,14 @@ impl Entry {
         self.status = Some(status);
     }
 
-    /// What the service tells of it for the access log.
-    pub(super) fn has_story(&mut self, story: Option<Box<RawValue>>) {
-        self.story = story;
+    /// There is none, on purpose.
+    pub(super) fn reset(&mut self) {
+        self.reset = true;
+    }
+
+    /// Where a service puts what it tells of the request, if anybody reads it.
+    pub(super) fn asked(&self) -> Option<Rc<Asked>> {
+        self.asked.clone()
     }
 
     /// Bytes of its body go out.
@@ -102,7 +127,7 @@ impl Drop for Entry {
             None => metrics.ended("unanswered"),
         }
         let (Some(pen), Some(asked)) = (pen, &self.asked) else { return };
-        let (method, uri, version) = &**asked;
+        let Asked { method, uri, version, story } = &**asked;
         pen.write(&Line {
             time: (clock::unix_s() * 1e6).round() / 1e6,
             client: &self.watch.peer.to_string(),
@@ -112,7 +137,8 @@ impl Drop for Entry {
             status: self.status,
             bytes: self.bytes,
             duration_ms: took.as_millis_f64(),
-            story: self.story.as_deref(),
+            gone: self.status.is_none() && !self.reset && self.watch.fate() != Fate::Die,
+            story: story.borrow().as_deref(),
         });
     }
 }

@@ -1,6 +1,5 @@
 //! What a service has at hand while it answers.
 
-use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -13,8 +12,8 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::value::RawValue;
 
-use super::ledger::Ledger;
-use super::watch::Watch;
+use super::ledger::{Asked, Entry, Ledger};
+use super::watch::{Fate, Watch};
 use super::{BodyError, Reply};
 use crate::decide::Nanos;
 use crate::decide::patience::Patience;
@@ -27,7 +26,7 @@ pub struct Turn {
     pub(super) timer: Timer,
     pub(super) watch: Rc<Watch>,
     began: Nanos,
-    story: RefCell<Option<Box<RawValue>>>,
+    asked: Option<Rc<Asked>>,
 }
 
 /// A request's body as far as it was wanted at once.
@@ -58,28 +57,31 @@ pub enum Unread {
 }
 
 impl Turn {
-    pub(super) fn new(ledger: &Rc<Ledger>, timer: &Timer, watch: &Rc<Watch>, began: Nanos) -> Self {
+    pub(super) fn new(ledger: &Rc<Ledger>, timer: &Timer, watch: &Rc<Watch>, entry: &Entry) -> Self {
         Self {
             ledger: Rc::clone(ledger),
             timer: timer.clone(),
             watch: Rc::clone(watch),
-            began,
-            story: RefCell::default(),
+            began: entry.began(),
+            asked: entry.asked(),
         }
     }
 
     /// Whether anybody will read a story.
     pub fn is_logged(&self) -> bool {
-        self.ledger.pen.is_some()
+        self.asked.is_some()
     }
 
     /// Adds a story to the request's line in the access log.
     pub fn tell(&self, story: Box<RawValue>) {
-        *self.story.borrow_mut() = Some(story);
+        if let Some(asked) = &self.asked {
+            asked.has_story(story);
+        }
     }
 
-    pub(super) fn into_story(self) -> Option<Box<RawValue>> {
-        self.story.into_inner()
+    /// Whether it is this end that gives up the connection: for its patience is over, or the server stops.
+    pub fn is_given_up(&self) -> bool {
+        self.watch.fate() == Fate::Die
     }
 
     /// Time since the server's start.

@@ -296,7 +296,7 @@ fn trailers_of_a_request_do_not_say_what_only_its_head_may_say() {
                 let answer = hyper::service::service_fn(async |request: http::Request<hyper::body::Incoming>| {
                     let came = request.into_body().collect().await?;
                     let mut names: Vec<&str> =
-                        came.trailers().iter().flat_map(|all| all.keys()).map(|n| n.as_str()).collect();
+                        came.trailers().iter().flat_map(|all| all.keys()).map(http::HeaderName::as_str).collect();
                     names.sort_unstable();
                     Ok::<_, hyper::Error>(Response::new(Full::new(Bytes::from(names.join(" ")))))
                 });

@@ -142,7 +142,7 @@ fn each_byte_begins_a_new_minute() {
         for _ in 0..5 {
             assert!(is_pending(pin!(body.frame())).await);
             client.sweep(now);
-            now = now + Nanos::from_secs(59);
+            now += Nanos::from_secs(59);
             client.sweep(now);
             peer.write_all(b"x").await.unwrap();
             assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "x");

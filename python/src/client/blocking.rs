@@ -46,7 +46,6 @@ struct Desk {
     events: EventLoop,
     /// Whether it is time to look for signals.
     look: Rc<Cell<bool>>,
-    swept: Cell<Nanos>,
     /// The end of the last call.
     used: Cell<Nanos>,
 }
@@ -67,7 +66,6 @@ pub(crate) fn wait(py: Python<'_>, request: &RequestHandle) -> PyResult<AnswerHa
             let (desk, place, task) = (Rc::clone(&desk), Rc::clone(&place), Rc::clone(&task));
             move |tasks: &tokio::task::LocalSet| {
                 let engine = Rc::clone(&desk.engine);
-                desk.sweep();
                 let spawned = tasks.spawn_local(async move {
                     let mut end = End(place, None);
                     end.1 = Some(engine.call(&asked, &planned).await);
@@ -159,16 +157,9 @@ impl Desk {
                 });
             });
         }
-        Ok(Self { events, engine, look, swept: Cell::default(), used: Cell::default() })
-    }
-
-    /// Every second at most.
-    fn sweep(&self) {
-        let now = self.events.timer().now();
-        if now - self.swept.get() > Nanos::SECOND {
-            self.swept.set(now);
-            self.engine.sweep();
-        }
+        let calls = engine.calls();
+        events.turn(|tasks| drop(tasks.spawn_local(Engine::keep_swept(calls))));
+        Ok(Self { events, engine, look, used: Cell::default() })
     }
 }
 

@@ -15,7 +15,6 @@ use super::exit;
 use super::life::Life;
 use super::manner::{Manner, SERVER};
 use super::messages::Messages;
-use crate::call::Places;
 use crate::decide::words;
 use crate::gate::config::Config;
 use crate::gate::{self, Gate, GateError, Otlp};
@@ -144,13 +143,8 @@ impl GateArgs {
     fn config(&self, messages: &Messages) -> Result<Config, Wrong> {
         let mut config = self.source.read(self.policy.policy())?;
         for upstream in &mut config.upstreams {
-            match self.max_in_flight {
-                None => {}
-                Some(Most(None)) => (upstream.limit, upstream.throttle) = (None, None),
-                Some(Most(Some(most))) => {
-                    let queue = self.queue.unwrap_or(0);
-                    upstream.limit = Some(Places::fixed(most as usize, queue as usize));
-                }
+            if let Some(Most(most)) = self.max_in_flight {
+                upstream.protect(most, self.queue.unwrap_or(0));
             }
         }
         for warning in &config.warnings {

@@ -1,5 +1,6 @@
 //! Reads what is done when there is too much: limits, breaker and throttle.
 
+use super::UpstreamConfig;
 use super::read::{Node, Table};
 use crate::call::Places;
 use crate::decide::Nanos;
@@ -155,4 +156,14 @@ pub(super) fn throttle(node: &Node<'_>) -> Option<ThrottleRule> {
         table.wrong(what, remedy);
     }
     Some(rule)
+}
+
+impl UpstreamConfig {
+    /// With so many attempts at once, and so many calls that wait; without a number nothing is refused.
+    pub fn protect(&mut self, most: Option<u32>, queue: u32) {
+        self.limit = most.map(|most| Places::fixed(most as usize, queue as usize));
+        if most.is_none() {
+            self.throttle = None;
+        }
+    }
 }

@@ -15,6 +15,10 @@ const FINENESS: f64 = 1.03;
 const SURE: f64 = 10.0;
 const SURER: f64 = 4.0;
 
+/// Knees that differ by less (as logarithms) may be one and the same, of which so much of the newer is believed.
+const NEAR: f64 = 0.25;
+const INERTIA: f64 = 0.08;
+
 /// Means of those that began beside about as many.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
@@ -30,6 +34,14 @@ struct Bucket {
 pub(super) struct Knee {
     /// So many are in.
     pub(super) at: f64,
+}
+
+impl Knee {
+    /// A part of the way to another one that is near; all of it, if it is not.
+    pub(super) fn towards(self, other: Self) -> Self {
+        let near = (other.at / self.at).ln().abs() < NEAR;
+        Self { at: if near { self.at + INERTIA * (other.at - self.at) } else { other.at } }
+    }
 }
 
 /// Times by how many were in.
@@ -69,6 +81,11 @@ impl Map {
         for bucket in &mut self.buckets {
             bucket.weight *= if bucket.beside > limit { above } else { below };
         }
+    }
+
+    /// How many samples stand for all that is known.
+    pub(super) fn weight(&self) -> f64 {
+        self.buckets.iter().map(|bucket| bucket.weight).sum()
     }
 
     /// How many samples stand for what is known up to there.

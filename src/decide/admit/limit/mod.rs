@@ -13,8 +13,8 @@
 //!   unhindered was. Here the curve forgets too, but where there is no low end any more, the limit is lowered by a
 //!   quarter for as long as it takes to see it again. That is no starving: the upstream is as busy as before but for
 //!   the end of a queue, or loses a quarter of its work for a moment every half minute.
-//! - **Growing is how the other end is looked at.** What was learnt above the limit is forgotten within seconds. Then
-//!   the limit grows by small steps, if it is used, until times say no.
+//! - **The other end is looked at, too.** What was learnt above the limit is forgotten within seconds. Then, if it is
+//!   used, the limit is raised by a quarter for the time of an answer. If that takes no longer, it grows.
 //! - **Those that began together count together.** Of what has just begun only the quick ones have ended. A sample waits
 //!   until all that began with it can have ended, and counts up to that time only.
 //! - **Refusals by the upstream are no times.** They are a ceiling.
@@ -38,22 +38,27 @@ const FLOOR: f64 = 100.0;
 const OPENING: Nanos = Nanos::from_secs(10);
 /// Those that may wait in the upstream, as a share of the knee: it must not run dry between an answer and the next call.
 const HEADROOM: f64 = 0.06;
-/// How far below the knee is looked at, and by how many samples it has to be known.
+/// How far below and above the knee is looked at, and by how many samples times have to be known there.
 const LOW: f64 = 0.75;
+const HIGH: f64 = 1.2;
 const KNOWN: f64 = 30.0;
+/// From one such look to the next it takes so many stays.
+const BETWEEN: f64 = 5.0;
 /// As many are needed to know something.
 const LEAST: u32 = 64;
 /// Samples that wait for their time.
 const MOST_PENDING: usize = 1024;
 /// A time counts up to so many typical ones, and is waited for as long.
 const CLAMP: f64 = 2.0;
-/// What was learnt above the limit, and up to it, is forgotten in so many typical times, at least in so long (ns).
+/// A stay counts up to so many typical times.
+const LONGEST: f64 = 8.0;
+/// What was learnt above the limit, and up to it, is forgotten in so many stays, at least in so long (ns).
 const FORGET_ABOVE: (f64, f64) = (3.0, 0.5e9);
 const FORGET_BELOW: (f64, f64) = (60.0, 10e9);
-/// From one growth to the next it takes so many typical times: the last one has to show first.
+/// From one growth to the next it takes so many stays: the last one has to show first.
 const STRIDE: f64 = 2.2;
-/// A first step's growth; where there never was a knee it is the second.
-const STEP: (f64, f64) = (0.08, 0.5);
+/// By how much the limit grows at first, and at most.
+const STEP: (f64, f64) = (0.2, 1.0);
 /// The upstream refuses for want of room if it refuses more than this share.
 const REFUSING: f64 = 0.02;
 
@@ -82,10 +87,10 @@ pub struct Adaptive {
     opened: Nanos,
     map: Map,
     knee: Option<Knee>,
-    /// Whether there ever was one.
-    bent: bool,
     /// The usual time of late, in ns, but not far above that of the map's low end.
     typical: f64,
+    /// How long those that are in stay, on average, in ns: all of them are others after a few such times.
+    stay: f64,
     /// Samples, ever.
     known: u32,
     /// Those that wait: when they began, beside how many, how long they took.
@@ -101,8 +106,14 @@ pub struct Adaptive {
     step: f64,
     /// Beyond it the upstream refuses.
     ceiling: f64,
-    /// Until when the limit is low, to see how long things take there.
-    probe: Option<Nanos>,
+    probe: Option<Probe>,
+}
+
+/// A look at how long things take a little beside the knee.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    limit: u32,
+    until: Nanos,
 }
 
 /// What came between two looks.
@@ -132,15 +143,15 @@ impl Adaptive {
             opened: now,
             map: Map::default(),
             knee: None,
-            bent: false,
             typical: 0.0,
+            stay: 0.0,
             known: 0,
             pending: BinaryHeap::new(),
             every: 1,
             window: Window::new(now),
             moved_at: now,
             peak: 0.0,
-            step: 0.0,
+            step: STEP.0,
             ceiling: f64::INFINITY,
             probe: None,
         }
@@ -148,10 +159,7 @@ impl Adaptive {
 
     /// How many may be in flight now.
     pub fn limit(&self) -> u32 {
-        match (self.probe, &self.knee) {
-            (Some(_), Some(knee)) => self.bounded(knee.at * LOW).min(self.limit),
-            _ => self.bounded(self.limit.into()),
-        }
+        self.bounded(self.probe.as_ref().map_or(self.limit, |probe| probe.limit).into())
     }
 
     /// How much less time an answer takes unhindered than of late, in (0, 1]; 1 while nothing hinders.
@@ -194,7 +202,9 @@ impl Adaptive {
             None if self.known > LEAST => self.typical,
             None => f64::INFINITY,
         };
-        self.typical += ((took.0 as f64).min(most) - self.typical) / f64::from(self.known.min(LEAST));
+        let (took_ns, part) = (took.0 as f64, 1.0 / f64::from(self.known.min(LEAST)));
+        self.typical += part * (took_ns.min(most) - self.typical);
+        self.stay += part * (took_ns.min(LONGEST * self.typical) - self.stay);
         self.peak = self.peak.max(f64::from(sample.beside));
         // Chosen by when it began, which has nothing to do with how long it took.
         let chosen = (sample.began.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(self.every);
@@ -219,39 +229,39 @@ impl Adaptive {
     fn look(&mut self, now: Nanos, room: &Room) {
         let window = std::mem::replace(&mut self.window, Window::new(now));
         let passed = (now - window.since).0 as f64;
-        let typical = self.typical.max(1.0);
+        let stay = self.stay.max(1.0);
         let pressed = window.pressed * 2 >= window.count || room.waiting() > 0;
-        let kept = |(times, least): (f64, f64)| (-passed / least.max(times * typical)).exp();
+        let kept = |(times, least): (f64, f64)| (-passed / least.max(times * stay)).exp();
 
-        self.mind_refusals(&window, pressed, passed / typical);
+        self.mind_refusals(&window, pressed, passed / stay);
         self.thin_out();
         self.peak *= kept(FORGET_BELOW);
-        self.map.forget(f64::from(self.limit), kept(FORGET_ABOVE), kept(FORGET_BELOW));
-        self.knee = self.map.knee(CLAMP, self.knee);
-
-        if let Some(until) = self.probe {
-            if now < until {
+        self.map.forget(f64::from(self.limit), kept((self.enough(FORGET_ABOVE.0), FORGET_ABOVE.1)), kept(FORGET_BELOW));
+        self.knee = match (self.map.knee(CLAMP, self.knee), self.knee) {
+            // Nothing speaks for it any more, and nothing against it.
+            (None, Some(before)) if self.known_above(before) < 1.3 * KNOWN => Some(before),
+            (Some(found), Some(before)) => Some(before.towards(found)),
+            (found, _) => found,
+        };
+        if let Some(probe) = &self.probe {
+            if now < probe.until {
                 return;
             }
             self.probe = None;
             self.moved_at = now;
         }
-        let since = (now - self.moved_at).0 as f64 / typical;
+        let since = (now - self.moved_at).0 as f64 / stay;
         match self.knee {
             Some(knee) => {
-                self.step = 0.0;
-                self.bent = true;
-                self.limit = self.bounded(knee.at * (1.0 + HEADROOM) + 1.0);
-                if pressed && since > 4.0 && self.map.weight_to(knee.at * (LOW + 0.05)) < KNOWN {
-                    // Time for those to leave that are too many, and for as many to begin as it takes to know.
-                    self.probe = Some(now + Nanos((1.5 * typical) as u64));
-                    self.moved_at = now;
+                self.step = STEP.0;
+                self.limit = self.bounded(knee.at * (1.0 + HEADROOM));
+                if pressed && since > BETWEEN {
+                    self.begin_probe(now, knee);
                 }
             }
             None if pressed && since > STRIDE => {
-                let first = if self.bent { STEP.0 } else { STEP.1 };
-                self.step = (self.step * 2.0).clamp(first, 1.0);
-                self.limit = self.bounded(f64::from(self.limit) * (1.0 + self.step) + 1.0);
+                self.step = (self.step * 2.0).clamp(STEP.0, STEP.1);
+                self.limit = self.bounded(f64::from(self.limit) * (1.0 + self.step));
                 self.moved_at = now;
             }
             None if !pressed && now - self.opened >= OPENING => {
@@ -259,6 +269,30 @@ impl Adaptive {
             }
             None => {}
         }
+    }
+
+    /// So many stays, but as many as it takes for enough to begin where there are few places.
+    fn enough(&self, stays: f64) -> f64 {
+        stays.max(2.0 * KNOWN / f64::from(self.limit.max(1)))
+    }
+
+    fn known_above(&self, knee: Knee) -> f64 {
+        self.map.weight() - self.map.weight_to((knee.at * (1.0 + HEADROOM) + 1.0).max(knee.at * (1.0 + 2.0 * HEADROOM)))
+    }
+
+    /// Looks to one side of the knee if too little is known there.
+    fn begin_probe(&mut self, now: Nanos, knee: Knee) {
+        let (to, length) = if self.map.weight_to(knee.at * (LOW + 0.05)) < KNOWN {
+            // Time for those to leave that are too many, and for as many to begin as it takes to know.
+            (LOW, 1.5)
+        } else if self.known_above(knee) < 1.3 * KNOWN {
+            (HIGH, 1.0)
+        } else {
+            return;
+        };
+        let limit = self.bounded(knee.at * to);
+        let until = now + Nanos((self.enough(length) * self.stay) as u64);
+        self.probe = Some(Probe { limit, until });
     }
 
     /// Keeps below what the upstream refuses, and tries a little more again.
@@ -282,6 +316,6 @@ impl Adaptive {
     }
 
     fn bounded(&self, limit: f64) -> u32 {
-        (limit.min(self.ceiling) as u32).clamp(self.options.min, self.options.max.max(self.options.min))
+        (limit.min(self.ceiling).ceil() as u32).clamp(self.options.min, self.options.max.max(self.options.min))
     }
 }

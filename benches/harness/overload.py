@@ -1,0 +1,208 @@
+"""A gate before a service of 50 slots that is asked for less and for more than it can do."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness import footprint
+from harness.generators import Load, read_weir
+from harness.process import run
+from harness.proxies import gate
+from harness.servers import Server, StartError, service
+from harness.smart import LOADS, load_case
+from harness.trial import Bench, Trial, rounds, shown
+
+SLOTS = 50
+#: The mean of 100..600 ms; what so many slots can do in a second.
+MEAN_S = 0.35
+CAPACITY = SLOTS / MEAN_S
+DEADLINE_MS = 1_000
+WORK = ("--mix", "good=1", "--delay", "100ms..600ms", "--capacity", str(SLOTS), "--queue", "1000000")
+TIMES = (0.5, 1.0, 2.0, 5.0, 10.0)
+
+GUARDED, BARE = "weir gate", "weir gate, limit = none"
+SMART = "weir gate --smart"
+#: A limit of one that is taken for long: everybody else is refused.
+REFUSING, REFUSALS = "weir gate, max_in_flight = 1", "refusals"
+COST = "1 KiB, closed loop, 100 connections"
+
+
+def times_case(times: float) -> str:
+    """The name of an open loop in the tables."""
+    return f"{times:g} x capacity"
+
+
+def measure(bench: Bench) -> list[Trial]:
+    """Open loops up to ten times the capacity, the six load tests, and what it costs."""
+    if "weir" not in bench.programs:
+        return []
+    return [trial for part in (_open, _loads, _refusals, _cost) for trial in part(bench)]
+
+
+def _open(bench: Bench) -> list[Trial]:
+    plan = bench.plan
+    asks = [(times, name) for times in TIMES for name in (GUARDED, BARE)]
+    trials = []
+    for number, (times, name) in rounds(asks, plan.slow_rounds, plan.seed):
+        rate, seconds = times * CAPACITY, plan.overload_s
+        load = ("-r", f"{rate:.1f}", "--arrivals", "poisson", "-d", f"{seconds}s", "--seed", str(number))
+        trials.append(_trial(bench, times_case(times), name, number, "api/work", load, seconds, "guarded"))
+    return trials
+
+
+def _loads(bench: Bench) -> list[Trial]:
+    trials = []
+    for number, load in rounds(LOADS, bench.plan.slow_rounds, bench.plan.seed):
+        users, ramp_up_s, loops = load
+        made = max(1, round(loops * bench.plan.loops))
+        flags = ("--users", str(users), "--ramp-up", f"{ramp_up_s}s", "--loops", str(made))
+        seconds = ramp_up_s + made * DEADLINE_MS // 1000
+        path = f"api/smart/{DEADLINE_MS}"
+        trials.append(_trial(bench, load_case(*load), SMART, number, path, flags, seconds, "smart"))
+    return trials
+
+
+def _refusals(bench: Bench) -> list[Trial]:
+    plan = bench.plan
+    trials = []
+    for number in range(plan.pairs):
+        load = ("-c", "100", "-d", f"{plan.gate_s}s")
+        trials.append(_trial(bench, REFUSALS, REFUSING, number, "api/work", load, plan.gate_s, "refusing"))
+    return trials
+
+
+def _cost(bench: Bench) -> list[Trial]:
+    plan = bench.plan
+    trials = []
+    for number, name in rounds((GUARDED, BARE), plan.pairs, plan.seed):
+        load = ("-c", "100", "-d", f"{plan.gate_s}s")
+        trials.append(_trial(bench, COST, name, number, "static?bytes=1024", load, plan.gate_s, "plain"))
+    return trials
+
+
+@contextmanager
+def _started(bench: Bench, name: str, kind: str, seed: int) -> Iterator[Server]:
+    """The service shares a core with the generator; the gate has the other."""
+    weir = bench.programs["weir"]
+    work = {
+        "guarded": WORK,
+        "smart": ("--capacity", str(SLOTS), "--queue", "1000000"),
+        "refusing": ("--mix", "good=1", "--delay", "1h"),
+        "plain": (),
+    }[kind]
+    with ExitStack() as stack:
+        if kind == "plain":
+            upstream = stack.enter_context(
+                service("weir serve body", [str(weir), "serve", "body"], bench.server_core)
+            )
+        else:
+            command = [str(weir), "serve", "work", "--seed", str(seed), *work]
+            upstream = stack.enter_context(service("weir serve work", command, bench.server_core))
+        url = upstream.url.rstrip("/")
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-overload-")))
+        if kind == "smart":
+            flags: tuple[str, ...] = ("--smart", url)
+        else:
+            flags = ("--config", str(_config(folder, name, url)))
+        yield stack.enter_context(gate(name, weir, bench.generator_core, *flags))
+
+
+def _config(folder: Path, name: str, url: str) -> Path:
+    limit = {BARE: 'limit = "none"', REFUSING: "max_in_flight = 1"}.get(name, "")
+    path = folder / "gate.toml"
+    path.write_text(f"""
+[upstreams.work]
+urls = ["{url}"]
+{limit}
+
+[[routes]]
+path = "/{{*rest}}"
+upstream = "work"
+policy = {{ deadline = "{"1h" if name == REFUSING else f"{DEADLINE_MS}ms"}" }}
+""")
+    return path
+
+
+def _trial(
+    bench: Bench, case: str, name: str, number: int, path: str, load: tuple[str, ...], seconds: int, kind: str
+) -> Trial:
+    trial = Trial(case, name, number, "", seconds, None, 0, 0.0, 0.0, 0.0)
+    try:
+        with ExitStack() as stack:
+            server = stack.enter_context(_started(bench, name, kind, bench.plan.seed + number))
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-overload-")))
+            log = folder / "requests.jtl"
+            url = server.url + path
+            command = [str(bench.programs["weir"]), "load", url, "-t", "1", "--format", "json", *load]
+            trial.command = shown(command)
+            # A log of millions of lines would be the load.
+            logged = kind in ("guarded", "smart")
+            pid = server.process.pid
+            before = footprint.spent(pid)
+            finished = run(
+                [*command, "--jtl", str(log)] if logged else command,
+                core=bench.server_core,
+                cost=bench.programs["cost"],
+                seconds=seconds,
+            )
+            cpu_s = footprint.cpu_s(before, footprint.spent(pid))
+            if finished.status not in (0, 3):
+                lines = finished.stderr.strip().splitlines()
+                raise ValueError(f"exit {finished.status}: {lines[-1] if lines else 'no message'}")
+            trial.report = read_weir(finished, Load("", seconds, Path())).to_dict()
+            said = json.loads(finished.stdout)
+            trial.server = {**_noted(said), **(_by_status(log) if logged else {})}
+            trial.requests = trial.server["answers"]
+            trial.server["cpu_us"] = 1e6 * cpu_s / max(trial.requests, 1)
+            trial.server["answers_per_core_s"] = trial.requests / cpu_s if cpu_s else 0.0
+    except (StartError, ValueError, KeyError, RuntimeError, OSError) as error:
+        trial.error = f"not measured: {type(error).__name__}: {error}"
+    _say(trial)
+    return trial
+
+
+def _noted(said: dict[str, Any]) -> dict[str, Any]:
+    answers = sum(said["status"].values())
+    made = said["requests"]["total"] + said["requests"]["unfinished"] + said["requests"]["dropped"]
+    return {
+        "calls": made,
+        "answers": answers,
+        "transport_failures": made - answers,
+        "status": said["status"],
+        "seconds": said["duration_s"],
+        "good_per_s": said["status"].get("200", 0) / said["duration_s"],
+    }
+
+
+def _by_status(log: Path) -> dict[str, Any]:
+    """Response times of good answers, of refusals and of all others, in ms, from the log of every request."""
+    times: dict[str, list[int]] = {"good": [], "refused": [], "late": [], "other": []}
+    kinds = {"200": "good", "503": "refused", "429": "refused", "504": "late"}
+    with log.open(newline="") as file:
+        for row in csv.DictReader(file):
+            times[kinds.get(row["responseCode"], "other")].append(int(row["elapsed"]))
+    noted: dict[str, Any] = {"of": dict(Counter({kind: len(found) for kind, found in times.items()}))}
+    for kind, found in times.items():
+        found.sort()
+        for share, word in ((0.5, "p50"), (0.99, "p99"), (0.999, "p999"), (1.0, "max")):
+            if found:
+                noted[f"{kind}_{word}_ms"] = found[min(len(found) - 1, int(share * len(found)))]
+    return noted
+
+
+def _say(trial: Trial) -> None:
+    noted = trial.server
+    outcome = trial.error or (
+        f"{noted['calls']:>7,} calls, {noted['transport_failures']} without answer, {noted['good_per_s']:.1f} good/s,"
+        f" good p99 {noted.get('good_p99_ms')} p99.9 {noted.get('good_p999_ms')},"
+        f" refused p99 {noted.get('refused_p99_ms')} ms, {noted['cpu_us']:.1f} us CPU/answer"
+    )
+    print(f"{trial.case:<36} {trial.contender:<30.30} {trial.round}  {outcome}", file=sys.stderr)
