@@ -11,7 +11,9 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE job (
     number INTEGER PRIMARY KEY,                   -- in the order of submission
     id TEXT,                                      -- the caller's name for it
-    state TEXT NOT NULL CHECK (state IN ('queued', 'leased', 'done', 'dead', 'graveyard', 'expired')),
+    state TEXT NOT NULL                           -- no IN here or below: SQLite would make a table of it for each change
+        CHECK (state = 'queued' OR state = 'leased' OR state = 'done' OR state = 'dead' OR state = 'graveyard'
+            OR state = 'expired'),
     reason TEXT NOT NULL,                         -- why it is there
     changed_ms INTEGER NOT NULL,                  -- and since when
     tries INTEGER NOT NULL,                       -- how often it was sent
@@ -32,8 +34,7 @@ CREATE UNIQUE INDEX job_id ON job (id) WHERE id IS NOT NULL;
 CREATE INDEX job_ready ON job (key_hint, priority DESC, rank) WHERE state = 'queued';
 CREATE INDEX job_leased ON job (state) WHERE state = 'leased';
 CREATE INDEX job_due ON job (retry_ms) WHERE state = 'dead';
-CREATE INDEX job_ends ON job (expires_ms) WHERE expires_ms IS NOT NULL AND state IN ('queued', 'dead');
-CREATE INDEX job_ended ON job (state) WHERE state IN ('dead', 'graveyard', 'expired');
+CREATE INDEX job_ends ON job (expires_ms) WHERE expires_ms IS NOT NULL AND (state = 'queued' OR state = 'dead');
 
 CREATE TABLE request (
     number INTEGER PRIMARY KEY,

@@ -60,13 +60,13 @@ impl<'c> Statements<'c> {
             lease: sql("UPDATE job SET state = 'leased', reason = ?2, changed_ms = ?3, code = NULL, key = ?4, \
                  sent_ms = ?5 WHERE number = ?1")?,
             ends: sql(&format!(
-                "{ENTRY} WHERE j.state IN ('queued', 'dead') AND j.expires_ms <= ?1 \
+                "{ENTRY} WHERE (j.state = 'queued' OR j.state = 'dead') AND j.expires_ms <= ?1 \
                  ORDER BY j.expires_ms, j.number LIMIT ?2"
             ))?,
             due: sql("SELECT number, bytes FROM job WHERE state = 'dead' AND retry_ms <= ?1 \
                  ORDER BY retry_ms, number LIMIT ?2")?,
             next: sql("SELECT min(at) FROM (SELECT min(retry_ms) AS at FROM job WHERE state = 'dead' UNION ALL \
-                 SELECT min(expires_ms) FROM job WHERE expires_ms IS NOT NULL AND state IN ('queued', 'dead'))")?,
+                 SELECT min(expires_ms) FROM job WHERE expires_ms IS NOT NULL AND (state = 'queued' OR state = 'dead'))")?,
             leased: sql("SELECT number, bytes, sent_ms FROM job WHERE state = 'leased' LIMIT ?1")?,
             sent: sql("UPDATE job SET key = ?2, sent_ms = ?3 WHERE number = ?1 AND state = 'leased'")?,
             go: sql("UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_ms = ?5, \
@@ -88,5 +88,41 @@ impl<'c> Statements<'c> {
             ],
             note_key: sql("INSERT OR REPLACE INTO key VALUES (?1, ?2)")?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::Statements;
+
+    #[test]
+    fn no_step_of_a_job_sorts_or_makes_a_table_for_itself() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(include_str!("schema.sql")).unwrap();
+        let sql = Statements::prepare(&connection).unwrap();
+        let all = [
+            sql.insert_job,
+            sql.insert_request,
+            sql.insert_answer,
+            sql.ready,
+            sql.lease,
+            sql.ends,
+            sql.due,
+            sql.leased,
+            sql.sent,
+            sql.go,
+            sql.go_after,
+        ];
+        for statement in all {
+            let text = statement.expanded_sql().unwrap();
+            let mut explain = connection.prepare(&format!("EXPLAIN {text}")).unwrap();
+            let codes: Vec<String> =
+                explain.query_map([], |row| row.get(1)).unwrap().collect::<Result<_, _>>().unwrap();
+            assert!(codes.len() > 5, "{codes:?}");
+            let dear = codes.iter().find(|code| ["OpenEphemeral", "SorterOpen", "Rewind"].contains(&code.as_str()));
+            assert_eq!(dear, None, "{text}");
+        }
     }
 }
