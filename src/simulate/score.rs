@@ -1,0 +1,1 @@
+//! Which limiter is ahead of which.
