@@ -24,6 +24,11 @@ pub enum Delay {
         /// The standard deviation of the logarithm; 0 is constant, 0.5 puts the p99 at 3.2 times the median, 1 at 10.
         sigma: f64,
     },
+    /// How much longer it takes does not depend on how long it has taken: what queueing theory reckons with.
+    Exponential {
+        /// The mean; the p99 is 4.6 times as long.
+        mean: Nanos,
+    },
     /// A fast way and a slow one, as with a cache.
     TwoHumped {
         /// Most delays, by custom.
@@ -67,6 +72,10 @@ impl Delay {
                 let normal = (-2.0 * draw(0).ln()).sqrt() * (TAU * draw(1)).cos();
                 Nanos::from_secs_f64(median.as_secs_f64() * (sigma * normal).exp()).min(Self::LONGEST)
             }
+            Self::Exponential { mean } => {
+                // A draw is never 0, so this is at most 37 times the mean.
+                Nanos::from_secs_f64(mean.as_secs_f64() * -draw(1).ln()).min(Self::LONGEST)
+            }
             Self::TwoHumped { first, second, second_share } => {
                 if draw(0) <= *second_share {
                     second.at(draw(1))
@@ -89,6 +98,7 @@ impl Delay {
     /// | `100ms..600ms`, `uniform:100ms..600ms` | anything between, each as likely |
     /// | `lognormal:200ms,p99=900ms` | half are shorter than 200 ms, one in a hundred is longer than 900 ms |
     /// | `lognormal:200ms,0.5` | the same family by its sigma, 0 to 10 |
+    /// | `exponential:200ms` | 200 ms on average, and how much longer never depends on how long it has been |
     /// | `humps:50ms..100ms,400ms..900ms,20%` | 20 % in the second stretch, the others in the first |
     ///
     /// # Errors
@@ -104,6 +114,7 @@ impl Delay {
         let parts: Vec<&str> = rest.split(',').map(str::trim).collect();
         match (kind, parts.as_slice()) {
             ("constant", [delay]) if !delay.is_empty() => Ok(Self::Constant(length(delay)?)),
+            ("exponential", [mean]) => Ok(Self::Exponential { mean: length(mean)? }),
             ("uniform", [range]) => Ok(Self::Uniform(hump(range)?)),
             ("lognormal", [median, spread]) => {
                 let median = length(median)?;
@@ -238,6 +249,7 @@ mod tests {
             ("uniform:100ms .. 600ms", Delay::Uniform(range(100, 600))),
             ("5ms..5ms", Delay::Uniform(range(5, 5))),
             ("lognormal:200ms,0.5", Delay::Lognormal { median: ms(200), sigma: 0.5 }),
+            ("exponential:200ms", Delay::Exponential { mean: ms(200) }),
             ("lognormal:200ms, p99=200ms", Delay::Lognormal { median: ms(200), sigma: 0.0 }),
             (
                 "humps:50ms..100ms,400ms..900ms,20%",
@@ -263,6 +275,8 @@ mod tests {
             ("25h", "a day (24h) is the most"),
             ("1ms..25h", "a day (24h) is the most"),
             ("lognormal:200ms", "write e.g."),
+            ("exponential:", "'' is not a time"),
+            ("exponential:1ms,2ms", "write e.g."),
             ("lognormal:200ms,p99=100ms", "below the median"),
             ("lognormal:0ms,1", "above 0"),
             ("lognormal:1ms,-1", "sigma from 0 to 10"),
@@ -313,6 +327,13 @@ mod tests {
     }
 
     #[test]
+    fn exponential_delays_have_their_mean_and_a_median_and_a_p99_that_follow_from_it() {
+        let all = drawn("exponential:200ms");
+        assert!(near(mean(&all), 200.0) && near(percentile(&all, 50.0), 200.0 * 2.0_f64.ln()));
+        assert!((percentile(&all, 99.0) / (200.0 * 100.0_f64.ln()) - 1.0).abs() < 0.05, "{}", percentile(&all, 99.0));
+    }
+
+    #[test]
     fn two_humps_hold_their_shares_and_nothing_lies_between() {
         let all = drawn("humps:50ms..100ms,400ms..900ms,20%");
         let second = all.iter().filter(|ms| **ms >= 400.0).count();
@@ -354,6 +375,7 @@ mod tests {
             time().prop_map(Delay::Constant),
             hump().prop_map(Delay::Uniform),
             (time(), 0.0..=10.0).prop_map(|(median, sigma)| Delay::Lognormal { median, sigma }),
+            time().prop_map(|mean| Delay::Exponential { mean }),
             (hump(), hump(), 0.0..=1.0).prop_map(|(first, second, second_share)| Delay::TwoHumped {
                 first,
                 second,
@@ -378,7 +400,7 @@ mod tests {
                 let possible = match &delay {
                     Delay::Constant(only) => drawn == *only,
                     Delay::Uniform(hump) => inside(hump),
-                    Delay::Lognormal { .. } => drawn <= Delay::LONGEST,
+                    Delay::Lognormal { .. } | Delay::Exponential { .. } => drawn <= Delay::LONGEST,
                     Delay::TwoHumped { first, second, .. } => inside(first) || inside(second),
                     Delay::Samples(all) => all.contains(&drawn),
                 };
@@ -387,7 +409,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_upsets_the_reading(text in "(constant|uniform|lognormal|humps)?:?[0-9ems.,%=p#\n-]{0,30}") {
+        fn no_text_upsets_the_reading(text in "(constant|uniform|lognormal|exponential|humps)?:?[0-9ems.,%=p#\n-]{0,30}") {
             for read in [Delay::read(&text), Delay::samples(&text)].into_iter().flatten() {
                 prop_assert!(read.at(&Dice::new(1, 3), 7) <= Delay::LONGEST);
             }

@@ -88,6 +88,12 @@ impl Calls {
         self.all.get_mut(id as usize).filter(|call| call.serial == serial)
     }
 
+    /// Those that are like this.
+    #[cfg(test)]
+    pub(super) fn count(&self, is: impl Fn(&Call) -> bool) -> u64 {
+        self.all.iter().filter(|call| call.serial != 0 && is(call)).count() as u64
+    }
+
     /// Forgets it if nobody knows of it any more.
     pub(super) fn settle(&mut self, id: Id) {
         let call = &mut self.all[id as usize];

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::limiter::Limiter;
 use super::record::{Record, Window};
+use super::score::Headline;
 use super::world::{Unhindered, World};
 use crate::decide::Nanos;
 use crate::decide::admit::Priority;
@@ -26,6 +27,10 @@ pub struct Report {
     pub limit: String,
     /// Repeats it.
     pub seed: u64,
+    /// What the scenario is about, and ...
+    pub about: Headline,
+    /// ... that share.
+    pub headline: f64,
     /// What is scored: all but the warm-up.
     pub scored: Figures,
     /// Of the stretches that the world names.
@@ -115,11 +120,18 @@ impl Report {
     pub(super) fn new(world: &World, limiter: &Limiter, plain: Unhindered, record: &Record) -> Self {
         let of = |name: &str, from, to| Stretch { world, plain, record, from, to }.figures(name);
         let phases = world.phases.iter().map(|phase| of(&phase.name, phase.from, phase.to)).collect();
+        let scored = of("scored", world.warmup, world.length());
+        let critical = scored.served[Priority::Critical.index()];
         Self {
+            headline: match world.headline {
+                Headline::Goodput => scored.goodput,
+                Headline::Critical => critical.unwrap_or(1.0),
+            },
+            about: world.headline,
             scenario: world.name.clone(),
             limit: limiter.to_string(),
             seed: world.seed,
-            scored: of("scored", world.warmup, world.length()),
+            scored,
             phases,
             series: series(world, plain, record),
         }
@@ -254,25 +266,29 @@ impl Stretch<'_> {
 }
 
 fn series(world: &World, plain: Unhindered, record: &Record) -> Vec<Point> {
-    let seconds = record.length.as_secs_f64();
-    let point = |(at, window): (usize, &Window)| {
-        let from = Nanos(at as u64 * record.length.0);
+    let per_point = (world.step.0 / record.length.0).max(1) as usize;
+    let point = |(at, windows): (usize, &[Window])| {
+        let from = Nanos((at * per_point) as u64 * record.length.0);
+        let length = Nanos(windows.len() as u64 * record.length.0);
         let capacity = world.capacity(from, plain);
+        let per_s = |of: fn(&Window) -> u64| windows.iter().map(of).sum::<u64>() as f64 / length.as_secs_f64();
+        let mean = |of: fn(&Window) -> f64| windows.iter().map(of).sum::<f64>() / windows.len() as f64;
+        let took: Vec<f32> = windows.iter().flat_map(|window| &window.took_ms).copied().collect();
         Point {
-            t_s: (from + record.length).as_secs_f64(),
-            offered_per_s: window.fresh as f64 / seconds,
-            tries_per_s: window.tries as f64 / seconds,
+            t_s: (from + length).as_secs_f64(),
+            offered_per_s: per_s(|window| window.fresh),
+            tries_per_s: per_s(|window| window.tries),
             capacity_per_s: capacity.per_s,
-            goodput_per_s: window.answered as f64 / seconds,
-            refused_per_s: window.refused as f64 / seconds,
-            limit: window.limit,
-            in_flight: window.in_flight,
+            goodput_per_s: per_s(|window| window.answered),
+            refused_per_s: per_s(|window| window.refused),
+            limit: windows.last().and_then(|window| window.limit),
+            in_flight: mean(|window| window.in_flight),
             best_in_flight: f64::from(capacity.slots),
-            queue: window.queue,
-            p99_ms: (!window.took_ms.is_empty()).then(|| quantile(&window.took_ms, 0.99)),
+            queue: mean(|window| window.queue),
+            p99_ms: (!took.is_empty()).then(|| quantile(&took, 0.99)),
         }
     };
-    record.all.iter().enumerate().map(point).collect()
+    record.all.chunks(per_point).enumerate().map(point).collect()
 }
 
 /// The least value that at least the share `q` of all do not exceed; 0 if there are none.

@@ -20,6 +20,9 @@ const WINDOW: Nanos = Nanos::from_millis(100);
 /// An upstream that refuses takes so long to say so.
 const REFUSAL: Nanos = Nanos::MILLI;
 
+#[cfg(test)]
+mod tests;
+
 /// Lets a world run with a limiter. The same world, seed and limiter give the same report.
 pub fn run(world: &World, limiter: &Limiter) -> Report {
     let plain = Unhindered::of(&world.upstream.service);

@@ -1,5 +1,6 @@
 //! Worlds with names. Loads are told as multiples of what the upstream can take at first.
 
+use super::score::Headline;
 use super::world::{Balance, Callers, Change, Phase, Retry, To, Unhindered, Upstream, World};
 use crate::decide::Nanos;
 use crate::decide::delay::{Delay, Hump};
@@ -70,6 +71,8 @@ pub fn plain() -> World {
         changes: Vec::new(),
         phases: Vec::new(),
         warmup: Nanos::from_secs(10),
+        headline: Headline::Goodput,
+        step: Nanos::from_millis(500),
     }
 }
 
@@ -173,7 +176,7 @@ fn many_gates(mut world: World) -> World {
     world.callers.deadline = patience(&service);
     // 100,000 calls a second.
     (world.upstream.slots, world.upstream.service) = (1000, service);
-    world.warmup = Nanos::SECOND;
+    (world.warmup, world.step) = (Nanos::SECOND, Nanos::from_millis(100));
     world.even("overload", 10.0, 5)
 }
 
@@ -184,6 +187,7 @@ fn eighty_percent(world: World) -> World {
 fn priorities(mut world: World) -> World {
     // High and critical calls are 0.75 of the capacity together.
     world.callers.priorities = [0.25, 0.5, 0.15, 0.1];
+    world.headline = Headline::Critical;
     world.even("overload", 3.0, 70)
 }
 

@@ -1,5 +1,6 @@
 //! Who calls, how often, and what the upstream can take, over time.
 
+use super::score::Headline;
 use crate::decide::Nanos;
 use crate::decide::delay::Delay;
 use crate::decide::dice::Dice;
@@ -27,6 +28,10 @@ pub struct World {
     pub phases: Vec<Phase>,
     /// What comes before is not scored.
     pub warmup: Nanos,
+    /// What is scored.
+    pub headline: Headline,
+    /// The step of the series, in whole tenths of a second.
+    pub step: Nanos,
 }
 
 /// An open loop: they come whether or not answers do.
