@@ -78,7 +78,7 @@ pub struct Figures {
     pub in_flight: f64,
     /// With so many it gives all it can, and nobody waits there.
     pub best_in_flight: f64,
-    /// Whether all of it is overload: only then there is something to settle to.
+    /// Whether all of it is overload of an upstream that stays as it is: only then there is something to settle to.
     pub overload: bool,
     /// When the calls at the upstream are within 15 % of the best number, as means over a second, and stay there for 5 s;
     /// none: never.
@@ -216,14 +216,16 @@ impl Stretch<'_> {
         f64::from(self.world.capacity(self.from, self.plain).slots)
     }
 
-    /// Whether more is offered than can be answered, all the time, and neither changes much.
+    /// Whether more is offered than can be answered, all the time, and the upstream stays as it is.
     fn is_overload(&self) -> bool {
+        if self.world.changes.iter().any(|change| change.at > self.from && change.at < self.to) {
+            return false;
+        }
         let last = Nanos(self.to.0.saturating_sub(1));
         let joints = self.world.joints();
         let inside = joints.iter().copied().filter(|at| *at > self.from && *at < self.to);
-        [self.from, last].into_iter().chain(inside).all(|at| {
-            self.world.offered_per_s(at) >= OVERLOAD * self.world.capacity(at, self.plain).per_s
-        })
+        let capacity = self.world.capacity(self.from, self.plain).per_s;
+        [self.from, last].into_iter().chain(inside).all(|at| self.world.offered_per_s(at) >= OVERLOAD * capacity)
     }
 
     fn settle_s(&self) -> Option<f64> {

@@ -61,7 +61,9 @@ impl Limiter {
             return Ok(Self::Static(Some(limit)));
         }
         Self::ALL.into_iter().find(|limiter| limiter.to_string() == text).ok_or_else(|| {
-            format!("'{text}' is no limit; choose auto, static, static:N, aimd, vegas, gradient2, envoy, codel, none or all")
+            format!(
+                "'{text}' is no limit; choose auto, static, static:N, aimd, vegas, gradient2, envoy, codel, none or all"
+            )
         })
     }
 

@@ -18,6 +18,7 @@
 //! - [`run`]: a world, a limiter, and the events until the end
 //! - [`figures`]: what came of it
 //! - [`score`]: which limiter is ahead of which
+//! - [`text`]: all that for a person
 
 mod admission;
 mod call;
@@ -25,14 +26,18 @@ pub mod figures;
 pub mod gate;
 pub mod limiter;
 pub mod peers;
+#[cfg(test)]
+mod promises;
 mod record;
 mod replica;
 pub mod run;
 pub mod scenario;
 pub mod score;
+pub mod text;
 pub mod world;
 
 pub use figures::Report;
 pub use limiter::Limiter;
 pub use run::run;
+pub use score::Comparison;
 pub use world::World;

@@ -28,10 +28,6 @@ impl Replica {
         self.busy + self.waiting.len() as u32
     }
 
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
-    }
-
     /// Whether one more is taken.
     pub(super) fn takes(&self) -> bool {
         match self.overflow {

@@ -19,14 +19,26 @@ const ALL: [Named; 17] = [
     ("slower-service", "each call takes twice as long, with as many slots", slower_service),
     ("ramp", "from nothing to three times the capacity and back", ramp),
     ("flash-crowd", "half of the capacity, then ten times the capacity for 30 s, then half again", flash_crowd),
-    ("slow-replica", "one replica of five gets five times slower, first with room for all, then with too much", slow_replica),
+    (
+        "slow-replica",
+        "one replica of five gets five times slower, first with room for all, then with too much",
+        slow_replica,
+    ),
     ("two-humped", "a fast kind of calls and a slow one, that nobody can tell apart", two_humped),
     ("low-traffic", "two calls a second for three minutes, then twice the capacity", low_traffic),
-    ("retry-storm", "10 s of three times the capacity, and whoever has no answer asks again at once, up to five times", retry_storm),
+    (
+        "retry-storm",
+        "10 s of three times the capacity, and whoever has no answer asks again at once, up to five times",
+        retry_storm,
+    ),
     ("long-overload", "twice the capacity for ten minutes, then calm", long_overload),
     ("bursts", "2 s of three times the capacity, 2 s of next to nothing, again and again", bursts),
     ("fails-fast", "the upstream refuses what it has no slot for", fails_fast),
-    ("many-gates", "a hundred gates that know nothing of each other, a million calls a second, ten times the capacity", many_gates),
+    (
+        "many-gates",
+        "a hundred gates that know nothing of each other, a million calls a second, ten times the capacity",
+        many_gates,
+    ),
     ("eighty-percent", "80 % of the capacity for ten minutes: nobody would have to be refused", eighty_percent),
     ("priorities", "three times the capacity, calls of four priorities; high and critical ones would fit", priorities),
     ("cold-start", "ten times the capacity from the first moment on", cold_start),
@@ -38,11 +50,15 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.into_iter().map(|(name, _, _)| name)
 }
 
+/// What it is about, in a sentence.
+pub fn about(name: &str) -> Option<&'static str> {
+    ALL.into_iter().find(|scenario| scenario.0 == name).map(|(_, about, _)| about)
+}
+
 /// The world of that name.
 pub fn named(name: &str) -> Option<World> {
-    let (name, about, make) = ALL.into_iter().find(|scenario| scenario.0 == name)?;
-    let plain = World { name: name.to_owned(), about: about.to_owned(), ..plain() };
-    Some(make(plain))
+    let (name, _, make) = ALL.into_iter().find(|scenario| scenario.0 == name)?;
+    Some(make(World { name: name.to_owned(), ..plain() }))
 }
 
 /// A service of 50 slots whose calls take 100 to 600 ms; nobody calls yet.
@@ -50,7 +66,6 @@ pub fn plain() -> World {
     let service = Delay::Uniform(Hump { low: Nanos::from_millis(100), high: Nanos::from_millis(600) });
     World {
         name: "own".to_owned(),
-        about: "a world of one's own".to_owned(),
         seed: 1,
         callers: Callers {
             stages: Vec::new(),
@@ -130,11 +145,11 @@ fn flash_crowd(world: World) -> World {
 
 fn slow_replica(mut world: World) -> World {
     (world.upstream.replicas, world.upstream.slots) = (5, 10);
-    world
-        .even("all fast", 0.7, 40)
-        .even("one slow", 0.7, 40)
-        .even("too much", 1.5, 40)
-        .change(40, Some(0), To::Slower(5.0))
+    world.even("all fast", 0.7, 40).even("one slow", 0.7, 40).even("too much", 1.5, 40).change(
+        40,
+        Some(0),
+        To::Slower(5.0),
+    )
 }
 
 fn two_humped(mut world: World) -> World {

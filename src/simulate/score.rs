@@ -90,3 +90,52 @@ pub fn duels(limit: &str, all: &[Report]) -> Vec<Duel> {
     }
     duels
 }
+
+/// How a limiter stands in a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    /// The scenario.
+    pub scenario: String,
+    /// The limiter.
+    pub limit: String,
+    /// Those that are ahead of it.
+    pub behind: Vec<String>,
+    /// Whether all others are.
+    pub last: bool,
+}
+
+/// Runs beside each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The version of weir that made them.
+    pub weir: &'static str,
+    /// The version of this form, `docs/simulation.schema.json`.
+    pub schema: u32,
+    /// All runs.
+    pub runs: Vec<Report>,
+    /// Each run among those of the same scenario.
+    pub standings: Vec<Standing>,
+    /// The first limiter beside each other one.
+    pub duels: Vec<Duel>,
+}
+
+impl Comparison {
+    /// Of runs of any scenarios.
+    pub fn new(runs: Vec<Report>) -> Self {
+        let standing = |one: &Report| {
+            let ahead = runs
+                .iter()
+                .filter(|other| other.scenario == one.scenario)
+                .filter(|other| other.limit != one.limit && compare(one, other) == Ordering::Less);
+            Standing {
+                scenario: one.scenario.clone(),
+                limit: one.limit.clone(),
+                behind: ahead.map(|other| other.limit.clone()).collect(),
+                last: is_last(one, &runs),
+            }
+        };
+        let standings = runs.iter().map(standing).collect();
+        let duels = runs.first().map(|first| duels(&first.limit, &runs)).unwrap_or_default();
+        Self { weir: env!("CARGO_PKG_VERSION"), schema: 1, standings, duels, runs }
+    }
+}

@@ -12,8 +12,6 @@ use crate::decide::station::Overflow;
 pub struct World {
     /// In a word.
     pub name: String,
-    /// What it is for, in a sentence.
-    pub about: String,
     /// Repeats all dice.
     pub seed: u64,
     /// Who calls.

@@ -36,3 +36,23 @@ impl Algorithm for Aimd {
         Some(self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(aimd: &mut Aimd, beside: u32, how: How) -> u32 {
+        aimd.ended(Nanos::SECOND, &Ended { began: Nanos::ZERO, beside, how });
+        aimd.0
+    }
+
+    #[test]
+    fn it_grows_by_one_while_half_is_used_and_loses_a_tenth_by_a_loss() {
+        let mut aimd = Aimd(100);
+        assert_eq!(after(&mut aimd, 50, How::Answered), 101);
+        assert_eq!(after(&mut aimd, 50, How::Answered), 101);
+        assert_eq!(after(&mut aimd, 101, How::Refused), 90);
+        assert_eq!(after(&mut aimd, 101, How::GivenUp), 81);
+        assert_eq!((after(&mut Aimd(200), 200, How::Answered), after(&mut Aimd(20), 20, How::Refused)), (200, 20));
+    }
+}

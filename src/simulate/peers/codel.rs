@@ -90,3 +90,49 @@ impl Gate for Codel {
         self.queue.len() as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::admit::Priority;
+    use crate::simulate::gate::How;
+
+    const CALL: Arrival = Arrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
+
+    fn ms(ms: u64) -> Nanos {
+        Nanos::from_millis(ms)
+    }
+
+    fn arrive(codel: &mut Codel, at: u64, id: Id) -> Entry {
+        codel.arrive(ms(at), id, &CALL, &mut Vec::new())
+    }
+
+    fn next(codel: &mut Codel, at: u64) -> Vec<Told> {
+        let mut told = Vec::new();
+        codel.ended(ms(at), &Ended { began: Nanos::ZERO, beside: 1, how: How::Answered }, &mut told);
+        told
+    }
+
+    #[test]
+    fn who_comes_waits_for_long_if_the_queue_was_empty_of_late_and_the_oldest_is_next() {
+        let mut codel = Codel::new(1);
+        assert_eq!(arrive(&mut codel, 1000, 0), Entry::Run);
+        assert_eq!(arrive(&mut codel, 1000, 1), Entry::Wait(ms(1100)));
+        assert_eq!(arrive(&mut codel, 1050, 2), Entry::Wait(ms(1150)));
+        assert_eq!(next(&mut codel, 1060), [Told::Run(1)]);
+    }
+
+    #[test]
+    fn if_it_was_not_it_waits_for_five_milliseconds_and_the_newest_is_next() {
+        let mut codel = Codel::new(1);
+        for (at, id) in [(1000, 0), (1000, 1), (1090, 2)] {
+            arrive(&mut codel, at, id);
+        }
+        let mut told = Vec::new();
+        assert_eq!(codel.overdue(ms(1100), 1, &mut told), None);
+        assert_eq!(arrive(&mut codel, 1101, 3), Entry::Wait(ms(1106)));
+        assert_eq!(next(&mut codel, 1102), [Told::Run(3)]);
+        assert_eq!(next(&mut codel, 1103), [Told::Run(2)]);
+        assert_eq!((codel.in_flight(), codel.waiting()), (1, 0));
+    }
+}

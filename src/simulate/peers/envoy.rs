@@ -115,3 +115,43 @@ impl Algorithm for Envoy {
         Some(self.limit as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::gate::How;
+
+    fn ended(envoy: &mut Envoy, now_ms: u64, took_ms: u64) {
+        let now = Nanos::from_millis(now_ms);
+        envoy.look(now);
+        envoy.ended(now, &Ended { began: now - Nanos::from_millis(took_ms), beside: 3, how: How::Answered });
+    }
+
+    #[test]
+    fn it_measures_with_three_at_a_time_then_follows_the_gradient_then_measures_again() {
+        let mut envoy = Envoy::new(1);
+        let mut now = 1000;
+        for _ in 0..50 {
+            assert_eq!(envoy.limit(), Some(3));
+            ended(&mut envoy, now, 100);
+            now += 1;
+        }
+        assert_eq!(envoy.unhindered, 100e6);
+        // Unhindered, it grows by 5 / 4 and its root: 3 x 1.25 + root(3.75) = 5.68.
+        ended(&mut envoy, now + 10, 100);
+        envoy.look(Nanos::from_millis(now + 100));
+        assert_eq!(envoy.limit(), Some(5));
+        envoy.limit = 100.0;
+        // Twice as long: 100 x 0.625 + root(62.5).
+        ended(&mut envoy, now + 150, 200);
+        envoy.look(Nanos::from_millis(now + 250));
+        assert_eq!(envoy.limit(), Some(70));
+        envoy.look(Nanos::from_secs(60));
+        assert_eq!(envoy.limit(), Some(70));
+        envoy.look(Nanos::from_secs(68));
+        assert_eq!(envoy.limit(), Some(3));
+        // What began before does not count.
+        ended(&mut envoy, 68_010, 200);
+        assert!(envoy.samples.is_empty());
+    }
+}

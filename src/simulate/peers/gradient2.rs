@@ -86,3 +86,31 @@ impl Algorithm for Gradient2 {
         Some(self.limit as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers of so many ms, each 10 ms, in a row that goes on from `from_s` for so many windows.
+    fn answers(gradient: &mut Gradient2, from_s: u64, windows: u64, took_ms: u64) {
+        for at in 0..windows * 100 {
+            let now = Nanos::from_secs(from_s) + Nanos::from_millis(10 * at);
+            let began = now - Nanos::from_millis(took_ms);
+            gradient.ended(now, &Ended { began, beside: gradient.limit as u32, how: How::Answered });
+        }
+    }
+
+    #[test]
+    fn it_grows_by_a_fifth_of_the_queue_a_window_and_shrinks_once_times_are_half_as_long_again() {
+        let mut gradient = Gradient2 { limit: 50.0, ..Gradient2::default() };
+        answers(&mut gradient, 10, 11, 100);
+        // The first window ends with its first answer, which is not enough.
+        assert!((gradient.limit - 58.0).abs() < 0.81, "{}", gradient.limit);
+        let before = gradient.limit;
+        answers(&mut gradient, 30, 3, 140);
+        assert!(gradient.limit > before + 0.7, "{}", gradient.limit);
+        let before = gradient.limit;
+        answers(&mut gradient, 40, 4, 300);
+        assert!(gradient.limit < before - 5.0, "{}", gradient.limit);
+    }
+}

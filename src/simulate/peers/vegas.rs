@@ -70,3 +70,38 @@ impl Algorithm for Vegas {
         Some(self.limit as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A limit of 100, so that log10 is 2, and a least time of 90 ms.
+    fn vegas() -> Vegas {
+        Vegas { limit: 100.0, least: 90e6, jitter: 1.0, ..Vegas::new(1) }
+    }
+
+    fn after(took_ms: u64, beside: u32, how: How) -> f64 {
+        let mut vegas = vegas();
+        vegas.ended(Nanos::from_millis(took_ms), &Ended { began: Nanos::ZERO, beside, how });
+        vegas.limit
+    }
+
+    #[test]
+    fn the_queue_is_what_the_limit_follows() {
+        // 100 x (1 - 90 / 91) is 2 when rounded up, of 94 ms 5, of 100 ms 10, of 105 ms 15.
+        let answered = |took_ms| after(took_ms, 100, How::Answered);
+        assert_eq!([91, 94, 100, 105].map(answered), [112.0, 102.0, 100.0, 98.0]);
+        assert_eq!((after(91, 49, How::Answered), after(91, 49, How::GivenUp)), (100.0, 98.0));
+    }
+
+    #[test]
+    fn the_least_time_is_forgotten_now_and_then() {
+        let mut vegas = vegas();
+        let mut times = Vec::new();
+        for _ in 0..20_000 {
+            vegas.ended(Nanos::from_millis(100), &Ended { began: Nanos::ZERO, beside: 100, how: How::Answered });
+            times.push(vegas.least);
+        }
+        assert_eq!((times[0], times[4000]), (90e6, 100e6));
+    }
+}

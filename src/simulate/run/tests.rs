@@ -139,9 +139,11 @@ fn worlds() -> impl Strategy<Value = World> {
         times().prop_map(|(mean, _)| Delay::Exponential { mean: ms(mean) }),
         times().prop_map(|(same, _)| Delay::Constant(ms(same))),
     ];
-    let overflow =
-        prop_oneof![Just(Overflow::Slow), Just(usize::MAX).prop_map(|queue| Overflow::Refuse { queue }), (0_usize..9)
-            .prop_map(|queue| Overflow::Refuse { queue })];
+    let overflow = prop_oneof![
+        Just(Overflow::Slow),
+        Just(usize::MAX).prop_map(|queue| Overflow::Refuse { queue }),
+        (0_usize..9).prop_map(|queue| Overflow::Refuse { queue })
+    ];
     let retry = prop::option::of((1_u32..40, 0_u64..300, any::<bool>()).prop_map(|(times, after, obeys)| Retry {
         times,
         after: ms(after),
@@ -156,15 +158,18 @@ fn worlds() -> impl Strategy<Value = World> {
     let loads = prop::collection::vec((0.0..4.0, 0.0..4.0, 100_u64..2500), 1..4);
     let upstream = (1_u32..4, 1_u32..20, service, overflow, any::<bool>(), any::<bool>());
     let callers = (1_u64..2000, [0.0..1.0, 0.01..1.0, 0.0..1.0, 0.0..1.0], retry);
-    (any::<u64>(), 1_u32..6, upstream, callers, changes, loads).prop_map(|(seed, gates, upstream, callers, changes, loads)| {
-        let mut world = World { seed, gates, changes, warmup: Nanos::ZERO, ..scenario::plain() };
-        (world.upstream.replicas, world.upstream.slots) = (upstream.0, upstream.1);
-        (world.upstream.service, world.upstream.overflow, world.upstream.works_on) = (upstream.2, upstream.3, upstream.4);
-        world.upstream.balance = if upstream.5 { Balance::RoundRobin } else { Balance::LeastInFlight };
-        world.callers.deadline = ms(callers.0);
-        (world.callers.priorities, world.callers.retry) = (callers.1, callers.2);
-        loads.into_iter().fold(world, |world, (from, to, length)| world.then("some", from, to, ms(length)))
-    })
+    (any::<u64>(), 1_u32..6, upstream, callers, changes, loads).prop_map(
+        |(seed, gates, upstream, callers, changes, loads)| {
+            let mut world = World { seed, gates, changes, warmup: Nanos::ZERO, ..scenario::plain() };
+            (world.upstream.replicas, world.upstream.slots) = (upstream.0, upstream.1);
+            (world.upstream.service, world.upstream.overflow, world.upstream.works_on) =
+                (upstream.2, upstream.3, upstream.4);
+            world.upstream.balance = if upstream.5 { Balance::RoundRobin } else { Balance::LeastInFlight };
+            world.callers.deadline = ms(callers.0);
+            (world.callers.priorities, world.callers.retry) = (callers.1, callers.2);
+            loads.into_iter().fold(world, |world, (from, to, length)| world.then("some", from, to, ms(length)))
+        },
+    )
 }
 
 fn limiters() -> impl Strategy<Value = Limiter> {
