@@ -15,7 +15,7 @@
 //! - [`gate`]: what a limiter is asked
 //! - [`limiter`]: which ones there are
 //! - [`peers`]: the known algorithms, written from their publications
-//! - [`run`]: a world, a limiter, and the events until the end
+//! - [`mod@run`]: a world, a limiter, and the events until the end
 //! - [`figures`]: what came of it
 //! - [`score`]: which limiter is ahead of which
 //! - [`text`]: all that for a person

@@ -139,7 +139,7 @@ fn change(text: &str) -> Result<Change, String> {
             "replica" => replica = Some(value.parse().map_err(|_| wrong())?),
             "slots" => to = Some(To::Slots(value.parse().ok().filter(|n| *n <= 1_000_000).ok_or_else(wrong)?)),
             "slower" => {
-                to = Some(To::Slower(value.parse().ok().filter(|x| (0.001..=1e6).contains(x)).ok_or_else(wrong)?))
+                to = Some(To::Slower(value.parse().ok().filter(|x| (0.001..=1e6).contains(x)).ok_or_else(wrong)?));
             }
             _ => return Err(wrong()),
         }
