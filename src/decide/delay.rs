@@ -55,6 +55,15 @@ impl Hump {
     fn at(self, unit: f64) -> Nanos {
         self.low + Nanos(((self.high - self.low).0 as f64 * unit).round() as u64)
     }
+
+    /// The share of them that is not longer than this.
+    fn below(self, delay: Nanos) -> f64 {
+        let length = (self.high - self.low).0;
+        if length == 0 {
+            return f64::from(u8::from(delay >= self.low));
+        }
+        ((delay - self.low).0 as f64 / length as f64).min(1.0)
+    }
 }
 
 impl Delay {
@@ -86,6 +95,49 @@ impl Delay {
             Self::Samples(all) => {
                 let index = (draw(0) * all.len() as f64).ceil() as usize;
                 all.get(index.saturating_sub(1)).copied().unwrap_or_default()
+            }
+        }
+    }
+
+    /// The mean; the cut at [`Delay::LONGEST`] aside.
+    pub fn mean(&self) -> Nanos {
+        let middle = |hump: &Hump| (hump.low.as_secs_f64() + hump.high.as_secs_f64()) / 2.0;
+        let seconds = match self {
+            Self::Constant(delay) => return *delay,
+            Self::Uniform(hump) => middle(hump),
+            Self::Lognormal { median, sigma } => median.as_secs_f64() * (sigma * sigma / 2.0).exp(),
+            Self::Exponential { mean } => return *mean,
+            Self::TwoHumped { first, second, second_share } => {
+                (1.0 - second_share) * middle(first) + second_share * middle(second)
+            }
+            Self::Samples(all) => all.iter().map(|one| one.as_secs_f64()).sum::<f64>() / all.len().max(1) as f64,
+        };
+        Nanos::from_secs_f64(seconds)
+    }
+
+    /// 99 % are not longer; the cut at [`Delay::LONGEST`] aside.
+    pub fn p99(&self) -> Nanos {
+        match self {
+            Self::Constant(delay) => *delay,
+            Self::Uniform(hump) => hump.at(0.99),
+            Self::Lognormal { median, sigma } => {
+                Nanos::from_secs_f64(median.as_secs_f64() * (NORMAL_P99 * sigma).exp())
+            }
+            Self::Exponential { mean } => Nanos::from_secs_f64(mean.as_secs_f64() * 100.0_f64.ln()),
+            Self::TwoHumped { first, second, second_share } => {
+                // Humps may overlap in any way: the least delay that 99 % do not exceed, by halving.
+                let below = |at| (1.0 - second_share) * first.below(at) + second_share * second.below(at);
+                let (mut low, mut high) = (first.low.min(second.low).0, first.high.max(second.high).0);
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    if below(Nanos(middle)) < 0.99 { low = middle + 1 } else { high = middle }
+                }
+                Nanos(low)
+            }
+            Self::Samples(all) => {
+                let mut all = all.clone();
+                all.sort_unstable();
+                all.get((all.len() * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or_default()
             }
         }
     }
@@ -342,6 +394,26 @@ mod tests {
         assert!(near(mean(&all[..80_000]), 75.0) && near(mean(&all[80_400..]), 650.0));
         let (none, only) = (drawn("humps:1ms..2ms,3ms..4ms,0%"), drawn("humps:1ms..2ms,3ms..4ms,100%"));
         assert!(none[none.len() - 1] <= 2.0 && only[0] >= 3.0);
+    }
+
+    #[test]
+    fn the_mean_and_the_p99_are_those_of_many_draws() {
+        let samples = Delay::samples("10\n20\n20\n30\n").expect("samples");
+        assert_eq!((samples.mean(), samples.p99()), (ms(20), ms(30)));
+        for text in [
+            "20ms",
+            "100ms..600ms",
+            "lognormal:200ms,0.5",
+            "exponential:200ms",
+            "humps:50ms..100ms,400ms..900ms,20%",
+            "humps:50ms..100ms,60ms..70ms,20%",
+            "humps:50ms..50ms,400ms..900ms,0.5%",
+        ] {
+            let (delay, all) = (Delay::read(text).expect(text), drawn(text));
+            assert!(near(mean(&all), delay.mean().as_millis_f64()), "{text}: {} {}", delay.mean(), mean(&all));
+            let p99 = percentile(&all, 99.0);
+            assert!((p99 / delay.p99().as_millis_f64() - 1.0).abs() < 0.03, "{text}: {} {p99}", delay.p99());
+        }
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use super::score::Headline;
 use crate::decide::Nanos;
 use crate::decide::delay::Delay;
-use crate::decide::dice::Dice;
 use crate::decide::schedule::{Arrivals, Stage};
 use crate::decide::station::Overflow;
 
@@ -136,14 +135,9 @@ pub struct Unhindered {
 }
 
 impl Unhindered {
-    /// Of a distribution: from many draws, always the same.
+    /// Of a distribution; a nanosecond at least.
     pub fn of(service: &Delay) -> Self {
-        const DRAWS: usize = 100_000;
-        let dice = Dice::new(0, 0x0db5);
-        let mut all: Vec<u64> = (0..DRAWS as u64).map(|k| service.at(&dice, k).0).collect();
-        let mean = all.iter().map(|ns| *ns as f64).sum::<f64>() / DRAWS as f64;
-        let (_, p99, _) = all.select_nth_unstable(DRAWS * 99 / 100);
-        Self { mean: Nanos((mean as u64).max(1)), p99: Nanos((*p99).max(1)) }
+        Self { mean: service.mean().max(Nanos(1)), p99: service.p99().max(Nanos(1)) }
     }
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Own {
     /// Calls that each replica works on at a time [default: 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = UPSTREAM)]
     slots: Option<u32>,
-    /// How long one takes, in the words of 'weir serve work --delay' [default: 100ms..600ms]
+    /// How long one takes: 20ms, lognormal:200ms,p99=900ms and other delays of 'weir serve' [default: 100ms..600ms]
     #[arg(long, value_name = "DELAY", value_parser = Delay::read, help_heading = UPSTREAM)]
     service: Option<Delay>,
     /// Replicas of it [default: 1]

@@ -1,6 +1,6 @@
 """The page on overload: each scenario with each limiter, as tables and plots.
 
-    python benches/overload.py [--weir target/release/weir] [--json FILE] [--publish]
+    python benches/simulation.py [--weir target/release/weir] [--json FILE] [--publish]
 
 It runs `weir simulate --scenario all --limit all --format json`, which takes no measure of this machine: the same weir
 gives the same page anywhere. --publish writes it into docs/overload.md, between the marks, and the plots beside it;
@@ -23,7 +23,7 @@ from harness.table import Row, number, table
 
 PAGE = ROOT / "docs" / "overload.md"
 PLOTS = ROOT / "docs" / "overload"
-BEGIN, END = "<!-- written by benches/overload.py -->\n", "<!-- end -->\n"
+BEGIN, END = "<!-- written by benches/simulation.py -->\n", "<!-- end -->\n"
 
 #: What a plot can show better than a number.
 PLOTTED = ["step-down", "step-up", "flash-crowd", "retry-storm", "long-overload", "cold-start", "many-gates"]
@@ -49,7 +49,7 @@ def main() -> int:
     try:
         text = args.json.read_text("utf-8") if args.json else _simulate(args.weir)
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"overload.py: {error}; build it with 'cargo build --release', or name it by --weir", file=sys.stderr)
+        print(f"simulation.py: {error}; build it with 'cargo build --release', or name it by --weir", file=sys.stderr)
         return 2
     simulation = json.loads(text)
     parts = "\n\n".join(_parts(simulation)) + "\n"
