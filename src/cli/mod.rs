@@ -8,6 +8,7 @@ mod manner;
 mod messages;
 mod report;
 pub mod serve;
+pub mod simulate;
 
 use std::ffi::OsString;
 
@@ -66,6 +67,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Stand in front of a service, and answer in time whatever it does: hedge, retry, keep deadlines
     Gate(Box<gate::GateArgs>),
+    /// See in virtual time what protection from overload does, for your own figures or scenarios with names
+    Simulate(Box<simulate::SimulateArgs>),
     /// Show a run that was kept with --out, in any format
     Report(report::ReportArgs),
 }
@@ -82,6 +85,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Load(asked) => load::run(*asked, &args, &messages),
         Command::Serve(asked) => serve::run(asked, &messages),
         Command::Gate(asked) => gate::run(&asked, &messages),
+        Command::Simulate(asked) => simulate::run(&asked, &messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }
 }
