@@ -4,7 +4,7 @@
 const EXACT: usize = 16;
 const BUCKETS: usize = EXACT + 17 * 8;
 /// What a bucket knows weighs no more than so many samples: what comes is worth more than what was.
-const MOST: f64 = 64.0;
+const MOST: f64 = 256.0;
 /// It takes so many samples to know how long things take.
 const BASE: f64 = 48.0;
 /// A bucket that weighs less says nothing.
@@ -12,8 +12,9 @@ const TRACE: f64 = 0.5;
 /// From one place that may be the knee to the next.
 const FINENESS: f64 = 1.03;
 /// A bend has to explain so many variances, and another place than before so many more than that.
-const SURE: f64 = 10.0;
+const SURE: f64 = 20.0;
 const SURER: f64 = 4.0;
+const STILL: f64 = 4.0;
 
 /// Knees that differ by less (as logarithms) may be one and the same, of which so much of the newer is believed.
 const NEAR: f64 = 0.25;
@@ -93,6 +94,12 @@ impl Map {
         self.buckets.iter().filter(|bucket| bucket.beside <= beside).map(|bucket| bucket.weight).sum()
     }
 
+    /// The mean of what is known, by how many were in.
+    pub(super) fn middle(&self) -> f64 {
+        let sum: f64 = self.buckets.iter().map(|bucket| bucket.weight * bucket.beside).sum();
+        sum / self.weight().max(f64::MIN_POSITIVE)
+    }
+
     /// How long things take beside the fewest, in ns; none while too little is known.
     pub(super) fn base(&self) -> Option<f64> {
         let (mut weight, mut sum) = (0.0, 0.0);
@@ -126,7 +133,8 @@ impl Map {
                 (rest, at) = (its, before.at);
             }
         }
-        (straight - rest > SURE * curve.noise).then_some(Knee { at })
+        let sure = if before.is_some() { STILL } else { SURE };
+        (straight - rest > sure * curve.noise).then_some(Knee { at })
     }
 }
 

@@ -37,19 +37,23 @@ const FLOOR: f64 = 100.0;
 /// How long a first limit stands whatever is in.
 const OPENING: Nanos = Nanos::from_secs(10);
 /// Those that may wait in the upstream, as a share of the knee: it must not run dry between an answer and the next call.
-const HEADROOM: f64 = 0.06;
+const HEADROOM: f64 = 0.04;
 /// How far below and above the knee is looked at, and by how many samples times have to be known there.
 const LOW: f64 = 0.75;
 const HIGH: f64 = 1.2;
 const KNOWN: f64 = 30.0;
 /// From one such look to the next it takes so many stays.
-const BETWEEN: f64 = 5.0;
+const BETWEEN: f64 = 8.0;
 /// As many are needed to know something.
 const LEAST: u32 = 64;
 /// Samples that wait for their time.
 const MOST_PENDING: usize = 1024;
-/// A time counts up to so many typical ones, and is waited for as long.
+/// A time counts up to so many typical ones, and is waited for as long, at least.
 const CLAMP: f64 = 2.0;
+/// All are waited for until this share of the slow ones is still out, ...
+const OUT: f64 = 0.02;
+/// ... of which we know by steps of this size.
+const TUNE: f64 = 0.05;
 /// A stay counts up to so many typical times.
 const LONGEST: f64 = 8.0;
 /// What was learnt above the limit, and up to it, is forgotten in so many stays, at least in so long (ns).
@@ -91,6 +95,8 @@ pub struct Adaptive {
     typical: f64,
     /// How long those that are in stay, on average, in ns: all of them are others after a few such times.
     stay: f64,
+    /// Nearly all take less, in ns, of those beside few.
+    longest: f64,
     /// Samples, ever.
     known: u32,
     /// Those that wait: when they began, beside how many, how long they took.
@@ -145,6 +151,7 @@ impl Adaptive {
             knee: None,
             typical: 0.0,
             stay: 0.0,
+            longest: 0.0,
             known: 0,
             pending: BinaryHeap::new(),
             every: 1,
@@ -206,6 +213,11 @@ impl Adaptive {
         self.typical += part * (took_ns.min(most) - self.typical);
         self.stay += part * (took_ns.min(LONGEST * self.typical) - self.stay);
         self.peak = self.peak.max(f64::from(sample.beside));
+        if self.known <= LEAST {
+            self.longest = self.longest.max(took_ns);
+        } else if f64::from(sample.beside) <= self.map.middle() {
+            self.longest *= (TUNE * if took_ns > self.longest { 1.0 - OUT } else { -OUT }).exp();
+        }
         // Chosen by when it began, which has nothing to do with how long it took.
         let chosen = (sample.began.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(self.every);
         if chosen && self.pending.len() < MOST_PENDING {
@@ -215,13 +227,14 @@ impl Adaptive {
 
     /// Puts those into the map whose time has come.
     fn take_due(&mut self, now: Nanos) {
-        let wait = CLAMP * self.typical;
+        let most = CLAMP * self.typical;
+        let wait = Nanos(most.max(self.longest) as u64);
         while let Some(Reverse((began, beside, took))) = self.pending.peek().copied() {
-            if now - began < Nanos(wait as u64) {
+            if now - began < wait {
                 break;
             }
             self.pending.pop();
-            self.map.add(f64::from(beside), (took as f64).min(wait));
+            self.map.add(f64::from(beside), (took as f64).min(most));
         }
     }
 
