@@ -54,6 +54,9 @@ const CLAMP: f64 = 2.0;
 const OUT: f64 = 0.02;
 /// ... of which we know by steps of this size.
 const TUNE: f64 = 0.05;
+/// The mean of all is that of so many, of which none counts more than so many typical ones.
+const MANY: u32 = 1000;
+const TAIL: f64 = 50.0;
 /// A stay counts up to so many typical times.
 const LONGEST: f64 = 8.0;
 /// What was learnt above the limit, and up to it, is forgotten in so many stays, at least in so long (ns).
@@ -97,6 +100,8 @@ pub struct Adaptive {
     stay: f64,
     /// Nearly all take less, in ns, of those beside few.
     longest: f64,
+    /// The mean time by the usual one: some take far longer than others.
+    steep: f64,
     /// Samples, ever.
     known: u32,
     /// Those that wait: when they began, beside how many, how long they took.
@@ -152,6 +157,7 @@ impl Adaptive {
             typical: 0.0,
             stay: 0.0,
             longest: 0.0,
+            steep: 1.0,
             known: 0,
             pending: BinaryHeap::new(),
             every: 1,
@@ -213,6 +219,8 @@ impl Adaptive {
         self.typical += part * (took_ns.min(most) - self.typical);
         self.stay += part * (took_ns.min(LONGEST * self.typical) - self.stay);
         self.peak = self.peak.max(f64::from(sample.beside));
+        let tail = 1.0 / f64::from(self.known.min(MANY));
+        self.steep += tail * (took_ns.min(TAIL * self.typical) / self.typical.max(1.0) - self.steep);
         if self.known <= LEAST {
             self.longest = self.longest.max(took_ns);
         } else if f64::from(sample.beside) <= self.map.middle() {
@@ -250,7 +258,7 @@ impl Adaptive {
         self.thin_out();
         self.peak *= kept(FORGET_BELOW);
         self.map.forget(f64::from(self.limit), kept((self.enough(FORGET_ABOVE.0), FORGET_ABOVE.1)), kept(FORGET_BELOW));
-        self.knee = match (self.map.knee(CLAMP, self.knee), self.knee) {
+        self.knee = match (self.map.knee(CLAMP, self.steep.max(1.0), self.knee), self.knee) {
             // Nothing speaks for it any more, and nothing against it.
             (None, Some(before)) if self.known_above(before) < 1.3 * KNOWN => Some(before),
             (Some(found), Some(before)) => Some(before.towards(found)),
