@@ -16,13 +16,18 @@
 //! - **The other end is looked at, too.** What was learnt above the limit is forgotten within seconds. Then, if it is
 //!   used, the limit is raised by a quarter for the time of an answer. If that takes no longer, it grows.
 //! - **Those that began together count together.** Of what has just begun only the quick ones have ended. A sample waits
-//!   until all that began with it can have ended, and counts up to that time only.
+//!   until nearly all that began with it have ended, and counts up to twice the usual time.
+//! - **Tails.** Whoever waits for a slot waits for the mean call, and the usual one may be far quicker. The bend is as
+//!   much steeper.
+//! - **A service that has changed is learnt anew.** What comes tells by being far off what is known of its like.
 //! - **Refusals by the upstream are no times.** They are a ceiling.
 //!
 //! The curve is what Little's law demands of any service with a fixed capacity; the idea to look at the relation of
 //! concurrency to what comes out, and not at times alone, is that of Uber's Cinnamon and of failsafe-go.
 
 mod map;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,7 +42,7 @@ const FLOOR: f64 = 100.0;
 /// How long a first limit stands whatever is in.
 const OPENING: Nanos = Nanos::from_secs(10);
 /// Those that may wait in the upstream, as a share of the knee: it must not run dry between an answer and the next call.
-const HEADROOM: f64 = 0.04;
+const HEADROOM: f64 = 0.03;
 /// How far below and above the knee is looked at, and by how many samples times have to be known there.
 const LOW: f64 = 0.75;
 const HIGH: f64 = 1.2;
@@ -250,7 +255,7 @@ impl Adaptive {
     fn look(&mut self, now: Nanos, room: &Room) {
         let window = std::mem::replace(&mut self.window, Window::new(now));
         let passed = (now - window.since).0 as f64;
-        let stay = self.stay.max(1.0);
+        let stay = self.stay.max(self.longest / 3.0).max(1.0);
         let pressed = window.pressed * 2 >= window.count || room.waiting() > 0;
         let kept = |(times, least): (f64, f64)| (-passed / least.max(times * stay)).exp();
 
