@@ -276,7 +276,7 @@ impl Admission {
             End::Overloaded => Some(Nanos::NEVER),
             End::Failed => None,
         };
-        self.learn(now, sample, took);
+        self.learn(now, sample, took, false);
         self.hand_over(now, actions);
     }
 
@@ -285,13 +285,13 @@ impl Admission {
         // Where the limit was set by somebody it is one of attempts of ours, whatever the upstream makes of them.
         let free = if self.limit.is_some() { self.ghosts.add(sample.began) } else { 1 };
         self.room.give_back(free);
-        self.learn(now, sample, (why == GivenUp::Late).then(|| now - sample.began));
+        self.learn(now, sample, (why == GivenUp::Late).then(|| now - sample.began), true);
         self.hand_over(now, actions);
     }
 
-    fn learn(&mut self, now: Nanos, sample: &Sample, took: Option<Nanos>) {
+    fn learn(&mut self, now: Nanos, sample: &Sample, took: Option<Nanos>, late: bool) {
         if let (Some(limit), Some(took)) = (&mut self.limit, took) {
-            limit.learn(now, sample, took, &self.room);
+            limit.learn(now, sample, took, late, &self.room);
             self.room.set_limit(limit.limit());
         }
     }

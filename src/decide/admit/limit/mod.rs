@@ -141,12 +141,14 @@ struct Window {
     pressed: u32,
     /// Those that the upstream had no room for, and beside how many they were, all together.
     refused: u32,
+    /// Those that were not answered in time.
+    late: u32,
     refused_beside: u64,
 }
 
 impl Window {
     fn new(since: Nanos) -> Self {
-        Self { since, count: 0, pressed: 0, refused: 0, refused_beside: 0 }
+        Self { since, count: 0, pressed: 0, refused: 0, late: 0, refused_beside: 0 }
     }
 }
 
@@ -191,9 +193,10 @@ impl Adaptive {
         self.map.base().map(|time| Nanos(time as u64))
     }
 
-    /// One has taken so long; [`Nanos::NEVER`] if the upstream had no room for it.
-    pub(super) fn learn(&mut self, now: Nanos, sample: &Sample, took: Nanos, room: &Room) {
+    /// One has taken so long, or longer if it was given up as `late`; [`Nanos::NEVER`] if the upstream had no room for it.
+    pub(super) fn learn(&mut self, now: Nanos, sample: &Sample, took: Nanos, late: bool, room: &Room) {
         self.window.count += 1;
+        self.window.late += u32::from(late);
         if f64::from(sample.beside) >= 0.9 * f64::from(self.limit()) {
             self.window.pressed += 1;
         }
@@ -285,7 +288,13 @@ impl Adaptive {
                     self.begin_probe(now, knee);
                 }
             }
-            None if pressed && since > STRIDE => {
+            // All that is known of those is that they take too long, beside however many.
+            None if window.late * 2 > window.count && since > STRIDE => {
+                self.step = STEP.0;
+                self.limit = self.bounded(f64::from(self.limit.min(room.in_flight())) * LOW);
+                self.moved_at = now;
+            }
+            None if pressed && window.late * 10 <= window.count && since > STRIDE => {
                 self.step = (self.step * 2.0).clamp(STEP.0, STEP.1);
                 self.limit = self.bounded(f64::from(self.limit) * (1.0 + self.step));
                 self.moved_at = now;

@@ -1,6 +1,9 @@
 //! The bend of curves that are known.
 
 use super::map::Map;
+use super::{Adaptive, Options};
+use crate::decide::Nanos;
+use crate::decide::admit::{Room, Sample};
 use crate::decide::dice::Dice;
 
 const MS: f64 = 1e6;
@@ -81,4 +84,17 @@ fn a_service_that_has_become_slower_is_believed_soon() {
     }
     let base = map.base().unwrap_or(0.0);
     assert!(base > 170.0 * MS, "{base}");
+}
+
+#[test]
+fn an_upstream_that_answers_nobody_in_time_gets_less_and_less() {
+    let mut limit = Adaptive::new(Options::default(), Nanos::ZERO);
+    let room = Room::new(limit.limit());
+    assert!((0..1000).all(|_| room.enter(0)));
+    for ms in 1000..60_000 {
+        let now = Nanos::from_millis(ms);
+        let sample = Sample { began: now - Nanos::SECOND, beside: limit.limit() };
+        limit.learn(now, &sample, Nanos::SECOND, true, &room);
+    }
+    assert!(limit.limit() < 100, "{}", limit.limit());
 }
