@@ -22,7 +22,7 @@ const ERROR: f64 = 0.02;
 /// than chance allows, the service has changed, and what is known is worth no more than this part.
 const SOME: f64 = 30.0;
 const SHORT: f64 = 0.97;
-const SURPRISED: f64 = 24.0;
+const SURPRISED: f64 = 50.0;
 const DOUBT: f64 = 0.05;
 
 /// Knees that differ by less (as logarithms) may be one and the same, of which so much of the newer is believed.
