@@ -22,6 +22,9 @@ use crate::decide::Nanos;
 /// The shortest that waits may be: less is a thread's own delay.
 const LEAST: Nanos = Nanos::from_millis(1);
 
+/// While all is well one may wait for so many times as long as a line may stay: a long wait by chance is no overload.
+const CHANCE: u64 = 3;
+
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     ticket: Ticket,
@@ -102,7 +105,10 @@ impl Line {
 
     /// For how long one of this class may wait now.
     fn term(&self, class: usize, flow: &Flow) -> Nanos {
-        if self.classes[class].overloaded { self.haste(flow) } else { self.patience(flow) }
+        if self.classes[class].overloaded {
+            return self.haste(flow);
+        }
+        Nanos(self.patience(flow).0.saturating_mul(CHANCE)).min(self.patience)
     }
 
     /// One more comes, for whom there was no place a moment ago.

@@ -16,13 +16,18 @@
 //! - **The other end is looked at, too.** What was learnt above the limit is forgotten within seconds. Then, if it is
 //!   used, the limit is raised by a quarter for the time of an answer. If that takes no longer, it grows.
 //! - **Those that began together count together.** Of what has just begun only the quick ones have ended. A sample waits
-//!   until all that began with it can have ended, and counts up to that time only.
+//!   until nearly all that began with it have ended, and counts up to twice the usual time.
+//! - **Tails.** Whoever waits for a slot waits for the mean call, and the usual one may be far quicker. The bend is as
+//!   much steeper.
+//! - **A service that has changed is learnt anew.** What comes tells by being far off what is known of its like.
 //! - **Refusals by the upstream are no times.** They are a ceiling.
 //!
 //! The curve is what Little's law demands of any service with a fixed capacity; the idea to look at the relation of
 //! concurrency to what comes out, and not at times alone, is that of Uber's Cinnamon and of failsafe-go.
 
 mod map;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,19 +42,26 @@ const FLOOR: f64 = 100.0;
 /// How long a first limit stands whatever is in.
 const OPENING: Nanos = Nanos::from_secs(10);
 /// Those that may wait in the upstream, as a share of the knee: it must not run dry between an answer and the next call.
-const HEADROOM: f64 = 0.06;
+const HEADROOM: f64 = 0.03;
 /// How far below and above the knee is looked at, and by how many samples times have to be known there.
 const LOW: f64 = 0.75;
 const HIGH: f64 = 1.2;
 const KNOWN: f64 = 30.0;
 /// From one such look to the next it takes so many stays.
-const BETWEEN: f64 = 5.0;
+const BETWEEN: f64 = 8.0;
 /// As many are needed to know something.
 const LEAST: u32 = 64;
 /// Samples that wait for their time.
 const MOST_PENDING: usize = 1024;
-/// A time counts up to so many typical ones, and is waited for as long.
+/// A time counts up to so many typical ones, and is waited for as long, at least.
 const CLAMP: f64 = 2.0;
+/// All are waited for until this share of the slow ones is still out, ...
+const OUT: f64 = 0.02;
+/// ... of which we know by steps of this size.
+const TUNE: f64 = 0.05;
+/// The mean of all is that of so many, of which none counts more than so many typical ones.
+const MANY: u32 = 1000;
+const TAIL: f64 = 50.0;
 /// A stay counts up to so many typical times.
 const LONGEST: f64 = 8.0;
 /// What was learnt above the limit, and up to it, is forgotten in so many stays, at least in so long (ns).
@@ -91,6 +103,10 @@ pub struct Adaptive {
     typical: f64,
     /// How long those that are in stay, on average, in ns: all of them are others after a few such times.
     stay: f64,
+    /// Nearly all take less, in ns, of those beside few.
+    longest: f64,
+    /// The mean time by the usual one: some take far longer than others.
+    steep: f64,
     /// Samples, ever.
     known: u32,
     /// Those that wait: when they began, beside how many, how long they took.
@@ -125,12 +141,14 @@ struct Window {
     pressed: u32,
     /// Those that the upstream had no room for, and beside how many they were, all together.
     refused: u32,
+    /// Those that were not answered in time.
+    late: u32,
     refused_beside: u64,
 }
 
 impl Window {
     fn new(since: Nanos) -> Self {
-        Self { since, count: 0, pressed: 0, refused: 0, refused_beside: 0 }
+        Self { since, count: 0, pressed: 0, refused: 0, late: 0, refused_beside: 0 }
     }
 }
 
@@ -145,6 +163,8 @@ impl Adaptive {
             knee: None,
             typical: 0.0,
             stay: 0.0,
+            longest: 0.0,
+            steep: 1.0,
             known: 0,
             pending: BinaryHeap::new(),
             every: 1,
@@ -173,9 +193,10 @@ impl Adaptive {
         self.map.base().map(|time| Nanos(time as u64))
     }
 
-    /// One has taken so long; [`Nanos::NEVER`] if the upstream had no room for it.
-    pub(super) fn learn(&mut self, now: Nanos, sample: &Sample, took: Nanos, room: &Room) {
+    /// One has taken so long, or longer if it was given up as `late`; [`Nanos::NEVER`] if the upstream had no room for it.
+    pub(super) fn learn(&mut self, now: Nanos, sample: &Sample, took: Nanos, late: bool, room: &Room) {
         self.window.count += 1;
+        self.window.late += u32::from(late);
         if f64::from(sample.beside) >= 0.9 * f64::from(self.limit()) {
             self.window.pressed += 1;
         }
@@ -206,6 +227,13 @@ impl Adaptive {
         self.typical += part * (took_ns.min(most) - self.typical);
         self.stay += part * (took_ns.min(LONGEST * self.typical) - self.stay);
         self.peak = self.peak.max(f64::from(sample.beside));
+        let tail = 1.0 / f64::from(self.known.min(MANY));
+        self.steep += tail * (took_ns.min(TAIL * self.typical) / self.typical.max(1.0) - self.steep);
+        if self.known <= LEAST {
+            self.longest = self.longest.max(took_ns);
+        } else if f64::from(sample.beside) <= self.map.middle() {
+            self.longest *= (TUNE * if took_ns > self.longest { 1.0 - OUT } else { -OUT }).exp();
+        }
         // Chosen by when it began, which has nothing to do with how long it took.
         let chosen = (sample.began.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(self.every);
         if chosen && self.pending.len() < MOST_PENDING {
@@ -215,13 +243,14 @@ impl Adaptive {
 
     /// Puts those into the map whose time has come.
     fn take_due(&mut self, now: Nanos) {
-        let wait = CLAMP * self.typical;
+        let most = CLAMP * self.typical;
+        let wait = Nanos(most.max(self.longest) as u64);
         while let Some(Reverse((began, beside, took))) = self.pending.peek().copied() {
-            if now - began < Nanos(wait as u64) {
+            if now - began < wait {
                 break;
             }
             self.pending.pop();
-            self.map.add(f64::from(beside), (took as f64).min(wait));
+            self.map.add(f64::from(beside), (took as f64).min(most));
         }
     }
 
@@ -229,7 +258,7 @@ impl Adaptive {
     fn look(&mut self, now: Nanos, room: &Room) {
         let window = std::mem::replace(&mut self.window, Window::new(now));
         let passed = (now - window.since).0 as f64;
-        let stay = self.stay.max(1.0);
+        let stay = self.stay.max(self.longest / 3.0).max(1.0);
         let pressed = window.pressed * 2 >= window.count || room.waiting() > 0;
         let kept = |(times, least): (f64, f64)| (-passed / least.max(times * stay)).exp();
 
@@ -237,7 +266,7 @@ impl Adaptive {
         self.thin_out();
         self.peak *= kept(FORGET_BELOW);
         self.map.forget(f64::from(self.limit), kept((self.enough(FORGET_ABOVE.0), FORGET_ABOVE.1)), kept(FORGET_BELOW));
-        self.knee = match (self.map.knee(CLAMP, self.knee), self.knee) {
+        self.knee = match (self.map.knee(CLAMP, self.steep.max(1.0), self.knee), self.knee) {
             // Nothing speaks for it any more, and nothing against it.
             (None, Some(before)) if self.known_above(before) < 1.3 * KNOWN => Some(before),
             (Some(found), Some(before)) => Some(before.towards(found)),
@@ -259,7 +288,13 @@ impl Adaptive {
                     self.begin_probe(now, knee);
                 }
             }
-            None if pressed && since > STRIDE => {
+            // All that is known of those is that they take too long, beside however many.
+            None if window.late * 2 > window.count && since > STRIDE => {
+                self.step = STEP.0;
+                self.limit = self.bounded(f64::from(self.limit.min(room.in_flight())) * LOW);
+                self.moved_at = now;
+            }
+            None if pressed && window.late * 10 <= window.count && since > STRIDE => {
                 self.step = (self.step * 2.0).clamp(STEP.0, STEP.1);
                 self.limit = self.bounded(f64::from(self.limit) * (1.0 + self.step));
                 self.moved_at = now;
