@@ -14,6 +14,8 @@ const FINENESS: f64 = 1.03;
 /// A bend has to explain so many variances, and another place than before so many more than that.
 const SURE: f64 = 20.0;
 const SURER: f64 = 4.0;
+/// And a new one so many times as many while there are places left: chance looks for long.
+const CALM: f64 = 4.0;
 const STILL: f64 = 4.0;
 
 /// Times that are always the same are measured with some error, too.
@@ -135,9 +137,10 @@ impl Map {
         None
     }
 
-    /// The bend of `time = unhindered * (1 + steep * max(0, beside / knee - 1))` that fits best, by least squares; none if it explains no
-    /// more than chance would. Times count up to `clamp` times the base: beyond that they only say "far too many".
-    pub(super) fn knee(&self, clamp: f64, steep: f64, before: Option<Knee>) -> Option<Knee> {
+    /// The bend of `time = unhindered * (1 + steep * max(0, beside / knee - 1))` that fits best, by least squares; none if
+    /// it explains no more than chance would, or little more while there is no hurry. Times count up to `clamp` times the
+    /// base: beyond that they only say "far too many".
+    pub(super) fn knee(&self, clamp: f64, steep: f64, before: Option<Knee>, hurry: bool) -> Option<Knee> {
         let curve = Curve::new(self, clamp, steep)?;
         let straight = curve.rest(f64::INFINITY);
         let (mut rest, mut at) = (f64::INFINITY, curve.first());
@@ -155,7 +158,11 @@ impl Map {
                 (rest, at) = (its, before.at);
             }
         }
-        let sure = if before.is_some() { STILL } else { SURE };
+        let sure = match before {
+            Some(_) => STILL,
+            None if hurry => SURE,
+            None => SURE * CALM,
+        };
         (straight - rest > sure * curve.noise).then_some(Knee { at })
     }
 }

@@ -43,6 +43,11 @@ const FLOOR: f64 = 100.0;
 const OPENING: Nanos = Nanos::from_secs(10);
 /// Those that may wait in the upstream, as a share of the knee: it must not run dry between an answer and the next call.
 const HEADROOM: f64 = 0.03;
+/// What waits in the upstream for so long (ns) harms nobody, and lets quick services work off several at a time.
+const TOLERATED: f64 = 1e6;
+/// Those that come at once are let in up to the first limit; from then on there is room for twice as many until it is known
+/// for how many there is.
+const BURST: Nanos = Nanos::from_millis(100);
 /// How far below and above the knee is looked at, and by how many samples times have to be known there.
 const LOW: f64 = 0.75;
 const HIGH: f64 = 1.2;
@@ -50,7 +55,9 @@ const KNOWN: f64 = 30.0;
 /// From one such look to the next it takes so many stays.
 const BETWEEN: f64 = 8.0;
 /// As many are needed to know something.
-const LEAST: u32 = 64;
+const LEAST: u32 = 60;
+/// At first only of those that began beside so few.
+const FIRST: u32 = 64;
 /// Samples that wait for their time.
 const MOST_PENDING: usize = 1024;
 /// A time counts up to so many typical ones, and is waited for as long, at least.
@@ -97,6 +104,9 @@ pub struct Adaptive {
     options: Options,
     limit: u32,
     opened: Nanos,
+    /// When the first of all began, and whether all is still new.
+    first: Option<Nanos>,
+    opening: bool,
     map: Map,
     knee: Option<Knee>,
     /// The usual time of late, in ns, but not far above that of the map's low end.
@@ -159,6 +169,8 @@ impl Adaptive {
             limit: options.initial.clamp(options.min, options.max.max(options.min)),
             options,
             opened: now,
+            first: None,
+            opening: true,
             map: Map::default(),
             knee: None,
             typical: 0.0,
@@ -206,6 +218,11 @@ impl Adaptive {
         } else {
             self.took(sample, took);
         }
+        let first = *self.first.get_or_insert(sample.began);
+        if self.opening && now - first >= BURST {
+            self.opening = false;
+            self.limit = self.limit.min(self.bounded((2.0 * f64::from(room.in_flight())).max(FLOOR)));
+        }
         if self.known >= LEAST {
             self.take_due(now);
             let often = Nanos((self.typical / 4.0) as u64).max(Nanos::from_millis(5));
@@ -216,6 +233,10 @@ impl Adaptive {
     }
 
     fn took(&mut self, sample: &Sample, took: Nanos) {
+        // Of the first only the quick ones have ended yet, except of those that began before all others.
+        if self.known < LEAST && sample.beside > FIRST {
+            return;
+        }
         self.known = self.known.saturating_add(1);
         let most = match self.map.base() {
             Some(base) => 1.5 * base,
@@ -266,7 +287,7 @@ impl Adaptive {
         self.thin_out();
         self.peak *= kept(FORGET_BELOW);
         self.map.forget(f64::from(self.limit), kept((self.enough(FORGET_ABOVE.0), FORGET_ABOVE.1)), kept(FORGET_BELOW));
-        self.knee = match (self.map.knee(CLAMP, self.steep.max(1.0), self.knee), self.knee) {
+        self.knee = match (self.map.knee(CLAMP, self.steep.max(1.0), self.knee, pressed), self.knee) {
             // Nothing speaks for it any more, and nothing against it.
             (None, Some(before)) if self.known_above(before) < 1.3 * KNOWN => Some(before),
             (Some(found), Some(before)) => Some(before.towards(found)),
@@ -283,7 +304,7 @@ impl Adaptive {
         match self.knee {
             Some(knee) => {
                 self.step = STEP.0;
-                self.limit = self.bounded(knee.at * (1.0 + HEADROOM));
+                self.limit = self.bounded(self.roomy(knee));
                 if pressed && since > BETWEEN {
                     self.begin_probe(now, knee);
                 }
@@ -311,21 +332,28 @@ impl Adaptive {
         stays.max(2.0 * KNOWN / f64::from(self.limit.max(1)))
     }
 
+    /// The knee, and what may wait beyond it.
+    fn roomy(&self, knee: Knee) -> f64 {
+        let unhindered = self.map.base().unwrap_or(self.typical).max(1.0);
+        knee.at * (1.0 + HEADROOM + TOLERATED / unhindered)
+    }
+
     fn known_above(&self, knee: Knee) -> f64 {
-        self.map.weight() - self.map.weight_to((knee.at * (1.0 + HEADROOM) + 1.0).max(knee.at * (1.0 + 2.0 * HEADROOM)))
+        let limit = self.roomy(knee);
+        self.map.weight() - self.map.weight_to((limit + 1.0).max(limit + knee.at * HEADROOM))
     }
 
     /// Looks to one side of the knee if too little is known there.
     fn begin_probe(&mut self, now: Nanos, knee: Knee) {
         let (to, length) = if self.map.weight_to(knee.at * (LOW + 0.05)) < KNOWN {
             // Time for those to leave that are too many, and for as many to begin as it takes to know.
-            (LOW, 1.5)
+            (knee.at * LOW, 1.5)
         } else if self.known_above(knee) < 1.3 * KNOWN {
-            (HIGH, 1.0)
+            (self.roomy(knee) * HIGH, 1.0)
         } else {
             return;
         };
-        let limit = self.bounded(knee.at * to);
+        let limit = self.bounded(to);
         let until = now + Nanos((self.enough(length) * self.stay) as u64);
         self.probe = Some(Probe { limit, until });
     }

@@ -20,7 +20,7 @@ fn drawn(from: f64, to: f64, samples: u64, time: impl Fn(f64, f64) -> f64) -> Ma
 }
 
 fn knee(map: &Map, steep: f64) -> Option<f64> {
-    map.knee(super::CLAMP, steep, None).map(|knee| knee.at)
+    map.knee(super::CLAMP, steep, None, true).map(|knee| knee.at)
 }
 
 fn is_near(found: Option<f64>, expected: f64) -> bool {
