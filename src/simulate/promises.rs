@@ -102,7 +102,7 @@ fn all_promises_are_kept() {
 fn a_hundred_gates_behave_together() {
     let report = report(SLOW, &Limiter::Auto);
     let figures = &report.scored;
-    assert!(figures.goodput >= 0.9 && figures.p99_stretch <= 2.3, "{figures:?}");
+    assert!(figures.goodput >= 0.9 && figures.p99_stretch <= 3.0, "{figures:?}");
 }
 
 #[test]
