@@ -16,6 +16,7 @@
 //! - [`station`]: a service that can do only so much at a time
 //! - [`words`]: how people write times, stages and kinds of arrivals
 //! - [`limit`]: how a service limits the rate of its callers
+//! - [`dispatch`]: which job is sent now, by which key, and what becomes of it
 //! - [`window`]: when a key may send next, so that no limit is overrun as the server counts it
 //! - [`nonce`]: numbers that only grow
 //! - [`feedback`]: what answers say about limits
@@ -35,6 +36,7 @@ pub mod budget;
 pub mod deadline;
 pub mod delay;
 pub mod dice;
+pub mod dispatch;
 pub mod feed;
 pub mod feedback;
 pub mod hedge;

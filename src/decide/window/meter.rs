@@ -129,10 +129,10 @@ impl Meter {
 
     /// How long to hold still after a refusal that says nothing about it: the window, at first at most a minute, then
     /// twice as long each time.
-    pub(super) fn hold(&mut self) -> Nanos {
+    pub(super) fn hold(&mut self, news: bool) -> Nanos {
         let per = self.limit.window.per().max(Nanos::SECOND);
-        let longer = 1_u64 << self.refusals_in_a_row.min(16);
-        self.refusals_in_a_row += 1;
+        self.refusals_in_a_row += u32::from(news);
+        let longer = 1_u64 << self.refusals_in_a_row.saturating_sub(1).min(16);
         Nanos(per.min(FIRST_HOLD).0.saturating_mul(longer)).min(per.max(FIRST_HOLD)) + self.grain
     }
 

@@ -119,6 +119,8 @@ pub struct Windows {
     grain: Nanos,
     /// Nothing is sent before.
     held: Nanos,
+    /// When the last refusal came of something that was sent after the one before.
+    refused: Option<Nanos>,
     /// What the server has said of limits that are not among the meters.
     allowances: Vec<Allowance>,
     /// By when the last of those that have arrived had.
@@ -136,6 +138,7 @@ impl Windows {
             way_in: rules.way_in,
             grain: rules.grain,
             held: Nanos::ZERO,
+            refused: None,
             allowances: Vec::new(),
             last_arrival: None,
             latest: Nanos::ZERO,
@@ -223,22 +226,24 @@ impl Windows {
     }
 
     /// It was refused for its rate; called before its slot ends. Nothing is sent before `retry_after` is over, or as long
-    /// as the window is if nothing was said. With `shrink`, less is believed of the window that had the least room.
+    /// as the window is if nothing was said. With `shrink`, less is believed of the window that had the least room; but
+    /// only once for all that was sent before the first refusal came.
     pub fn refused(&mut self, slot: Slot, now: Nanos, retry_after: Option<Nanos>, shrink: bool) {
         let now = self.advance(now);
-        let expected = self.road.get(slot).map(|open| open.expected).unwrap_or_default();
+        let Some(open) = self.road.get(slot) else { return };
+        let (expected, news) = (open.expected, self.refused.is_none_or(|last| open.asked >= last));
         let fullest = self.meters.iter_mut().zip(expected).min_by_key(|(meter, expected)| least(*expected, meter.sent));
-        let hold = match fullest {
-            Some((meter, _)) => {
-                if shrink {
-                    meter.shrink(now);
-                }
-                let hold = meter.hold();
-                retry_after.unwrap_or(hold)
+        let mut hold = Nanos::SECOND;
+        if let Some((meter, _)) = fullest {
+            if news && shrink {
+                meter.shrink(now);
             }
-            None => retry_after.unwrap_or(Nanos::SECOND),
-        };
-        self.hold_until(now + hold);
+            hold = meter.hold(news);
+        }
+        if news {
+            self.refused = Some(now);
+        }
+        self.hold_until(now + retry_after.unwrap_or(hold));
     }
 
     /// Nothing is sent before.
@@ -250,11 +255,6 @@ impl Windows {
     pub fn set_way_in(&mut self, now: Nanos, way_in: Option<Nanos>) {
         self.advance(now);
         self.way_in = way_in;
-    }
-
-    /// When the first of those that have not surely arrived left.
-    pub fn oldest(&self) -> Option<Nanos> {
-        self.road.oldest()
     }
 
     /// What has arrived by now by the bound alone; what windows have let go.

@@ -79,11 +79,6 @@ impl Road {
         (left + way_in <= now).then_some((left + way_in, number))
     }
 
-    /// The first that left and has not surely arrived.
-    pub(super) fn oldest(&self) -> Option<Nanos> {
-        self.left.iter().find(|(_, number)| self.at(*number).is_some_and(|open| !open.arrived)).map(|(left, _)| *left)
-    }
-
     /// Drops what is over, from the front.
     pub(super) fn forget(&mut self) {
         while let Some((_, number)) = self.left.front().copied()

@@ -2,7 +2,7 @@
 //!
 //! All that is seen is the way there and back. It bounds the way in, but only once it is over: at first, therefore, only
 //! an answer tells that a request has arrived, and nothing can go wrong. When many answers have come without a refusal,
-//! half of the longest round trip of late, and a fifth more, is taken for the bound: most ways are about as long in as
+//! half of the longest round trip of late, and a tenth more, is taken for the bound: most ways are about as long in as
 //! out. A refusal takes that back at once. The next try is nearer to the whole of it and comes after four times as many
 //! answers; after five refusals there is none. A request that is out longer than any before it raises the bound while it
 //! is out.
@@ -23,12 +23,14 @@ pub struct WayIn {
     /// Of the longest round trip, in percent; 100: only answers tell.
     share: u64,
     next_share: u64,
+    /// When the bound was taken back last.
+    taken_back: Nanos,
 }
 
 const STRETCH: u32 = 500;
-const PATIENCE: u64 = 200;
+const PATIENCE: u64 = 500;
 const HALF: u64 = 50;
-const MARGIN_PERCENT: u64 = 120;
+const MARGIN_PERCENT: u64 = 110;
 /// Shares above this gain nothing over waiting for the answer.
 const MOST_SHARE: u64 = 98;
 
@@ -49,6 +51,7 @@ impl WayIn {
             patience: PATIENCE,
             share: 100,
             next_share: HALF,
+            taken_back: Nanos::ZERO,
         }
     }
 
@@ -86,17 +89,18 @@ impl WayIn {
         self.longest[0] = self.longest[0].max(age);
     }
 
-    /// A request was refused, or overtaken. Whether a bound that was learnt may be to blame; it is none any more.
-    pub fn refused(&mut self) -> bool {
+    /// A request that was sent then was refused, or overtaken. Whether a bound that was learnt may be to blame; it is none
+    /// any more.
+    pub fn refused(&mut self, now: Nanos, sent: Nanos) -> bool {
         self.clean = 0;
-        let lowered = self.share < 100;
-        if lowered {
+        if self.share < 100 {
             self.next_share = (self.share + 100) / 2;
             self.patience = self.patience.saturating_mul(4);
             self.share = 100;
             self.learns = self.next_share < MOST_SHARE;
+            self.taken_back = now;
         }
-        lowered
+        sent < self.taken_back
     }
 }
 
@@ -115,25 +119,25 @@ mod tests {
             assert_eq!(way_in.bound(), None);
             way_in.answered(ms(n % 101));
         }
-        assert_eq!(way_in.bound(), Some(ms(60)));
+        assert_eq!(way_in.bound(), Some(ms(55)));
         way_in.out_for(ms(200));
-        assert_eq!(way_in.bound(), Some(ms(120)));
+        assert_eq!(way_in.bound(), Some(ms(110)));
     }
 
     #[test]
     fn a_refusal_takes_the_bound_back_and_few_are_ever_risked() {
         let mut way_in = WayIn::learnt();
         let mut refusals = 0;
-        for _ in 0..10_000_000 {
+        for n in 1..1_000_000 {
             way_in.answered(ms(100));
             if way_in.bound().is_some() {
-                assert!(way_in.refused());
+                assert!(way_in.refused(ms(n), ms(n - 1)));
+                assert!(!way_in.refused(ms(n), ms(n)), "what was sent after that has another reason");
                 assert_eq!(way_in.bound(), None);
                 refusals += 1;
             }
         }
         assert_eq!(refusals, 5);
-        assert!(!way_in.refused());
     }
 
     #[test]
@@ -141,9 +145,9 @@ mod tests {
         let mut way_in = WayIn::learnt();
         way_in.answered(ms(1000));
         (0..2 * STRETCH).for_each(|_| way_in.answered(ms(10)));
-        assert_eq!(way_in.bound(), Some(ms(6)));
+        assert_eq!(way_in.bound(), Some(Nanos(5_500_000)));
         let mut given = WayIn::given(ms(50));
-        assert!(!given.refused());
+        assert!(!given.refused(ms(2), ms(1)));
         assert_eq!(given.bound(), Some(ms(50)));
     }
 }
