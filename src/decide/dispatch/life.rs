@@ -59,6 +59,9 @@ fn setting(lots: &mut Lots) -> Setting {
         lost,
         unsent,
         errors,
+        headers: lots.one_in(3),
+        others: None,
+        block_after: 10,
         until: Nanos::NEVER,
         lateness: Nanos(lots.below(3) * 500_000),
     }

@@ -153,3 +153,45 @@ fn nobody_waits_for_ever_behind_higher_priorities() {
         assert!(unsent == 0 && longest < Nanos::from_secs(15), "{order:?}: {longest}, {unsent}");
     }
 }
+
+/// Half of all keys' room goes to somebody else, from the same limit.
+#[test]
+fn what_somebody_else_spends_costs_few_refusals() {
+    let mut setting = saturated(50, 5, 120);
+    setting.rules.key.ordered = false;
+    (setting.others, setting.block_after) = (Some(Nanos::from_millis(100)), 0);
+    for headers in [false, true] {
+        setting.headers = headers;
+        let story = setting.run(1);
+        println!("headers {headers}: {:.2}/s, {} refused", story.accepted as f64 / 120.0, story.exceeded);
+        assert!(story.exceeded <= 10 && story.accepted > 120 * 45, "{} refused", story.exceeded);
+    }
+}
+
+#[test]
+fn headers_cost_nothing_as_long_as_nobody_else_spends() {
+    for model in ["log", "aligned", "bucket", "counter"] {
+        let mut setting = saturated(50, 5, 30);
+        let window = Window::read(&format!("{model}:20/1s"), Model::SlidingLog).expect("valid");
+        setting.rules.key.limits[0].window = window;
+        setting.limits = vec![window];
+        setting.rules.key.ordered = false;
+        let (without, _) = rate(model, &setting);
+        setting.headers = true;
+        let (with, _) = rate(&format!("{model}, with headers"), &setting);
+        assert!(with >= without * 0.995, "{model}: {with}, not {without}");
+    }
+}
+
+/// All of the round trip is the way in, so half of it is too little: the bound is tried, and taken back.
+#[test]
+fn a_way_in_that_is_learnt_wrongly_costs_few_refusals() {
+    let mut setting = saturated(100, 5, 600);
+    setting.rules.key.way_in = None;
+    setting.way_out = Delay::Constant(Nanos::ZERO);
+    let story = setting.run(1);
+    let rate = story.accepted as f64 / 600.0;
+    let (refused, overtaken) = (story.exceeded, story.overtaken);
+    println!("one-way: {rate:.2}/s, {refused} refused, {overtaken} overtaken");
+    assert!(refused + overtaken <= 10 && rate > 85.0, "{rate}, {refused}, {overtaken}");
+}

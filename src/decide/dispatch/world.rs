@@ -7,8 +7,8 @@ use super::{Action, Asked, Dispatch, Event, JobId, Meaning, Nanos, Rules, Why};
 use crate::decide::account::{Account, Judgement};
 use crate::decide::delay::Delay;
 use crate::decide::dice::{Dice, Lots};
-use crate::decide::feedback::Feedback;
-use crate::decide::limit::{self, Limiter};
+use crate::decide::feedback::{Feedback, Quota};
+use crate::decide::limit::{self, Limiter, Retry};
 use crate::decide::policy::Kind;
 
 /// A service, and what is sent to it.
@@ -34,6 +34,12 @@ pub(super) struct Setting {
     pub(super) lost: u64,
     pub(super) unsent: u64,
     pub(super) errors: u64,
+    /// Answers say where the key stands, in whole seconds, as RateLimit and RateLimit-Policy do.
+    pub(super) headers: bool,
+    /// Somebody else spends one from each key's limits so often.
+    pub(super) others: Option<Nanos>,
+    /// So many refusals block a key; 0: none.
+    pub(super) block_after: u64,
     /// Until then; the jobs that are left are not looked at.
     pub(super) until: Nanos,
     /// How late a timer is.
@@ -68,7 +74,8 @@ pub(super) struct Story {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happens {
     Arrives { job: JobId, attempt: u32, key: u32, nonce: u64 },
-    Answered { job: JobId, attempt: u32, key: u32, outcome: u8, slot: bool },
+    Answered { job: JobId, attempt: u32, key: u32, outcome: u8, slot: bool, said: usize },
+    Other { key: u32 },
     Left { job: JobId, attempt: u32 },
     Unsent { job: JobId, attempt: u32 },
     Submitted(JobId),
@@ -99,6 +106,9 @@ impl Setting {
             lost: 0,
             unsent: 0,
             errors: 0,
+            headers: false,
+            others: None,
+            block_after: 10,
             until: Nanos::from_secs(600),
             lateness: Nanos::ZERO,
         }
@@ -136,12 +146,14 @@ struct World<'a> {
     live: BTreeMap<JobId, u32>,
     nonces: Vec<u64>,
     kept: Vec<u64>,
+    /// What answers said; the first said nothing.
+    said: Vec<Feedback>,
     story: Story,
 }
 
 impl<'a> World<'a> {
     fn new(setting: &'a Setting, seed: u64) -> Self {
-        let account = Account::new(Limiter::new(&setting.limits, Nanos::MILLI), 10);
+        let account = Account::new(Limiter::new(&setting.limits, Nanos::MILLI), setting.block_after);
         Self {
             setting,
             lots: Lots(Dice::new(seed, 90)),
@@ -155,6 +167,7 @@ impl<'a> World<'a> {
             live: BTreeMap::new(),
             nonces: vec![0; setting.keys as usize],
             kept: vec![0; setting.keys as usize],
+            said: vec![Feedback::default()],
             story: Story { per_key: vec![0; setting.keys as usize], ..Story::default() },
         }
     }
@@ -175,6 +188,11 @@ impl<'a> World<'a> {
                 break;
             }
             self.at(at, Happens::Submitted(job));
+        }
+        if let Some(gap) = setting.others {
+            for key in 0..setting.keys {
+                self.at(gap, Happens::Other { key });
+            }
         }
         let mut actions = Vec::new();
         let mut now = Nanos::ZERO;
@@ -216,7 +234,15 @@ impl<'a> World<'a> {
                 self.dispatch.on(now, Event::Failed(job, attempt, Kind::Connect), actions);
             }
             Happens::Arrives { job, attempt, key, nonce } => self.arrive(now, (job, attempt, key, nonce)),
-            Happens::Answered { job, attempt, key, outcome, slot } => {
+            Happens::Other { key } => {
+                let account = &mut self.accounts[key as usize];
+                let nonce = account.counts().accepted + 1;
+                account.judge(now, 1, Some(nonce.into()));
+                if let Some(gap) = self.setting.others {
+                    self.at(now + gap, Happens::Other { key });
+                }
+            }
+            Happens::Answered { job, attempt, key, outcome, slot, said } => {
                 if slot {
                     self.accounts[key as usize].finished(self.asked[&job].1.weight);
                 }
@@ -235,7 +261,7 @@ impl<'a> World<'a> {
                 if meaning == Meaning::Done {
                     self.story.responses.push(now - self.asked[&job].0);
                 }
-                self.dispatch.on(now, Event::Answered(job, attempt, meaning, &Feedback::default()), actions);
+                self.dispatch.on(now, Event::Answered(job, attempt, meaning, &self.said[said]), actions);
             }
         }
     }
@@ -245,6 +271,20 @@ impl<'a> World<'a> {
         // Where the order does not matter, every nonce is good.
         let nonce = if self.setting.rules.key.ordered { nonce } else { account.counts().accepted + 1 };
         let judged = account.judge(now, self.asked[&job].1.weight, Some(nonce.into()));
+        if self.setting.headers {
+            let quotas = account.limiter().standings(now).into_iter().map(|standing| Quota {
+                name: standing.window.to_string(),
+                limit: Some(standing.window.limit()),
+                per: Some(standing.window.per()),
+                remaining: Some(standing.remaining),
+                reset: match standing.more {
+                    Retry::After(length) => Some(Nanos(length.0.next_multiple_of(Nanos::SECOND.0))),
+                    _ => None,
+                },
+                unit: None,
+            });
+            self.said.push(Feedback { retry_after: None, quotas: quotas.collect() });
+        }
         let failed = self.lots.below(1000) < self.setting.errors;
         let mut outcome = match judged {
             Judgement::Accepted if failed => 4,
@@ -264,7 +304,10 @@ impl<'a> World<'a> {
             }
         }
         let back = now + self.setting.way_out.at(&self.dice[1], self.number);
-        self.at(back, Happens::Answered { job, attempt, key, outcome, slot: judged.took_slot() });
+        self.at(
+            back,
+            Happens::Answered { job, attempt, key, outcome, slot: judged.took_slot(), said: self.said.len() - 1 },
+        );
     }
 
     fn act(&mut self, now: Nanos, action: Action) {

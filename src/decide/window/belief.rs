@@ -36,10 +36,13 @@ impl Belief {
         self.patience = self.patience + self.patience;
     }
 
-    /// The server says what its limit is; true if that changes what is believed.
+    /// The server says what its limit is; true if that changes what is believed. What was refused stays refused: the
+    /// limit may be right, and somebody else spend from it.
     pub(super) fn told(&mut self, limit: u64) -> bool {
+        let (before, old) = (self.now, self.told.min(self.stated));
         self.told = limit.max(1);
-        let before = std::mem::replace(&mut self.now, self.told.min(self.stated));
+        let most = self.told.min(self.stated);
+        self.now = if self.now == old { most } else { self.now.min(most) };
         before != self.now
     }
 

@@ -20,9 +20,9 @@
 //! - Without a J nothing but an answer tells that a request has arrived: U = r.
 //! - A request without an answer has arrived all the same, by s + J; without J, by when it was given up.
 //! - Nonces that must be in order *at arrival*: send k when now > U(k - 1), too.
-//! - Several windows at once: the latest of their answers. The models and their bounds are in [`meter`].
+//! - Several windows at once: the latest of their answers. Which count bounds which model is said in `meter.rs`.
 //! - A [refusal](Windows::refused) says that something of this was wrong. The key holds still for as long as it was
-//!   told, the request counts as if it had been accepted, and less is believed of the limit ([`belief`]).
+//!   told, the request counts as if it had been accepted, and less is believed of the limit.
 //! - What an answer says of the limits is [heeded](Windows::heard) where it says less than we know: somebody else spends
 //!   from the same limit, or we have forgotten what we spent.
 //!
