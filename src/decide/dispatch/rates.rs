@@ -52,6 +52,19 @@ fn a_way_in_that_is_learnt_costs_little() {
     assert!(learnt >= 94.5 && answers_only >= 90.0 && learnt > answers_only, "{learnt}, {answers_only}");
 }
 
+/// One in fifty answers is lost, and missed after a second: every bound on the way in is then raised for a while.
+#[test]
+fn lost_answers_stop_no_key() {
+    for learns in [false, true] {
+        let mut setting = saturated(50, 5, 120);
+        setting.rules.key.way_in = (!learns).then(|| Nanos::from_millis(50));
+        setting.rules.attempt_timeout = Nanos::SECOND;
+        setting.lost = 20;
+        let (rate, story) = rate(&format!("lost answers, learnt: {learns}"), &setting);
+        assert!(rate >= if learns { 75.0 } else { 95.0 } && story.per_key.iter().all(|sent| *sent > 1500), "{rate}");
+    }
+}
+
 #[test]
 fn many_keys_are_as_good_as_one_each() {
     for (keys, seconds) in [(1, 200), (3, 60), (20, 20), (200, 10)] {

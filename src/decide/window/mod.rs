@@ -253,8 +253,15 @@ impl Windows {
 
     /// Another bound on the way in, from now on.
     pub fn set_way_in(&mut self, now: Nanos, way_in: Option<Nanos>) {
-        self.advance(now);
+        let now = self.advance(now);
         self.way_in = way_in;
+        if way_in.is_none() {
+            // Of those that were given up no answer will tell.
+            for number in self.road.given_up() {
+                self.settle(number, now);
+            }
+            self.road.forget();
+        }
     }
 
     /// What has arrived by now by the bound alone; what windows have let go.

@@ -79,6 +79,13 @@ impl Road {
         (left + way_in <= now).then_some((left + way_in, number))
     }
 
+    /// Those that nothing more is heard of, and that only the bound lets arrive.
+    pub(super) fn given_up(&self) -> Vec<u64> {
+        let given_up =
+            |(index, open): (usize, &Open)| (open.ended && !open.arrived).then_some(self.first + index as u64);
+        self.open.iter().enumerate().filter_map(given_up).collect()
+    }
+
     /// Drops what is over, from the front.
     pub(super) fn forget(&mut self) {
         while let Some((_, number)) = self.left.front().copied()

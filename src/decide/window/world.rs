@@ -228,6 +228,20 @@ fn a_bound_that_is_too_short_is_found_out_by_every_model_that_looks_at_the_clock
     }
 }
 
+/// A bound that was learnt is taken back while a request is on its way that was given up already.
+#[test]
+fn what_was_given_up_arrives_though_the_bound_is_gone() {
+    let limits = vec![Limit::new(Window::new(Model::SlidingLog, 1, Nanos::SECOND).expect("valid"))];
+    let rules = Rules { limits, ordered: true, way_in: Some(Nanos::from_secs(9)), ..Rules::default() };
+    let mut windows = Windows::new(&rules);
+    let slot = windows.sent(Nanos::ZERO, 1);
+    windows.left(slot, Nanos::ZERO);
+    windows.gave_up(slot, Nanos::from_secs(1));
+    assert_eq!(windows.earliest(1), Nanos::from_millis(9000 + 1001));
+    windows.set_way_in(Nanos::from_secs(2), None);
+    assert_eq!(windows.earliest(1), Nanos::from_millis(2000 + 1001));
+}
+
 /// The bound: N are sent in every stretch of T + J + a tick, whatever the ways are like.
 fn is_fast(seed: u64, model: Model) -> Result<(), TestCaseError> {
     let mut lots = Lots(Dice::new(seed, 79));
