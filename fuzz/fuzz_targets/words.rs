@@ -4,11 +4,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir::call::TraceContext;
-use weir::decide::Nanos;
 use weir::decide::deadline::Form;
+use weir::decide::feedback::Feedback;
 use weir::decide::words;
+use weir::decide::{Nanos, WallNanos};
 use weir::load::{Options, Plan};
-use weir::machine::clock::until_date;
 use weir::measure::slo::Slo;
 
 fuzz_target!(|text: &str| {
@@ -34,8 +34,9 @@ fn headers(text: &str) {
         // Nothing is written as the least there is, for 0 has no limit to some.
         assert!(again.is_some_and(|again| again <= left.max(Nanos::MILLI)), "{text}: {left:?}, {written}");
     }
-    if let Some(wait) = until_date(text) {
-        let _ = Nanos::SECOND + wait;
+    for name in ["retry-after", "ratelimit-policy", "ratelimit", "x-ratelimit-limit", "x-ratelimit-reset-tokens"] {
+        let feedback = Feedback::read([(name, text.as_bytes())], WallNanos(1_763_769_600_000_000_000));
+        let _ = Nanos::SECOND + feedback.retry_after.unwrap_or_default();
     }
     if let Some(trace) = TraceContext::parse(text.as_bytes()) {
         assert!(trace.trace_id != 0 && trace.span_id != 0, "{trace}");

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use bytes::{Bytes, BytesMut};
 use http::response::Parts;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 
@@ -14,9 +14,10 @@ use super::engine::Ask;
 use super::headers::{Headers, List};
 use super::upstream::Occupied;
 use crate::decide::Nanos;
+use crate::decide::feedback::retry_after;
 use crate::decide::policy::{Failure, Kind};
 use crate::http::client::{Client, Incoming, OutBody, Outgoing};
-use crate::machine::clock::until_date;
+use crate::machine::clock;
 
 /// What an attempt brought.
 #[derive(Debug)]
@@ -186,18 +187,10 @@ impl Brought {
         match judged {
             Ok(()) => Self::Success(head, carried),
             Err(failure) => {
-                let retry_after = head.headers.get(header::RETRY_AFTER).and_then(retry_after);
+                let told = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+                let retry_after = told.and_then(|text| retry_after(text, clock::wall()));
                 Self::Failure { failure, cause: None, retry_after, answer: Some((head, carried)) }
             }
         }
-    }
-}
-
-/// Seconds, or a date (RFC 9110, 10.2.3).
-fn retry_after(value: &HeaderValue) -> Option<Nanos> {
-    let text = value.to_str().ok()?.trim();
-    match text.parse::<u32>() {
-        Ok(seconds) => Some(Nanos::from_secs(seconds.into())),
-        Err(_) => until_date(text),
     }
 }

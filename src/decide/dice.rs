@@ -50,6 +50,21 @@ fn to_unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
+/// Draws whole numbers, for worlds that tests make up.
+#[cfg(test)]
+pub(crate) struct Lots(pub(crate) Dice);
+
+#[cfg(test)]
+impl Lots {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.0.bits() % n
+    }
+
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Dice;

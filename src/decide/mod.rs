@@ -16,6 +16,10 @@
 //! - [`station`]: a service that can do only so much at a time
 //! - [`words`]: how people write times, stages and kinds of arrivals
 //! - [`limit`]: how a service limits the rate of its callers
+//! - [`dispatch`]: which job is sent now, by which key, and what becomes of it
+//! - [`window`]: when a key may send next, so that no limit is overrun as the server counts it
+//! - [`nonce`]: numbers that only grow
+//! - [`feedback`]: what answers say about limits
 //! - [`account`]: what a rate-limited service makes of a key's requests
 //! - [`policy`]: what a call may do for its answer
 //! - [`hedge`]: one call and its attempts: what to launch, what to cancel, what to answer
@@ -40,12 +44,15 @@ pub mod callers;
 pub mod deadline;
 pub mod delay;
 pub mod dice;
+pub mod dispatch;
 pub mod feed;
+pub mod feedback;
 pub mod hedge;
 pub mod hosts;
 pub mod limit;
 pub mod mix;
 pub mod nanos;
+pub mod nonce;
 pub mod patience;
 pub mod phases;
 pub mod policy;
@@ -58,6 +65,7 @@ pub mod station;
 mod stretches;
 pub mod throttle;
 pub mod users;
+pub mod window;
 pub mod words;
 
 pub use nanos::{Nanos, WallNanos};

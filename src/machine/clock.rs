@@ -81,10 +81,10 @@ pub fn unix_s() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
 }
 
-/// How long it is until a date as HTTP writes it (RFC 9110, 5.6.7); zero if it has passed.
-pub fn until_date(text: &str) -> Option<Nanos> {
-    let date = httpdate::parse_http_date(text).ok()?;
-    Some(date.duration_since(SystemTime::now()).unwrap_or_default().into())
+/// The wall clock.
+pub fn wall() -> WallNanos {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    WallNanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// Has the kernel end this thread's sleeps at once and not up to 50 us later.

@@ -1,10 +1,10 @@
 //! What a call comes to, computed from its whole schedule at once, for policies without retries.
 
-use super::world::{Case, Lots, Trace};
+use super::world::{Case, Trace};
 use super::{Action, Replay, Verdict};
 use crate::decide::Nanos;
 use crate::decide::budget::Purse;
-use crate::decide::dice::Dice;
+use crate::decide::dice::{Dice, Lots};
 use crate::decide::policy::After;
 
 /// When attempts are launched, and the answer and its time; None for a call that hangs for ever. The budget grants

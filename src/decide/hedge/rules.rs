@@ -1,9 +1,9 @@
 //! What holds for every call, checked on a hundred thousand random ones in a random world.
 
-use super::world::{Case, Empty, Lots, Trace, Watched};
+use super::world::{Case, Empty, Trace, Watched};
 use super::{Action, Event, Replay, Verdict, Why};
 use crate::decide::Nanos;
-use crate::decide::dice::Dice;
+use crate::decide::dice::{Dice, Lots};
 use crate::decide::policy::{After, Budget, Failure};
 
 type Rule = fn(&Case, &Trace) -> bool;

@@ -3,7 +3,7 @@
 use super::{Action, Event, Hedge, Replay};
 use crate::decide::Nanos;
 use crate::decide::budget::{Ledger, Purse};
-use crate::decide::dice::Dice;
+use crate::decide::dice::{Dice, Lots};
 use crate::decide::policy::{After, Backoff, Budget, Failure, Kind, Policy, Retry, Retryable, Stage};
 
 /// What would become of an attempt, so long after its launch; NEVER: it hangs.
@@ -36,18 +36,7 @@ pub(super) struct Case {
 /// What happened, in order: each event, and what was done about it. The first has no event.
 pub(super) type Trace = Vec<(Nanos, Option<Event>, Vec<Action>)>;
 
-/// Draws whole numbers.
-pub(super) struct Lots(pub(super) Dice);
-
 impl Lots {
-    pub(super) fn below(&mut self, n: u64) -> u64 {
-        self.0.bits() % n
-    }
-
-    pub(super) fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
     fn failure(&mut self) -> Failure {
         match self.below(2 * Kind::ALL.len() as u64) as usize {
             n if n < Kind::ALL.len() => Failure::Kind(Kind::ALL[n]),

@@ -10,10 +10,11 @@ use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 
 use crate::decide::Nanos;
+use crate::decide::feedback::retry_after;
 use crate::http::client::{Client, Incoming, Origin, OutBody, Outgoing, Protocol, Reach};
 use crate::http::target::Target;
 use crate::http::tls::TlsError;
-use crate::machine::clock::until_date;
+use crate::machine::clock;
 use crate::machine::timer::Timer;
 
 /// OpenTelemetry's own default for a request (`OTEL_EXPORTER_OTLP_TIMEOUT`).
@@ -117,18 +118,9 @@ impl Collector {
 
 /// The protocol has it that these four, and no others, may be asked once more.
 fn refused(status: u16, headers: &HeaderMap) -> Refused {
-    let wait = headers.get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?));
+    let wait = headers.get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?, clock::wall()));
     let again = matches!(status, 429 | 502..=504);
     Refused { why: format!("status {status}"), again, wait: wait.unwrap_or_default().min(MOST_WAIT) }
-}
-
-/// Seconds or a date (RFC 9110, 10.2.3).
-fn retry_after(text: &str) -> Option<Nanos> {
-    let text = text.trim();
-    match text.parse::<u32>() {
-        Ok(seconds) => Some(Nanos::from_secs(seconds.into())),
-        Err(_) => until_date(text),
-    }
 }
 
 /// What cannot be read of an answer is of no account: the status says that the spans were taken.

@@ -1,0 +1,84 @@
+//! Numbers that only grow, for services that want each request's to be greater than the last one's.
+//!
+//! They are milliseconds since 1970, as the customers of such services have them, as long as the clock allows it: a
+//! number is at least one more than the one before, however many are asked for in a millisecond and wherever the clock
+//! is set to. What was promised as the highest is kept by the edge; who goes on after a crash begins above it.
+
+use super::Nanos;
+
+/// The nonces of one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nonces {
+    last: u64,
+    high_water: u64,
+}
+
+/// So far ahead a high-water mark is set: at one number per millisecond it is written once a second.
+const AHEAD: u64 = 1000;
+
+impl Nonces {
+    /// All numbers will be above this one: 0, or the highest mark that was ever kept.
+    pub fn above(high_water: u64) -> Self {
+        Self { last: high_water, high_water }
+    }
+
+    /// The next, at this time since 1970.
+    pub fn next(&mut self, since_1970: Nanos) -> u64 {
+        self.last = self.last.saturating_add(1).max(since_1970.0 / Nanos::MILLI.0);
+        self.last
+    }
+
+    /// A new high-water mark, if the last number is above the old one: to be kept before that number is sent.
+    pub fn raise(&mut self) -> Option<u64> {
+        (self.last > self.high_water).then(|| {
+            self.high_water = self.last.saturating_add(AHEAD);
+            self.high_water
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_nonce_is_the_time_as_long_as_that_grows() {
+        let mut nonces = Nonces::above(0);
+        let all = [5, 7, 7, 7, 20, 3].map(|ms| nonces.next(Nanos::from_millis(ms)));
+        assert_eq!(all, [5, 7, 8, 9, 20, 21]);
+    }
+
+    proptest! {
+        #[test]
+        fn nonces_grow_over_clock_steps_and_crashes(
+            steps in prop::collection::vec((any::<u32>(), prop::bool::weighted(0.1)), 1..200)
+        ) {
+            let mut nonces = Nonces::above(0);
+            let (mut kept, mut last, mut marks) = (0, 0, 0);
+            for (time, crash) in &steps {
+                if *crash {
+                    nonces = Nonces::above(kept);
+                }
+                let next = nonces.next(Nanos(u64::from(*time) << 20));
+                prop_assert!(next > last, "{next} after {last}");
+                last = next;
+                if let Some(mark) = nonces.raise() {
+                    kept = mark;
+                    marks += 1;
+                }
+                prop_assert!(kept >= next);
+            }
+            prop_assert!(marks <= steps.len());
+        }
+
+        #[test]
+        fn a_busy_key_keeps_a_mark_a_second(per_ms in 1_u64..3) {
+            let mut nonces = Nonces::above(0);
+            let begin = 1_700_000_000_000;
+            let asked = (0..10_000).flat_map(|ms| (0..per_ms).map(move |_| Nanos::from_millis(begin + ms)));
+            let marks = asked.filter(|at| { nonces.next(*at); nonces.raise().is_some() }).count();
+            prop_assert!(marks as u64 <= 10 * per_ms);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A limit that nobody told us of but the server itself: so much more until then.
+
+use super::{Nanos, Unit, Windows};
+use crate::decide::feedback::Quota;
+use crate::decide::window::Slot;
+
+/// What may still be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Allowance {
+    /// The server's name for the limit.
+    name: String,
+    unit: Unit,
+    left: u64,
+    until: Nanos,
+}
+
+impl Allowance {
+    pub(super) fn holds(&self, now: Nanos) -> bool {
+        now < self.until
+    }
+
+    pub(super) fn room(&self, weight: u64) -> Nanos {
+        if self.unit.amount(weight) <= self.left { Nanos::ZERO } else { self.until }
+    }
+
+    pub(super) fn send(&mut self, weight: u64) {
+        self.left = self.left.saturating_sub(self.unit.amount(weight));
+    }
+}
+
+impl Windows {
+    /// What the answer to this request says of the limits; called before its slot ends.
+    ///
+    /// Where it speaks of one of ours, the server's number counts if it is less than what we know must be left. Of a limit
+    /// that is none of ours, no more is sent than is left of it, until its reset. All that is on its way may come after
+    /// the request that was answered, and is taken off.
+    pub fn heard(&mut self, slot: Slot, now: Nanos, quotas: &[Quota]) {
+        let now = self.advance(now);
+        let Some(open) = self.road.get(slot) else { return };
+        let (expected, own, arrived) = (open.expected, open.weight, open.arrived);
+        for quota in quotas {
+            let meant = self.meters.iter().position(|meter| {
+                meter.is_meant(quota) && quota.limit.is_some_and(|limit| limit == meter.limit.window.limit())
+            });
+            let mut others = (0..self.meters.len()).filter(|index| self.meters[*index].is_meant(quota));
+            let only = others.next().filter(|_| others.next().is_none());
+            if let Some(index) = meant.or(only) {
+                self.meters[index].heard(quota, expected[index], now);
+            } else if let (Some(remaining), Some(reset)) = (quota.remaining, quota.reset) {
+                let unit = quota.unit.unwrap_or(Unit::Requests);
+                let own = if arrived { 0 } else { unit.amount(own) };
+                let on_the_way = self.road.ahead(unit, None).total().saturating_sub(own);
+                self.allow(quota, unit, remaining.saturating_sub(on_the_way), now + reset);
+            }
+        }
+    }
+
+    fn allow(&mut self, quota: &Quota, unit: Unit, left: u64, until: Nanos) {
+        self.allowances.retain(|allowance| allowance.name != quota.name);
+        self.allowances.push(Allowance { name: quota.name.clone(), unit, left, until });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Limit, Rules};
+    use super::*;
+    use crate::decide::limit::{Model, Window};
+
+    fn ms(ms: u64) -> Nanos {
+        Nanos::from_millis(ms)
+    }
+
+    fn windows(limit: &str) -> Windows {
+        let window = Window::read(limit, Model::SlidingLog).expect(limit);
+        Windows::new(&Rules { limits: vec![Limit::new(window)], way_in: Some(ms(50)), ..Rules::default() })
+    }
+
+    /// Sends one, whose answer says this 100 ms later.
+    fn exchange(windows: &mut Windows, at: u64, quota: Quota) {
+        let slot = windows.sent(ms(at), 1);
+        windows.left(slot, ms(at));
+        windows.heard(slot, ms(at + 100), &[quota]);
+        windows.arrived_by(slot, ms(at + 100));
+    }
+
+    /// How many may be sent then, and when the next.
+    fn room(windows: &mut Windows, at: u64) -> (u32, Nanos) {
+        let mut count = 0;
+        while windows.earliest(1) <= ms(at) {
+            let slot = windows.sent(ms(at), 1);
+            windows.left(slot, ms(at));
+            count += 1;
+        }
+        (count, windows.earliest(1))
+    }
+
+    fn says(limit: u64, remaining: u64, reset_s: u64) -> Quota {
+        Quota {
+            limit: Some(limit),
+            remaining: Some(remaining),
+            reset: Some(Nanos::from_secs(reset_s)),
+            ..Quota::default()
+        }
+    }
+
+    #[test]
+    fn what_is_missing_without_our_doing_counts_as_spent_now() {
+        let mut ours = windows("20/1s");
+        exchange(&mut ours, 0, says(20, 19, 1));
+        assert_eq!(room(&mut ours, 200), (19, ms(50 + 1001)));
+        let mut shared = windows("20/1s");
+        exchange(&mut shared, 0, says(20, 5, 1));
+        // The first one's slot is free before those that were seen to be gone at 100 ms.
+        assert_eq!(room(&mut shared, 200), (5, ms(50 + 1001)));
+        assert_eq!(room(&mut shared, 1051), (1, ms(100 + 1001)));
+        assert_eq!(room(&mut shared, 1101).0, 14);
+    }
+
+    #[test]
+    fn a_lower_limit_is_taken_from_the_server_at_once() {
+        let mut windows = windows("20/1s");
+        exchange(&mut windows, 0, says(10, 9, 1));
+        assert_eq!(room(&mut windows, 200).0, 9);
+    }
+
+    #[test]
+    fn a_limit_that_nobody_told_us_of_is_kept_until_its_reset() {
+        let mut windows = windows("20/1s");
+        exchange(&mut windows, 0, says(5000, 2, 60));
+        assert_eq!(room(&mut windows, 200), (2, ms(60_100)));
+        windows.advance(ms(60_100));
+        assert_eq!(room(&mut windows, 60_100).0, 20);
+    }
+
+    #[test]
+    fn what_says_nothing_of_use_changes_nothing() {
+        let mut windows = windows("20/1s");
+        exchange(&mut windows, 0, Quota { remaining: Some(0), unit: Some(Unit::Requests), ..Quota::default() });
+        exchange(&mut windows, 100, Quota { limit: Some(5000), remaining: Some(0), ..Quota::default() });
+        exchange(&mut windows, 200, Quota::default());
+        assert_eq!(room(&mut windows, 300).0, 17);
+    }
+}

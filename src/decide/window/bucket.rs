@@ -1,0 +1,101 @@
+//! The worst that a server's bucket may be at: the count behind windows that refill evenly.
+
+use super::Nanos;
+use super::road::Ahead;
+
+/// A bucket that gets `rate` back in `per`, fed with the latest instants by which requests had arrived.
+///
+/// It bounds how much arrives in *every* stretch of time by what it holds + length x `rate` / `per`, whatever the ways in
+/// were like; later arrivals leave the bucket emptier, so the latest instants are the safe ones. The form is that of
+/// the server's own bucket (`decide::limit`): it keeps when it would be full again, times `rate`, and never rounds.
+#[derive(Clone, Debug)]
+pub(super) struct Bucket {
+    /// What it holds, times `per`.
+    holds: u128,
+    rate: u64,
+    per: Nanos,
+    /// Every arrival is taken to be so much later, for the server's clock has ticks.
+    grain: Nanos,
+    full: u128,
+}
+
+impl Bucket {
+    /// As a server has it that lets through `limit` in `per`.
+    pub(super) fn whole(limit: u64, per: Nanos, grain: Nanos) -> Self {
+        Self { holds: times(limit, per.0), rate: limit, per, grain, full: 0 }
+    }
+
+    /// What it holds and what it gets back in `per` are `limit` together. As much as is sent while requests are on
+    /// their way has to be in it, for it may arrive at once; that leaves (limit - 1) / (per + way in) as its rate.
+    pub(super) fn part(limit: u64, per: Nanos, grain: Nanos, way_in: Nanos) -> Self {
+        let (rate, longer) = (limit.saturating_sub(1).max(1), per + way_in + grain);
+        let holds = times(limit, longer.0).saturating_sub(times(rate, per.0));
+        Self { holds, rate, per: longer, grain, full: 0 }
+    }
+
+    pub(super) fn arrive(&mut self, by: Nanos, amount: u64) {
+        self.full = self.filled(self.full, by, amount);
+    }
+
+    fn filled(&self, full: u128, by: Nanos, amount: u64) -> u128 {
+        full.max(times((by + self.grain).0, self.rate)).saturating_add(times(amount, self.per.0))
+    }
+
+    /// When it will be full again.
+    pub(super) fn full(&self) -> Nanos {
+        instant(self.full, self.rate)
+    }
+
+    pub(super) fn set_full(&mut self, at: Nanos) {
+        self.full = self.full.max(times(at.0, self.rate));
+    }
+
+    /// It may have been empty then.
+    pub(super) fn empty_at(&mut self, by: Nanos) {
+        self.full = self.full.max(times((by + self.grain).0, self.rate).saturating_add(self.holds));
+    }
+
+    /// What is gone from another one comes back to this one at the same time.
+    pub(super) fn after(mut self, other: &Self) -> Self {
+        self.set_full(other.full());
+        self
+    }
+
+    /// The most that the server may have counted at `now`, fractions rounded up, without what is on its way.
+    pub(super) fn used(&self, now: Nanos) -> u64 {
+        let gone = self.full.saturating_sub(times(now.0, self.rate)).div_ceil(u128::from(self.per.0.max(1)));
+        u64::try_from(gone).unwrap_or(u64::MAX)
+    }
+
+    /// When this much more may be sent.
+    pub(super) fn room(&self, amount: u64, ahead: &Ahead<'_>) -> Nanos {
+        let (mut full, mut since) = (self.full, Nanos::ZERO);
+        // What may still arrive at any moment has to find its tokens together with the new request.
+        let mut together = ahead.total().saturating_add(amount);
+        let mut ahead = ahead.iter().peekable();
+        loop {
+            if let Some(spare) = self.holds.checked_sub(times(together, self.per.0)) {
+                let at = instant(full.saturating_sub(spare), self.rate).max(since);
+                if ahead.peek().is_none_or(|(by, _)| at < *by + self.grain) {
+                    return at;
+                }
+            }
+            match ahead.next() {
+                Some((by, amount)) if by != Nanos::NEVER => {
+                    full = self.filled(full, by, amount);
+                    together -= amount;
+                    since = by + self.grain;
+                }
+                _ => return Nanos::NEVER,
+            }
+        }
+    }
+}
+
+fn instant(scaled: u128, rate: u64) -> Nanos {
+    u64::try_from(scaled.div_ceil(u128::from(rate))).map_or(Nanos::NEVER, Nanos)
+}
+
+fn times(a: u64, b: u64) -> u128 {
+    u128::from(a) * u128::from(b)
+}

@@ -1,0 +1,222 @@
+//! One window, as it must be kept so that the server's count is never above its limit.
+
+use super::belief::Belief;
+use super::bucket::Bucket;
+use super::log::Log;
+use super::road::Ahead;
+use super::running::Running;
+use super::{Limit, Nanos, Past, Rules};
+use crate::decide::feedback::Quota;
+use crate::decide::limit::Model;
+
+/// One window and its count.
+///
+/// | the server's model | kept here | why that is enough |
+/// |---|---|---|
+/// | log | a log of `per` | it counts what arrived within `per`, and so does the log, with the latest arrivals and the earliest next one |
+/// | aligned | a log of `per` | an aligned window is one of those that the log keeps to the limit |
+/// | bucket | a bucket | see [`Bucket`] |
+/// | counter | a bucket of B that gets N - B back in `per`, or a log of 2 x `per`, whichever lets go first | its estimate is at most B + (N - B) in the one case, and at most what two windows hold in the other |
+/// | concurrency | what has not ended | that is what it counts |
+#[derive(Clone, Debug)]
+pub(super) struct Meter {
+    pub(super) limit: Limit,
+    belief: Belief,
+    kind: Kind,
+    grain: Nanos,
+    /// The longest way in, as far as the counter's bucket is cut for it.
+    way_in: Nanos,
+    /// All that was ever sent.
+    pub(super) sent: u64,
+    refusals_in_a_row: u32,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Log(Log),
+    Bucket(Bucket),
+    Either(Bucket, Log),
+    Running(Running),
+}
+
+/// Without a word from the server, nobody holds a key for longer after the first refusal.
+const FIRST_HOLD: Nanos = Nanos::from_secs(60);
+/// A limit that was believed too high is believed less for so many of its windows, at first.
+const PATIENCE: u64 = 60;
+
+impl Meter {
+    pub(super) fn new(limit: Limit, rules: &Rules) -> Self {
+        let per = limit.window.per();
+        let way_in = rules.way_in.unwrap_or(Nanos(per.0 / 4));
+        let span = per + rules.grain;
+        let most = limit.window.limit();
+        let kind = match limit.window.model() {
+            Model::SlidingLog | Model::AlignedWindow => Kind::Log(Log::new(span)),
+            Model::TokenBucket => Kind::Bucket(Bucket::whole(most, per, rules.grain)),
+            Model::SlidingCounter => Kind::Either(Bucket::part(most, per, rules.grain, way_in), Log::new(per + span)),
+            Model::Concurrency => Kind::Running(Running::default()),
+        };
+        let patience = Nanos(per.max(Nanos::SECOND).0.saturating_mul(PATIENCE));
+        let belief = Belief::new(most, patience);
+        Self { limit, belief, kind, grain: rules.grain, way_in, sent: 0, refusals_in_a_row: 0 }
+    }
+
+    pub(super) fn believed(&self) -> u64 {
+        self.belief.now()
+    }
+
+    pub(super) fn advance(&mut self, now: Nanos) {
+        match &mut self.kind {
+            Kind::Log(log) | Kind::Either(_, log) => log.advance(now),
+            Kind::Running(running) => running.advance(now),
+            Kind::Bucket(_) => {}
+        }
+        if self.belief.advance(now) {
+            self.resize();
+        }
+    }
+
+    pub(super) fn send(&mut self, amount: u64) {
+        self.sent = self.sent.wrapping_add(amount);
+        if let Kind::Running(running) = &mut self.kind {
+            running.start(amount);
+        }
+    }
+
+    /// It had surely arrived by then.
+    pub(super) fn arrive(&mut self, by: Nanos, amount: u64) {
+        match &mut self.kind {
+            Kind::Log(log) => log.arrive(by, amount),
+            Kind::Bucket(bucket) => bucket.arrive(by, amount),
+            Kind::Either(bucket, log) => {
+                bucket.arrive(by, amount);
+                log.arrive(by, amount);
+            }
+            Kind::Running(_) => {}
+        }
+    }
+
+    /// The server is done with it at `at`, and no later.
+    pub(super) fn end(&mut self, at: Nanos, amount: u64) {
+        if let Kind::Running(running) = &mut self.kind {
+            running.end(at, amount);
+        }
+    }
+
+    /// When a request that counts so much may be sent.
+    pub(super) fn room(&self, amount: u64, ahead: &Ahead<'_>) -> Nanos {
+        let most = self.believed();
+        // What weighs more than is believed goes when it has all to itself.
+        let amount = amount.min(most);
+        match &self.kind {
+            _ if amount == 0 => Nanos::ZERO,
+            Kind::Log(log) => log.room(amount, most, ahead),
+            Kind::Bucket(bucket) => bucket.room(amount, ahead),
+            Kind::Either(bucket, log) => bucket.room(amount, ahead).min(log.room(amount, most, ahead)),
+            Kind::Running(running) => running.room(amount, most),
+        }
+    }
+
+    /// The least that the server must have left, whatever has arrived; what is on its way is counted as arrived.
+    pub(super) fn left(&self, now: Nanos, ahead: &Ahead<'_>) -> u64 {
+        let used = match &self.kind {
+            Kind::Log(log) | Kind::Either(_, log) => log.used().saturating_add(ahead.total()),
+            Kind::Bucket(bucket) => bucket.used(now).saturating_add(ahead.total()),
+            Kind::Running(running) => running.used(),
+        };
+        self.believed().saturating_sub(used)
+    }
+
+    /// How long to hold still after a refusal that says nothing about it: the window, at first at most a minute, then
+    /// twice as long each time.
+    pub(super) fn hold(&mut self, news: bool) -> Nanos {
+        let per = self.limit.window.per().max(Nanos::SECOND);
+        self.refusals_in_a_row += u32::from(news);
+        let longer = 1_u64 << self.refusals_in_a_row.saturating_sub(1).min(16);
+        Nanos(per.min(FIRST_HOLD).0.saturating_mul(longer)).min(per.max(FIRST_HOLD)) + self.grain
+    }
+
+    pub(super) fn accepted(&mut self) {
+        self.refusals_in_a_row = 0;
+    }
+
+    pub(super) fn shrink(&mut self, now: Nanos) {
+        self.belief.refused(now);
+        self.resize();
+    }
+
+    /// Whether the server speaks of this limit.
+    pub(super) fn is_meant(&self, quota: &Quota) -> bool {
+        let window = self.limit.window;
+        let longest = window.per() + window.per() + Nanos::SECOND;
+        let seconds = Nanos(window.per().0.div_ceil(Nanos::SECOND.0).saturating_mul(Nanos::SECOND.0));
+        window.model() != Model::Concurrency
+            && quota.unit.is_none_or(|unit| unit == self.limit.unit)
+            && quota.per.is_none_or(|per| per == window.per() || per == seconds)
+            && quota.limit.is_none_or(|limit| limit <= window.limit())
+            && quota.reset.is_none_or(|reset| reset <= longest)
+    }
+
+    /// What the server says of this limit in the answer to a request from which this was `expected`. What it has less
+    /// than it must have if all that counts is ours, somebody else has spent, by now at the latest.
+    pub(super) fn heard(&mut self, quota: &Quota, expected: u64, now: Nanos) {
+        let before = self.believed();
+        if quota.limit.is_some_and(|limit| self.belief.told(limit)) {
+            self.resize();
+        }
+        let lost = before.saturating_sub(self.believed());
+        let least = least(expected, self.sent).saturating_sub(lost);
+        if let Some(remaining) = quota.remaining
+            && remaining < least
+        {
+            self.arrive(now, least - remaining);
+        }
+    }
+
+    fn resize(&mut self) {
+        let most = self.believed();
+        let per = self.limit.window.per();
+        match &mut self.kind {
+            Kind::Bucket(bucket) => *bucket = Bucket::whole(most, per, self.grain).after(bucket),
+            Kind::Either(bucket, _) => *bucket = Bucket::part(most, per, self.grain, self.way_in).after(bucket),
+            Kind::Log(_) | Kind::Running(_) => {}
+        }
+    }
+
+    pub(super) fn past(&self, now: Nanos) -> Past {
+        let (arrived, full_in) = match &self.kind {
+            Kind::Log(log) => (log.ages(now).collect(), None),
+            Kind::Bucket(bucket) => (Vec::new(), Some(bucket.full() - now)),
+            Kind::Either(bucket, log) => (log.ages(now).collect(), Some(bucket.full() - now)),
+            Kind::Running(_) => (Vec::new(), None),
+        };
+        Past { window: self.limit.window, believed: self.believed(), arrived, full_in }
+    }
+
+    /// Takes up what another has kept, `since` after that.
+    pub(super) fn resume(&mut self, past: &Past, now: Nanos, since: Nanos) {
+        self.belief.resume(past.believed, now);
+        self.resize();
+        for (ago, amount) in &past.arrived {
+            let by = now - (*ago + since);
+            if let Kind::Log(log) | Kind::Either(_, log) = &mut self.kind {
+                log.arrive(by, *amount);
+            }
+        }
+        if let (Kind::Bucket(bucket) | Kind::Either(bucket, _), Some(full_in)) = (&mut self.kind, past.full_in) {
+            bucket.set_full(now + (full_in - since));
+        }
+    }
+
+    /// Nobody knows what was sent before `by`: a bucket may have been empty then.
+    pub(super) fn forgot(&mut self, by: Nanos) {
+        if let Kind::Bucket(bucket) | Kind::Either(bucket, _) = &mut self.kind {
+            bucket.empty_at(by);
+        }
+    }
+}
+
+/// What must be left of a window when all that was sent since is judged, too.
+pub(super) fn least(expected: u64, sent: u64) -> u64 {
+    u64::try_from(expected.wrapping_sub(sent).cast_signed()).unwrap_or(0)
+}

@@ -1,0 +1,313 @@
+//! When one key may send next, so that no limit of the server is overrun as the *server* counts it.
+//!
+//! A client that counts its sends is refused: the server counts arrivals, and two requests that left 1000 ms apart may
+//! arrive 960 ms apart. One that waits for every answer wastes its windows. What is known of a request is this:
+//!
+//! ```text
+//!     s                    U = min(r, s + J)          r
+//!  ───┼──────────────────────────┼────────────────────┼────► time
+//!     it leaves        it has surely arrived        its answer is here
+//! ```
+//!
+//! J bounds the way in. A new request arrives at or after the moment it is sent. So if, for every request that may still
+//! count, U is taken for its arrival and the new one is taken to arrive at once, then whatever the ways in were like,
+//! the server counts no more than we do. For N requests per T that reads: send k when now >= U(k - N) + T + one tick of
+//! the server's clock. It costs J / (T + J) of the rate at worst, and mostly less, for answers come early.
+//!
+//! The argument needs no order: look at the requests of any stretch that the server judges, and at the one of them that
+//! was *sent* last. All others were sent before it and counted when it was sent, those that would be overtaken, too.
+//!
+//! - Without a J nothing but an answer tells that a request has arrived: U = r.
+//! - A request without an answer has arrived all the same, by s + J; without J, by when it was given up.
+//! - Nonces that must be in order *at arrival*: send k when now > U(k - 1), too.
+//! - Several windows at once: the latest of their answers. Which count bounds which model is said in `meter.rs`.
+//! - A [refusal](Windows::refused) says that something of this was wrong. The key holds still for as long as it was
+//!   told, the request counts as if it had been accepted, and less is believed of the limit.
+//! - What an answer says of the limits is [heeded](Windows::heard) where it says less than we know: somebody else spends
+//!   from the same limit, or we have forgotten what we spent.
+//!
+//! What it does not know: what is sent, by whom, and what becomes of it.
+
+mod allowance;
+mod belief;
+mod bucket;
+mod history;
+mod log;
+mod meter;
+mod road;
+mod running;
+mod way_in;
+
+use self::allowance::Allowance;
+pub use self::history::{History, Past};
+use self::meter::{Meter, least};
+use self::road::{Open, Road};
+pub use self::way_in::WayIn;
+#[cfg(test)]
+mod world;
+
+use super::Nanos;
+use super::limit;
+
+/// A key has at most so many limits at once.
+pub const MOST_WINDOWS: usize = 8;
+
+/// What a request counts in a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// One.
+    Requests,
+    /// What it weighs: tokens, points.
+    #[default]
+    Weight,
+}
+
+impl Unit {
+    /// What a request of this weight counts.
+    pub const fn amount(self, weight: u64) -> u64 {
+        match self {
+            Self::Requests => 1,
+            Self::Weight => weight,
+        }
+    }
+}
+
+/// One limit of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// As the server states it.
+    pub window: limit::Window,
+    /// What is counted.
+    pub unit: Unit,
+}
+
+/// What holds for a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// All hold at once; those after the first [`MOST_WINDOWS`] are not looked at.
+    pub limits: Vec<Limit>,
+    /// Requests must arrive in the order of their sending.
+    pub ordered: bool,
+    /// The longest way in; None: not known. [`Windows::set_way_in`] changes it.
+    pub way_in: Option<Nanos>,
+    /// The tick of the server's clock, by which its windows may be longer than they say: 1 ms for one that counts whole
+    /// milliseconds and wants *more* than `per` between; 1 ns for one that is exact.
+    pub grain: Nanos,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { limits: Vec::new(), ordered: false, way_in: None, grain: Nanos::MILLI }
+    }
+}
+
+/// One request that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot(u64);
+
+/// The windows of one key.
+///
+/// Instants should be told in order; one before the latest counts as the latest. Each slot is to be ended once:
+/// [`Self::arrived_by`], [`Self::gave_up`] or [`Self::unsent`]. Memory: two words for each request that may count in a
+/// log, and some for each that has not ended.
+#[derive(Clone, Debug)]
+pub struct Windows {
+    meters: Vec<Meter>,
+    road: Road,
+    ordered: bool,
+    way_in: Option<Nanos>,
+    grain: Nanos,
+    /// Nothing is sent before.
+    held: Nanos,
+    /// When the last refusal came of something that was sent after the one before.
+    refused: Option<Nanos>,
+    /// What the server has said of limits that are not among the meters.
+    allowances: Vec<Allowance>,
+    /// By when the last of those that have arrived had.
+    last_arrival: Option<Nanos>,
+    latest: Nanos,
+}
+
+impl Windows {
+    /// Nothing was sent yet.
+    pub fn new(rules: &Rules) -> Self {
+        Self {
+            meters: rules.limits.iter().take(MOST_WINDOWS).map(|limit| Meter::new(*limit, rules)).collect(),
+            road: Road::default(),
+            ordered: rules.ordered,
+            way_in: rules.way_in,
+            grain: rules.grain,
+            held: Nanos::ZERO,
+            refused: None,
+            allowances: Vec::new(),
+            last_arrival: None,
+            latest: Nanos::ZERO,
+        }
+    }
+
+    /// Whether a request of this weight can be sent at all.
+    pub fn fits(&self, weight: u64) -> bool {
+        self.meters.iter().all(|meter| meter.limit.unit.amount(weight) <= meter.limit.window.limit())
+    }
+
+    /// When a request of this weight may be sent, if nothing else is sent and nothing else is heard; it may have passed.
+    /// [`Nanos::NEVER`]: not before something is heard of those on their way.
+    pub fn earliest(&self, weight: u64) -> Nanos {
+        let mut earliest = self.held;
+        if self.ordered {
+            let all = self.road.all_arrived(self.way_in).or(self.last_arrival);
+            // Later, and not at the same instant: who is first then?
+            earliest = earliest.max(all.map_or(Nanos::ZERO, |all| all + Nanos(1)));
+        }
+        for allowance in &self.allowances {
+            earliest = earliest.max(allowance.room(weight));
+        }
+        for meter in &self.meters {
+            let ahead = self.road.ahead(meter.limit.unit, self.way_in);
+            earliest = earliest.max(meter.room(meter.limit.unit.amount(weight), &ahead));
+        }
+        earliest
+    }
+
+    /// A request of this weight is sent. Until it has [left](Self::left) nothing bounds its arrival.
+    pub fn sent(&mut self, now: Nanos, weight: u64) -> Slot {
+        let now = self.advance(now);
+        let mut expected = [0; MOST_WINDOWS];
+        for (meter, expected) in self.meters.iter_mut().zip(&mut expected) {
+            let amount = meter.limit.unit.amount(weight);
+            let left = meter.left(now, &self.road.ahead(meter.limit.unit, self.way_in));
+            meter.send(amount);
+            *expected = left.saturating_sub(amount).wrapping_add(meter.sent);
+        }
+        self.allowances.iter_mut().for_each(|allowance| allowance.send(weight));
+        self.road.push(Open { asked: now, left: None, weight, arrived: false, ended: false, expected })
+    }
+
+    /// Its bytes go out now, and not earlier. Said at once where a connection is ready; else when there is one, so that
+    /// the way in does not have to bound that.
+    pub fn left(&mut self, slot: Slot, now: Nanos) {
+        let now = self.advance(now);
+        self.road.leave(slot, now);
+    }
+
+    /// Its answer is here: it had arrived by now. How long it took since it left, if it was waited for.
+    pub fn arrived_by(&mut self, slot: Slot, now: Nanos) -> Option<Nanos> {
+        let now = self.advance(now);
+        let grain = self.grain;
+        let left = self.road.get(slot)?.left;
+        self.settle(slot.0, now);
+        self.end(slot, now + grain);
+        left.map(|left| now - left)
+    }
+
+    /// It is not waited for any longer. It counts as arrived, and as being worked on for as long again as it was.
+    pub fn gave_up(&mut self, slot: Slot, now: Nanos) {
+        let now = self.advance(now);
+        let Some(open) = self.road.get(slot) else { return };
+        let (asked, left) = (open.asked, open.left);
+        if self.way_in.is_none() || left.is_none() {
+            self.settle(slot.0, now);
+        }
+        self.end(slot, now + (now - asked));
+    }
+
+    /// It was never sent, and surely never arrives.
+    pub fn unsent(&mut self, slot: Slot, now: Nanos) {
+        let now = self.advance(now);
+        if self.road.get(slot).is_some() {
+            self.road.arrive(slot.0);
+            self.end(slot, now);
+        }
+    }
+
+    /// It was accepted: the server is no longer displeased.
+    pub fn accepted(&mut self) {
+        self.meters.iter_mut().for_each(Meter::accepted);
+    }
+
+    /// It was refused for its rate; called before its slot ends. Nothing is sent before `retry_after` is over, or as long
+    /// as the window is if nothing was said. With `shrink`, less is believed of the window that had the least room; but
+    /// only once for all that was sent before the first refusal came.
+    pub fn refused(&mut self, slot: Slot, now: Nanos, retry_after: Option<Nanos>, shrink: bool) {
+        let now = self.advance(now);
+        let Some(open) = self.road.get(slot) else { return };
+        let (expected, news) = (open.expected, self.refused.is_none_or(|last| open.asked >= last));
+        let fullest = self.meters.iter_mut().zip(expected).min_by_key(|(meter, expected)| least(*expected, meter.sent));
+        let mut hold = Nanos::SECOND;
+        if let Some((meter, _)) = fullest {
+            if news && shrink {
+                meter.shrink(now);
+            }
+            hold = meter.hold(news);
+        }
+        if news {
+            self.refused = Some(now);
+        }
+        self.hold_until(now + retry_after.unwrap_or(hold));
+    }
+
+    /// Nothing is sent before.
+    pub fn hold_until(&mut self, at: Nanos) {
+        self.held = self.held.max(at);
+    }
+
+    /// Another bound on the way in, from now on.
+    pub fn set_way_in(&mut self, now: Nanos, way_in: Option<Nanos>) {
+        let now = self.advance(now);
+        self.way_in = way_in;
+        if way_in.is_none() {
+            // Of those that were given up no answer will tell.
+            for number in self.road.given_up() {
+                self.settle(number, now);
+            }
+            self.road.forget();
+        }
+    }
+
+    /// What has arrived by now by the bound alone; what windows have let go.
+    pub fn advance(&mut self, now: Nanos) -> Nanos {
+        self.latest = self.latest.max(now);
+        let now = self.latest;
+        if let Some(way_in) = self.way_in {
+            while let Some((by, number)) = self.road.next_arrived(now, way_in) {
+                self.settle(number, by);
+            }
+        }
+        self.meters.iter_mut().for_each(|meter| meter.advance(now));
+        self.allowances.retain(|allowance| allowance.holds(now));
+        now
+    }
+
+    /// Counts it as arrived, if it is not yet.
+    fn settle(&mut self, number: u64, by: Nanos) {
+        if let Some(open) = self.road.arrive(number) {
+            self.arrive(by, open.weight);
+        }
+    }
+
+    fn arrive(&mut self, by: Nanos, weight: u64) {
+        let by = by.max(self.last_arrival.unwrap_or_default());
+        self.last_arrival = Some(by);
+        for meter in &mut self.meters {
+            meter.arrive(by, meter.limit.unit.amount(weight));
+        }
+    }
+
+    fn end(&mut self, slot: Slot, at: Nanos) {
+        if let Some(open) = self.road.get(slot) {
+            open.ended = true;
+            let weight = open.weight;
+            for meter in &mut self.meters {
+                meter.end(at, meter.limit.unit.amount(weight));
+            }
+        }
+        self.road.forget();
+    }
+}
+
+impl Limit {
+    /// A limit on what requests weigh.
+    pub const fn new(window: limit::Window) -> Self {
+        Self { window, unit: Unit::Weight }
+    }
+}
