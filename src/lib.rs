@@ -10,8 +10,9 @@
 //!  │ ├──► load ──► report ──────────► measure, decide
 //!  │ │      └────► http ────────────► machine, decide
 //!  │ ├──► serve ─► server ──────────► machine, decide
-//!  │ └──► gate ──► server, call, http
-//!  │                       └────────► http, machine, decide
+//!  │ ├──► gate ──► server, call, http
+//!  │ │                     └────────► http, machine, decide
+//!  │ └──► send ──► call, http, machine, decide
 //!  └────────────► machine ──────────► measure, decide
 //! ```
 //!
@@ -21,6 +22,7 @@
 //! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection; and connections to upstreams, kept
 //! - [`call`] one call and its attempts, under deadline, hedge, retry and budget
 //! - [`gate`] a gateway: an answer in time, whatever the upstream does
+//! - [`send`] jobs to deliver: a durable queue
 //! - [`load`] drives a plan: an event loop per thread
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL
 //! - [`live`] the run while it goes
@@ -45,5 +47,6 @@ pub mod load;
 pub mod machine;
 pub mod measure;
 pub mod report;
+pub mod send;
 pub mod serve;
 pub mod server;

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and those that it may import; itself aside.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("cli", &["live", "load", "gate", "serve", "server", "machine", "report", "http", "measure", "decide"]),
     ("call", &["http", "machine", "decide"]),
     ("gate", &["call", "server", "http", "machine", "decide"]),
+    ("send", &["call", "http", "machine", "decide"]),
     ("live", &["measure", "decide"]),
     ("load", &["report", "http", "machine", "measure", "decide"]),
     ("serve", &["server", "machine", "decide"]),

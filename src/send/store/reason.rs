@@ -1,0 +1,11 @@
+//! The reasons of changes that a store makes by itself or for a person.
+
+pub(super) const SUBMITTED: &str = "submitted";
+pub(super) const CLAIMED: &str = "claimed by the sender";
+pub(super) const DUE: &str = "another try is due";
+pub(super) const EXPIRED: &str = "its time is over";
+pub(super) const LAPSED: &str = "its lease was over";
+pub(super) const LEFT: &str = "the sender ended before it was sent";
+pub(super) const LEFT_SENT: &str = "the sender ended before it noted what came of it";
+pub(super) const EDITED: &str = "edited by hand";
+pub(super) const RETRIED: &str = "queued again by hand";

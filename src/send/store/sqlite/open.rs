@@ -1,0 +1,139 @@
+//! Opening a store's file: made if it is new, checked if it is there.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
+
+use super::Options;
+use crate::send::store::StoreError;
+
+/// The version of the tables.
+pub(crate) const VERSION: u32 = 1;
+/// `weir` in ASCII: `file` shows it, and no other program's database has it.
+const APPLICATION: i64 = 0x7765_6972;
+/// How long a person in `sqlite3` may hold the file's lock before it is said to be locked.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// SQLite's cache of pages, in KiB: what bounds our memory, however long the queue.
+const CACHE_KIB: u32 = 16 * 1024;
+/// The write-ahead log goes back into the file when it has so many pages of 4 KiB.
+const CHECKPOINT_PAGES: u32 = 8 * 1024;
+
+/// The connection that writes.
+pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, StoreError> {
+    if !options.create && !path.exists() {
+        return Err(StoreError::NoStore(path.to_owned()));
+    }
+    check_head(path)?;
+    let mut connection = connect(path)?;
+    let kind: i64 = pragma(&connection, path, "application_id")?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(|error| told(path, &error))?;
+    if kind != APPLICATION && (kind != 0 || tables != 0) {
+        return Err(StoreError::NotOurs(path.to_owned()));
+    }
+    set_up(&connection, path, options)?;
+    if kind == 0 {
+        make(&mut connection, options).map_err(|error| told(path, &error))?;
+    }
+    check_version(&connection, path)?;
+    Ok(connection)
+}
+
+/// A connection that reads, beside the one that writes.
+pub(super) fn reader(path: &Path) -> Result<Connection, StoreError> {
+    let connection = connect(path)?;
+    connection.pragma_update(None, "query_only", true).map_err(|error| told(path, &error))?;
+    Ok(connection)
+}
+
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| told(path, &error))?;
+    connection.busy_timeout(PATIENCE).map_err(|error| told(path, &error))?;
+    Ok(connection)
+}
+
+/// SQLite opens anything, and says only later that it is no database; and it would make a store of an empty file that
+/// somebody else has just made.
+fn check_head(path: &Path) -> Result<(), StoreError> {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let Ok(file) = File::open(path) else { return Ok(()) };
+    let mut head = Vec::new();
+    file.take(MAGIC.len() as u64)
+        .read_to_end(&mut head)
+        .map_err(|error| StoreError::Open(path.to_owned(), error.to_string()))?;
+    if head.is_empty() || head == MAGIC { Ok(()) } else { Err(StoreError::NotOurs(path.to_owned())) }
+}
+
+fn set_up(connection: &Connection, path: &Path, options: &Options) -> Result<(), StoreError> {
+    let set = |name: &str, value: &str| {
+        // Some of them answer with what they have become.
+        connection.pragma_update_and_check(None, name, value, |_| Ok(())).optional().map(|_| ())
+    };
+    let all = || {
+        set("journal_mode", "wal")?;
+        set("synchronous", "full")?;
+        set("cache_size", &format!("-{CACHE_KIB}"))?;
+        set("temp_store", "memory")?;
+        set("wal_autocheckpoint", &CHECKPOINT_PAGES.to_string())?;
+        if let Some(most) = options.most_file_bytes {
+            let page: u64 =
+                connection.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0))?.unsigned_abs();
+            set("max_page_count", &(most / page.max(1)).max(1).to_string())?;
+        }
+        Ok(())
+    };
+    all().map_err(|error: rusqlite::Error| told(path, &error))
+}
+
+/// Makes the tables, unless another process has just done so.
+fn make(connection: &mut Connection, options: &Options) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let kind: i64 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    if kind == 0 {
+        transaction.execute_batch(include_str!("schema.sql"))?;
+        let mut insert = transaction.prepare("INSERT INTO meta VALUES (?1, ?2)")?;
+        insert.execute(("version", VERSION))?;
+        insert.execute(("order", options.order.word()))?;
+        insert.execute(("last_number", 0))?;
+        drop(insert);
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+    }
+    transaction.commit()
+}
+
+fn check_version(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let found = connection
+        .query_row("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'version'", [], |row| row.get::<_, String>(0))
+        .map_err(|error| told(path, &error))?;
+    if found == VERSION.to_string() { Ok(()) } else { Err(StoreError::Version(path.to_owned(), found)) }
+}
+
+fn pragma(connection: &Connection, path: &Path, name: &str) -> Result<i64, StoreError> {
+    connection.pragma_query_value(None, name, |row| row.get(0)).map_err(|error| told(path, &error))
+}
+
+/// What SQLite says, in our words.
+pub(super) fn told(path: &Path, error: &rusqlite::Error) -> StoreError {
+    let path = path.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => StoreError::NoSpace(path, 0),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked(path),
+        Some(ErrorCode::NotADatabase) => StoreError::NotOurs(path),
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            StoreError::Open(path, why(error))
+        }
+        _ => StoreError::Broken(path, why(error)),
+    }
+}
+
+fn why(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
+        other => other.to_string(),
+    }
+}

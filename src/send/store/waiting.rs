@@ -1,0 +1,141 @@
+//! Batches that wait for room in the queue: first come, first in, in portions if need be.
+
+use std::collections::VecDeque;
+
+use super::ticket::Reply;
+use super::{Receipt, StoreError};
+use crate::send::job::Job;
+
+/// A batch on its way in.
+#[derive(Debug)]
+pub(super) struct Batch {
+    jobs: Vec<Job>,
+    pub(super) receipts: Vec<Receipt>,
+    /// So many of its jobs are safe.
+    safe: usize,
+    reply: Reply<Vec<Receipt>>,
+}
+
+/// What becomes of a job that wants in.
+pub(super) enum Entrance {
+    In(Receipt),
+    NoRoom,
+    TooLarge { bytes: u64, most_bytes: u64 },
+}
+
+impl Batch {
+    pub(super) fn new(jobs: Vec<Job>, reply: Reply<Vec<Receipt>>) -> Self {
+        Self { receipts: Vec::with_capacity(jobs.len()), jobs, safe: 0, reply }
+    }
+
+    /// The next of its jobs.
+    fn next(&self) -> Option<&Job> {
+        self.jobs.get(self.receipts.len())
+    }
+
+    fn fail(self, error: StoreError) {
+        let error = match error {
+            StoreError::NoSpace(path, _) => StoreError::NoSpace(path, self.safe),
+            other => other,
+        };
+        self.reply.give(Err(error));
+    }
+}
+
+/// All of them, in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    batches: VecDeque<Batch>,
+    /// So many of them were looked at since the last commit; the last one may be in half.
+    touched: usize,
+    /// Those that can't get in: with what is wrong, once the jobs before it are safe.
+    too_large: Option<StoreError>,
+}
+
+impl Waiting {
+    pub(super) fn push(&mut self, batch: Batch) {
+        self.batches.push_back(batch);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.batches.len()
+    }
+
+    /// Lets jobs of the first `batches` in while there is room, `most` at the most. Says whether there may be room for
+    /// more.
+    ///
+    /// # Errors
+    /// Those of `enter`.
+    pub(super) fn admit<E>(
+        &mut self,
+        batches: usize,
+        mut most: usize,
+        mut enter: impl FnMut(&Job) -> Result<Entrance, E>,
+    ) -> Result<bool, E> {
+        // Who gave up waiting stands in nobody's way.
+        self.batches.retain(|batch| !batch.reply.is_unwanted());
+        self.touched = 0;
+        for batch in self.batches.iter_mut().take(batches) {
+            self.touched += 1;
+            while let Some(job) = batch.next() {
+                if most == 0 {
+                    return Ok(true);
+                }
+                most -= 1;
+                match enter(job)? {
+                    Entrance::In(receipt) => batch.receipts.push(receipt),
+                    Entrance::NoRoom => return Ok(false),
+                    Entrance::TooLarge { bytes, most_bytes } => {
+                        let index = batch.receipts.len();
+                        self.too_large = Some(StoreError::TooLarge { index, bytes, most_bytes });
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// What was let in is durable: batches that are in are answered.
+    pub(super) fn commit(&mut self) {
+        for _ in 0..std::mem::take(&mut self.touched) {
+            let Some(batch) = self.batches.front_mut() else { break };
+            batch.safe = batch.receipts.len();
+            if batch.next().is_some() {
+                break;
+            }
+            if let Some(batch) = self.batches.pop_front() {
+                batch.reply.give(Ok(batch.receipts));
+            }
+        }
+        if let Some(error) = self.too_large.take() {
+            self.fail_first(error);
+        }
+    }
+
+    /// Nothing of what was let in is durable.
+    pub(super) fn roll_back(&mut self) {
+        self.too_large = None;
+        for batch in self.batches.iter_mut().take(std::mem::take(&mut self.touched)) {
+            batch.receipts.truncate(batch.safe);
+        }
+    }
+
+    /// The first one can't be helped.
+    pub(super) fn fail_first(&mut self, error: StoreError) {
+        if let Some(batch) = self.batches.pop_front() {
+            batch.fail(error);
+        }
+    }
+
+    pub(super) fn fail_all(&mut self, error: &StoreError) {
+        self.roll_back();
+        for batch in self.batches.drain(..) {
+            batch.fail(error.clone());
+        }
+    }
+}
