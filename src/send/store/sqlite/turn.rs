@@ -1,9 +1,10 @@
 //! Two small files beside the store: whose turn it is to write, and who sends.
 //!
-//! SQLite's own wait for another writer is a sleep of growing length in which whoever comes later may go first. A lock on
-//! `STORE-turn` is the kernel's queue instead: no polling, first come, first served. The same file tells the other processes that
-//! something has changed: it holds a counter, and they watch it with inotify. The write-ahead log itself would not do
-//! for that: it is written to before a change can be seen, and not after.
+//! SQLite's own wait for another writer is a sleep of growing length, in which whoever comes later may go first. Who waits
+//! for a lock on `STORE-turn` is woken by the kernel instead: nothing polls. (It is no strict queue: a writer that never
+//! rests may get the lock again before one that has just been woken.) The same file tells the other processes that
+//! something has changed: it holds a counter, and they watch it with inotify. The write-ahead log itself would not do for
+//! that: it is written to before a change can be seen, and not after.
 
 use std::fs::{File, OpenOptions};
 use std::io;
