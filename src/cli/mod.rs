@@ -7,6 +7,7 @@ mod load;
 mod manner;
 mod messages;
 mod report;
+mod send;
 pub mod serve;
 
 use std::ffi::OsString;
@@ -66,6 +67,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Stand in front of a service, and answer in time whatever it does: hedge, retry, keep deadlines
     Gate(Box<gate::GateArgs>),
+    /// Deliver a pile of requests through rate limits, as fast as these allow, and lose none
+    Send(Box<send::SendArgs>),
     /// Show a run that was kept with --out, in any format
     Report(report::ReportArgs),
 }
@@ -82,6 +85,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Load(asked) => load::run(*asked, &args, &messages),
         Command::Serve(asked) => serve::run(asked, &messages),
         Command::Gate(asked) => gate::run(&asked, &messages),
+        Command::Send(asked) => send::run(*asked, &messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }
 }

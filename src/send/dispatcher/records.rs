@@ -1,0 +1,102 @@
+//! Keeps what happened: told to the listener, then recorded in the store; one group at a time.
+
+use std::rc::Rc;
+
+use super::super::note::Note;
+use super::super::sender::{SendFailed, wall_ms};
+use super::super::store::{Filter, KeyNote, Record, Recorded, StoreError, Which};
+use super::Edge;
+use crate::decide::Nanos;
+
+/// So long a group gathers: a commit costs the disk more than that.
+const GATHER: Nanos = Nanos::from_millis(5);
+
+impl Edge {
+    /// Records for as long as it runs.
+    pub(super) async fn record(self: Rc<Self>) {
+        loop {
+            self.happened.notified().await;
+            if self.hand.borrow().unmarked.is_empty() {
+                self.timer.sleep(GATHER).await;
+            }
+            self.settle(Vec::new()).await;
+            self.show();
+            self.settled.notify_one();
+            self.hungry.notify_one();
+        }
+    }
+
+    /// Records what there is, and these notes.
+    pub(super) async fn settle(self: &Rc<Self>, last_words: Vec<KeyNote>) {
+        let _recording = self.recording.lock().await;
+        let (changes, news, renewed, marks) = {
+            let mut hand = self.hand.borrow_mut();
+            let changes = std::mem::take(&mut hand.changes);
+            let marks: Vec<u64> = hand.marks.iter().map(|(_, wanted)| *wanted).collect();
+            (changes, std::mem::take(&mut hand.news), std::mem::take(&mut hand.renewed), marks)
+        };
+        if !news.is_empty()
+            && let Err(error) = self.listener.borrow_mut().told(&news)
+        {
+            let why = SendFailed::Listener(format!("cannot keep what came of the jobs: {error}"));
+            self.hand.borrow_mut().failed.get_or_insert(why);
+            self.settled.notify_one();
+            return;
+        }
+        let at = wall_ms();
+        let is_last = !last_words.is_empty();
+        let keys = if is_last { last_words } else { self.notes(&marks, at) };
+        if !(changes.is_empty() && keys.is_empty()) {
+            let record = Record { changes, keys };
+            if let Err(error) = self.put(record, is_last).await {
+                self.hand.borrow_mut().failed.get_or_insert(SendFailed::Store(error));
+                self.settled.notify_one();
+                return;
+            }
+        }
+        for (number, expires) in renewed {
+            let filter = Filter { only: vec![Which::Number(number)], ..Filter::default() };
+            // A job that somebody else has taken away needs no more time.
+            let _ = self.store.retry(filter, Some(expires), at).await;
+        }
+        self.marked(&marks);
+    }
+
+    /// Of each key whose mark is to be raised.
+    fn notes(&self, marks: &[u64], at: super::UnixMs) -> Vec<KeyNote> {
+        let hand = self.hand.borrow();
+        let keys = self.options.keys.iter().zip(&hand.marks).zip(marks);
+        let raised = keys.filter(|((_, (durable, _)), wanted)| durable < *wanted);
+        raised
+            .map(|((key, _), wanted)| KeyNote { key: key.name().to_owned(), note: Note::running(at, *wanted).write() })
+            .collect()
+    }
+
+    /// These marks are durable: what has waited for them goes.
+    fn marked(self: &Rc<Self>, marks: &[u64]) {
+        let mut hand = self.hand.borrow_mut();
+        for ((durable, _), mark) in hand.marks.iter_mut().zip(marks) {
+            *durable = (*durable).max(*mark);
+        }
+        for sending in std::mem::take(&mut hand.unmarked) {
+            if hand.marks.get(sending.key).is_some_and(|(durable, _)| sending.nonce > *durable) {
+                hand.unmarked.push(sending);
+                self.happened.notify_one();
+            } else {
+                self.launch(&mut hand, sending);
+            }
+        }
+    }
+
+    /// A disk that is full may have room again.
+    async fn put(&self, record: Record, is_last: bool) -> Result<Recorded, StoreError> {
+        loop {
+            match self.store.record(record.clone()).await {
+                Err(StoreError::NoSpace(..) | StoreError::Locked(_)) if !is_last => {
+                    self.timer.sleep(Nanos::SECOND).await;
+                }
+                other => return other,
+            }
+        }
+    }
+}
