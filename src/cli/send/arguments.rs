@@ -85,9 +85,9 @@ pub(in crate::cli) struct SendArgs {
     /// Jobs that may have been sent when an earlier run was killed go to the graveyard, and not out again
     #[arg(long, help_heading = JOBS)]
     at_most_once: bool,
-    /// A file that keeps the jobs, or 'memory'
-    #[arg(long, value_name = "FILE", default_value = "memory", help_heading = JOBS)]
-    store: PathBuf,
+    /// A file that keeps the jobs, or 'memory' [default: JOBS.db; memory for stdin]
+    #[arg(long, value_name = "FILE", help_heading = JOBS)]
+    store: Option<PathBuf>,
     /// Append a line of JSON for each job at its end; lines that cannot be read go to FILE.rejects
     #[arg(short, long, value_name = "FILE", help_heading = JOBS)]
     pub(super) out: Option<PathBuf>,
@@ -231,7 +231,7 @@ impl SendArgs {
             fresh: self.fresh,
             connect_timeout: Nanos::from(self.timeout).min(Nanos::from_secs(5)),
             // What stands in the results need not be kept twice.
-            keep_answers: self.out.is_none() && !self.in_memory(),
+            keep_answers: self.out.is_none() && self.store_file().is_some(),
             renew,
             ..Options::default()
         })
@@ -260,8 +260,17 @@ impl SendArgs {
         Ok(keys.into_iter().map(Credential::new).collect())
     }
 
-    fn in_memory(&self) -> bool {
-        self.store == Path::new("memory")
+    /// The store's file; None: it is in memory.
+    fn store_file(&self) -> Option<PathBuf> {
+        match &self.store {
+            Some(store) => (store != Path::new("memory")).then(|| store.clone()),
+            None if self.jobs == Path::new("-") => None,
+            None => {
+                let mut name = self.jobs.as_os_str().to_owned();
+                name.push(".db");
+                Some(name.into())
+            }
+        }
     }
 
     pub(super) fn store(&self) -> Result<Queue, String> {
@@ -269,13 +278,13 @@ impl SendArgs {
             Order::Deadline => store::Order::Deadline,
             Order::Arrival => store::Order::FirstIn,
         };
-        if self.in_memory() {
+        let Some(file) = self.store_file() else {
             // What comes from a stream waits there, and not here.
             let bounds = Bounds { jobs: 100_000, bytes: 256 << 20 };
             return Ok(Arc::new(Memory::new(bounds, order)));
-        }
+        };
         let options = store::Options { order, ..store::Options::default() };
-        Sqlite::open(&self.store, &options).map(|store| Arc::new(store) as Queue).map_err(|error| error.to_string())
+        Sqlite::open(&file, &options).map(|store| Arc::new(store) as Queue).map_err(|error| error.to_string())
     }
 }
 

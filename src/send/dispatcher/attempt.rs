@@ -131,7 +131,7 @@ impl Edge {
         let tried = Try { key, sent, late, took, outcome, done };
         held.last = Some(Last { tried: tried.clone(), headers, body, kept: false });
         hand.news.push(News::Tried(tried));
-        self.happened.notify_one();
+        self.talk.notify_one();
     }
 
     /// Its time is up. The dispatch knows already.
@@ -143,7 +143,7 @@ impl Edge {
         let tried = Try { key, sent, late, took, outcome: Err("no answer in time".into()), done: false };
         held.last = Some(Last { tried: tried.clone(), headers: Vec::new(), body: Bytes::new(), kept: false });
         hand.news.push(News::Tried(tried));
-        self.happened.notify_one();
+        self.talk.notify_one();
     }
 }
 

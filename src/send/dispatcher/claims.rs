@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// As few jobs are held, if they go slowly: so that a crash leaves few that may have been sent and were not.
 pub(super) fn least(options: &Options) -> usize {
-    (options.keys.len() * 2).clamp(8, 512)
+    options.keys.len().clamp(4, 512)
 }
 
 impl Edge {
@@ -66,6 +66,7 @@ impl Edge {
             let due = wait_ms.map_or(Nanos::NEVER, |ms| self.timer.now() + Nanos::from_millis(ms.min(DAY_MS)));
             tokio::select! {
                 _ = arrivals.changed() => {}
+                () = self.put_off.notified() => {}
                 _ = until.changed() => {}
                 () = self.timer.sleep_until(due), if due < Nanos::NEVER => {}
             }
@@ -89,7 +90,7 @@ impl Edge {
         if held == 0 && there_are_more {
             hand.ahead = (hand.ahead * 2).min(MOST_AHEAD);
         } else if held > hand.ahead / 4 {
-            hand.ahead = (hand.ahead - hand.ahead / 16).max(least(&self.options));
+            hand.ahead = (hand.ahead - hand.ahead.div_ceil(16)).max(least(&self.options));
         }
     }
 
@@ -116,7 +117,7 @@ impl Edge {
                 Ended { entry, state: State::Expired, reason, at, last: None, body: bytes::Bytes::new(), tries };
             hand.news.push(News::Ended(Box::new(ended)));
         }
-        self.happened.notify_one();
+        self.talk.notify_one();
     }
 
     fn begin(self: &Rc<Self>, lease: Lease, entry: Entry) {

@@ -118,10 +118,14 @@ struct Edge {
     until: watch::Receiver<Until>,
     /// There is another time to wake at.
     rearmed: Notify,
+    /// There is something to tell.
+    talk: Notify,
     /// There is something to record.
     happened: Notify,
     /// There may be room for more jobs.
     hungry: Notify,
+    /// A job in the store is due at another time than when it was asked last.
+    put_off: Notify,
     /// Something has been recorded, or ended.
     settled: Notify,
     /// Held while the store is asked for jobs, and while it records.
@@ -153,6 +157,7 @@ pub(super) async fn run(
     let ticks = tokio::task::spawn_local(Rc::clone(&edge).tick());
     let sweeps = tokio::task::spawn_local(Rc::clone(&edge).sweep());
     let claims = tokio::task::spawn_local(Rc::clone(&edge).claim());
+    let reports = tokio::task::spawn_local(Rc::clone(&edge).report());
     let records = tokio::task::spawn_local(Rc::clone(&edge).record());
     edge.end().await;
     // A ticket that is dropped takes its question back: what is asked of the store is waited for.
@@ -160,6 +165,7 @@ pub(super) async fn run(
     [ticks, sweeps, claims].iter().for_each(tokio::task::JoinHandle::abort);
     drop(claiming);
     let ended = edge.leave().await;
+    reports.abort();
     records.abort();
     ended
 }
@@ -222,8 +228,10 @@ impl Edge {
             progress,
             until,
             rearmed: Notify::new(),
+            talk: Notify::new(),
             happened: Notify::new(),
             hungry: Notify::new(),
+            put_off: Notify::new(),
             settled: Notify::new(),
             claiming: tokio::sync::Mutex::default(),
             recording: tokio::sync::Mutex::default(),
@@ -285,7 +293,7 @@ impl Edge {
                     self.settled.notify_one();
                 }
                 hand.news.push(News::KeyLost(key as usize, why));
-                self.happened.notify_one();
+                self.talk.notify_one();
             }
             Action::WakeAt(at) => {
                 hand.wake_at = at;
@@ -347,6 +355,7 @@ impl Edge {
         let (last, body) = last.map_or((None, Bytes::new()), |last| (Some(last.tried), last.body));
         let ended = Ended { entry: held.entry, state, reason, at, last, body, tries: held.tries };
         hand.news.push(News::Ended(Box::new(ended)));
+        self.talk.notify_one();
     }
 
     /// When the time of a job that expired is over if it goes on; None if it does not.
@@ -392,12 +401,15 @@ impl Edge {
         let mut until = self.until.clone();
         let mut deadline = Nanos::NEVER;
         loop {
-            let told = *until.borrow_and_update();
+            let mut told = *until.borrow_and_update();
             self.hungry.notify_one();
             let (out, idle) = {
                 let hand = self.hand.borrow();
-                if hand.failed.is_some() {
-                    return;
+                match &hand.failed {
+                    // What is out may still be answered.
+                    Some(SendFailed::NoKeys(_)) => told = told.max(Until::Drained(self.options.rules.attempt_timeout)),
+                    Some(_) => return,
+                    None => {}
                 }
                 let idle = hand.jobs.is_empty() && hand.changes.is_empty() && hand.renewed.is_empty();
                 (hand.dispatch.sizes().2 > 0, idle)

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::note::Note;
 use super::super::sender::{SendFailed, wall_ms};
-use super::super::store::{Filter, KeyNote, Record, Recorded, StoreError, Which};
+use super::super::store::{Filter, KeyNote, Record, Recorded, Step, StoreError, Which};
 use super::Edge;
 use crate::decide::Nanos;
 
@@ -26,23 +26,44 @@ impl Edge {
         }
     }
 
+    /// Tells what happened at once, whatever is being recorded: what was told is not sent again after a crash. What
+    /// happened in one turn of the event loop is told together.
+    pub(super) async fn report(self: Rc<Self>) {
+        loop {
+            self.talk.notified().await;
+            self.tell_news();
+            self.happened.notify_one();
+        }
+    }
+
+    /// Says whether it could be told.
+    fn tell_news(&self) -> bool {
+        let news = std::mem::take(&mut self.hand.borrow_mut().news);
+        if news.is_empty() {
+            return true;
+        }
+        let told = self.listener.borrow_mut().told(&news);
+        let Err(error) = told else { return true };
+        let why = SendFailed::Listener(format!("cannot keep what came of the jobs: {error}"));
+        self.hand.borrow_mut().failed.get_or_insert(why);
+        self.settled.notify_one();
+        false
+    }
+
     /// Records what there is, and these notes.
     pub(super) async fn settle(self: &Rc<Self>, last_words: Vec<KeyNote>) {
         let _recording = self.recording.lock().await;
-        let (changes, news, renewed, marks) = {
+        // Nothing is recorded that was not told.
+        if !self.tell_news() || matches!(self.hand.borrow().failed, Some(SendFailed::Listener(_))) {
+            return;
+        }
+        let (changes, renewed, marks) = {
             let mut hand = self.hand.borrow_mut();
             let changes = std::mem::take(&mut hand.changes);
             let marks: Vec<u64> = hand.marks.iter().map(|(_, wanted)| *wanted).collect();
-            (changes, std::mem::take(&mut hand.news), std::mem::take(&mut hand.renewed), marks)
+            (changes, std::mem::take(&mut hand.renewed), marks)
         };
-        if !news.is_empty()
-            && let Err(error) = self.listener.borrow_mut().told(&news)
-        {
-            let why = SendFailed::Listener(format!("cannot keep what came of the jobs: {error}"));
-            self.hand.borrow_mut().failed.get_or_insert(why);
-            self.settled.notify_one();
-            return;
-        }
+        let put_off = changes.iter().any(|change| matches!(change.step, Step::Dead { .. }));
         let at = wall_ms();
         let is_last = !last_words.is_empty();
         let keys = if is_last { last_words } else { self.notes(&marks, at) };
@@ -53,6 +74,9 @@ impl Edge {
                 self.settled.notify_one();
                 return;
             }
+        }
+        if put_off {
+            self.put_off.notify_one();
         }
         for (number, expires) in renewed {
             let filter = Filter { only: vec![Which::Number(number)], ..Filter::default() };
