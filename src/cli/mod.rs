@@ -85,7 +85,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Load(asked) => load::run(*asked, &args, &messages),
         Command::Serve(asked) => serve::run(asked, &messages),
         Command::Gate(asked) => gate::run(&asked, &messages),
-        Command::Send(asked) => send::run(*asked, &messages),
+        Command::Send(asked) => send::run(&asked, &messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }
 }

@@ -32,8 +32,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How often a line is written where there is no terminal.
 const LINE: Nanos = Nanos::from_secs(5);
 
-pub(super) fn run(asked: SendArgs, messages: &Messages) -> u8 {
-    match try_run(&asked, messages) {
+pub(super) fn run(asked: &SendArgs, messages: &Messages) -> u8 {
+    match try_run(asked, messages) {
         Ok(code) => code,
         Err(why) => {
             messages.error(&why);

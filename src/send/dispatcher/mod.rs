@@ -14,10 +14,12 @@
 
 mod attempt;
 mod claims;
+mod ending;
+mod outcome;
 mod records;
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
@@ -26,13 +28,12 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use self::attempt::Sending;
-use super::job::{Attempt, Entry, UnixMs};
-use super::news::{Ended, Listener, News, Try};
+use super::job::{Entry, UnixMs};
+use super::news::{Listener, News, Try};
 use super::note::Note;
 use super::options::Options;
 use super::sender::{SendFailed, Until, lock, wall_ms};
-use super::state::State;
-use super::store::{Change, KeyNote, Lease, Step, Store};
+use super::store::{Change, Lease, Step, Store};
 use crate::decide::Nanos;
 use crate::decide::dispatch::{Action, Asked, Dispatch, Event, JobId, Why};
 use crate::decide::window::History;
@@ -302,14 +303,6 @@ impl Edge {
         }
     }
 
-    /// A dead letter goes to the store, with its time and its tries.
-    fn put_away(&self, hand: &mut Hand, job: JobId, until: Nanos, why: Why, actions: &mut Vec<Action>) {
-        let wait_ms = (until - self.timer.now()).0.div_ceil(Nanos::MILLI.0);
-        let retry_at = wall_ms().plus_ms(wait_ms);
-        self.end_job(hand, job, Step::Dead { retry_at }, attempt::words(why));
-        hand.dispatch.on(self.timer.now(), Event::Withdrawn(job), actions);
-    }
-
     /// A new mark for a key. It is set higher than it has to be, so that nobody has to wait for the next one.
     fn keep(&self, hand: &mut Hand, key: u32, high_water: u64) {
         if let Some((_, wanted)) = hand.marks.get_mut(key as usize)
@@ -318,54 +311,6 @@ impl Edge {
             *wanted = high_water + MARK_AHEAD;
             self.happened.notify_one();
         }
-    }
-
-    /// A job leaves our hands.
-    fn end_job(&self, hand: &mut Hand, job: JobId, step: Step, reason: String) {
-        let Some(mut held) = hand.jobs.remove(&job) else { return };
-        let at = wall_ms();
-        let state = match step {
-            Step::Done => State::Done,
-            Step::Graveyard => State::Graveyard,
-            Step::Expired => State::Expired,
-            Step::Sent | Step::Dead { .. } | Step::Released => State::Dead,
-        };
-        let last = held.last.take();
-        let attempt = last.as_ref().filter(|last| !last.kept).map(|last| Attempt {
-            key: self.options.keys.get(last.tried.key).map(|key| key.name().to_owned()),
-            sent: last.tried.sent,
-            code: last.tried.outcome.as_ref().ok().copied(),
-        });
-        let answer = last
-            .as_ref()
-            .filter(|_| self.options.keep_answers)
-            .map(|last| super::job::Answer { headers: last.headers.clone(), body: last.body.to_vec() });
-        hand.changes.push(Change { lease: held.lease, at, reason: reason.clone(), step, attempt, answer });
-        self.happened.notify_one();
-        if state == State::Dead {
-            return;
-        }
-        if state == State::Expired
-            && let Some(expires) = self.more_time(hand, job, at)
-        {
-            hand.renewed.push((job, expires));
-            return;
-        }
-        hand.renewals.remove(&job);
-        let (last, body) = last.map_or((None, Bytes::new()), |last| (Some(last.tried), last.body));
-        let ended = Ended { entry: held.entry, state, reason, at, last, body, tries: held.tries };
-        hand.news.push(News::Ended(Box::new(ended)));
-        self.talk.notify_one();
-    }
-
-    /// When the time of a job that expired is over if it goes on; None if it does not.
-    fn more_time(&self, hand: &mut Hand, job: JobId, now: UnixMs) -> Option<UnixMs> {
-        let renew = self.options.renew?;
-        let used = hand.renewals.entry(job).or_default();
-        (*used < renew.times).then(|| {
-            *used += 1;
-            now.plus_ms(renew.ttl_ms)
-        })
     }
 
     /// Ticks when the dispatch wants it.
@@ -393,87 +338,6 @@ impl Edge {
         loop {
             tokio::time::sleep(every).await;
             self.client.sweep(self.timer.now());
-        }
-    }
-
-    /// Waits until it is time to end.
-    async fn end(self: &Rc<Self>) {
-        let mut until = self.until.clone();
-        let mut deadline = Nanos::NEVER;
-        loop {
-            let mut told = *until.borrow_and_update();
-            self.hungry.notify_one();
-            let (out, idle) = {
-                let hand = self.hand.borrow();
-                match &hand.failed {
-                    // What is out may still be answered.
-                    Some(SendFailed::NoKeys(_)) => told = told.max(Until::Drained(self.options.rules.attempt_timeout)),
-                    Some(_) => return,
-                    None => {}
-                }
-                let idle = hand.jobs.is_empty() && hand.changes.is_empty() && hand.renewed.is_empty();
-                (hand.dispatch.sizes().2 > 0, idle)
-            };
-            match told {
-                Until::Now => return,
-                Until::Drained(grace) => {
-                    if deadline == Nanos::NEVER {
-                        deadline = self.timer.now() + grace;
-                        self.put_down();
-                    }
-                    if !out {
-                        return;
-                    }
-                }
-                // What cannot be read is told by whoever writes.
-                Until::Empty if idle && self.store.counts().is_ok_and(|counts| counts.open() == 0) => return,
-                Until::Empty | Until::Told => {}
-            }
-            tokio::select! {
-                () = self.settled.notified() => {}
-                _ = until.changed() => {}
-                () = self.timer.sleep_until(deadline), if deadline < Nanos::NEVER => return,
-            }
-        }
-    }
-
-    /// Gives back what was not sent.
-    fn put_down(&self) {
-        let mut hand = self.hand.borrow_mut();
-        let waiting: HashSet<JobId> =
-            hand.jobs.iter().filter(|(_, held)| held.flying.is_none()).map(|(job, _)| *job).collect();
-        let mut actions = Vec::new();
-        for job in waiting {
-            hand.dispatch.on(self.timer.now(), Event::Withdrawn(job), &mut actions);
-            self.end_job(&mut hand, job, Step::Released, "the sender ended".into());
-        }
-        hand.unmarked.clear();
-    }
-
-    /// The last words: what is out is left to its fate, the rest is given back, and the keys are noted.
-    async fn leave(self: &Rc<Self>) -> Result<(), SendFailed> {
-        {
-            let hand = self.hand.borrow();
-            hand.jobs.values().filter_map(|held| held.flying.as_ref()).for_each(|flying| flying.task.abort());
-        }
-        self.put_down();
-        let (now, at) = (self.timer.now(), wall_ms());
-        let notes = {
-            let mut hand = self.hand.borrow_mut();
-            let keys = (0..).zip(&self.options.keys);
-            let mut notes = Vec::with_capacity(self.options.keys.len());
-            for (number, key) in keys {
-                let high_water = hand.marks.get(number as usize).map_or(0, |mark| mark.1);
-                let Some(history) = hand.dispatch.history(now, number) else { continue };
-                let note = Note::ended(at, high_water, &history).write();
-                notes.push(KeyNote { key: key.name().to_owned(), note });
-            }
-            notes
-        };
-        self.settle(notes).await;
-        match self.hand.borrow_mut().failed.take() {
-            Some(failed) => Err(failed),
-            None => Ok(()),
         }
     }
 
