@@ -312,7 +312,10 @@ fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
     let page = |name| std::fs::read_to_string(format!("{}/docs/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let (cli, serve) = (page("cli.md"), page("serve.md"));
     let services = ["body", "exchange", "functions", "sleep", "work"].map(|service| (vec!["serve", service], &serve));
-    let commands = [(vec!["load"], &cli), (vec!["gate"], &cli), (vec!["report"], &cli)].into_iter().chain(services);
+    let send = page("send.md");
+    let commands = [(vec!["load"], &cli), (vec!["gate"], &cli), (vec!["send"], &send), (vec!["report"], &cli)]
+        .into_iter()
+        .chain(services);
     for (command, page) in commands {
         let help = Weir::new().run(&[&command[..], &["--help"]].concat()).stdout;
         let names = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));

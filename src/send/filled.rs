@@ -1,7 +1,9 @@
 //! A job's request as it leaves: its fields filled in, checked.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::job::Request;
@@ -28,6 +30,14 @@ impl Filled {
             let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong(name))?;
             let value = fields.fill(value, Place::Plain);
             headers.append(known, HeaderValue::from_str(&value).map_err(|_| wrong(name))?);
+        }
+        let agent = HeaderValue::from_static(concat!("weir/", env!("CARGO_PKG_VERSION")));
+        headers.entry(USER_AGENT).or_insert(agent);
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+        if let Some(user) = &target.userinfo
+            && let Ok(value) = HeaderValue::from_str(&format!("Basic {}", BASE64.encode(user)))
+        {
+            headers.entry(AUTHORIZATION).or_insert(value);
         }
         let method = Method::from_bytes(request.method.as_bytes())
             .map_err(|_| format!("'{}' is no method", request.method.escape_debug()))?;
@@ -77,6 +87,15 @@ mod tests {
         let form = filled(("content-type", "application/x-www-form-urlencoded"), "key={key}&n={nonce}");
         assert_eq!(form.body, "key=k%261&n=5");
         assert_eq!(filled(("content-type", "text/plain"), "{key} {x}").body, "k&1 {x}");
+    }
+
+    #[test]
+    fn what_others_send_is_there_unless_it_is_given() {
+        let fields = Fields { key: "", nonce: 5, id: "" };
+        let filled = Filled::new(&request("http://me:pw@h/", ("Accept", "text/plain"), ""), &fields).unwrap();
+        assert_eq!(filled.headers["authorization"], "Basic bWU6cHc=");
+        assert_eq!(filled.headers["accept"], "text/plain");
+        assert!(filled.headers["user-agent"].to_str().unwrap().starts_with("weir/"));
     }
 
     #[test]

@@ -8,7 +8,8 @@ use crate::decide::dispatch::Rules;
 /// How to send.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What is decided by; the epoch is set when sending begins.
+    /// What is decided by. The epoch is set when sending begins; to a way in that is given 2 ms are added for what the
+    /// machines at both ends take.
     pub rules: Rules,
     /// The keys; at least one.
     pub keys: Vec<Credential>,

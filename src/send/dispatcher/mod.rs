@@ -14,6 +14,7 @@
 
 mod attempt;
 mod claims;
+mod crash;
 mod ending;
 mod outcome;
 mod records;
@@ -36,7 +37,6 @@ use super::sender::{SendFailed, Until, lock, wall_ms};
 use super::store::{Change, Lease, Step, Store};
 use crate::decide::Nanos;
 use crate::decide::dispatch::{Action, Asked, Dispatch, Event, JobId, Why};
-use crate::decide::window::History;
 use crate::http::client::{Client, Options as ClientOptions, Origin};
 use crate::machine::clock::Clock;
 use crate::machine::timer::Timer;
@@ -173,6 +173,8 @@ pub(super) async fn run(
 
 /// The dispatch's clock begins so long before it: what an earlier sender did has a time by it.
 const BEFORE: Nanos = Nanos::from_secs(48 * 3600);
+/// What the machines at both ends may add to a way in that is given: to wake, to accept, to read.
+const MACHINES: Nanos = Nanos::from_millis(2);
 
 impl Edge {
     fn new(
@@ -189,6 +191,7 @@ impl Edge {
         let client = Client::new(timer.clone(), ClientOptions { most_idle, ..ClientOptions::default() });
         let (now, wall) = (clock.now(), wall_ms());
         options.rules.epoch = Nanos(u64::try_from(wall.0).unwrap_or(0).saturating_mul(Nanos::MILLI.0)) - now;
+        options.rules.key.way_in = options.rules.key.way_in.map(|bound| bound + MACHINES);
         let count = u32::try_from(options.keys.len()).unwrap_or(u32::MAX);
         let mut dispatch = Dispatch::new(options.rules.clone(), count, options.seed);
         let notes: HashMap<String, String> = store.keys()?.into_iter().map(|note| (note.key, note.note)).collect();
@@ -197,9 +200,10 @@ impl Edge {
             let note = notes.get(key.name()).and_then(|text| Note::read(text));
             let high_water = note.as_ref().map_or(0, |note| note.high_water);
             if let Some(note) = note {
-                // After a crash all windows may be full.
-                let full = || (History { held_for: options.memory(), ..History::default() }, Nanos::ZERO);
-                let (history, since) = note.history(wall).unwrap_or_else(full);
+                let (history, since) = match note.history(wall) {
+                    Some(known) => known,
+                    None => (crash::history(&*store, key.name(), options.memory(), wall)?, Nanos::ZERO),
+                };
                 dispatch.resume(now, number, high_water, &history, since);
             }
             marks.push((high_water, high_water));
