@@ -12,7 +12,7 @@ use super::super::filled::Filled;
 use super::super::news::{News, Try};
 use super::super::sender::wall_ms;
 use super::super::store::Step;
-use super::super::template::Fields;
+use super::super::template::{Fields, Place};
 use super::{Edge, Event, Flying, Hand, JobId, Last, Why};
 use crate::decide::Nanos;
 use crate::decide::dispatch::Meaning;
@@ -45,7 +45,7 @@ impl Edge {
             None => Cow::Owned(held.entry.number.to_string()),
         };
         let fields = Fields { key: key.secret(), nonce: sending.nonce, id: &id };
-        let filled = Filled::new(&held.entry.job.request, &fields).map_err(|why| why.replace(key.secret(), "***"));
+        let filled = Filled::new(&held.entry.job.request, &fields).map_err(|why| hidden(&why, &fields));
         let filled = filled.and_then(|filled| {
             let origin = origin(&mut hand.origins, &filled.target, self.options.connect_timeout)?;
             Ok((filled, origin))
@@ -145,6 +145,12 @@ impl Edge {
         hand.news.push(News::Tried(tried));
         self.talk.notify_one();
     }
+}
+
+/// A message without the key, however it is written in it.
+fn hidden(why: &str, fields: &Fields<'_>) -> String {
+    let written = [Place::Plain, Place::Url].map(|place| fields.fill("{key}", place));
+    written.iter().filter(|key| !key.is_empty()).fold(why.to_owned(), |why, key| why.replace(key, "***"))
 }
 
 /// The place that a URL names; connections to it are kept.
