@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::{Reply, Running, Server, Weir, until};
+use weir::send::store::{self, Sqlite, Store, Which};
 
 /// Nothing that a test waits for takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -135,10 +136,11 @@ fn a_service_that_is_away_costs_no_try() {
     drop(place);
     let url = format!("http://{address}/");
     let running = weir.start(&["send", "jobs.jsonl", "--url", &url, "--retries", "0", "--out", "out.jsonl", "-q"]);
-    // Longer than the first waits are: it has tried in vain.
+    let options = store::Options { create: false, ..store::Options::default() };
     until("some tries in vain", PATIENCE, || {
-        let queue = weir.path("jobs.jsonl.db");
-        queue.exists() && std::fs::metadata(weir.path("jobs.jsonl.db-wal")).is_ok_and(|file| file.len() > 100_000)
+        let queue = Sqlite::open(&weir.path("jobs.jsonl.db"), &options).ok();
+        let detail = queue.and_then(|queue| queue.inspect(&Which::Id("a".into())).ok()?);
+        detail.is_some_and(|detail| detail.history.len() >= 4)
     });
     let listener = std::net::TcpListener::bind(address).unwrap();
     let served = std::thread::spawn(move || {

@@ -129,7 +129,7 @@ impl Edge {
         let Some(Flying { key, at, sent, due, left, .. }) = held.flying.take() else { return };
         let (late, took) = (left.map(|left| left - due), self.timer.now() - at);
         let tried = Try { key, sent, late, took, outcome, done };
-        held.last = Some(Last { tried: tried.clone(), headers, body, kept: false });
+        held.last = Some(Last { tried: tried.clone(), headers, body });
         hand.news.push(News::Tried(tried));
         self.talk.notify_one();
     }
@@ -141,7 +141,7 @@ impl Edge {
         task.abort();
         let (late, took) = (left.map(|left| left - due), self.timer.now() - at);
         let tried = Try { key, sent, late, took, outcome: Err("no answer in time".into()), done: false };
-        held.last = Some(Last { tried: tried.clone(), headers: Vec::new(), body: Bytes::new(), kept: false });
+        held.last = Some(Last { tried: tried.clone(), headers: Vec::new(), body: Bytes::new() });
         hand.news.push(News::Tried(tried));
         self.talk.notify_one();
     }

@@ -81,8 +81,6 @@ struct Last {
     tried: Try,
     headers: Vec<(String, String)>,
     body: Bytes,
-    /// Recorded already, as a try of its own.
-    kept: bool,
 }
 
 #[derive(Debug)]

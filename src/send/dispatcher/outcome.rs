@@ -9,13 +9,22 @@ use super::super::state::State;
 use super::super::store::{Change, Step};
 use super::{Edge, Hand, attempt};
 use crate::decide::Nanos;
-use crate::decide::dispatch::{Action, Event, JobId, Why};
+use crate::decide::dispatch::{Action, Event, JobId, Meaning, Why};
 
 impl Edge {
     /// A dead letter goes to the store, with its time and its tries.
     pub(super) fn put_away(&self, hand: &mut Hand, job: JobId, until: Nanos, why: Why, actions: &mut Vec<Action>) {
         let wait_ms = (until - self.timer.now()).0.div_ceil(Nanos::MILLI.0);
         let retry_at = wall_ms().plus_ms(wait_ms);
+        let is_free = match why {
+            Why::Kind(kind) => kind.is_unsent(),
+            Why::Answer(meaning) => matches!(meaning, Meaning::Unauthorized | Meaning::Blocked),
+            _ => false,
+        };
+        if let Some(held) = hand.jobs.get_mut(&job).filter(|_| is_free) {
+            // What is recorded counts as a try.
+            held.last = None;
+        }
         self.end_job(hand, job, Step::Dead { retry_at }, attempt::words(why));
         hand.dispatch.on(self.timer.now(), Event::Withdrawn(job), actions);
     }
@@ -31,7 +40,7 @@ impl Edge {
             Step::Sent | Step::Dead { .. } | Step::Released => State::Dead,
         };
         let last = held.last.take();
-        let attempt = last.as_ref().filter(|last| !last.kept).map(|last| Attempt {
+        let attempt = last.as_ref().map(|last| Attempt {
             key: self.options.keys.get(last.tried.key).map(|key| key.name().to_owned()),
             sent: last.tried.sent,
             code: last.tried.outcome.as_ref().ok().copied(),
