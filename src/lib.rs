@@ -7,6 +7,7 @@
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
+//!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► load ──► report ──────────► measure, decide
 //!  │ │      └────► http ────────────► machine, decide
 //!  │ ├──► serve ─► server ──────────► machine, decide
@@ -19,6 +20,7 @@
 //! - [`decide`] PURE: when to send ([`decide::schedule`], [`decide::users`]), what ([`decide::source`]), and what a
 //!   free connection does now ([`decide::feed`])
 //! - [`measure`] PURE: one request's record ([`measure::Outcome`]), histograms, the run, trust, objectives
+//! - [`simulate`] PURE: overload in virtual time: callers, gates, an upstream, and what comes of it
 //! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection; and connections to upstreams, kept
 //! - [`call`] one call and its attempts, under deadline, hedge, retry and budget
 //! - [`gate`] a gateway: an answer in time, whatever the upstream does
@@ -50,3 +52,4 @@ pub mod report;
 pub mod send;
 pub mod serve;
 pub mod server;
+pub mod simulate;

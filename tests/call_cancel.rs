@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method};
 use http_body_util::BodyExt;
-use support::{Reply, Server, calling, get, ms, plan, upstream};
+use support::{Reply, Server, calling, get, ms, plan, upstream, waiting};
 use weir::call::{AnswerBody, Ask, Cut, Engine, Failed, Plan, Reason, Success};
 use weir::decide::Nanos;
 use weir::decide::policy::{After, Policy, Retry, Stage};
@@ -31,7 +31,7 @@ fn ends(plan: &Plan) -> [u64; 3] {
     let counts = &plan.upstream.counts;
     let ends = counts.ends().map(|(_, count)| count);
     let sent: u64 = counts.sent().iter().map(|(_, count)| count).sum();
-    assert_eq!((sent, counts.in_flight(), counts.waiting()), (ends.iter().sum(), 0, 0), "each attempt ends once");
+    assert_eq!((sent, counts.in_flight(), waiting(plan)), (ends.iter().sum(), 0, 0), "each attempt ends once");
     ends
 }
 
@@ -103,7 +103,7 @@ fn a_caller_who_leaves_takes_all_attempts_along() {
         assert_eq!(open(&engine), (0, 0));
         server.wait_for("their ends", |counts| counts.open == 0);
         assert_eq!(ends(&plan), [0, 0, 4]);
-        assert_eq!(plan.counts.ends(), [("won", 0), ("failed", 0), ("late", 0), ("gone", 1)]);
+        assert_eq!(plan.counts.ends(), [("won", 0), ("failed", 0), ("late", 0), ("gone", 1), ("refused", 0)]);
     });
 }
 
@@ -129,12 +129,13 @@ fn a_caller_may_leave_while_an_attempt_waits_for_a_place() {
         let mut has = Box::pin(get(&engine, &plan));
         until(&mut has, || server.requests() == 1).await;
         let mut waits = Box::pin(get(&engine, &plan));
-        until(&mut waits, || plan.upstream.counts.waiting() == 1).await;
+        until(&mut waits, || waiting(&plan) == 1).await;
         assert_eq!(plan.upstream.counts.in_flight(), 1);
         drop(waits);
-        assert_eq!((plan.upstream.counts.waiting(), plan.upstream.counts.in_flight()), (0, 1));
+        assert_eq!((waiting(&plan), plan.upstream.counts.in_flight()), (0, 1));
         drop(has);
-        assert_eq!(ends(&plan), [0, 0, 2]);
+        assert_eq!(ends(&plan), [0, 0, 1]);
+        assert_eq!(plan.counts.ends()[3], ("gone", 2));
     });
 }
 
@@ -200,16 +201,16 @@ fn at_the_deadline_there_is_an_answer_while_a_place_is_waited_for() {
     let server = Server::start(|_| Reply::nothing());
     let places = Arc::new(upstream(&[server.url("/")]).with_places(1, 1));
     let has_place = Plan::new(Policy::default(), Success::default(), Arc::clone(&places));
-    let waiting = Plan::new(late(ms(50)), Success::default(), places);
+    let waits = Plan::new(late(ms(50)), Success::default(), places);
     calling(async |engine| {
         let mut has = Box::pin(get(&engine, &has_place));
         until(&mut has, || server.requests() == 1).await;
-        let failed = get(&engine, &waiting).await.unwrap_err();
+        let failed = get(&engine, &waits).await.unwrap_err();
         assert_eq!(failed.reason, Reason::Late);
         assert!(engine.timer().now() - failed.story.began >= ms(50));
-        assert!(waiting.upstream.counts.waited_s() >= 0.05);
+        assert!(waits.upstream.places().unwrap().waited_s() >= 0.05);
         drop(has);
-        assert_eq!(ends(&waiting), [0, 0, 2]);
+        assert_eq!((ends(&waits), waits.counts.ends()[2]), ([0, 0, 1], ("late", 1)));
     });
 }
 
@@ -279,7 +280,7 @@ fn the_least_deadline_counts_and_one_that_has_passed_sends_nothing() {
             assert_eq!((failed.reason, failed.story.attempts.len()), (Reason::Late, sent));
             assert!(engine.timer().now() >= begun + ms(30));
         }
-        assert_eq!(plan.counts.ends(), [("won", 0), ("failed", 0), ("late", 2), ("gone", 0)]);
+        assert_eq!(plan.counts.ends(), [("won", 0), ("failed", 0), ("late", 2), ("gone", 0), ("refused", 0)]);
         assert_eq!(ends(&plan), [0, 0, 1]);
     });
 }

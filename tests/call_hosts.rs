@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-use support::{Reply, Server, calling, get, ms, origin, upstream};
+use support::{Reply, Server, calling, get, ms, origin, upstream, waiting};
 use weir::call::{Engine, Host, Plan, Reason, Success, Upstream};
 use weir::decide::Nanos;
+use weir::decide::admit::Why;
 use weir::decide::hosts::{Balance, Health};
 use weir::decide::policy::{After, Backoff, Policy, Retry, Stage};
 use weir::machine::clock::Clock;
@@ -134,27 +135,29 @@ fn never_more_attempts_than_there_are_places_and_first_come_is_first_served() {
         for (place, number) in order.iter().enumerate() {
             assert!(place.abs_diff(*number as usize) <= 3, "{order:?}");
         }
-        assert_eq!((places.counts.in_flight(), places.counts.waiting()), (0, 0));
-        assert!(places.counts.waited_s() > 0.1, "{}", places.counts.waited_s());
+        assert_eq!((places.counts.in_flight(), waiting(&plan)), (0, 0));
+        let waited = places.places().unwrap().waited_s();
+        assert!(waited > 0.1, "{waited}");
     });
 }
 
 #[test]
-fn a_full_queue_turns_away_at_once_and_that_can_be_tried_again() {
+fn a_full_queue_turns_away_at_once_and_nothing_is_sent() {
     let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(30)));
     let places = Arc::new(upstream(&[server.url("/")]).with_places(1, 1));
-    let once = Plan::new(Policy::default(), Success::default(), Arc::clone(&places));
-    let again = Plan::new(retrying(60), Success::default(), Arc::clone(&places));
+    let plan = Plan::new(retrying(60), Success::default(), Arc::clone(&places));
     calling(async |engine| {
-        let (first, second, third, fourth) =
-            tokio::join!(get(&engine, &once), get(&engine, &once), get(&engine, &once), get(&engine, &again));
-        assert!(first.is_ok() && second.is_ok() && fourth.is_ok());
+        let (first, second, third) = tokio::join!(get(&engine, &plan), get(&engine, &plan), get(&engine, &plan));
+        assert!(first.is_ok() && second.is_ok());
         let failed = third.unwrap_err();
-        assert_eq!(failed.reason, Reason::AllFailed);
-        assert!(failed.story.to_string().contains("fails: connect: the upstream has all"), "{}", failed.story);
+        let Reason::Refused(refusal) = failed.reason else { panic!("{failed:?}") };
+        assert!(refusal.why == Why::Full && refusal.retry_after >= Nanos::SECOND, "{refusal:?}");
+        assert!(failed.story.to_string().contains("refused (full, priority normal)"), "{}", failed.story);
+        assert!(failed.story.json().get().contains(r#""refused":"full","priority":"normal""#));
         let [(_, won), (_, lost), (_, cancelled)] = places.counts.ends();
         let sent: u64 = places.counts.sent().iter().map(|(_, count)| count).sum();
-        assert_eq!((won, cancelled, won + lost, server.requests()), (3, 0, sent, 3));
+        assert_eq!((won, cancelled, won + lost, server.requests()), (2, 0, sent, 2));
+        assert_eq!(plan.counts.ends().map(|(_, count)| count), [2, 0, 0, 0, 1]);
     });
 }
 
@@ -171,5 +174,5 @@ fn all_event_loops_share_the_places() {
     loops.into_iter().for_each(|one| one.join().unwrap());
     assert!(begun.now() >= ms(40 * 5), "one after the other: {}", begun.now());
     let counts = &plan.upstream.counts;
-    assert_eq!((counts.in_flight(), counts.waiting(), counts.ends()[0]), (0, 0, ("won", 40)));
+    assert_eq!((counts.in_flight(), waiting(&plan), counts.ends()[0]), (0, 0, ("won", 40)));
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use http_body_util::BodyExt;
-use support::{calling, get, ms, upstream};
+use support::{calling, get, ms, upstream, waiting};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use weir::call::{AnswerBody, Engine, Plan, Success};
@@ -125,10 +125,10 @@ fn leave_nothing(calls: u64) {
         let counts = &plan.upstream.counts;
         let sent: u64 = counts.sent().iter().map(|(_, count)| count).sum();
         let ended: u64 = counts.ends().iter().map(|(_, count)| count).sum();
-        assert_eq!((sent, counts.in_flight(), counts.waiting()), (ended, 0, 0));
+        assert_eq!((sent, counts.in_flight(), waiting(&plan)), (ended, 0, 0));
         let calls_ended: u64 = plan.counts.ends().iter().map(|(_, count)| count).sum();
         assert_eq!(calls_ended, calls + 1);
-        assert!(plan.counts.ends().iter().all(|(_, count)| *count > 0) && sent > calls, "of all sorts");
+        assert!(plan.counts.ends()[..4].iter().all(|(_, count)| *count > 0) && sent > calls, "of all sorts");
         // What is drained has a second for that.
         engine.timer().sleep(ms(1100)).await;
         let now = engine.client().counts();

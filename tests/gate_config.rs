@@ -6,12 +6,18 @@ use std::path::Path;
 
 use http::{HeaderName, HeaderValue, Method};
 use proptest::prelude::*;
+use weir::call::Places;
 use weir::decide::Nanos;
+use weir::decide::admit::{LimitTerms, Priority, Terms, limit};
+use weir::decide::breaker::BreakerRule;
+use weir::decide::callers::CallerRule;
 use weir::decide::deadline::Form;
 use weir::decide::hosts::{Balance, Health};
 use weir::decide::policy::{After, Backoff, Budget, Kind, Policy, Repeat, Retry, Retryable, Stage};
+use weir::decide::throttle::ThrottleRule;
 use weir::gate::config::{
-    self, Check, Config, DeadlineFrom, DeadlinePlace, HostConfig, HostRule, OwnAnswer, Plain, Problem, QueryRule,
+    self, CallerFrom, Check, Config, DeadlineFrom, DeadlinePlace, HostConfig, HostRule, OwnAnswer, Plain, PriorityRule,
+    Problem, QueryRule,
 };
 use weir::http::client::Protocol;
 
@@ -111,7 +117,8 @@ fn three_lines_are_a_gateway() {
     assert_eq!((upstream.protocol, upstream.balance), (Protocol::Auto, Balance::RoundRobin));
     assert_eq!((upstream.connect_timeout, upstream.keep_idle), (Nanos::from_secs(5), Nanos::from_secs(60)));
     assert_eq!(upstream.stall_timeout, Nanos::from_secs(60));
-    assert_eq!((upstream.max_connections, upstream.max_in_flight, upstream.queue), (None, None, 0));
+    assert_eq!((upstream.max_connections, &upstream.limit), (None, &Some(Terms::default())));
+    assert_eq!((upstream.breaker, upstream.throttle), (None, Some(ThrottleRule::default())));
     assert_eq!((upstream.health, &upstream.check), (Health::default(), &None));
     assert_eq!((route.upstream.as_str(), route.policy.name.as_str()), ("a", "default"));
     assert_eq!(route.policy.policy, Policy::default());
@@ -157,7 +164,7 @@ fn upstreams_are_read() {
     assert_eq!((upstream.protocol, upstream.balance), (Protocol::Http2, Balance::LeastInFlight));
     assert_eq!((upstream.connect_timeout, upstream.keep_idle), (Nanos::SECOND, Nanos::from_secs(90)));
     assert_eq!(upstream.stall_timeout, Nanos::from_secs(20));
-    assert_eq!((upstream.max_connections, upstream.max_in_flight, upstream.queue), (Some(100), Some(200), 1000));
+    assert_eq!((upstream.max_connections, &upstream.limit), (Some(100), &Some(Places::fixed(200, 1000))));
     assert_eq!((upstream.tls.insecure, upstream.server_name.as_deref()), (true, Some("x")));
     assert_eq!(upstream.health, Health { failures: 3, rest: Nanos::from_secs(60), most_out: 1.0 });
     let check = Check {
@@ -167,6 +174,78 @@ fn upstreams_are_read() {
         statuses: vec![(204, 204)],
     };
     assert_eq!(upstream.check, Some(check));
+}
+
+#[test]
+fn what_is_done_when_there_is_too_much_is_read() {
+    let config = parsed(
+        r#"
+        [upstreams.found_out]
+        urls = ["http://127.0.0.1:1"]
+        queue = 50
+        limit = { initial = 20, min = 5, max = 200, patience = "300ms", haste = "2ms" }
+        breaker = { window = "20s", least = 5, share = 0.5, rest = "2s", longest_rest = "1m", probes = 2 }
+        throttle = { k = 1.5, window = "10s", most = 0.8, floor = 100 }
+        [upstreams.fixed]
+        urls = ["http://127.0.0.1:2"]
+        max_in_flight = 3
+        limit = { patience = "1s" }
+        throttle = "none"
+        [upstreams.none]
+        urls = ["http://127.0.0.1:3"]
+        limit = "none"
+        [[routes]]
+        match = { path = "/{tenant}" }
+        upstream = "found_out"
+        max_in_flight = 10
+        queue = 20
+        priority_from = { header = "x-priority", values = { gold = "critical", bulk = "low" }, otherwise = "high" }
+        caller = { path = "tenant" }
+        rate = { limit = "100/1s", burst = 200, callers = 1000 }
+        [[routes]]
+        match = { path = "/fixed" }
+        upstream = "fixed"
+        priority = "low"
+        caller = { header = "x-api-key" }
+        rate = "5/1m"
+        [[routes]]
+        match = { path = "/none" }
+        upstream = "none"
+        caller = "address"
+        priority_from = { header = "x-priority" }
+        "#,
+    );
+    let ms = Nanos::from_millis;
+    let [found_out, fixed, none] = &config.upstreams[..] else { panic!("{config:?}") };
+    let options = limit::Options { initial: 20, min: 5, max: 200 };
+    let terms = Terms { limit: LimitTerms::Adaptive(options), patience: ms(300), haste: ms(2), queue: 50 };
+    assert_eq!(found_out.limit, Some(terms));
+    let rule = BreakerRule {
+        window: Nanos::from_secs(20),
+        least: 5,
+        share: 0.5,
+        rest: Nanos::from_secs(2),
+        longest_rest: Nanos::from_secs(60),
+        probes: 2,
+    };
+    assert_eq!(found_out.breaker, Some(rule));
+    let rule = ThrottleRule { k: 1.5, window: Nanos::from_secs(10), most: 0.8, floor: 100 };
+    assert_eq!(found_out.throttle, Some(rule));
+    let terms = Terms { patience: Nanos::SECOND, haste: ms(5), ..Places::fixed(3, 0) };
+    assert_eq!((&fixed.limit, fixed.throttle), (&Some(terms), None));
+    assert_eq!(none.limit, None);
+    let [first, second, third] = &config.routes[..] else { panic!("{config:?}") };
+    assert_eq!((&first.limit, &second.limit), (&Some(Places::fixed(10, 20)), &None));
+    let values = vec![("gold".to_owned(), Priority::Critical), ("bulk".to_owned(), Priority::Low)];
+    let header = Some(HeaderName::from_static("x-priority"));
+    assert_eq!(first.priority, PriorityRule { header: header.clone(), values, otherwise: Priority::High });
+    assert_eq!(first.caller, Some(CallerFrom::Path("tenant".into())));
+    assert_eq!(first.rate, Some(CallerRule { burst: 200, entries: 1000, ..CallerRule::new(100, Nanos::SECOND) }));
+    assert_eq!(second.priority, PriorityRule { otherwise: Priority::Low, ..PriorityRule::default() });
+    assert_eq!(second.caller, Some(CallerFrom::Header(HeaderName::from_static("x-api-key"))));
+    assert_eq!(second.rate, Some(CallerRule::new(5, Nanos::from_secs(60))));
+    let names: Vec<&str> = third.priority.values.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!((names, third.caller.as_ref()), (vec!["low", "normal", "high", "critical"], Some(&CallerFrom::Address)));
 }
 
 #[test]
@@ -390,6 +469,12 @@ fn every_key_is_in_the_documentation() {
         ("top", "zzzzzz = 1"),
         ("more", "zzzzzz = 1"),
         ("more", "tls = { zzzzzz = 1, insecure = true }"),
+        ("more", "limit = { zzzzzz = 1 }"),
+        ("more", "breaker = { zzzzzz = 1 }"),
+        ("more", "throttle = { zzzzzz = 1 }"),
+        ("route", "priority_from = { zzzzzz = 1 }"),
+        ("route", "caller = { zzzzzz = 1 }"),
+        ("route", "rate = { zzzzzz = 1 }"),
         ("more", "health = { zzzzzz = 1, check = { zzzzzz = 1 } }"),
         ("policy", "zzzzzz = 1"),
         ("policy", "stages = [{ zzzzzz = 1 }]"),

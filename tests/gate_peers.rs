@@ -13,9 +13,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Version};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::client::conn::http2::SendRequest;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use support::{Authority, Gate, Reply, Server, Serving, Weir, until};
+use support::{Authority, Gate, Reply, Server, Serving, Weir, over_http2, until};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -24,19 +23,6 @@ fn gate(weir: Weir, url: &str, more: &str) -> Serving {
     let all = "[[routes]]\nmatch = { path = \"/{*rest}\" }\n";
     weir.write("gate.toml", format!("[upstreams.backend]\nurls = [\"{url}\"]\n{more}\n{all}"));
     Serving::gate_in(weir, &["--config", "gate.toml"])
-}
-
-/// Runs a test that speaks HTTP/2 with a gate.
-fn over_http2(address: &str, test: impl AsyncFnOnce(SendRequest<Full<Bytes>>)) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let test = async {
-        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
-        let builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
-        let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
-        tokio::spawn(connection);
-        test(sender).await;
-    };
-    runtime.block_on(async { tokio::time::timeout(PATIENCE, test).await.unwrap() });
 }
 
 fn request(address: &str, path: &str, body: Bytes) -> Request<Full<Bytes>> {

@@ -69,7 +69,8 @@ fn a_host_that_hangs_costs_a_hedge_and_no_answer() {
 #[test]
 fn while_everything_fails_no_second_has_more_extra_attempts_than_the_budget_allows() {
     let server = Server::start(|_| Reply::status(503, ""));
-    let gate = before(&server, &["--retry", "3", "--hedge", "failure:2", "--budget", "5%+1/1s"]);
+    let gate =
+        before(&server, &["--retry", "3", "--hedge", "failure:2", "--budget", "5%+1/1s", "--max-in-flight", "none"]);
     let begun = Instant::now();
     let mut calls = Vec::new();
     let mut client = gate.connect();
@@ -166,7 +167,8 @@ fn callers_that_leave_take_all_attempts_along() {
 fn a_gate_stays_as_large_as_it_is_when_callers_leave() {
     const CALLERS: u32 = 4;
     let body = Serving::start(&["body"]);
-    let mut gate = Serving::gate(&["--upstream", &body.url, "--hedge", "5ms", "--retry", "1", "--deadline", "5s"]);
+    let policy = ["--hedge", "5ms", "--retry", "1", "--deadline", "5s", "--max-in-flight", "none"];
+    let mut gate = Serving::gate(&[&["--upstream", &body.url], &policy[..]].concat());
     let some = |calls: u32| {
         thread::scope(|scope| {
             for _ in 0..CALLERS {

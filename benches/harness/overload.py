@@ -124,7 +124,7 @@ urls = ["{url}"]
 {limit}
 
 [[routes]]
-path = "/{{*rest}}"
+match = {{ path = "/{{*rest}}" }}
 upstream = "work"
 policy = {{ deadline = "{"1h" if name == REFUSING else f"{DEADLINE_MS}ms"}" }}
 """)

@@ -52,7 +52,7 @@ class Plan:
                 loops=0.1,
                 hedge_s=9,
                 storm_s=5,
-                overload_s=5,
+                overload_s=8,
                 quick=True,
             )
         return replace(plan, pairs=pairs) if pairs else plan

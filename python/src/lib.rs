@@ -7,6 +7,7 @@
 //! - [`load`]: one call of the core, during which Ctrl-C works
 //! - [`run`]: a handle on its result
 //! - [`serve`]: a service that runs beside Python
+//! - [`simulate`]: overload in virtual time
 //! - [`client`]: calls for an answer, awaited or blocking
 //! - [`errors`]: Rust errors -> Python exceptions
 
@@ -16,6 +17,7 @@ mod form;
 mod load;
 mod run;
 mod serve;
+mod simulate;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -59,6 +61,8 @@ mod _weir {
     use super::run::RunHandle;
     #[pymodule_export]
     use super::serve::{ServiceHandle, serve};
+    #[pymodule_export]
+    use super::simulate::run;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

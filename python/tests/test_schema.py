@@ -52,7 +52,11 @@ def test_every_field_of_the_schema_occurs(runs: dict[str, weir.Run]) -> None:
 
 
 def test_every_object_is_closed_and_every_field_is_described() -> None:
-    for schema in [SCHEMA, *SCHEMA["$defs"].values()]:
+    assert_closed(SCHEMA)
+
+
+def assert_closed(root: dict[str, Any]) -> None:
+    for schema in [root, *root["$defs"].values()]:
         assert schema["additionalProperties"] is False
         assert sorted(schema["required"]) == sorted(schema["properties"])
         assert schema["description"]
@@ -74,12 +78,12 @@ def test_a_wrong_run_does_not_fit(runs: dict[str, weir.Run]) -> None:
 
 
 def test_the_python_classes_have_the_schemas_fields_and_types() -> None:
-    _assert_same("Run", weir.Run, SCHEMA)
+    assert_same("Run", weir.Run, SCHEMA, SCHEMA)
 
 
-def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
+def _resolved(schema: dict[str, Any], root: dict[str, Any] = SCHEMA) -> dict[str, Any]:
     reference: str | None = schema.get("$ref")
-    return SCHEMA["$defs"][reference.rpartition("/")[2]] if reference else schema
+    return root["$defs"][reference.rpartition("/")[2]] if reference else schema
 
 
 def _paths(path: str, schema: dict[str, Any]) -> Iterator[str]:
@@ -105,25 +109,25 @@ def _leaves(path: str, schema: dict[str, Any], data: Any) -> Iterator[tuple[str,
         yield path, data
 
 
-def _assert_same(path: str, kind: Any, schema: dict[str, Any]) -> None:
+def assert_same(path: str, kind: Any, schema: dict[str, Any], root: dict[str, Any]) -> None:
     """Walk both trees; `path` says where they part."""
-    schema = _resolved(schema)
+    schema = _resolved(schema, root)
     if dataclasses.is_dataclass(kind):
         hints = get_type_hints(kind)
         fields = {f.metadata.get("json", f.name): f.name for f in dataclasses.fields(kind) if f.name[0] != "_"}
         assert list(fields) == list(schema["properties"]), path
         for in_json, name in fields.items():
-            _assert_same(f"{path}.{name}", hints[name], schema["properties"][in_json])
+            assert_same(f"{path}.{name}", hints[name], schema["properties"][in_json], root)
     elif get_origin(kind) is tuple:
         assert schema["type"] == "array", path
-        _assert_same(f"{path}[]", get_args(kind)[0], schema["items"])
+        assert_same(f"{path}[]", get_args(kind)[0], schema["items"], root)
     elif get_origin(kind) is Mapping:
         assert schema["type"] == "object", path
     elif get_origin(kind) is Literal:
         assert schema["enum"] == list(get_args(kind)), path
     elif isinstance(kind, UnionType):
         assert schema["type"] == [_json_type(get_args(kind)[0]), "null"], path
-    elif path == "Run.schema":
+    elif path in ("Run.schema", "Simulation.schema"):
         assert schema["const"] == 1
     else:
         assert schema["type"] == _json_type(kind), path

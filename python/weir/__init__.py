@@ -6,8 +6,8 @@
 
 `load` drives a service and returns a `Run`: a typed, read-only record that prints as a report. The same load from a
 shell is `weir load http://localhost:8080/ -c 50 -d 10s`. `serve` starts services that misbehave on purpose, to try
-clients against: `with weir.serve("work") as upstream: ...`. `Client` and `AsyncClient` make calls that have an answer
-in time, whatever the upstream does.
+clients against: `with weir.serve("work") as upstream: ...`. `simulate` shows in virtual time what protection
+from overload does. `Client` and `AsyncClient` make calls that have an answer in time, whatever the upstream does.
 """
 
 from weir._client import AsyncClient, Client, Limits
@@ -24,6 +24,7 @@ from weir._errors import (
     UsageError,
     WeirError,
 )
+from weir._flags import Flag
 from weir._headers import Headers
 from weir._load import Stage, Time, load
 from weir._policy import Budget, Hedge, Retry, Success
@@ -41,7 +42,8 @@ from weir._run import (
     Target,
     Trust,
 )
-from weir._serve import Flag, Service, serve
+from weir._serve import Service, serve
+from weir._simulate import Duel, Figures, Moment, Simulation, SimulationRun, Standing, simulate
 from weir._weir import __version__
 
 __all__ = [
@@ -56,6 +58,8 @@ __all__ = [
     "Connections",
     "DeadlineExceeded",
     "DecodingError",
+    "Duel",
+    "Figures",
     "Flag",
     "HTTPStatusError",
     "Headers",
@@ -63,6 +67,7 @@ __all__ = [
     "Interrupted",
     "Limits",
     "Manifest",
+    "Moment",
     "Objective",
     "Point",
     "Rate",
@@ -73,8 +78,11 @@ __all__ = [
     "Run",
     "Service",
     "SetupError",
+    "Simulation",
+    "SimulationRun",
     "Spread",
     "Stage",
+    "Standing",
     "Success",
     "Target",
     "Time",
@@ -85,4 +93,5 @@ __all__ = [
     "__version__",
     "load",
     "serve",
+    "simulate",
 ]

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from datetime import timedelta
-from os import PathLike, fspath
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 from urllib.request import ProxyHandler, build_opener
 
 from weir import _weir
 from weir._errors import UsageError
+from weir._flags import Flag, arguments
 
-__all__ = ["Flag", "Service", "serve"]
-
-_One: TypeAlias = str | int | float | timedelta | PathLike[str]
-
-Flag: TypeAlias = bool | _One | Iterable[_One] | Mapping[str, float] | None
-"""A flag of `weir serve`: True for one without a value, several values for one that is repeatable, a mapping for
-shares (``{"good": 8, "error": 1}``); a `timedelta` for a time; None and False leave it out."""
+__all__ = ["Service", "serve"]
 
 
 class Service:
@@ -121,25 +113,5 @@ def serve(
     """
     if isinstance(service, str) and service.startswith("-"):
         raise UsageError(f"{service!r} is not a service")
-    args: list[str] = [service]
-    for name, value in {"host": host, "port": port, "seed": seed, **flags}.items():
-        if value is None or value is False:
-            continue
-        flag = "--" + name.replace("_", "-")
-        args += [flag] if value is True else [f"{flag}={text}" for text in _texts(name, value)]
+    args = [service, *arguments({"host": host, "port": port, "seed": seed, **flags})]
     return Service(service, _weir.serve(args), grace)
-
-
-def _texts(name: str, value: Flag) -> list[str]:
-    """Write a value as the command line takes it, once for each time that the flag is given."""
-    if isinstance(value, Mapping):
-        return [",".join(f"{key}={share}" for key, share in value.items())]
-    if isinstance(value, timedelta):
-        return [f"{value / timedelta(microseconds=1):.0f}us"]
-    if isinstance(value, PathLike):
-        return [fspath(value)]
-    if isinstance(value, str | int | float):
-        return [str(value)]
-    if isinstance(value, Iterable):
-        return [text for one in value for text in _texts(name, one)]
-    raise TypeError(f"{name}: {type(value).__name__} is no value of a flag")

@@ -19,6 +19,7 @@ __all__ = [
     "forked",
     "load",
     "serve",
+    "simulate",
     "sweep",
     "sweep_guest",
     "wait",
@@ -34,6 +35,9 @@ def load(form: Mapping[str, object], command: Sequence[str]) -> RunHandle:
 
 def serve(args: Sequence[str]) -> ServiceHandle:
     """Start what `weir serve ARGS...` would start; the GIL is released."""
+
+def simulate(args: Sequence[str]) -> tuple[str, str]:
+    """Run what `weir simulate ARGS...` would run: as JSON, and as text; the GIL is released."""
 
 @final
 class ServiceHandle:

@@ -12,8 +12,10 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::task::AbortHandle;
 
 use super::attempt::Whole;
+use super::places::Place;
 use super::story::Story;
 use super::upstream::Occupied;
+use crate::decide::admit::Refusal;
 use crate::http::client::{Incoming, SendError, Upgraded};
 use crate::machine::timer::Sleep;
 
@@ -46,6 +48,8 @@ pub enum Reason {
     AllFailed,
     /// The deadline came first.
     Late,
+    /// Nothing was sent: there is too much.
+    Refused(Refusal),
 }
 
 /// The body of an answer.
@@ -140,7 +144,10 @@ impl AnswerBody {
         match self {
             Self::Whole(_) => None,
             Self::Coming(coming) => match Rc::into_inner(coming.source?)?.rest.into_inner() {
-                Rest::Comes(both) => both.0.upgraded(),
+                Rest::Comes(mut both) => {
+                    both.1.complete();
+                    both.0.upgraded()
+                }
                 Rest::Late => None,
             },
         }
@@ -215,6 +222,15 @@ impl Coming {
         self.source.as_ref().is_some_and(|source| limited(&source.rest.borrow()))
     }
 
+    /// It keeps its route's place.
+    pub(super) fn keeps(&mut self, place: Option<Place>) {
+        if let Some(source) = &self.source
+            && let Rest::Comes(both) = &mut *source.rest.borrow_mut()
+        {
+            both.1.route = place;
+        }
+    }
+
     /// It is cut when this has ended. A task waits for that: a caller that takes nothing more does not poll, and would
     /// hold its place at the upstream for as long as it likes.
     pub(super) fn ends_with(&mut self, deadline: Sleep) {
@@ -235,13 +251,16 @@ impl Source {
         let mut rest = self.rest.borrow_mut();
         let Rest::Comes(both) = &mut *rest else { return Poll::Ready(Some(Err(Cut::Late))) };
         let (incoming, occupied) = &mut **both;
-        let Poll::Ready(frame) = Pin::new(incoming).poll_frame(cx) else {
+        let Poll::Ready(frame) = Pin::new(&mut *incoming).poll_frame(cx) else {
             let mut reader = self.reader.borrow_mut();
             if !reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
                 *reader = Some(cx.waker().clone());
             }
             return Poll::Pending;
         };
+        if frame.is_none() || incoming.is_end_stream() {
+            occupied.complete();
+        }
         Poll::Ready(frame.map(|frame| {
             frame.map_err(|error| {
                 occupied.broke();

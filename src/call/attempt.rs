@@ -1,4 +1,4 @@
-//! One copy of a call on its way: a place, a connection, the answer's head, and as much of the body as it takes to
+//! One copy of a call on its way: a connection, the answer's head, and as much of the body as it takes to
 //! know whether it is a success.
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::answer::Coming;
-use super::engine::Ask;
+use super::ask::Ask;
 use super::headers::{Headers, List};
 use super::upstream::Occupied;
 use crate::decide::Nanos;
@@ -74,11 +74,6 @@ pub(super) struct Launched<'a> {
 /// Sends it, and judges what comes back.
 pub(super) async fn attempt(launched: Launched<'_>) -> Brought {
     let Launched { client, headers, ask, body, more, mut occupied } = launched;
-    if occupied.wait_for_place().await.is_err() {
-        let failure = Failure::Kind(Kind::Connect);
-        occupied.turned_away();
-        return failed(failure, "the upstream has all the attempts that it may have, and a full queue");
-    }
     let outgoing = Outgoing {
         method: ask.method,
         target: ask.target,
@@ -103,6 +98,7 @@ pub(super) async fn attempt(launched: Launched<'_>) -> Brought {
 async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, mut occupied: Occupied) -> Brought {
     let success = &ask.plan.success;
     let (head, mut body) = answer.into_parts();
+    occupied.answered(head.status.as_u16());
     let mut judged = success.judge_head(&head);
     // What comes after a 101 is no body; the body that the others speak of is elsewhere (RFC 9110, 9.3.2, 15.4.5).
     let bodiless = *ask.method == Method::HEAD
@@ -137,7 +133,10 @@ async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, mut occupied: Oc
         Err(failure) => occupied.failed(failure),
     }
     let carried = match carried {
-        Ok(whole) => Carried::Whole(whole),
+        Ok(whole) => {
+            occupied.complete();
+            Carried::Whole(whole)
+        }
         Err(incoming) => Carried::Coming(Box::new(Coming::new(incoming, occupied))),
     };
     Brought::judged(judged, head, carried)

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::decide::admit::{self, Priority};
 use crate::decide::hedge::Why;
 use crate::decide::policy::{Failure, Kind};
 
@@ -13,6 +14,7 @@ pub struct CallCounts {
     late: AtomicU64,
     gone: AtomicU64,
     suppressed: AtomicU64,
+    refused: [[AtomicU64; Priority::ALL.len()]; admit::Why::ALL.len()],
 }
 
 impl CallCounts {
@@ -30,13 +32,26 @@ impl CallCounts {
         self.suppressed.fetch_add(1, Relaxed);
     }
 
-    /// Each word for an end, and how many calls had it.
-    pub fn ends(&self) -> [(&'static str, u64); 4] {
-        let counters = [("won", &self.won), ("failed", &self.failed), ("late", &self.late), ("gone", &self.gone)];
-        counters.map(|(word, counter)| (word, counter.load(Relaxed)))
+    /// A call is not taken.
+    pub(super) fn refused(&self, why: admit::Why, priority: Priority) {
+        self.refused[why as usize][priority.index()].fetch_add(1, Relaxed);
     }
 
-    /// Extra attempts that the budget did not allow.
+    /// Each word for an end, and how many calls had it.
+    pub fn ends(&self) -> [(&'static str, u64); 5] {
+        let counters = [("won", &self.won), ("failed", &self.failed), ("late", &self.late), ("gone", &self.gone)];
+        let [won, failed, late, gone] = counters.map(|(word, counter)| (word, counter.load(Relaxed)));
+        [won, failed, late, gone, ("refused", self.refusals().map(|(_, _, count)| count).sum())]
+    }
+
+    /// Calls that were not taken, by why and by how much they matter.
+    pub fn refusals(&self) -> impl Iterator<Item = (admit::Why, Priority, u64)> {
+        let of = |why: admit::Why| Priority::ALL.into_iter().map(move |priority| (why, priority));
+        let both = admit::Why::ALL.into_iter().flat_map(of);
+        both.map(|(why, priority)| (why, priority, self.refused[why as usize][priority.index()].load(Relaxed)))
+    }
+
+    /// Extra attempts that the budget did not allow, or that had no free place.
     pub fn budget_refusals(&self) -> u64 {
         self.suppressed.load(Relaxed)
     }
@@ -65,8 +80,6 @@ pub struct UpstreamCounts {
     /// 1xx to 5xx, by their first digit.
     by_class: [AtomicU64; 5],
     in_flight: AtomicU64,
-    waiting: AtomicU64,
-    waited_ns: AtomicU64,
 }
 
 /// Why attempts are sent, in words, in the order of [`reason`].
@@ -114,22 +127,6 @@ impl UpstreamCounts {
         self.cancelled.fetch_add(1, Relaxed);
     }
 
-    /// An attempt is to wait for a place, beside fewer than `most` others; false if there are as many already.
-    pub(super) fn waits(&self, most: u64) -> bool {
-        if self.waiting.fetch_add(1, Relaxed) >= most {
-            self.waiting.fetch_sub(1, Relaxed);
-            return false;
-        }
-        self.in_flight.fetch_sub(1, Relaxed);
-        true
-    }
-
-    pub(super) fn waited(&self, ns: u64) {
-        self.in_flight.fetch_add(1, Relaxed);
-        self.waiting.fetch_sub(1, Relaxed);
-        self.waited_ns.fetch_add(ns, Relaxed);
-    }
-
     /// Attempts by why they were sent.
     pub fn sent(&self) -> [(&'static str, u64); 4] {
         std::array::from_fn(|i| (REASONS[i], self.sent[i].load(Relaxed)))
@@ -149,18 +146,8 @@ impl UpstreamCounts {
         kinds.chain(CLASSES.into_iter().zip(&self.by_class).map(|(class, counter)| (class, counter.load(Relaxed))))
     }
 
-    /// Attempts now, until the last byte of their answers; those that wait for a place aside.
+    /// Attempts now, until the last byte of their answers.
     pub fn in_flight(&self) -> u64 {
         self.in_flight.load(Relaxed)
-    }
-
-    /// Attempts that wait for a place now.
-    pub fn waiting(&self) -> u64 {
-        self.waiting.load(Relaxed)
-    }
-
-    /// How long attempts have waited for a place, all together, in seconds.
-    pub fn waited_s(&self) -> f64 {
-        self.waited_ns.load(Relaxed) as f64 / 1e9
     }
 }

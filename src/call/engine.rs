@@ -8,17 +8,19 @@ use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
 use http::response::Parts;
-use http::{HeaderMap, Method};
 
 use super::answer::{Answer, AnswerBody, Failed, Reason};
+use super::ask::Ask;
 use super::attempt::{Brought, Carried, Launched, attempt};
 use super::counts::CallEnd;
+use super::entry::{Entry, Extras};
 use super::headers::Headers;
+use super::places::{Fate, Place};
 use super::plan::Plan;
 use super::story::{End, Story};
-use super::trace::TraceContext;
 use super::upstream::Term;
 use crate::decide::Nanos;
+use crate::decide::admit::{self, Arrival, GivenUp, Priority, Refusal};
 use crate::decide::budget::Limitless;
 use crate::decide::dice::Dice;
 use crate::decide::hedge::{Action, Event, Hedge, Replay, Verdict, Why};
@@ -83,33 +85,6 @@ struct Shared {
     headers: Headers,
 }
 
-/// What a caller asks.
-#[derive(Debug)]
-pub struct Ask<'a> {
-    /// What may be done for it.
-    pub plan: &'a Plan,
-    /// The method.
-    pub method: &'a Method,
-    /// Path and query.
-    pub target: &'a str,
-    /// Headers that concern the upstream; without any of the connection, and without those that the attempts make
-    /// themselves: the plan's deadline headers, and `traceparent` if there is a trace.
-    pub headers: &'a HeaderMap,
-    /// The caller's own deadline, on the engine's clock; the policy's may come earlier.
-    pub deadline: Nanos,
-    /// Whether the caller wants to switch protocols.
-    pub upgrade: bool,
-    /// The call's place in a trace. Each attempt tells its upstream a span of its own below it.
-    pub trace: Option<TraceContext>,
-}
-
-impl<'a> Ask<'a> {
-    /// Without a deadline of the caller's own, a switch of protocols, or a trace.
-    pub fn new(plan: &'a Plan, method: &'a Method, target: &'a str, headers: &'a HeaderMap) -> Self {
-        Self { plan, method, target, headers, deadline: Nanos::NEVER, upgrade: false, trace: None }
-    }
-}
-
 impl Engine {
     /// Calls go through `client`; `timer` is the same event loop's. Backoffs are drawn from dice of this seed.
     pub fn new(client: Client, timer: Timer, seed: u64) -> Self {
@@ -127,6 +102,33 @@ impl Engine {
         &self.timer
     }
 
+    /// The next call's [`Ask::spread`]: all values come equally often, and no two neighbours are alike.
+    pub fn spread(&self) -> u8 {
+        const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+        (self.shared.calls.get().wrapping_mul(GOLDEN) >> 56) as u8
+    }
+
+    /// Whether a call is refused at once, before its body is there: more come than the upstream can take, and others
+    /// matter more. It is counted, and is over.
+    pub fn turns_away(&self, plan: &Plan, priority: Priority, spread: u8, deadline: Nanos) -> Option<Failed> {
+        let places = plan.upstream.places()?;
+        let (now, arrival) = (self.timer.now(), Arrival { deadline, priority, spread });
+        let refusal = places.turn_away(self.timer.clock(), now, &arrival)?;
+        self.next_number();
+        Some(self.refuse(plan, priority, now, refusal))
+    }
+
+    /// The end of a call that is not made. It is counted.
+    pub fn refuse(&self, plan: &Plan, priority: Priority, began: Nanos, refusal: Refusal) -> Failed {
+        plan.counts.refused(refusal.why, priority);
+        let story = Story { began, refused: Some((refusal, priority)), ..Story::default() };
+        Failed { reason: Reason::Refused(refusal), last: None, story }
+    }
+
+    fn next_number(&self) -> u64 {
+        self.shared.calls.replace(self.shared.calls.get().wrapping_add(1))
+    }
+
     /// Makes a call. Dropping the future cancels all its attempts.
     ///
     /// # Errors
@@ -140,8 +142,19 @@ impl Engine {
     /// # Errors
     /// See [`Self::call`].
     pub async fn call_telling(&self, ask: &Ask<'_>, body: OutBody, gone: &dyn Fn(Story)) -> Result<Answer, Failed> {
+        let (number, began) = (self.next_number(), self.timer.now());
+        let deadline = (began + ask.plan.policy.deadline).min(ask.deadline);
+        let roll = || 1.0 - Dice::new(!self.shared.seed, number).unit();
+        let entry = match Entry::of(ask, &self.timer, (began, deadline), roll, gone).await {
+            Ok(entry) => entry,
+            Err(refusal) if refusal.why == admit::Why::Late && self.timer.now() >= deadline => {
+                ask.plan.counts.ended(CallEnd::Late);
+                return Err(Failed { reason: Reason::Late, last: None, story: Story { began, ..Story::default() } });
+            }
+            Err(refusal) => return Err(self.refuse(ask.plan, ask.priority, began, refusal)),
+        };
         let mut actions = self.shared.buffers.borrow_mut().pop().unwrap_or_default();
-        let mut journey = Journey::begin(self, ask, body, gone, &mut actions);
+        let mut journey = Journey::begin(self, ask, body, (number, began, deadline), entry, gone, &mut actions);
         // The first attempt lies here from the start, unlike the others: an attempt is large, and nearly all calls have
         // one. To be moved into its place later would cost as much as all that is decided about it.
         let (course, parcel) = (Course::default(), Cell::new(None));
@@ -246,6 +259,9 @@ struct Journey<'a> {
     /// clock must have it by all others.
     now: Nanos,
     body: OutBody,
+    entry: Entry,
+    /// Places of attempts that are about to be launched.
+    taken: Vec<Place>,
     /// The hosts that attempts of this call have gone to, as bits.
     tried: u64,
     story: Story,
@@ -261,15 +277,15 @@ impl<'a> Journey<'a> {
         engine: &'a Engine,
         ask: &'a Ask<'a>,
         body: OutBody,
+        (number, began, deadline): (u64, Nanos, Nanos),
+        entry: Entry,
         gone: &'a dyn Fn(Story),
         actions: &mut Vec<Action>,
     ) -> Self {
         let plan = ask.plan;
-        let now = engine.timer.now();
+        // The stages count from here: who has waited for a place wants no copies of what was not yet sent.
+        let now = if entry.waited { engine.timer.now() } else { began };
         plan.began(now);
-        let number = engine.shared.calls.get();
-        engine.shared.calls.set(number + 1);
-        let deadline = (now + plan.policy.deadline).min(ask.deadline);
         let replay = match body {
             OutBody::Stream(_) => Replay::Never,
             _ if ask.upgrade => Replay::Unsent,
@@ -278,9 +294,24 @@ impl<'a> Journey<'a> {
         let known = |share| plan.upstream.quantile(now, share);
         let hedge =
             Hedge::start(&plan.policy, now, deadline, replay, known, Dice::new(engine.shared.seed, number), actions);
-        let story = Story { began: now, ..Story::default() };
-        let (success, last, counted) = (None, None, false);
-        Self { engine, ask, hedge, deadline, now, body, tried: 0, story, success, last, counted, gone }
+        let story = Story { began, ..Story::default() };
+        let taken = Vec::new();
+        Self {
+            engine,
+            ask,
+            hedge,
+            deadline,
+            now,
+            body,
+            entry,
+            taken,
+            tried: 0,
+            story,
+            success: None,
+            last: None,
+            counted: false,
+            gone,
+        }
     }
 
     /// Sends one more copy.
@@ -288,11 +319,15 @@ impl<'a> Journey<'a> {
         let (engine, ask, now) = (self.engine, self.ask, self.now);
         let policy = &ask.plan.policy;
         // A little less is all: who counts from when the caller asked is a little ahead of us.
-        let missing = now + policy.deadline - self.deadline;
+        let missing = self.story.began + policy.deadline - self.deadline;
         let all_the_time = number == 0 && missing <= Nanos(policy.deadline.0 / 10);
         let blamed_at = if all_the_time { self.deadline } else { Nanos::NEVER };
-        let term = Term { late_at: now + policy.attempt_timeout, blamed_at };
-        let occupied = ask.plan.upstream.occupy(&engine.timer, now, term, self.tried, why);
+        let term = Term { late_at: now + policy.attempt_timeout, blamed_at, deadline: self.deadline };
+        let leave = match number {
+            0 => (self.entry.upstream.take(), self.entry.pass.take()),
+            _ => (self.taken.pop(), None),
+        };
+        let occupied = ask.plan.upstream.occupy(&engine.timer, now, term, self.tried, why, leave);
         self.tried |= 1 << occupied.host;
         debug_assert_eq!(self.story.attempts.len(), number as usize, "attempts are numbered as they are launched");
         self.story.launched(why, occupied.origin(), now);
@@ -315,7 +350,7 @@ impl<'a> Journey<'a> {
             None => Event::Tick,
             Some((attempt, Brought::Success(head, carried))) => {
                 if attempt == 0 {
-                    self.ask.plan.upstream.took(now, now - self.story.began);
+                    self.ask.plan.upstream.took(now, now - self.story.launch_of(0));
                 }
                 self.story.ended(attempt, now, End::Won(head.status.as_u16()));
                 self.success = Some((head, carried));
@@ -329,11 +364,13 @@ impl<'a> Journey<'a> {
                 Event::Failed { attempt, failure, retry_after }
             }
         };
-        match &self.ask.plan.ledger {
+        let (ask, clock, taken) = (self.ask, self.engine.timer.clock(), &mut self.taken);
+        match &ask.plan.ledger {
             Some(ledger) => {
-                self.hedge.on(now, event, &mut *ledger.lock().unwrap_or_else(PoisonError::into_inner), actions);
+                let purse = &mut *ledger.lock().unwrap_or_else(PoisonError::into_inner);
+                self.hedge.on(now, event, &mut Extras { purse, ask, clock, taken }, actions);
             }
-            None => self.hedge.on(now, event, &mut Limitless, actions),
+            None => self.hedge.on(now, event, &mut Extras { purse: &mut Limitless, ask, clock, taken }, actions),
         }
         // An attempt of this call may wait for the very connection that an answer of no use holds.
         let holds =
@@ -350,7 +387,7 @@ impl<'a> Journey<'a> {
         self.story.ended(attempt, now, if late { timeout } else { End::Cancelled });
         if attempt == 0 {
             // It would have taken at least so long.
-            self.ask.plan.upstream.took(now, now - self.story.began);
+            self.ask.plan.upstream.took(now, now - self.story.launch_of(0));
         }
     }
 
@@ -369,8 +406,14 @@ impl<'a> Journey<'a> {
         self.counted(match reason {
             None => CallEnd::Won,
             Some(Reason::AllFailed) => CallEnd::Failed,
-            Some(Reason::Late) => CallEnd::Late,
+            Some(_) => CallEnd::Late,
         });
+        if let Some(place) = &mut self.entry.route {
+            place.ends(match reason {
+                Some(Reason::Late) => Fate::GivenUp(GivenUp::Late),
+                _ => Fate::Ended(admit::End::Answered),
+            });
+        }
         let success = self.success.take();
         if success.is_some() && reason.is_some() {
             // It came too late to be the answer.
@@ -386,10 +429,11 @@ impl<'a> Journey<'a> {
         Err(Failed { reason: reason.unwrap_or(Reason::AllFailed), last, story })
     }
 
-    fn carry(&self, carried: Carried) -> AnswerBody {
+    fn carry(&mut self, carried: Carried) -> AnswerBody {
         match carried {
             Carried::Whole(whole) => AnswerBody::whole(whole),
             Carried::Coming(mut coming) => {
+                coming.keeps(self.entry.route.take());
                 if self.deadline < Nanos::NEVER {
                     coming.ends_with(self.engine.timer.sleep_until(self.deadline));
                 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::HeaderName;
 
 use super::counts::CallCounts;
+use super::places::Places;
 use super::success::Success;
 use super::upstream::Upstream;
 use crate::decide::Nanos;
@@ -25,6 +26,8 @@ pub struct Plan {
     pub deadline_headers: Vec<(HeaderName, Form)>,
     /// What extra attempts may cost; the calls of several plans may share one.
     pub ledger: Option<Arc<Mutex<Ledger>>>,
+    /// How many of its calls there may be at once, if that is limited.
+    pub places: Option<Arc<Places>>,
     /// What is counted.
     pub counts: Arc<CallCounts>,
 }
@@ -36,7 +39,7 @@ impl Plan {
             upstream.watch();
         }
         let ledger = policy.budget.filter(|_| policy.repeats()).map(|terms| Arc::new(Mutex::new(Ledger::new(terms))));
-        Self { policy, success, upstream, deadline_headers: Vec::new(), ledger, counts: Arc::default() }
+        Self { policy, success, upstream, deadline_headers: Vec::new(), ledger, places: None, counts: Arc::default() }
     }
 
     /// A call begins.

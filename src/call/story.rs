@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::decide::Nanos;
+use crate::decide::admit::{Priority, Refusal};
 use crate::decide::hedge::Why;
 use crate::decide::policy::Failure;
 use crate::http::client::Origin;
@@ -18,8 +19,10 @@ pub struct Story {
     pub began: Nanos,
     /// Its attempts.
     pub attempts: Vec<Attempt>,
-    /// Extra attempts that the budget did not allow.
+    /// Extra attempts that the budget did not allow, or that had no free place.
     pub suppressed: u32,
+    /// Why nothing was sent, and how much the call matters.
+    pub refused: Option<(Refusal, Priority)>,
 }
 
 /// One copy of a call.
@@ -68,6 +71,14 @@ struct Line<'a> {
     cause: Option<&'a str>,
 }
 
+/// A call that is not taken, as JSON.
+#[derive(Debug, Serialize)]
+struct RefusedLine {
+    refused: &'static str,
+    priority: &'static str,
+    retry_after_s: f64,
+}
+
 /// The word for why an attempt was launched.
 pub fn reason(why: Why) -> &'static str {
     match why {
@@ -112,8 +123,13 @@ impl Story {
         self.attempts.get(attempt as usize).map_or(self.began, |attempt| attempt.launched)
     }
 
-    /// The attempts as a JSON array.
+    /// The attempts as a JSON array; of a call that was refused, that.
     pub fn json(&self) -> Box<serde_json::value::RawValue> {
+        if let Some((Refusal { why, retry_after }, priority)) = self.refused {
+            let (refused, priority) = (why.name(), priority.name());
+            let line = RefusedLine { refused, priority, retry_after_s: retry_after.as_secs_f64() };
+            return serde_json::value::to_raw_value(&[line]).unwrap_or_default();
+        }
         let lines: Vec<Line<'_>> = self.attempts.iter().enumerate().map(|(i, attempt)| self.line(i, attempt)).collect();
         // Plain fields are always JSON.
         serde_json::value::to_raw_value(&lines).unwrap_or_default()
@@ -212,7 +228,11 @@ impl fmt::Display for Story {
             writeln!(f, " and {} {} {rest}", last.attempt, verbs.1)?;
         }
         if self.suppressed > 0 {
-            writeln!(f, "               {} more not sent: the budget is spent", self.suppressed)?;
+            writeln!(f, "               {} more not sent: no budget, or no free place", self.suppressed)?;
+        }
+        if let Some((Refusal { why, retry_after }, priority)) = &self.refused {
+            let priority = priority.name();
+            writeln!(f, "               refused ({why}, priority {priority}); to be tried again after {retry_after}")?;
         }
         Ok(())
     }

@@ -3,14 +3,17 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
 use super::counts::UpstreamCounts;
+use super::guard::{Guard, Told};
+use super::places::{Fate, Place, Places};
 use crate::decide::Nanos;
+use crate::decide::admit::{End, GivenUp, Terms};
+use crate::decide::breaker::{BreakerRule, Pass, State};
 use crate::decide::hedge::Why;
 use crate::decide::hosts::{Balance, Ended, Health, Hosts};
 use crate::decide::policy::{Failure, Kind};
 use crate::decide::recent::Recent;
+use crate::decide::throttle::ThrottleRule;
 use crate::http::client::Origin;
 use crate::machine::timer::Timer;
 
@@ -31,17 +34,10 @@ pub struct Upstream {
     recent: Mutex<Recent>,
     /// Whether anybody asks how long recent attempts took.
     is_watched: AtomicBool,
-    places: Option<Places>,
+    places: Option<Arc<Places>>,
+    pub(super) guard: Guard,
     /// What is counted.
     pub counts: UpstreamCounts,
-}
-
-/// How many attempts there may be at once, and how many more may wait.
-#[derive(Debug)]
-struct Places {
-    at_once: usize,
-    free: Arc<Semaphore>,
-    most_waiting: usize,
 }
 
 impl Upstream {
@@ -54,15 +50,25 @@ impl Upstream {
             recent: Mutex::new(Recent::default()),
             is_watched: AtomicBool::new(false),
             places: None,
+            guard: Guard::default(),
             counts: UpstreamCounts::default(),
         }
     }
 
-    /// With `at_once` attempts (one, if that is 0) at most, while `most_waiting` more may wait, first come first served.
+    /// With `at_once` attempts (one, if that is 0) at most, while `most_waiting` calls more may wait as long as their
+    /// deadlines let them, first come first served.
     #[must_use]
-    pub fn with_places(mut self, at_once: usize, most_waiting: usize) -> Self {
-        let at_once = at_once.clamp(1, Semaphore::MAX_PERMITS);
-        self.places = Some(Places { at_once, free: Arc::new(Semaphore::new(at_once)), most_waiting });
+    pub fn with_places(self, at_once: usize, most_waiting: usize) -> Self {
+        self.with_admission(&Places::fixed(at_once, most_waiting), Nanos::ZERO)
+    }
+
+    /// With as many attempts at once as these terms allow, from `now` on.
+    ///
+    /// A call waits for the place of its first attempt, or is refused. Further attempts take one that is free at once,
+    /// or are not sent.
+    #[must_use]
+    pub fn with_admission(mut self, terms: &Terms, now: Nanos) -> Self {
+        self.places = Some(Arc::new(Places::new(terms, now)));
         self
     }
 
@@ -82,9 +88,31 @@ impl Upstream {
         self.choice().checked(now, host, ok);
     }
 
-    /// How many attempts there may be at once, if that is limited.
+    /// With calls refused while it is down (`breaker`), or while it says that it has too many (`throttle`).
+    #[must_use]
+    pub fn with_guard(mut self, breaker: Option<BreakerRule>, throttle: Option<ThrottleRule>) -> Self {
+        self.guard = Guard::new(breaker, throttle);
+        self
+    }
+
+    /// What its breaker does with calls, if it has one.
+    pub fn breaker(&self, now: Nanos) -> Option<State> {
+        self.guard.state(now)
+    }
+
+    /// The share of calls that are refused for its answers of 429 and 503, if that may be.
+    pub fn share_throttled(&self, now: Nanos) -> Option<f64> {
+        self.guard.share_dropped(now)
+    }
+
+    /// The places of its attempts, if they are limited.
+    pub fn places(&self) -> Option<&Arc<Places>> {
+        self.places.as_ref()
+    }
+
+    /// How many attempts there may be at once now, if that is limited.
     pub fn most_at_once(&self) -> Option<usize> {
-        self.places.as_ref().map(|places| places.at_once)
+        self.places.as_ref().map(|places| places.room().limit() as usize)
     }
 
     /// Keeps in mind how long first attempts take, from now on.
@@ -113,7 +141,15 @@ impl Upstream {
     }
 
     /// Chooses a host for an attempt that starts now, not one of `avoid` if there is another.
-    pub(super) fn occupy(self: &Arc<Self>, timer: &Timer, now: Nanos, term: Term, avoid: u64, why: Why) -> Occupied {
+    pub(super) fn occupy(
+        self: &Arc<Self>,
+        timer: &Timer,
+        now: Nanos,
+        term: Term,
+        avoid: u64,
+        why: Why,
+        (place, pass): (Option<Place>, Option<Pass>),
+    ) -> Occupied {
         self.counts.began(why);
         let host = if self.hosts.len() == 1 {
             0
@@ -124,7 +160,18 @@ impl Upstream {
             host
         };
         let (upstream, timer) = (Arc::clone(self), timer.clone());
-        Occupied { upstream, host, term, timer, ended: None, waits: false, place: None }
+        Occupied {
+            upstream,
+            host,
+            term,
+            timer,
+            ended: None,
+            heard: Fate::Ended(End::Failed),
+            is_complete: false,
+            place,
+            route: None,
+            pass,
+        }
     }
 }
 
@@ -136,6 +183,8 @@ pub(super) struct Term {
     /// From then on its host has: it has had all the time that its call's policy gives. Else a host that hangs would
     /// keep its share of the calls for ever, if there is no limit but the deadline.
     pub(super) blamed_at: Nanos,
+    /// From then on nobody wants an answer any more.
+    pub(super) deadline: Nanos,
 }
 
 /// An attempt's place at a host, until the last byte of its answer; given up before the end, it was cancelled.
@@ -146,43 +195,31 @@ pub(super) struct Occupied {
     term: Term,
     timer: Timer,
     ended: Option<Ended>,
-    /// For a place; then no host is to blame.
-    waits: bool,
-    place: Option<OwnedSemaphorePermit>,
+    /// What its answer says of the upstream's load, if it comes whole.
+    heard: Fate,
+    is_complete: bool,
+    place: Option<Place>,
+    /// Its route's, once nothing else holds it.
+    pub(super) route: Option<Place>,
+    pass: Option<Pass>,
 }
-
-/// There is no place, and no room to wait.
-#[derive(Debug)]
-pub(super) struct Full;
 
 impl Occupied {
     pub(super) fn origin(&self) -> &Arc<Origin> {
         &self.upstream.hosts[self.host].origin
     }
 
-    /// Waits until the upstream has room for another attempt.
-    pub(super) async fn wait_for_place(&mut self) -> Result<(), Full> {
-        let Some(places) = &self.upstream.places else { return Ok(()) };
-        if let Ok(place) = Arc::clone(&places.free).try_acquire_owned() {
-            self.place = Some(place);
-            return Ok(());
-        }
-        if !self.upstream.counts.waits(places.most_waiting as u64) {
-            return Err(Full);
-        }
-        let wait = Wait { counts: &self.upstream.counts, since: self.timer.now(), timer: &self.timer };
-        self.waits = true;
-        let place = Arc::clone(&places.free).acquire_owned().await;
-        drop(wait);
-        self.place = Some(place.map_err(|_| Full)?);
-        self.waits = false;
-        Ok(())
+    /// An answer with this status has begun.
+    pub(super) fn answered(&mut self, status: u16) {
+        self.heard = Fate::Ended(if matches!(status, 429 | 503) { End::Overloaded } else { End::Answered });
     }
 
-    /// It was never sent, for want of room.
-    pub(super) fn turned_away(&mut self) {
-        self.ended = Some(Ended::Cancelled);
-        self.upstream.counts.failed(Failure::Kind(Kind::Connect));
+    /// The answer has come to its end, or to the end of the time that there was for it.
+    pub(super) fn complete(&mut self) {
+        self.is_complete = true;
+        for place in self.place.iter_mut().chain(&mut self.route) {
+            place.ends(self.heard);
+        }
     }
 
     pub(super) fn succeeded(&mut self) {
@@ -197,6 +234,12 @@ impl Occupied {
     /// Its answer, if there is one, may be kept until the call's end and needs no place: the call's next attempt may
     /// wait for that.
     pub(super) fn failed(&mut self, failure: Failure) {
+        self.heard = match failure {
+            Failure::Kind(Kind::Timeout) => Fate::GivenUp(GivenUp::Late),
+            Failure::Kind(Kind::Body | Kind::Header) | Failure::Status(_) => self.heard,
+            Failure::Kind(_) => Fate::Ended(End::Failed),
+        };
+        self.complete();
         self.place = None;
         let unwell = match failure {
             Failure::Kind(Kind::Body | Kind::Header) => false,
@@ -214,8 +257,19 @@ impl Occupied {
             self.upstream.counts.cancelled();
             self.ended = Some(if self.term.blamed_at <= now { Ended::Failed } else { Ended::Cancelled });
         }
-        if self.waits {
-            self.ended = Some(Ended::Cancelled);
+    }
+}
+
+impl Occupied {
+    /// What it says of its upstream.
+    fn told(&self) -> Told {
+        match (self.heard, self.ended) {
+            (Fate::Ended(End::Overloaded), _) => Told::Overloaded,
+            (Fate::Ended(End::Answered), ended) => Told::Answered(ended != Some(Ended::Failed)),
+            (_, Some(Ended::Failed)) => Told::Failed,
+            // Its head was there, and nobody wanted the rest.
+            (_, Some(Ended::Ok)) => Told::Answered(true),
+            (_, Some(Ended::Cancelled) | None) => Told::GivenUp,
         }
     }
 }
@@ -223,29 +277,18 @@ impl Occupied {
 impl Drop for Occupied {
     fn drop(&mut self) {
         self.upstream.counts.released();
-        let several = self.upstream.hosts.len() > 1;
-        if self.ended.is_some() && !several {
-            return;
-        }
         let now = self.timer.now();
         if self.ended.is_none() {
             self.given_up(now);
         }
-        if several {
+        if !self.is_complete {
+            let late = self.term.deadline <= now;
+            self.heard = Fate::GivenUp(if late { GivenUp::Late } else { GivenUp::Unwanted });
+            self.complete();
+        }
+        self.upstream.guard.ended(now, self.pass.take(), self.told());
+        if self.upstream.hosts.len() > 1 {
             self.upstream.choice().ended(now, self.host, self.ended.unwrap_or(Ended::Cancelled));
         }
-    }
-}
-
-/// A wait for a place; it ends when the place is there, or when nobody wants it any more.
-struct Wait<'a> {
-    counts: &'a UpstreamCounts,
-    since: Nanos,
-    timer: &'a Timer,
-}
-
-impl Drop for Wait<'_> {
-    fn drop(&mut self) {
-        self.counts.waited((self.timer.now() - self.since).0);
     }
 }

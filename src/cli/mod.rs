@@ -9,6 +9,7 @@ mod messages;
 mod report;
 mod send;
 pub mod serve;
+pub mod simulate;
 
 use std::ffi::OsString;
 
@@ -69,6 +70,8 @@ enum Command {
     Gate(Box<gate::GateArgs>),
     /// Deliver a pile of requests through rate limits, as fast as these allow, and lose none
     Send(Box<send::SendArgs>),
+    /// See in virtual time what protection from overload does, for your own figures or scenarios with names
+    Simulate(Box<simulate::SimulateArgs>),
     /// Show a run that was kept with --out, in any format
     Report(report::ReportArgs),
 }
@@ -86,6 +89,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Serve(asked) => serve::run(asked, &messages),
         Command::Gate(asked) => gate::run(&asked, &messages),
         Command::Send(asked) => send::run(&asked, &messages),
+        Command::Simulate(asked) => simulate::run(&asked, &messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }
 }

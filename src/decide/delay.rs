@@ -24,6 +24,11 @@ pub enum Delay {
         /// The standard deviation of the logarithm; 0 is constant, 0.5 puts the p99 at 3.2 times the median, 1 at 10.
         sigma: f64,
     },
+    /// How much longer it takes does not depend on how long it has taken: what queueing theory reckons with.
+    Exponential {
+        /// The mean; the p99 is 4.6 times as long.
+        mean: Nanos,
+    },
     /// A fast way and a slow one, as with a cache.
     TwoHumped {
         /// Most delays, by custom.
@@ -50,6 +55,15 @@ impl Hump {
     fn at(self, unit: f64) -> Nanos {
         self.low + Nanos(((self.high - self.low).0 as f64 * unit).round() as u64)
     }
+
+    /// The share of them that is not longer than this.
+    fn below(self, delay: Nanos) -> f64 {
+        let length = (self.high - self.low).0;
+        if length == 0 {
+            return f64::from(u8::from(delay >= self.low));
+        }
+        ((delay - self.low).0 as f64 / length as f64).min(1.0)
+    }
 }
 
 impl Delay {
@@ -67,6 +81,10 @@ impl Delay {
                 let normal = (-2.0 * draw(0).ln()).sqrt() * (TAU * draw(1)).cos();
                 Nanos::from_secs_f64(median.as_secs_f64() * (sigma * normal).exp()).min(Self::LONGEST)
             }
+            Self::Exponential { mean } => {
+                // A draw is never 0, so this is at most 37 times the mean.
+                Nanos::from_secs_f64(mean.as_secs_f64() * -draw(1).ln()).min(Self::LONGEST)
+            }
             Self::TwoHumped { first, second, second_share } => {
                 if draw(0) <= *second_share {
                     second.at(draw(1))
@@ -81,6 +99,49 @@ impl Delay {
         }
     }
 
+    /// The mean; the cut at [`Delay::LONGEST`] aside.
+    pub fn mean(&self) -> Nanos {
+        let middle = |hump: &Hump| (hump.low.as_secs_f64() + hump.high.as_secs_f64()) / 2.0;
+        let seconds = match self {
+            Self::Constant(delay) => return *delay,
+            Self::Uniform(hump) => middle(hump),
+            Self::Lognormal { median, sigma } => median.as_secs_f64() * (sigma * sigma / 2.0).exp(),
+            Self::Exponential { mean } => return *mean,
+            Self::TwoHumped { first, second, second_share } => {
+                (1.0 - second_share) * middle(first) + second_share * middle(second)
+            }
+            Self::Samples(all) => all.iter().map(|one| one.as_secs_f64()).sum::<f64>() / all.len().max(1) as f64,
+        };
+        Nanos::from_secs_f64(seconds)
+    }
+
+    /// 99 % are not longer; the cut at [`Delay::LONGEST`] aside.
+    pub fn p99(&self) -> Nanos {
+        match self {
+            Self::Constant(delay) => *delay,
+            Self::Uniform(hump) => hump.at(0.99),
+            Self::Lognormal { median, sigma } => {
+                Nanos::from_secs_f64(median.as_secs_f64() * (NORMAL_P99 * sigma).exp())
+            }
+            Self::Exponential { mean } => Nanos::from_secs_f64(mean.as_secs_f64() * 100.0_f64.ln()),
+            Self::TwoHumped { first, second, second_share } => {
+                // Humps may overlap in any way: the least delay that 99 % do not exceed, by halving.
+                let below = |at| (1.0 - second_share) * first.below(at) + second_share * second.below(at);
+                let (mut low, mut high) = (first.low.min(second.low).0, first.high.max(second.high).0);
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    if below(Nanos(middle)) < 0.99 { low = middle + 1 } else { high = middle }
+                }
+                Nanos(low)
+            }
+            Self::Samples(all) => {
+                let mut all = all.clone();
+                all.sort_unstable();
+                all.get((all.len() * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or_default()
+            }
+        }
+    }
+
     /// Reads a delay as people write it:
     ///
     /// | text | |
@@ -89,6 +150,7 @@ impl Delay {
     /// | `100ms..600ms`, `uniform:100ms..600ms` | anything between, each as likely |
     /// | `lognormal:200ms,p99=900ms` | half are shorter than 200 ms, one in a hundred is longer than 900 ms |
     /// | `lognormal:200ms,0.5` | the same family by its sigma, 0 to 10 |
+    /// | `exponential:200ms` | 200 ms on average, and how much longer never depends on how long it has been |
     /// | `humps:50ms..100ms,400ms..900ms,20%` | 20 % in the second stretch, the others in the first |
     ///
     /// # Errors
@@ -104,6 +166,7 @@ impl Delay {
         let parts: Vec<&str> = rest.split(',').map(str::trim).collect();
         match (kind, parts.as_slice()) {
             ("constant", [delay]) if !delay.is_empty() => Ok(Self::Constant(length(delay)?)),
+            ("exponential", [mean]) => Ok(Self::Exponential { mean: length(mean)? }),
             ("uniform", [range]) => Ok(Self::Uniform(hump(range)?)),
             ("lognormal", [median, spread]) => {
                 let median = length(median)?;
@@ -238,6 +301,7 @@ mod tests {
             ("uniform:100ms .. 600ms", Delay::Uniform(range(100, 600))),
             ("5ms..5ms", Delay::Uniform(range(5, 5))),
             ("lognormal:200ms,0.5", Delay::Lognormal { median: ms(200), sigma: 0.5 }),
+            ("exponential:200ms", Delay::Exponential { mean: ms(200) }),
             ("lognormal:200ms, p99=200ms", Delay::Lognormal { median: ms(200), sigma: 0.0 }),
             (
                 "humps:50ms..100ms,400ms..900ms,20%",
@@ -263,6 +327,8 @@ mod tests {
             ("25h", "a day (24h) is the most"),
             ("1ms..25h", "a day (24h) is the most"),
             ("lognormal:200ms", "write e.g."),
+            ("exponential:", "'' is not a time"),
+            ("exponential:1ms,2ms", "write e.g."),
             ("lognormal:200ms,p99=100ms", "below the median"),
             ("lognormal:0ms,1", "above 0"),
             ("lognormal:1ms,-1", "sigma from 0 to 10"),
@@ -313,6 +379,13 @@ mod tests {
     }
 
     #[test]
+    fn exponential_delays_have_their_mean_and_a_median_and_a_p99_that_follow_from_it() {
+        let all = drawn("exponential:200ms");
+        assert!(near(mean(&all), 200.0) && near(percentile(&all, 50.0), 200.0 * 2.0_f64.ln()));
+        assert!((percentile(&all, 99.0) / (200.0 * 100.0_f64.ln()) - 1.0).abs() < 0.05, "{}", percentile(&all, 99.0));
+    }
+
+    #[test]
     fn two_humps_hold_their_shares_and_nothing_lies_between() {
         let all = drawn("humps:50ms..100ms,400ms..900ms,20%");
         let second = all.iter().filter(|ms| **ms >= 400.0).count();
@@ -321,6 +394,26 @@ mod tests {
         assert!(near(mean(&all[..80_000]), 75.0) && near(mean(&all[80_400..]), 650.0));
         let (none, only) = (drawn("humps:1ms..2ms,3ms..4ms,0%"), drawn("humps:1ms..2ms,3ms..4ms,100%"));
         assert!(none[none.len() - 1] <= 2.0 && only[0] >= 3.0);
+    }
+
+    #[test]
+    fn the_mean_and_the_p99_are_those_of_many_draws() {
+        let samples = Delay::samples("10\n20\n20\n30\n").expect("samples");
+        assert_eq!((samples.mean(), samples.p99()), (ms(20), ms(30)));
+        for text in [
+            "20ms",
+            "100ms..600ms",
+            "lognormal:200ms,0.5",
+            "exponential:200ms",
+            "humps:50ms..100ms,400ms..900ms,20%",
+            "humps:50ms..100ms,60ms..70ms,20%",
+            "humps:50ms..50ms,400ms..900ms,0.5%",
+        ] {
+            let (delay, all) = (Delay::read(text).expect(text), drawn(text));
+            assert!(near(mean(&all), delay.mean().as_millis_f64()), "{text}: {} {}", delay.mean(), mean(&all));
+            let p99 = percentile(&all, 99.0);
+            assert!((p99 / delay.p99().as_millis_f64() - 1.0).abs() < 0.03, "{text}: {} {p99}", delay.p99());
+        }
     }
 
     #[test]
@@ -354,6 +447,7 @@ mod tests {
             time().prop_map(Delay::Constant),
             hump().prop_map(Delay::Uniform),
             (time(), 0.0..=10.0).prop_map(|(median, sigma)| Delay::Lognormal { median, sigma }),
+            time().prop_map(|mean| Delay::Exponential { mean }),
             (hump(), hump(), 0.0..=1.0).prop_map(|(first, second, second_share)| Delay::TwoHumped {
                 first,
                 second,
@@ -378,7 +472,7 @@ mod tests {
                 let possible = match &delay {
                     Delay::Constant(only) => drawn == *only,
                     Delay::Uniform(hump) => inside(hump),
-                    Delay::Lognormal { .. } => drawn <= Delay::LONGEST,
+                    Delay::Lognormal { .. } | Delay::Exponential { .. } => drawn <= Delay::LONGEST,
                     Delay::TwoHumped { first, second, .. } => inside(first) || inside(second),
                     Delay::Samples(all) => all.contains(&drawn),
                 };
@@ -387,7 +481,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_upsets_the_reading(text in "(constant|uniform|lognormal|humps)?:?[0-9ems.,%=p#\n-]{0,30}") {
+        fn no_text_upsets_the_reading(text in "(constant|uniform|lognormal|exponential|humps)?:?[0-9ems.,%=p#\n-]{0,30}") {
             for read in [Delay::read(&text), Delay::samples(&text)].into_iter().flatten() {
                 prop_assert!(read.at(&Dice::new(1, 3), 7) <= Delay::LONGEST);
             }

@@ -1,8 +1,11 @@
 //! Answers that the gate gives itself.
 
+use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 
 use crate::call::story::{End, Story};
+use crate::decide::Nanos;
+use crate::decide::admit::{Refusal, Why};
 use crate::decide::policy::Failure;
 use crate::server::Body;
 
@@ -20,6 +23,27 @@ pub(super) fn not_allowed(allow: &str) -> Response<Body> {
     if let Ok(allow) = HeaderValue::try_from(allow) {
         answer.headers_mut().insert(header::ALLOW, allow);
     }
+    answer
+}
+
+/// There is too much. It costs next to nothing, since it is what most get then.
+pub(super) fn refused(refusal: Refusal) -> Response<Body> {
+    let (status, line) = match refusal.why {
+        Why::Shed => (StatusCode::SERVICE_UNAVAILABLE, "too much load: others come first (shed)\n"),
+        Why::Full => (StatusCode::SERVICE_UNAVAILABLE, "too much load: no place is free soon (full)\n"),
+        Why::Late => (StatusCode::SERVICE_UNAVAILABLE, "too much load: no answer would be in time (late)\n"),
+        Why::Waited => (StatusCode::SERVICE_UNAVAILABLE, "too much load: no place became free (waited)\n"),
+        Why::Rate => (StatusCode::TOO_MANY_REQUESTS, "this caller has sent as many requests as it may (rate)\n"),
+        Why::Broken => (StatusCode::SERVICE_UNAVAILABLE, "the upstream has failed too often (broken)\n"),
+        Why::Throttled => (StatusCode::SERVICE_UNAVAILABLE, "the upstream takes fewer requests (throttled)\n"),
+    };
+    let mut answer = Response::new(Body::from(Bytes::from_static(line.as_bytes())));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.reserve(2);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    let seconds = refusal.retry_after.0.div_ceil(Nanos::SECOND.0).max(1);
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     answer
 }
 

@@ -1,6 +1,8 @@
 //! Headers on their way through: those that concern one connection end here (RFC 9110, 7.6.1), and the upstream hears
 //! for whom it is asked.
 
+use std::net::IpAddr;
+
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// Headers of one connection, whatever `Connection` says. `TE` and `Trailer` stay: trailers are passed on.
@@ -90,6 +92,12 @@ pub(super) fn is_host(value: &[u8]) -> bool {
 fn names(value: &HeaderValue) -> impl Iterator<Item = String> {
     let text = value.to_str().unwrap_or_default();
     text.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| !name.is_empty())
+}
+
+/// Who the last proxy on the way has asked for, if it says so.
+pub(super) fn forwarded_by_last(headers: &HeaderMap) -> Option<IpAddr> {
+    let last = headers.get_all(FORWARDED_FOR).iter().next_back()?.to_str().ok()?;
+    last.rsplit(',').next()?.trim().parse().ok()
 }
 
 /// Says for whom the upstream is asked. What the client itself says of that counts only if it is trusted.

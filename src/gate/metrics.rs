@@ -11,6 +11,8 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::current::Current;
+use crate::decide::admit::Room;
+use crate::decide::breaker::State;
 
 /// Tells Prometheus of the setup of the moment.
 #[derive(Debug)]
@@ -48,8 +50,17 @@ impl Collector for Metrics {
         });
         family(e, MetricType::Counter, "gate_calls", "Calls by how they ended", calls)?;
         let route = |name: &str| vec![("route", name.to_owned())];
+        let refusals = setup.routes.iter().flat_map(|one| {
+            let seen = one.plan.counts.refusals().filter(|(_, _, n)| *n > 0);
+            seen.map(move |(why, priority, n)| {
+                let names = [("route", one.name.as_str()), ("upstream", &one.upstream), ("why", why.name())];
+                let labels = names.into_iter().chain([("priority", priority.name())]);
+                counter(labels.map(|(label, value)| (label, value.to_owned())).collect(), n)
+            })
+        });
+        family(e, MetricType::Counter, "gate_refused", "Calls that were not taken, by why", refusals)?;
         let refused = setup.routes.iter().map(|one| counter(route(&one.name), one.plan.counts.budget_refusals()));
-        family(e, MetricType::Counter, "gate_suppressed", "Extra attempts that the budget did not allow", refused)?;
+        family(e, MetricType::Counter, "gate_suppressed", "Extra attempts without budget or place", refused)?;
         let now = self.current.now();
         let left = setup.routes.iter().filter_map(|one| {
             let left = one.plan.ledger.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).left(now);
@@ -77,12 +88,34 @@ impl Collector for Metrics {
         family(e, MetricType::Counter, "gate_attempts_failed", "Attempts that failed, by kind", failures)?;
         let in_flight = all.iter().map(|(name, one)| gauge(of(name), one.hosts.counts.in_flight() as f64));
         family(e, MetricType::Gauge, "gate_attempts_in_flight", "Attempts now", in_flight)?;
-        let limits = all.iter().filter_map(|(name, one)| Some(gauge(of(name), one.hosts.most_at_once()? as f64)));
-        family(e, MetricType::Gauge, "gate_attempts_limit", "Attempts that there may be at once", limits)?;
-        let waiting = all.iter().map(|(name, one)| gauge(of(name), one.hosts.counts.waiting() as f64));
-        family(e, MetricType::Gauge, "gate_attempts_waiting", "Attempts that wait for a place", waiting)?;
-        let waited = all.iter().map(|(name, one)| (of(name), ConstCounter::new(one.hosts.counts.waited_s())));
-        family(e, MetricType::Counter, "gate_queue_wait_seconds", "How long attempts have waited for a place", waited)?;
+        let places = || {
+            let of_upstreams = all.iter().map(|(name, one)| (of(name), one.hosts.places()));
+            let of_routes = setup.routes.iter().map(|one| (route(&one.name), one.plan.places.as_ref()));
+            of_upstreams.chain(of_routes).filter_map(|(labels, places)| Some((labels, places?)))
+        };
+        let room = |value: fn(&Room) -> u32| places().map(move |(labels, it)| gauge(labels, value(it.room()).into()));
+        family(e, MetricType::Gauge, "gate_limit", "How many there may be at once", room(Room::limit))?;
+        family(e, MetricType::Gauge, "gate_in_flight", "How many there are of those", room(Room::in_flight))?;
+        family(e, MetricType::Gauge, "gate_queue_length", "How many wait for a place", room(Room::waiting))?;
+        // As a number of priorities: at 1.5 all low ones are refused, and half of the normal ones.
+        let bar = places().map(|(labels, it)| gauge(labels, f64::from(it.room().bar()) / 256.0));
+        family(e, MetricType::Gauge, "gate_priority_bar", "Below which priority calls are refused at once", bar)?;
+        let waited = places().map(|(labels, it)| (labels, ConstCounter::new(it.waited_s())));
+        family(e, MetricType::Counter, "gate_queue_wait_seconds", "How long calls have waited for a place", waited)?;
+        let gradient = places().filter_map(|(labels, it)| Some(gauge(labels, it.gradient()?)));
+        let help = "How much less time an answer takes unhindered than of late";
+        family(e, MetricType::Gauge, "gate_limit_gradient", help, gradient)?;
+        let broken = all.iter().filter_map(|(name, one)| {
+            let state = match one.hosts.breaker(now)? {
+                State::Closed => 0.0,
+                State::HalfOpen => 0.5,
+                State::Open => 1.0,
+            };
+            Some(gauge(of(name), state))
+        });
+        family(e, MetricType::Gauge, "gate_breaker_open", "1 while all calls are refused, 0.5 but for probes", broken)?;
+        let shares = all.iter().filter_map(|(name, one)| Some(gauge(of(name), one.hosts.share_throttled(now)?)));
+        family(e, MetricType::Gauge, "gate_throttled_share", "The share of calls that is not sent", shares)?;
         let out = all.iter().flat_map(|(name, one)| {
             let hosts = one.hosts.hosts().iter().zip(one.hosts.out(now));
             hosts.map(move |(host, out)| gauge(label(name, "host", host.origin.name()), f64::from(u8::from(out))))

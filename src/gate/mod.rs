@@ -1,7 +1,7 @@
 //! A gateway: an answer in time, whatever the upstream does.
 //!
 //! - [`config`]: what it is to do, as data; `setup`: that made ready; `current`: the setup of the moment
-//! - `service`: a request through the gate; `routes`, `rewrite`, `headers`, `merge`, `answers`: its parts
+//! - `service`: a request through the gate; `routes`, `standing`, `rewrite`, `headers`, `merge`, `answers`: its parts
 //! - `checks`: asks hosts whether they are well; `metrics`: what is counted; [`otlp`], `tracing`: traces for a collector
 //!
 //! What happens to a call once it is made is [`crate::call`]'s.
@@ -18,6 +18,7 @@ mod rewrite;
 mod routes;
 mod service;
 mod setup;
+mod standing;
 mod tracing;
 
 use std::fmt;
@@ -92,7 +93,7 @@ pub struct Gate {
 /// # Errors
 /// See [`GateError`].
 pub fn start(config: &Config, options: Options, server: &server::Options) -> Result<Gate, GateError> {
-    let current = Arc::new(Current::new(Setup::new(config, None).map_err(GateError::Setup)?));
+    let current = Arc::new(Current::new(Setup::new(config, None, Nanos::ZERO).map_err(GateError::Setup)?));
     let exporter = match &options.otlp {
         Some(otlp) => Some(Exporter::start(&otlp.url, "weir-gate", server.tell.clone()).map_err(GateError::Otlp)?),
         None => None,
@@ -109,7 +110,7 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
 /// # Errors
 /// What the configuration asks for and this machine does not have.
 pub fn check(config: &Config) -> Result<(), GateError> {
-    Setup::new(config, None).map(drop).map_err(GateError::Setup)
+    Setup::new(config, None, Nanos::ZERO).map(drop).map_err(GateError::Setup)
 }
 
 impl Gate {
@@ -124,7 +125,7 @@ impl Gate {
     /// # Errors
     /// What the configuration asks for and this machine does not have; then nothing has changed.
     pub fn reload(&self, config: &Config) -> Result<(), GateError> {
-        let setup = Setup::new(config, Some(&self.current.get())).map_err(GateError::Setup)?;
+        let setup = Setup::new(config, Some(&self.current.get()), self.current.now()).map_err(GateError::Setup)?;
         self.current.replace(setup);
         Ok(())
     }

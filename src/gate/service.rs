@@ -19,10 +19,11 @@ use super::metrics::Metrics;
 use super::otlp::{CallFacts, Pen};
 use super::routes::Found;
 use super::setup::Route;
-use super::tracing::Tracer;
+use super::tracing::{Traced, Tracer};
 use crate::call::story::Story;
 use crate::call::{Answer, AnswerBody, Ask, Engine, Failed, Reason};
 use crate::decide::Nanos;
+use crate::decide::admit::Priority;
 use crate::http::client::{Client, Options as Connections, OutBody};
 use crate::server::{self, Body, Reply, Taken, Timer, Turn};
 
@@ -82,7 +83,12 @@ impl server::Service for Service {
         };
         let target = route.target(&captures, &parts.uri);
         let visit = Visit { service: self, engine: &local.engine, route, turn, tracer: local.tracer.as_ref() };
-        visit.make(&parts, headers, body, own, &target).await
+        let (priority, refusal) = route.standing.of(local.engine.timer().now(), &headers, &captures, turn.peer().ip());
+        if let Some(refusal) = refusal {
+            let failed = local.engine.refuse(&route.plan, priority, turn.began(), refusal);
+            return visit.refused(&parts, &headers, failed);
+        }
+        visit.make(&parts, headers, body, own, &target, priority).await
     }
 }
 
@@ -133,12 +139,19 @@ impl Visit<'_> {
         body: Incoming,
         own: Option<Nanos>,
         target: &str,
+        priority: Priority,
     ) -> Reply {
         let began = self.turn.began();
         let upgrade = headers::upgrade(&headers).filter(|_| parts.version == Version::HTTP_11);
         let said = self.said(&headers);
         // The policy's, or an earlier one that the caller gives.
         let deadline = began + [said, own].into_iter().flatten().fold(self.route.plan.policy.deadline, Nanos::min);
+        let spread = self.engine.spread();
+        if !body.is_end_stream()
+            && let Some(failed) = self.engine.turns_away(&self.route.plan, priority, spread, deadline)
+        {
+            return self.refused(parts, &headers, failed);
+        }
         let body = match self.body(parts, body, deadline).await {
             Ok(body) => body,
             Err(answer) => return answer.into(),
@@ -161,8 +174,66 @@ impl Visit<'_> {
             deadline,
             upgrade: upgrade.is_some(),
             trace: traced.map(|traced| traced.context),
+            priority,
+            spread,
         };
-        let facts = |status, verdict| CallFacts {
+        let gone = |story: Story| {
+            if self.turn.is_logged() {
+                self.turn.tell(story.json());
+            }
+            self.report(&self.facts(parts, &headers, traced, (None, "gone")), &story);
+        };
+        let ended = self.engine.call_telling(&ask, body, &gone).await;
+        if !matches!(ended, Err(Failed { reason: Reason::Refused(_), .. })) {
+            self.route.standing.accepted(self.engine.timer().now());
+        }
+        self.conclude(parts, &headers, traced, ended, upgrade.is_some())
+    }
+
+    /// There is no call.
+    fn refused(&self, parts: &Parts, headers: &HeaderMap, failed: Failed) -> Reply {
+        let traced = self.tracer.and_then(|tracer| tracer.begin(headers));
+        self.conclude(parts, headers, traced, Err(failed), false)
+    }
+
+    /// Tells what became of a call, and makes it an answer.
+    fn conclude(
+        &self,
+        parts: &Parts,
+        headers: &HeaderMap,
+        traced: Option<Traced>,
+        ended: Result<Answer, Failed>,
+        upgrade: bool,
+    ) -> Reply {
+        let (story, verdict) = match &ended {
+            Ok(answer) => (&answer.story, "won"),
+            Err(failed) if failed.reason == Reason::Late => (&failed.story, "late"),
+            Err(Failed { reason: Reason::Refused(_), story, .. }) => (story, "refused"),
+            Err(failed) => (&failed.story, "failed"),
+        };
+        if self.turn.is_logged() {
+            self.turn.tell(story.json());
+        }
+        let told = (traced.is_some() || self.service.options.trace.is_some()).then(|| story.clone());
+        let reply = match ended {
+            Ok(answer) => self.success(answer, upgrade),
+            Err(failed) => self.failure(failed).into(),
+        };
+        if let Some(story) = told {
+            let status = reply.status().map(|status| status.as_u16());
+            self.report(&self.facts(parts, headers, traced, (status, verdict)), &story);
+        }
+        reply
+    }
+
+    fn facts<'a>(
+        &'a self,
+        parts: &'a Parts,
+        headers: &'a HeaderMap,
+        traced: Option<Traced>,
+        (status, verdict): (Option<u16>, &'static str),
+    ) -> CallFacts<'a> {
+        CallFacts {
             trace_id: traced.map_or(0, |traced| traced.context.trace_id),
             span_id: traced.map_or(0, |traced| traced.context.span_id),
             parent: traced.and_then(|traced| traced.parent),
@@ -172,33 +243,9 @@ impl Visit<'_> {
             host: headers.get(header::HOST).and_then(|host| host.to_str().ok()),
             status,
             verdict,
-            began,
+            began: self.turn.began(),
             ended: self.turn.now(),
-        };
-        let gone = |story: Story| {
-            if self.turn.is_logged() {
-                self.turn.tell(story.json());
-            }
-            self.report(&facts(None, "gone"), &story);
-        };
-        let ended = self.engine.call_telling(&ask, body, &gone).await;
-        let (story, verdict) = match &ended {
-            Ok(answer) => (&answer.story, "won"),
-            Err(failed) if failed.reason == Reason::Late => (&failed.story, "late"),
-            Err(failed) => (&failed.story, "failed"),
-        };
-        if self.turn.is_logged() {
-            self.turn.tell(story.json());
         }
-        let told = (traced.is_some() || self.service.options.trace.is_some()).then(|| story.clone());
-        let reply = match ended {
-            Ok(answer) => self.success(answer, upgrade.is_some()),
-            Err(failed) => self.failure(failed).into(),
-        };
-        if let Some(story) = told {
-            self.report(&facts(reply.status().map(|status| status.as_u16()), verdict), &story);
-        }
-        reply
     }
 
     /// Tells whoever wants to hear of every call.
@@ -211,6 +258,7 @@ impl Visit<'_> {
             let status = call.status.map_or_else(|| "no answer".to_owned(), |status| status.to_string());
             let why = match call.verdict {
                 "late" => ": the deadline has come",
+                "refused" => ": there is too much",
                 "failed" => ": no attempt succeeded",
                 "gone" if self.turn.is_given_up() => ": the gate has ended the connection",
                 "gone" => ": the caller has left",
@@ -304,8 +352,10 @@ impl Visit<'_> {
 
     fn failure(&self, failed: Failed) -> Response<Body> {
         let Failed { reason, last, story } = failed;
-        if reason == Reason::Late {
-            return self.route.late();
+        match reason {
+            Reason::Late => return self.route.late(),
+            Reason::Refused(refusal) => return answers::refused(refusal),
+            Reason::AllFailed => {}
         }
         if let Some(own) = self.route.failed() {
             return own;

@@ -15,8 +15,10 @@ use super::config::{
 use super::merge::Merge;
 use super::rewrite;
 use super::routes::{Captures, Routes};
-use crate::call::{Host, Plan, Success, Upstream};
+use super::standing::{Standing, Terms};
+use crate::call::{Host, Places, Plan, Success, Upstream};
 use crate::decide::Nanos;
+use crate::decide::admit;
 use crate::decide::budget::Ledger;
 use crate::decide::deadline::Form;
 use crate::decide::hedge::Replay;
@@ -60,10 +62,15 @@ pub(super) struct Service {
 pub(super) struct Route {
     /// For metrics and logs.
     pub(super) name: String,
+    /// The name of its upstream.
+    pub(super) upstream: String,
     pub(super) plan: Plan,
     pub(super) caller_deadlines: Vec<(HeaderName, Form)>,
     pub(super) buffer: usize,
     pub(super) trusts_forwarded: bool,
+    pub(super) standing: Arc<Standing>,
+    /// What its places are made from.
+    limit: Option<admit::Terms>,
     deadline_from: Option<DeadlineFrom>,
     rewrite: Rewrite,
     answer: AnswerRule,
@@ -75,7 +82,7 @@ impl Setup {
     ///
     /// # Errors
     /// What of it this machine does not have, in one line.
-    pub(super) fn new(config: &Config, before: Option<&Self>) -> Result<Self, String> {
+    pub(super) fn new(config: &Config, before: Option<&Self>, now: Nanos) -> Result<Self, String> {
         let table = Routes::new(config)?;
         let mut upstreams = Vec::new();
         for asked in &config.upstreams {
@@ -83,17 +90,23 @@ impl Setup {
             let kept = before.and_then(|before| before.service(&asked.name)).filter(is_same);
             let service = match kept {
                 Some(kept) => kept.clone(),
-                None => Service::new(asked).map_err(|why| format!("upstream {}: {why}", asked.name))?,
+                None => Service::new(asked, now).map_err(|why| format!("upstream {}: {why}", asked.name))?,
             };
             upstreams.push((asked.name.clone(), service));
         }
         let mut setup = Self { table, routes: Vec::new(), upstreams, budgets: HashMap::new() };
         for asked in &config.routes {
             let upstream = setup.service(&asked.upstream).ok_or_else(|| format!("no upstream {}", asked.upstream))?;
-            let mut route = Route::new(asked, Arc::clone(&upstream.hosts), config.trust_forwarded)?;
+            let mut route = Route::new(asked, Arc::clone(&upstream.hosts), config.trust_forwarded, now)?;
             let of_this = |before: &&Route| before.name == route.name;
             if let Some(before) = before.and_then(|before| before.routes.iter().find(of_this)) {
                 route.plan.counts = Arc::clone(&before.plan.counts);
+                if before.limit == asked.limit {
+                    route.plan.places.clone_from(&before.plan.places);
+                }
+                if before.standing.is_made_from(&Terms::of(asked, config.trust_forwarded)) {
+                    route.standing = Arc::clone(&before.standing);
+                }
             }
             if let Some(terms) = asked.policy.policy.budget.filter(|_| asked.policy.policy.repeats()) {
                 let key = (asked.policy.name.clone(), asked.upstream.clone());
@@ -119,7 +132,7 @@ impl Setup {
 }
 
 impl Service {
-    fn new(asked: &UpstreamConfig) -> Result<Self, String> {
+    fn new(asked: &UpstreamConfig, now: Nanos) -> Result<Self, String> {
         // Before they are used: what changes meanwhile is seen by the next reload.
         let certificates = digest(&asked.tls);
         let secure = asked.hosts.iter().any(|host| host.url.starts_with("https:"));
@@ -140,9 +153,9 @@ impl Service {
             let origin = Origin::new(&target, &reach).map_err(|error| error.to_string())?;
             hosts.push(Host { origin: Arc::new(origin), weight: host.weight });
         }
-        let mut upstream = Upstream::new(hosts, asked.balance, asked.health);
-        if let Some(most) = asked.max_in_flight {
-            upstream = upstream.with_places(most, asked.queue);
+        let mut upstream = Upstream::new(hosts, asked.balance, asked.health).with_guard(asked.breaker, asked.throttle);
+        if let Some(terms) = &asked.limit {
+            upstream = upstream.with_admission(terms, now);
         }
         Ok(Self { hosts: Arc::new(upstream), check: asked.check.clone(), made_from: asked.clone(), certificates })
     }
@@ -158,22 +171,26 @@ fn digest(tls: &TlsOptions) -> u64 {
 }
 
 impl Route {
-    fn new(asked: &RouteConfig, upstream: Arc<Upstream>, trusts_forwarded: bool) -> Result<Self, String> {
+    fn new(asked: &RouteConfig, upstream: Arc<Upstream>, trusts_forwarded: bool, now: Nanos) -> Result<Self, String> {
         let policy = &asked.policy;
         let mut success = success(&policy.success)?;
         // What is merged into must be there whole.
         success.json |= !asked.answer.merge.is_empty();
         let mut plan = Plan::new(policy.policy.clone(), success, upstream);
+        plan.places = asked.limit.as_ref().map(|terms| Arc::new(Places::new(terms, now)));
         plan.deadline_headers.clone_from(&policy.deadlines_out);
         let methods: Vec<&str> = asked.methods.iter().map(Method::as_str).collect();
         let parts = [&methods.join(","), asked.host.as_deref().unwrap_or_default(), &asked.path];
         let name = parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ");
         Ok(Self {
             name,
+            upstream: asked.upstream.clone(),
             plan,
             caller_deadlines: policy.deadlines_in.clone(),
             buffer: policy.buffer,
             trusts_forwarded,
+            standing: Arc::new(Standing::new(Terms::of(asked, trusts_forwarded))),
+            limit: asked.limit.clone(),
             deadline_from: asked.deadline_from.clone(),
             rewrite: asked.rewrite.clone(),
             merge: Merge::new(&asked.answer.merge),

@@ -46,6 +46,11 @@ pub(crate) fn plan(policy: Policy, server: &Server) -> Plan {
     Plan::new(policy, Success::default(), Arc::new(upstream(&[server.url("/")])))
 }
 
+/// How many wait for a place.
+pub(crate) fn waiting(plan: &Plan) -> u32 {
+    plan.upstream.places().map_or(0, |places| places.room().waiting())
+}
+
 /// A GET of /.
 pub(crate) async fn get(engine: &Engine, plan: &Plan) -> Result<Answer, Failed> {
     call(engine, plan, &Method::GET, OutBody::Empty).await
@@ -53,10 +58,7 @@ pub(crate) async fn get(engine: &Engine, plan: &Plan) -> Result<Answer, Failed> 
 
 pub(crate) async fn call(engine: &Engine, plan: &Plan, method: &Method, body: OutBody) -> Result<Answer, Failed> {
     let headers = HeaderMap::new();
-    let deadline = Nanos::NEVER;
-    engine
-        .call(&Ask { plan, method, target: "/", headers: &headers, deadline, upgrade: false, trace: None }, body)
-        .await
+    engine.call(&Ask::new(plan, method, "/", &headers), body).await
 }
 
 /// The whole body.

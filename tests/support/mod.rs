@@ -7,6 +7,7 @@
 mod calling;
 mod certificates;
 mod connection;
+mod http2;
 mod raw;
 mod reply;
 mod server;
@@ -14,8 +15,9 @@ mod serving;
 mod weir;
 mod wire;
 
-pub(crate) use calling::{call, calling, get, ms, origin, plan, text, upstream};
+pub(crate) use calling::{call, calling, get, ms, origin, plan, text, upstream, waiting};
 pub(crate) use certificates::Authority;
+pub(crate) use http2::over_http2;
 pub(crate) use raw::{Answer, Raw};
 pub(crate) use reply::{Gate, Reply};
 pub(crate) use server::{Builder, Seen, Server};

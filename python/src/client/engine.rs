@@ -122,15 +122,7 @@ impl Engine {
         if plan.success.looks_into_bodies() && headers.contains_key(ACCEPT_ENCODING) {
             headers.to_mut().remove(ACCEPT_ENCODING);
         }
-        let ask = Ask {
-            plan,
-            method: &request.method,
-            target: &request.target,
-            headers: &headers,
-            deadline,
-            upgrade: false,
-            trace: None,
-        };
+        let ask = Ask { deadline, ..Ask::new(plan, &request.method, &request.target, &headers) };
         let body = if request.body.is_empty() { OutBody::Empty } else { OutBody::Bytes(request.body.clone()) };
         let outcome = match self.calls.call(&ask, body).await {
             Ok(Answer { head, body, story }) => {
@@ -140,7 +132,8 @@ impl Engine {
             Err(Failed { reason, last, story }) => {
                 let ended = match reason {
                     _ if last.is_some() && !planned.strict => Ended::Answered,
-                    Reason::AllFailed => Ended::AllFailed,
+                    // Its own limit is the client's, so that nobody else refuses.
+                    Reason::AllFailed | Reason::Refused(_) => Ended::AllFailed,
                     Reason::Late => Ended::Late,
                 };
                 Kept { ended, began, story, planned }.with(last, timer).await

@@ -30,6 +30,12 @@ pub(super) struct GateArgs {
     check: bool,
     #[command(flatten)]
     policy: PolicyArgs,
+    /// Attempts at once at most; or none, and then nothing is refused, however much comes [default: found out]
+    #[arg(long, value_name = "N", value_parser = Most::read, conflicts_with = "config")]
+    max_in_flight: Option<Most>,
+    /// How many calls may wait for a place [default: 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000), requires = "max_in_flight")]
+    queue: Option<u32>,
 
     /// Tell each call's story on stderr: attempts, why, what became of them
     #[arg(long, help_heading = TELLING)]
@@ -79,6 +85,20 @@ impl Address {
     }
 }
 
+/// A limit, or none.
+#[derive(Clone, Copy, Debug)]
+struct Most(Option<u32>);
+
+impl Most {
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        let most = text.parse().ok().filter(|most| (1..=1_000_000).contains(most));
+        most.map(|most| Self(Some(most))).ok_or_else(|| "write a number from 1 to 1000000, or none".to_owned())
+    }
+}
+
 fn share(text: &str) -> Result<f64, String> {
     let read = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     read.ok_or_else(|| "write a number in 0..1, e.g. 0.01".to_owned())
@@ -121,7 +141,12 @@ fn serve(asked: &GateArgs, messages: Messages) -> Result<u8, Wrong> {
 impl GateArgs {
     /// Reads it; what is odd about it is told.
     fn config(&self, messages: &Messages) -> Result<Config, Wrong> {
-        let config = self.source.read(self.policy.policy())?;
+        let mut config = self.source.read(self.policy.policy())?;
+        for upstream in &mut config.upstreams {
+            if let Some(Most(most)) = self.max_in_flight {
+                upstream.protect(most, self.queue.unwrap_or(0));
+            }
+        }
         for warning in &config.warnings {
             messages.note(&format!("{}:{warning}", self.source.name()));
         }

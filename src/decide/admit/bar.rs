@@ -16,6 +16,8 @@ const EVERY: Nanos = Nanos::from_millis(50);
 const FEED: (f64, f64) = (1.05, 1.5);
 /// How much of what was counted before still counts.
 const MEMORY: f64 = 0.8;
+/// Demand is that of the last second, and of so many calls more: few of them come unevenly.
+const CALLS: f64 = 50.0;
 /// It is put away after so many times at which nobody was below it.
 const CALM: u32 = 4;
 
@@ -51,7 +53,7 @@ impl Bar {
         for (bin, count) in self.bins.iter_mut().zip(arrivals) {
             *bin = *bin * MEMORY + f64::from(count);
         }
-        let part = 1.0 - (-length.as_secs_f64()).exp();
+        let part = 1.0 - (-length.as_secs_f64() / (1.0 + CALLS / flow.per_s.max(1.0))).exp();
         for (class, demand) in self.demand.iter_mut().enumerate() {
             let count: u32 = arrivals[class * BINS / CLASSES..].iter().sum();
             *demand += part * (f64::from(count) / length.as_secs_f64() - *demand);

@@ -7,7 +7,8 @@
 //! it has not been empty for that long they may wait for next to nothing, and who came last is first, since it has the
 //! most time left.
 //!
-//! Who would wait for too long is refused when it comes, not when it has waited: it can go elsewhere at once.
+//! Who would wait for too long is refused when it comes, not when it has waited: it can go elsewhere at once. Who was let
+//! wait before the overload is not sent away for it, and goes first: it has been reckoned with.
 //!
 //! Each priority has a line of its own, and is judged by it: those of low priority may be too many while there is room
 //! for all of a high one.
@@ -19,14 +20,26 @@ use super::usual::Flow;
 use super::{Action, Arrival, Priority, Refusal, Room, Ticket, Verdict, Why};
 use crate::decide::Nanos;
 
-/// The shortest that waits may be: less is a thread's own delay.
-const LEAST: Nanos = Nanos::from_millis(1);
+/// A line may stay for so long at least: nobody minds.
+const LEAST: Nanos = Nanos::from_millis(50);
+
+/// While all is well one may wait for so many times as long as a line may stay: a long wait by chance is no overload.
+const CHANCE: f64 = 1.5;
 
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     ticket: Ticket,
-    since: Nanos,
+    /// Until then it may wait: it is held to what it was told when it came.
+    until: Nanos,
+    /// Whether that was under overload.
+    hasty: bool,
     deadline: Nanos,
+}
+
+impl Waiter {
+    fn ends(&self) -> Nanos {
+        self.until.min(self.deadline)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -95,14 +108,12 @@ impl Line {
         Nanos(flow.service.0.saturating_add(few)).max(LEAST).min(self.patience)
     }
 
-    /// The longest wait under overload.
-    fn haste(&self, flow: &Flow) -> Nanos {
-        Nanos(flow.service.0 / 20).max(LEAST).min(self.haste)
-    }
-
     /// For how long one of this class may wait now.
     fn term(&self, class: usize, flow: &Flow) -> Nanos {
-        if self.classes[class].overloaded { self.haste(flow) } else { self.patience(flow) }
+        if self.classes[class].overloaded {
+            return self.haste;
+        }
+        Nanos((self.patience(flow).0 as f64 * CHANCE) as u64).min(self.patience)
     }
 
     /// One more comes, for whom there was no place a moment ago.
@@ -126,7 +137,9 @@ impl Line {
         }
         let (term, overloaded) = (self.term(class, flow), self.classes[class].overloaded);
         let beside = self.classes[class].waiters.len();
-        let before = if overloaded { ahead } else { ahead + beside };
+        // Those that came under overload are passed by those that come under overload.
+        let promised = self.classes[class].waiters.partition_point(|waiter| !waiter.hasty);
+        let before = if overloaded { ahead + promised } else { ahead + beside };
         let too_many = room.in_flight().saturating_sub(flow.places) as usize;
         let wait = flow.wait_for((before + too_many) as u64 + 1);
         let refuse = |why| Verdict::Refuse(Refusal { why, retry_after: Nanos::SECOND.max(wait) });
@@ -134,12 +147,13 @@ impl Line {
         if call.deadline < Nanos::NEVER && now + wait + flow.service > call.deadline {
             return refuse(Why::Late);
         }
-        if overloaded && beside > 0 && flow.wait_for(beside as u64 + 1) > term {
-            // The newest takes the place of the oldest, which has the least time left.
-            self.refuse_oldest(now, class, wait, actions);
-        } else if wait > term && before + beside > 0 {
+        if wait > term && before > 0 {
             self.classes[class].refused_at = Some(now);
             return refuse(Why::Full);
+        }
+        if overloaded && beside > promised && flow.wait_for((beside - promised) as u64 + 1) > term {
+            // The newest takes the place of the oldest, which has the least time left.
+            self.refuse_at(now, class, promised, wait, actions);
         }
         if self.len >= self.most && !self.make_room(now, class, wait, actions) {
             self.classes[class].refused_at = Some(now);
@@ -147,7 +161,12 @@ impl Line {
         }
         let ticket = Ticket(self.next);
         self.next += 1;
-        self.classes[class].waiters.push_back(Waiter { ticket, since: now, deadline: call.deadline });
+        self.classes[class].waiters.push_back(Waiter {
+            ticket,
+            until: now + term,
+            hasty: overloaded,
+            deadline: call.deadline,
+        });
         self.len += 1;
         Verdict::Wait(ticket, now + term)
     }
@@ -155,12 +174,12 @@ impl Line {
     /// Refuses the oldest of the lowest class below this one.
     fn make_room(&mut self, now: Nanos, class: usize, wait: Nanos, actions: &mut Vec<Action>) -> bool {
         let lowest = (0..class).find(|lower| !self.classes[*lower].waiters.is_empty());
-        lowest.inspect(|lowest| self.refuse_oldest(now, *lowest, wait, actions)).is_some()
+        lowest.inspect(|lowest| self.refuse_at(now, *lowest, 0, wait, actions)).is_some()
     }
 
-    fn refuse_oldest(&mut self, now: Nanos, class: usize, wait: Nanos, actions: &mut Vec<Action>) {
+    fn refuse_at(&mut self, now: Nanos, class: usize, at: usize, wait: Nanos, actions: &mut Vec<Action>) {
         let class = &mut self.classes[class];
-        if let Some(oldest) = class.waiters.pop_front() {
+        if let Some(oldest) = class.waiters.remove(at) {
             class.refused_at = Some(now);
             self.len -= 1;
             let refusal = Refusal { why: Why::Full, retry_after: Nanos::SECOND.max(wait) };
@@ -171,7 +190,8 @@ impl Line {
     /// Who is next.
     pub(super) fn next(&mut self, now: Nanos) -> Option<Ticket> {
         let class = self.classes.iter_mut().rev().find(|class| !class.waiters.is_empty())?;
-        let next = if class.overloaded { class.waiters.pop_back() } else { class.waiters.pop_front() }?;
+        let newest_first = class.overloaded && class.waiters.front().is_some_and(|oldest| oldest.hasty);
+        let next = if newest_first { class.waiters.pop_back() } else { class.waiters.pop_front() }?;
         self.len -= 1;
         if class.waiters.is_empty() {
             class.empty_at = now;
@@ -184,13 +204,9 @@ impl Line {
         let patience = self.patience(flow);
         for class in 0..self.classes.len() {
             self.classes[class].judge(now, patience, bar.is_crowded(class, flow));
-            let term = self.term(class, flow);
-            while let Some(oldest) = self.classes[class].waiters.front() {
-                if !is_over(oldest, now, term) {
-                    break;
-                }
+            while let Some(oldest) = self.classes[class].waiters.front().filter(|oldest| oldest.ends() <= now) {
                 let why = if oldest.deadline <= now { Why::Late } else { Why::Waited };
-                actions.push(Action::Refuse(oldest.ticket, Refusal { why, retry_after: Nanos::SECOND.max(term) }));
+                actions.push(Action::Refuse(oldest.ticket, Refusal { why, retry_after: Nanos::SECOND.max(patience) }));
                 self.classes[class].waiters.pop_front();
                 self.classes[class].refused_at = Some(now);
                 self.len -= 1;
@@ -209,16 +225,15 @@ impl Line {
         let (class, at) = self.find(ticket)?;
         let patience = self.patience(flow);
         self.classes[class].judge(now, patience, bar.is_crowded(class, flow));
-        let term = self.term(class, flow);
         let waiter = self.classes[class].waiters[at];
-        if !is_over(&waiter, now, term) {
-            return Some(Ok((waiter.since + term).min(waiter.deadline)));
+        if now < waiter.ends() {
+            return Some(Ok(waiter.ends()));
         }
         self.classes[class].waiters.remove(at);
         self.classes[class].refused_at = Some(now);
         self.len -= 1;
         let why = if waiter.deadline <= now { Why::Late } else { Why::Waited };
-        Some(Err(Refusal { why, retry_after: Nanos::SECOND.max(term) }))
+        Some(Err(Refusal { why, retry_after: Nanos::SECOND.max(patience) }))
     }
 
     pub(super) fn withdraw(&mut self, ticket: Ticket) {
@@ -232,8 +247,4 @@ impl Line {
         let found = |class: &Class| class.waiters.binary_search_by_key(&ticket, |waiter| waiter.ticket).ok();
         self.classes.iter().enumerate().find_map(|(class, of)| Some((class, found(of)?)))
     }
-}
-
-fn is_over(waiter: &Waiter, now: Nanos, term: Nanos) -> bool {
-    now >= (waiter.since + term).min(waiter.deadline)
 }

@@ -22,7 +22,12 @@ mod bar;
 mod ghosts;
 pub mod limit;
 mod line;
+#[cfg(test)]
+mod oracle;
 mod room;
+mod terms;
+#[cfg(test)]
+mod tests;
 mod usual;
 
 use std::fmt;
@@ -33,6 +38,7 @@ use self::ghosts::Ghosts;
 pub use self::limit::Adaptive;
 use self::line::Line;
 pub use self::room::Room;
+pub use self::terms::{LimitTerms, Terms};
 use self::usual::{Flow, Usual};
 use super::Nanos;
 
@@ -195,40 +201,6 @@ pub struct Sample {
     pub beside: u32,
 }
 
-/// What can be set; the defaults need no tuning.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Terms {
-    /// The limit of those in flight.
-    pub limit: LimitTerms,
-    /// The longest wait for a place while there is no overload; it is less where answers take less. With
-    /// [`Nanos::NEVER`] nobody is judged by how long it waits, and who came first is always first.
-    pub patience: Nanos,
-    /// The longest wait while there is.
-    pub haste: Nanos,
-    /// How many may wait at most.
-    pub queue: u32,
-}
-
-/// How many may be in flight.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LimitTerms {
-    /// So many, always.
-    Fixed(u32),
-    /// It is found out.
-    Adaptive(limit::Options),
-}
-
-impl Default for Terms {
-    fn default() -> Self {
-        Self {
-            limit: LimitTerms::Adaptive(limit::Options::default()),
-            patience: Nanos::from_secs(1),
-            haste: Nanos::from_millis(5),
-            queue: 1000,
-        }
-    }
-}
-
 /// Everything about those that do not get in at once, and about the limit. One for each upstream.
 #[derive(Debug)]
 pub struct Admission {
@@ -304,7 +276,7 @@ impl Admission {
             End::Overloaded => Some(Nanos::NEVER),
             End::Failed => None,
         };
-        self.learn(now, sample, took);
+        self.learn(now, sample, took, false);
         self.hand_over(now, actions);
     }
 
@@ -313,13 +285,13 @@ impl Admission {
         // Where the limit was set by somebody it is one of attempts of ours, whatever the upstream makes of them.
         let free = if self.limit.is_some() { self.ghosts.add(sample.began) } else { 1 };
         self.room.give_back(free);
-        self.learn(now, sample, (why == GivenUp::Late).then(|| now - sample.began));
+        self.learn(now, sample, (why == GivenUp::Late).then(|| now - sample.began), true);
         self.hand_over(now, actions);
     }
 
-    fn learn(&mut self, now: Nanos, sample: &Sample, took: Option<Nanos>) {
+    fn learn(&mut self, now: Nanos, sample: &Sample, took: Option<Nanos>, late: bool) {
         if let (Some(limit), Some(took)) = (&mut self.limit, took) {
-            limit.learn(now, sample, took, &self.room);
+            limit.learn(now, sample, took, late, &self.room);
             self.room.set_limit(limit.limit());
         }
     }

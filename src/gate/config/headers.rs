@@ -54,7 +54,7 @@ pub(super) fn names(node: &Node<'_>) -> Vec<HeaderName> {
     list.iter().filter_map(|node| name(node, node.string()?)).collect()
 }
 
-fn name(node: &Node<'_>, text: &str) -> Option<HeaderName> {
+pub(super) fn name(node: &Node<'_>, text: &str) -> Option<HeaderName> {
     let name = HeaderName::from_bytes(text.as_bytes()).ok();
     if name.is_none() {
         node.is_no("name of a header", r#"write it as "x-name""#);

@@ -1,8 +1,10 @@
 //! What the gate is to do, as data: upstreams, policies, routes.
 
 mod answer;
+mod caller;
 mod file;
 mod headers;
+mod load;
 mod parse;
 mod pattern;
 mod policy;
@@ -25,9 +27,13 @@ pub use self::problem::Problem;
 pub use self::smart::{Plain, SMART, plain, smart};
 pub(crate) use self::words::{budget, quantile};
 use crate::decide::Nanos;
+use crate::decide::admit::{Priority, Terms};
+use crate::decide::breaker::BreakerRule;
+use crate::decide::callers::CallerRule;
 use crate::decide::deadline::Form;
 use crate::decide::hosts::{Balance, Health};
 use crate::decide::policy::Policy;
+use crate::decide::throttle::ThrottleRule;
 use crate::http::client::Protocol;
 use crate::http::tls::TlsOptions;
 
@@ -69,10 +75,12 @@ pub struct UpstreamConfig {
     pub stall_timeout: Nanos,
     /// Connections per host and event loop at most.
     pub max_connections: Option<usize>,
-    /// Attempts at once at most.
-    pub max_in_flight: Option<usize>,
-    /// Attempts that may wait for a place.
-    pub queue: usize,
+    /// Attempts at once, and who may wait for a place; none is no limit.
+    pub limit: Option<Terms>,
+    /// When all calls are refused.
+    pub breaker: Option<BreakerRule>,
+    /// When a part of them is.
+    pub throttle: Option<ThrottleRule>,
     /// How long an idle connection is kept.
     pub keep_idle: Nanos,
     /// Certificates.
@@ -154,12 +162,42 @@ pub struct RouteConfig {
     pub upstream: String,
     /// Its policy.
     pub policy: PolicyConfig,
+    /// Calls at once, and who may wait; none is no limit.
+    pub limit: Option<Terms>,
+    /// How much a call matters.
+    pub priority: PriorityRule,
+    /// Who calls; none is the address.
+    pub caller: Option<CallerFrom>,
+    /// What each caller may send.
+    pub rate: Option<CallerRule>,
     /// What is changed.
     pub rewrite: Rewrite,
     /// The caller's deadline in the request's target.
     pub deadline_from: Option<DeadlineFrom>,
     /// What answers look like.
     pub answer: AnswerRule,
+}
+
+/// How much a call matters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PriorityRule {
+    /// The header in which callers say it.
+    pub header: Option<HeaderName>,
+    /// What they say, and what it means.
+    pub values: Vec<(String, Priority)>,
+    /// If they say nothing of that.
+    pub otherwise: Priority,
+}
+
+/// Whose call it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallerFrom {
+    /// That of the address that it comes from.
+    Address,
+    /// Of whoever this header names.
+    Header(HeaderName),
+    /// Of whoever this capture of the path names.
+    Path(String),
 }
 
 /// What a route changes.
@@ -276,6 +314,10 @@ impl RouteConfig {
             host: None,
             upstream: upstream.to_owned(),
             policy: PolicyConfig::new(policy::DEFAULT),
+            limit: None,
+            priority: PriorityRule::default(),
+            caller: None,
+            rate: None,
             rewrite: Rewrite::default(),
             deadline_from: None,
             answer: AnswerRule::default(),

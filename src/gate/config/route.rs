@@ -2,11 +2,12 @@
 
 use http::Method;
 
+use super::caller::{Callers, callers};
 use super::problem::Notes;
 use super::read::{Node, Table};
 use super::rewrite::{is_authority, rewrite};
 use super::upstream::unknown;
-use super::{AnswerRule, PolicyConfig, Rewrite, RouteConfig, answer, pattern, policy};
+use super::{AnswerRule, PolicyConfig, Rewrite, RouteConfig, answer, load, pattern, policy};
 use crate::decide::policy::Repeat;
 
 /// What routes may name.
@@ -37,6 +38,8 @@ pub(super) fn route<'a>(node: &Node<'a>, names: &Names<'_>) -> Option<Read<'a>> 
     let rewrite = part("rewrite").map_or_else(Rewrite::default, |table| rewrite(&table, &captures));
     let deadline_from = part("deadline_from").and_then(|table| answer::deadline_from(&table, &captures));
     let answer = part("answer").map_or_else(AnswerRule::default, |table| answer::answer(&table));
+    let limit = load::of_route(&table);
+    let Callers { priority, caller, rate } = callers(&table, &captures);
     table.close();
     let Matched { path, methods, host } = matched?;
     let policy = policy?;
@@ -47,6 +50,10 @@ pub(super) fn route<'a>(node: &Node<'a>, names: &Names<'_>) -> Option<Read<'a>> 
         host,
         upstream: upstream.unwrap_or_default(),
         policy,
+        limit,
+        priority,
+        caller,
+        rate,
         rewrite,
         deadline_from,
         answer,

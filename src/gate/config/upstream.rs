@@ -6,14 +6,16 @@ use rustls::pki_types::ServerName;
 
 use super::problem::meant;
 use super::read::{Named, Node, Table};
-use super::{Check, HostConfig, UpstreamConfig, file};
+use super::{Check, HostConfig, UpstreamConfig, file, load};
 use crate::decide::Nanos;
+use crate::decide::admit::Terms;
 use crate::decide::hosts::{Balance, Health, MOST_HOSTS};
+use crate::decide::throttle::ThrottleRule;
 use crate::http::client::Protocol;
 use crate::http::target::Target;
 use crate::http::tls::{Tls, TlsError, TlsOptions};
 
-/// For connections, attempts, and those that wait.
+/// For connections, and failures.
 const MOST: u64 = 1_000_000;
 
 pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
@@ -40,13 +42,10 @@ pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
     }
     let limit = |node: &Node<'_>| node.whole(1..=MOST).map(|number| number as usize);
     read.max_connections = table.get("max_connections").and_then(|node| limit(&node));
-    let max_in_flight = table.get("max_in_flight");
-    read.max_in_flight = max_in_flight.as_ref().and_then(limit);
-    if let Some(node) = table.get("queue") {
-        read.queue = node.whole(0..=MOST).unwrap_or(0) as usize;
-        if read.queue > 0 && max_in_flight.is_none() {
-            node.wrong("nobody waits where there is no limit", "give max_in_flight, too");
-        }
+    read.limit = load::of_upstream(&table);
+    read.breaker = table.get("breaker").as_ref().and_then(load::breaker);
+    if let Some(node) = table.get("throttle") {
+        read.throttle = load::throttle(&node);
     }
     if let Some(time) = table.get("keep_idle").and_then(|node| node.time()) {
         read.keep_idle = time;
@@ -77,8 +76,9 @@ impl UpstreamConfig {
             connect_timeout: Nanos::from_secs(5),
             stall_timeout: Nanos::from_secs(60),
             max_connections: None,
-            max_in_flight: None,
-            queue: 0,
+            limit: Some(Terms::default()),
+            breaker: None,
+            throttle: Some(ThrottleRule::default()),
             keep_idle: Nanos::from_secs(60),
             tls: TlsOptions::default(),
             server_name: None,

@@ -88,6 +88,13 @@ pub(crate) fn budget(text: &str) -> Option<Budget> {
     (fits && window > Nanos::ZERO && window <= LONGEST_WINDOW).then_some(Budget { share, floor, window })
 }
 
+/// Reads `100/1s`: so many in such a time.
+pub(super) fn rate(text: &str) -> Option<(u64, Nanos)> {
+    let (limit, per) = text.split_once('/')?;
+    let limit = Some(limit.trim()).filter(|limit| limit.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()?;
+    Some((limit, time(per.trim())?))
+}
+
 /// Reads `25ms..1s`.
 pub(super) fn backoff(text: &str) -> Option<Backoff> {
     let (first, most) = text.split_once("..")?;
@@ -146,6 +153,15 @@ mod tests {
         assert_eq!(budget("10%"), budget_of(0.1, 1, 1000));
         for wrong in ["", "5", "%", "-5%", "5% 1/1s", "5% + 1", "5% + /1s", "5% + 1/0s", "10001%", "5% + 1.5/1s"] {
             assert_eq!(budget(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rates_as_people_write_them() {
+        assert_eq!(rate("100/1s"), Some((100, Nanos::SECOND)));
+        assert_eq!(rate("5 / 100ms"), Some((5, Nanos::from_millis(100))));
+        for wrong in ["", "100", "/1s", "100/", "+1/1s", "1.5/1s", "100/1", "100/1s/1s"] {
+            assert_eq!(rate(wrong), None, "{wrong}");
         }
     }
 

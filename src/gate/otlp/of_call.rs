@@ -248,6 +248,7 @@ mod tests {
                 attempt(Why::Stage(1), "http://e:85", 450, 450, End::Running),
             ],
             suppressed: 1,
+            refused: None,
         };
         let wall = wall();
         let spans = spans_of_call(&CALL, Some(&story), &wall);

@@ -16,13 +16,18 @@
 //! - **The other end is looked at, too.** What was learnt above the limit is forgotten within seconds. Then, if it is
 //!   used, the limit is raised by a quarter for the time of an answer. If that takes no longer, it grows.
 //! - **Those that began together count together.** Of what has just begun only the quick ones have ended. A sample waits
-//!   until all that began with it can have ended, and counts up to that time only.
+//!   until nearly all that began with it have ended, and counts up to twice the usual time.
+//! - **Tails.** Whoever waits for a slot waits for the mean call, and the usual one may be far quicker. The bend is as
+//!   much steeper.
+//! - **A service that has changed is learnt anew.** What comes tells by being far off what is known of its like.
 //! - **Refusals by the upstream are no times.** They are a ceiling.
 //!
 //! The curve is what Little's law demands of any service with a fixed capacity; the idea to look at the relation of
 //! concurrency to what comes out, and not at times alone, is that of Uber's Cinnamon and of failsafe-go.
 
 mod map;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,19 +42,33 @@ const FLOOR: f64 = 100.0;
 /// How long a first limit stands whatever is in.
 const OPENING: Nanos = Nanos::from_secs(10);
 /// Those that may wait in the upstream, as a share of the knee: it must not run dry between an answer and the next call.
-const HEADROOM: f64 = 0.06;
+const HEADROOM: f64 = 0.03;
+/// What waits in the upstream for so long (ns) harms nobody, and lets quick services work off several at a time.
+const TOLERATED: f64 = 1e6;
+/// Those that come at once are let in up to the first limit; from then on there is room for twice as many until it is known
+/// for how many there is.
+const BURST: Nanos = Nanos::from_millis(100);
 /// How far below and above the knee is looked at, and by how many samples times have to be known there.
 const LOW: f64 = 0.75;
 const HIGH: f64 = 1.2;
 const KNOWN: f64 = 30.0;
 /// From one such look to the next it takes so many stays.
-const BETWEEN: f64 = 5.0;
+const BETWEEN: f64 = 8.0;
 /// As many are needed to know something.
-const LEAST: u32 = 64;
+const LEAST: u32 = 60;
+/// At first only of those that began beside so few.
+const FIRST: u32 = 64;
 /// Samples that wait for their time.
 const MOST_PENDING: usize = 1024;
-/// A time counts up to so many typical ones, and is waited for as long.
+/// A time counts up to so many typical ones, and is waited for as long, at least.
 const CLAMP: f64 = 2.0;
+/// All are waited for until this share of the slow ones is still out, ...
+const OUT: f64 = 0.02;
+/// ... of which we know by steps of this size.
+const TUNE: f64 = 0.05;
+/// The mean of all is that of so many, of which none counts more than so many typical ones.
+const MANY: u32 = 1000;
+const TAIL: f64 = 50.0;
 /// A stay counts up to so many typical times.
 const LONGEST: f64 = 8.0;
 /// What was learnt above the limit, and up to it, is forgotten in so many stays, at least in so long (ns).
@@ -85,12 +104,19 @@ pub struct Adaptive {
     options: Options,
     limit: u32,
     opened: Nanos,
+    /// When the first of all began, and whether all is still new.
+    first: Option<Nanos>,
+    opening: bool,
     map: Map,
     knee: Option<Knee>,
     /// The usual time of late, in ns, but not far above that of the map's low end.
     typical: f64,
     /// How long those that are in stay, on average, in ns: all of them are others after a few such times.
     stay: f64,
+    /// Nearly all take less, in ns, of those beside few.
+    longest: f64,
+    /// The mean time by the usual one: some take far longer than others.
+    steep: f64,
     /// Samples, ever.
     known: u32,
     /// Those that wait: when they began, beside how many, how long they took.
@@ -125,12 +151,14 @@ struct Window {
     pressed: u32,
     /// Those that the upstream had no room for, and beside how many they were, all together.
     refused: u32,
+    /// Those that were not answered in time.
+    late: u32,
     refused_beside: u64,
 }
 
 impl Window {
     fn new(since: Nanos) -> Self {
-        Self { since, count: 0, pressed: 0, refused: 0, refused_beside: 0 }
+        Self { since, count: 0, pressed: 0, refused: 0, late: 0, refused_beside: 0 }
     }
 }
 
@@ -141,10 +169,14 @@ impl Adaptive {
             limit: options.initial.clamp(options.min, options.max.max(options.min)),
             options,
             opened: now,
+            first: None,
+            opening: true,
             map: Map::default(),
             knee: None,
             typical: 0.0,
             stay: 0.0,
+            longest: 0.0,
+            steep: 1.0,
             known: 0,
             pending: BinaryHeap::new(),
             every: 1,
@@ -173,9 +205,10 @@ impl Adaptive {
         self.map.base().map(|time| Nanos(time as u64))
     }
 
-    /// One has taken so long; [`Nanos::NEVER`] if the upstream had no room for it.
-    pub(super) fn learn(&mut self, now: Nanos, sample: &Sample, took: Nanos, room: &Room) {
+    /// One has taken so long, or longer if it was given up as `late`; [`Nanos::NEVER`] if the upstream had no room for it.
+    pub(super) fn learn(&mut self, now: Nanos, sample: &Sample, took: Nanos, late: bool, room: &Room) {
         self.window.count += 1;
+        self.window.late += u32::from(late);
         if f64::from(sample.beside) >= 0.9 * f64::from(self.limit()) {
             self.window.pressed += 1;
         }
@@ -184,6 +217,11 @@ impl Adaptive {
             self.window.refused_beside += u64::from(sample.beside);
         } else {
             self.took(sample, took);
+        }
+        let first = *self.first.get_or_insert(sample.began);
+        if self.opening && now - first >= BURST {
+            self.opening = false;
+            self.limit = self.limit.min(self.bounded((2.0 * f64::from(room.in_flight())).max(FLOOR)));
         }
         if self.known >= LEAST {
             self.take_due(now);
@@ -195,6 +233,10 @@ impl Adaptive {
     }
 
     fn took(&mut self, sample: &Sample, took: Nanos) {
+        // Of the first only the quick ones have ended yet, except of those that began before all others.
+        if self.known < LEAST && sample.beside > FIRST {
+            return;
+        }
         self.known = self.known.saturating_add(1);
         let most = match self.map.base() {
             Some(base) => 1.5 * base,
@@ -206,6 +248,13 @@ impl Adaptive {
         self.typical += part * (took_ns.min(most) - self.typical);
         self.stay += part * (took_ns.min(LONGEST * self.typical) - self.stay);
         self.peak = self.peak.max(f64::from(sample.beside));
+        let tail = 1.0 / f64::from(self.known.min(MANY));
+        self.steep += tail * (took_ns.min(TAIL * self.typical) / self.typical.max(1.0) - self.steep);
+        if self.known <= LEAST {
+            self.longest = self.longest.max(took_ns);
+        } else if f64::from(sample.beside) <= self.map.middle() {
+            self.longest *= (TUNE * if took_ns > self.longest { 1.0 - OUT } else { -OUT }).exp();
+        }
         // Chosen by when it began, which has nothing to do with how long it took.
         let chosen = (sample.began.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(self.every);
         if chosen && self.pending.len() < MOST_PENDING {
@@ -215,13 +264,14 @@ impl Adaptive {
 
     /// Puts those into the map whose time has come.
     fn take_due(&mut self, now: Nanos) {
-        let wait = CLAMP * self.typical;
+        let most = CLAMP * self.typical;
+        let wait = Nanos(most.max(self.longest) as u64);
         while let Some(Reverse((began, beside, took))) = self.pending.peek().copied() {
-            if now - began < Nanos(wait as u64) {
+            if now - began < wait {
                 break;
             }
             self.pending.pop();
-            self.map.add(f64::from(beside), (took as f64).min(wait));
+            self.map.add(f64::from(beside), (took as f64).min(most));
         }
     }
 
@@ -229,7 +279,7 @@ impl Adaptive {
     fn look(&mut self, now: Nanos, room: &Room) {
         let window = std::mem::replace(&mut self.window, Window::new(now));
         let passed = (now - window.since).0 as f64;
-        let stay = self.stay.max(1.0);
+        let stay = self.stay.max(self.longest / 3.0).max(1.0);
         let pressed = window.pressed * 2 >= window.count || room.waiting() > 0;
         let kept = |(times, least): (f64, f64)| (-passed / least.max(times * stay)).exp();
 
@@ -237,7 +287,7 @@ impl Adaptive {
         self.thin_out();
         self.peak *= kept(FORGET_BELOW);
         self.map.forget(f64::from(self.limit), kept((self.enough(FORGET_ABOVE.0), FORGET_ABOVE.1)), kept(FORGET_BELOW));
-        self.knee = match (self.map.knee(CLAMP, self.knee), self.knee) {
+        self.knee = match (self.map.knee(CLAMP, self.steep.max(1.0), self.knee, pressed), self.knee) {
             // Nothing speaks for it any more, and nothing against it.
             (None, Some(before)) if self.known_above(before) < 1.3 * KNOWN => Some(before),
             (Some(found), Some(before)) => Some(before.towards(found)),
@@ -254,12 +304,18 @@ impl Adaptive {
         match self.knee {
             Some(knee) => {
                 self.step = STEP.0;
-                self.limit = self.bounded(knee.at * (1.0 + HEADROOM));
+                self.limit = self.bounded(self.roomy(knee));
                 if pressed && since > BETWEEN {
                     self.begin_probe(now, knee);
                 }
             }
-            None if pressed && since > STRIDE => {
+            // All that is known of those is that they take too long, beside however many.
+            None if window.late * 2 > window.count && since > STRIDE => {
+                self.step = STEP.0;
+                self.limit = self.bounded(f64::from(self.limit.min(room.in_flight())) * LOW);
+                self.moved_at = now;
+            }
+            None if pressed && window.late * 10 <= window.count && since > STRIDE => {
                 self.step = (self.step * 2.0).clamp(STEP.0, STEP.1);
                 self.limit = self.bounded(f64::from(self.limit) * (1.0 + self.step));
                 self.moved_at = now;
@@ -276,21 +332,28 @@ impl Adaptive {
         stays.max(2.0 * KNOWN / f64::from(self.limit.max(1)))
     }
 
+    /// The knee, and what may wait beyond it.
+    fn roomy(&self, knee: Knee) -> f64 {
+        let unhindered = self.map.base().unwrap_or(self.typical).max(1.0);
+        knee.at * (1.0 + HEADROOM + TOLERATED / unhindered)
+    }
+
     fn known_above(&self, knee: Knee) -> f64 {
-        self.map.weight() - self.map.weight_to((knee.at * (1.0 + HEADROOM) + 1.0).max(knee.at * (1.0 + 2.0 * HEADROOM)))
+        let limit = self.roomy(knee);
+        self.map.weight() - self.map.weight_to((limit + 1.0).max(limit + knee.at * HEADROOM))
     }
 
     /// Looks to one side of the knee if too little is known there.
     fn begin_probe(&mut self, now: Nanos, knee: Knee) {
         let (to, length) = if self.map.weight_to(knee.at * (LOW + 0.05)) < KNOWN {
             // Time for those to leave that are too many, and for as many to begin as it takes to know.
-            (LOW, 1.5)
+            (knee.at * LOW, 1.5)
         } else if self.known_above(knee) < 1.3 * KNOWN {
-            (HIGH, 1.0)
+            (self.roomy(knee) * HIGH, 1.0)
         } else {
             return;
         };
-        let limit = self.bounded(knee.at * to);
+        let limit = self.bounded(to);
         let until = now + Nanos((self.enough(length) * self.stay) as u64);
         self.probe = Some(Probe { limit, until });
     }

@@ -1,0 +1,182 @@
+"""The page on overload: each scenario with each limiter, as tables and plots.
+
+    python benches/simulation.py [--weir target/release/weir] [--json FILE] [--publish]
+
+It runs `weir simulate --scenario all --limit all --format json`, which takes no measure of this machine: the same weir
+gives the same page anywhere. --publish writes it into docs/overload.md, between the marks, and the plots beside it;
+otherwise the tables go to stdout. --json reads what such a run has written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.programs import ROOT
+from harness.table import Row, number, table
+
+PAGE = ROOT / "docs" / "overload.md"
+PLOTS = ROOT / "docs" / "overload"
+BEGIN, END = "<!-- written by benches/simulation.py -->\n", "<!-- end -->\n"
+
+#: What a plot can show better than a number.
+PLOTTED = ["step-down", "step-up", "flash-crowd", "retry-storm", "long-overload", "cold-start", "many-gates"]
+COLOURS = {
+    "auto": "#0b3d91",
+    "static": "#7f7f7f",
+    "aimd": "#2ca02c",
+    "vegas": "#9467bd",
+    "gradient2": "#ff7f0e",
+    "envoy": "#d62728",
+    "codel": "#17a2b8",
+    "none": "#c7a17a",
+}
+#: More points than a plot has pixels for are averaged.
+POINTS = 150
+
+Run = dict[str, Any]
+
+
+def main() -> int:
+    """Run, and write what came of it."""
+    args = _arguments()
+    try:
+        text = args.json.read_text("utf-8") if args.json else _simulate(args.weir)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"simulation.py: {error}; build it with 'cargo build --release', or name it by --weir", file=sys.stderr)
+        return 2
+    simulation = json.loads(text)
+    parts = "\n\n".join(_parts(simulation)) + "\n"
+    if not args.publish:
+        print(parts)
+        return 0
+    page = PAGE.read_text("utf-8")
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n{parts}\n{END}{after}", "utf-8")
+    _plot(simulation)
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Write the page on overload.")
+    parser.add_argument("--weir", type=Path, default=ROOT / "target" / "release" / "weir")
+    parser.add_argument("--json", type=Path, help="what 'weir simulate --format json' has written")
+    parser.add_argument("--publish", action="store_true", help="write docs/overload.md and its plots")
+    return parser.parse_args()
+
+
+def _simulate(weir: Path) -> str:
+    command = [weir, "simulate", "--scenario", "all", "--limit", "all", "--format", "json"]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def _parts(simulation: dict[str, Any]) -> Iterator[str]:
+    runs: list[Run] = simulation["runs"]
+    scenarios = list(dict.fromkeys(run["scenario"] for run in runs))
+    limits = list(dict.fromkeys(run["limit"] for run in runs))
+    by = {(run["scenario"], run["limit"]): run for run in runs}
+    standing = {(one["scenario"], one["limit"]): one for one in simulation["standings"]}
+
+    def cell(scenario: str, limit: str) -> str:
+        run = by[scenario, limit]
+        text = f"{run['headline']:.1%}, {run['scored']['p99_stretch']:.2f}x"
+        return f"**{text}**" if not standing[scenario, limit]["behind"] else text
+
+    yield "Headline and p99, of what is scored; in bold where nobody is ahead:"
+    yield table(["", *limits], ([name, *(cell(name, limit) for limit in limits)] for name in scenarios))
+    yield f"Scenarios in which `{limits[0]}` is ahead, even or behind:"
+    yield table(["", *limits[1:]], _duels(simulation["duels"], limits[1:]))
+    yield "What `auto` does, stretch by stretch:"
+    header = ["scenario", "stretch", "offered / capacity", "goodput", "p99", "refused", "settled", "limit", "drift"]
+    yield table(header, (row for name in scenarios for row in _stretches(by[name, limits[0]])))
+
+
+def _duels(duels: list[dict[str, Any]], limits: list[str]) -> Iterator[Row]:
+    by = {duel["against"]: duel for duel in duels}
+    for word in ("ahead", "even", "behind"):
+        yield [word, *(str(by[limit][word]) for limit in limits)]
+
+
+def _stretches(run: Run) -> Iterator[Row]:
+    for figures in run["phases"]:
+        settled = "-"
+        if figures["overload"]:
+            settled = number(figures["settle_s"], "{:.1f} s") if figures["settle_s"] is not None else "never"
+        yield [
+            run["scenario"],
+            figures["name"],
+            f"{figures['offered_per_s'] / figures['capacity_per_s']:.2f}",
+            f"{figures['goodput']:.1%}",
+            f"{figures['p99_stretch']:.2f}x",
+            f"{figures['refused']:.2%}",
+            settled,
+            number(figures["limit"], "{:.0f}"),
+            number(figures["drift"], "{:+.1%}"),
+        ]
+
+
+def _plot(simulation: dict[str, Any]) -> None:
+    import matplotlib as mpl  # noqa: PLC0415  # the tables need none of it
+
+    mpl.use("svg")
+    # Text stays text, and the same figures give the same file.
+    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "weir", "font.size": 9, "axes.grid": True})
+    mpl.rcParams.update({"grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False})
+    PLOTS.mkdir(exist_ok=True)
+    for scenario in PLOTTED:
+        path = PLOTS / f"{scenario}.svg"
+        _plot_one([run for run in simulation["runs"] if run["scenario"] == scenario], path)
+        # Six decimals of a pixel are most of such a file.
+        rounded = re.sub(r"\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}", path.read_text("utf-8"))
+        path.write_text("\n".join(line.rstrip() for line in rounded.splitlines()) + "\n", "utf-8")
+
+
+def _plot_one(runs: list[Run], path: Path) -> None:
+    from matplotlib import pyplot  # noqa: PLC0415
+
+    figure, (goodput, at_work, p99) = pyplot.subplots(3, 1, figsize=(8, 7.5), sharex=True, layout="constrained")
+    first = _thin(runs[0]["series"])
+    times = [point["t_s"] for point in first]
+    goodput.plot(times, [point["capacity_per_s"] for point in first], color="black", lw=1, ls=":", label="capacity")
+    at_work.plot(times, [point["best_in_flight"] for point in first], color="black", lw=1, ls=":", label="best")
+    for run in reversed(runs):
+        points = _thin(run["series"])
+        style: dict[str, Any] = {"color": COLOURS[run["limit"]], "lw": 2 if run["limit"] == "auto" else 1}
+        goodput.plot(times, [point["goodput_per_s"] for point in points], label=run["limit"], **style)
+        at_work.plot(times, [max(point["in_flight"], 0.5) for point in points], **style)
+        p99.plot(times, [point["p99_ms"] for point in points], **style)
+    goodput.set_ylabel("answers in time / s")
+    goodput.set_ylim(bottom=0)
+    at_work.set_ylabel("calls at the upstream")
+    at_work.set_yscale("log")
+    p99.set_ylabel("p99 of accepted calls, ms")
+    p99.set_ylim(bottom=0)
+    p99.set_xlabel("s")
+    figure.suptitle(runs[0]["scenario"])
+    figure.legend(*goodput.get_legend_handles_labels(), loc="outside lower center", ncols=5, reverse=True)
+    figure.savefig(path, metadata={"Date": None, "Creator": None})
+    pyplot.close(figure)
+
+
+def _thin(series: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    per_point = -(-len(series) // POINTS)
+    return [_mean(series[at : at + per_point]) for at in range(0, len(series), per_point)]
+
+
+def _mean(points: list[dict[str, Any]]) -> dict[str, Any]:
+    mean: dict[str, Any] = {}
+    for name in points[0]:
+        known = [point[name] for point in points if point[name] is not None]
+        mean[name] = sum(known) / len(known) if known else None
+    return mean
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+//! Places under threads, and a station in virtual time.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+use super::*;
+
+#[test]
+fn threads_that_come_and_go_lose_no_place_and_strand_nobody() {
+    const THREADS: u64 = 4;
+    const CALLS: u64 = 20_000;
+    let terms = Terms { limit: LimitTerms::Fixed(3), patience: Nanos::NEVER, ..Terms::default() };
+    let admission = Mutex::new(Admission::new(&terms, Nanos::ZERO));
+    let room = admission.lock().unwrap().room().clone();
+    // Who has a place by hand-over and has not taken it yet.
+    let (inside, owed, done) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
+    let call = Arrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
+    let visit = |now: Nanos| {
+        assert!(inside.fetch_add(1, SeqCst) < 3, "more are in than may be");
+        std::hint::spin_loop();
+        inside.fetch_sub(1, SeqCst);
+        done.fetch_add(1, SeqCst);
+        if room.leave(End::Failed) {
+            let mut actions = Vec::new();
+            admission.lock().unwrap().hand_over(now, &mut actions);
+            owed.fetch_add(actions.len() as u32, SeqCst);
+        }
+    };
+    let redeem = |now: Nanos| {
+        while owed.fetch_update(SeqCst, SeqCst, |owed| owed.checked_sub(1)).is_ok() {
+            visit(now);
+        }
+    };
+    let refused = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for turn in 0..CALLS {
+                    let now = Nanos(turn);
+                    let verdict = if room.enter(call.rank()) {
+                        Verdict::Run
+                    } else {
+                        admission.lock().unwrap().arrive(now, &call, &mut Vec::new())
+                    };
+                    match verdict {
+                        Verdict::Run => visit(now),
+                        Verdict::Wait(..) => {}
+                        Verdict::Refuse(_) => drop(refused.fetch_add(1, SeqCst)),
+                    }
+                    redeem(now);
+                }
+            });
+        }
+    });
+    redeem(Nanos(CALLS));
+    assert_eq!((room.in_flight(), room.waiting()), (0, 0));
+    assert_eq!(u64::from(done.into_inner() + refused.into_inner()), THREADS * CALLS);
+}
+
+#[test]
+fn a_place_that_is_not_there_is_taken_by_force_only() {
+    let room = Room::new(2);
+    assert!(room.enter(0) && room.enter(0) && !room.enter(0));
+    room.force();
+    assert_eq!(room.in_flight(), 3);
+    assert!(!room.leave(End::Answered));
+    assert!(!room.enter(0), "the one that was forced has to go first");
+    assert!(!room.leave(End::Answered));
+    assert!(room.enter(0));
+}
+
+/// A service of so many slots, first come first served, and a gate before it, in virtual time.
+pub(super) struct Station {
+    pub(super) admission: Admission,
+    slots: usize,
+    seed: u64,
+    /// When they are done.
+    busy: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
+    queue: VecDeque<(Nanos, u32)>,
+    pub(super) refused: u64,
+    pub(super) answered: u64,
+    now: Nanos,
+}
+
+impl Station {
+    pub(super) fn new(slots: usize) -> Self {
+        let admission = Admission::new(&Terms::default(), Nanos::ZERO);
+        let (busy, queue) = (BinaryHeap::new(), VecDeque::new());
+        Self { admission, slots, seed: 1, busy, queue, refused: 0, answered: 0, now: Nanos::ZERO }
+    }
+
+    fn unit(&mut self) -> f64 {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.seed >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    fn fill(&mut self) {
+        while self.busy.len() < self.slots {
+            let Some((began, beside)) = self.queue.pop_front() else { return };
+            let took = Nanos::from_millis(50 + (100.0 * self.unit()) as u64);
+            self.busy.push(Reverse((self.now + took, began.0, beside)));
+        }
+    }
+
+    fn send(&mut self) {
+        self.queue.push_back((self.now, self.admission.room().in_flight()));
+        self.fill();
+    }
+
+    fn heed(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Run(_) => self.send(),
+                Action::Refuse(..) => self.refused += 1,
+            }
+        }
+    }
+
+    /// Lets so many per second come, for so long, of priorities in turn.
+    pub(super) fn run(
+        &mut self,
+        per_s: f64,
+        seconds: f64,
+        priorities: &[Priority],
+        came: &mut [u64; 4],
+        let_in: &mut [u64; 4],
+    ) {
+        let end = self.now + Nanos::from_secs_f64(seconds);
+        let mut next = self.now;
+        for turn in 0_usize.. {
+            next += Nanos::from_secs_f64(-self.unit().ln() / per_s);
+            if next > end {
+                break;
+            }
+            while let Some(Reverse((at, began, beside))) = self.busy.peek().copied().filter(|done| done.0.0 <= next) {
+                self.busy.pop();
+                self.now = at;
+                self.fill();
+                self.answered += 1;
+                let _ = self.admission.room().leave(End::Answered);
+                let mut actions = Vec::new();
+                self.admission.ended(at, &Sample { began: Nanos(began), beside }, End::Answered, &mut actions);
+                self.heed(actions);
+            }
+            self.now = next;
+            let priority = priorities[turn % priorities.len()];
+            came[priority.index()] += 1;
+            let call = Arrival { deadline: Nanos::NEVER, priority, spread: (256.0 * self.unit()) as u8 };
+            let mut actions = Vec::new();
+            let verdict = if self.admission.room().enter(call.rank()) {
+                Verdict::Run
+            } else {
+                self.admission.arrive(next, &call, &mut actions)
+            };
+            self.heed(actions);
+            match verdict {
+                Verdict::Run => self.send(),
+                Verdict::Wait(..) => {}
+                Verdict::Refuse(_) => self.refused += 1,
+            }
+            let_in[priority.index()] += u64::from(!matches!(verdict, Verdict::Refuse(_)));
+        }
+    }
+}
+
+fn load(station: &mut Station, per_s: f64, seconds: f64) {
+    station.run(per_s, seconds, &[Priority::Normal], &mut [0; 4], &mut [0; 4]);
+}
+
+#[test]
+fn the_limit_of_an_overloaded_service_is_about_its_slots() {
+    for slots in [20, 50, 200] {
+        let mut station = Station::new(slots);
+        let capacity = slots as f64 * 10.0;
+        load(&mut station, 2.0 * capacity, 20.0);
+        let before = station.answered;
+        let mut limits = 0.0;
+        for _ in 0..20 {
+            load(&mut station, 2.0 * capacity, 1.0);
+            limits += f64::from(station.admission.room().limit()) / 20.0;
+        }
+        let (limit, goodput) = (limits / slots as f64, (station.answered - before) as f64 / (20.0 * capacity));
+        assert!((0.9..1.3).contains(&limit), "{slots} slots, limit {limit}");
+        assert!(goodput > 0.9, "{slots} slots, goodput {goodput}");
+    }
+}
+
+#[test]
+fn what_is_not_limited_is_never_refused() {
+    let mut station = Station::new(usize::MAX);
+    for per_s in [10.0, 1000.0, 100.0, 3000.0, 20.0] {
+        load(&mut station, per_s, 10.0);
+    }
+    assert_eq!(station.refused, 0);
+    assert!(station.admission.adaptive().is_some_and(|limit| limit.gradient() > 0.8));
+}
+
+#[test]
+fn the_highest_are_served_while_there_is_room_for_them() {
+    let mut station = Station::new(50);
+    let all = [Priority::Critical, Priority::Low, Priority::Normal, Priority::Low];
+    load(&mut station, 250.0, 10.0);
+    // Three times the capacity, of which a quarter is critical.
+    station.run(1500.0, 10.0, &all, &mut [0; 4], &mut [0; 4]);
+    let (mut came, mut let_in) = ([0; 4], [0; 4]);
+    station.run(1500.0, 20.0, &all, &mut came, &mut let_in);
+    let share = |priority: Priority| let_in[priority.index()] as f64 / came[priority.index()] as f64;
+    assert!(share(Priority::Critical) > 0.99, "{}", share(Priority::Critical));
+    assert!(share(Priority::Low) < 0.1, "{}", share(Priority::Low));
+    assert!(
+        station.admission.room().bar()
+            <= Arrival { deadline: Nanos::NEVER, priority: Priority::Critical, spread: 0 }.rank()
+    );
+}
+
+#[test]
+fn what_was_given_up_has_its_place_until_something_later_is_answered() {
+    let mut ghosts = Ghosts::default();
+    assert_eq!(ghosts.add(Nanos(5)) + ghosts.add(Nanos(3)) + ghosts.add(Nanos(9)), 0);
+    assert_eq!(ghosts.answered(Nanos(20), Nanos(2)), 0);
+    assert_eq!(ghosts.answered(Nanos(20), Nanos(5)), 2);
+    assert_eq!(ghosts.len(), 1);
+    assert_eq!(ghosts.answered(Nanos::from_secs(100), Nanos(1)), 1, "nothing is at work for so long");
+}

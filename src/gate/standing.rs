@@ -1,0 +1,130 @@
+//! A caller's standing on a route: who it is, whether it may call now, and how much its call matters.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use http::{HeaderMap, HeaderValue};
+
+use super::config::{CallerFrom, PriorityRule, RouteConfig};
+use super::headers;
+use super::routes::Captures;
+use crate::decide::Nanos;
+use crate::decide::admit::{Priority, Refusal, Why};
+use crate::decide::callers::{CallerRule, Callers};
+use crate::decide::shares::{ShareRule, Shares};
+
+/// What a route asks of its callers, and what it knows of them.
+#[derive(Debug)]
+pub(super) struct Standing {
+    terms: Terms,
+    callers: Option<Mutex<Callers>>,
+    /// Of those who may claim more than others have.
+    shares: Option<Mutex<Shares>>,
+    /// Names cannot be chosen so that they fall together.
+    hasher: RandomState,
+}
+
+/// What it is made from: a reload that leaves it alone keeps what is known.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Terms {
+    priority: PriorityRule,
+    caller: Option<CallerFrom>,
+    rate: Option<CallerRule>,
+    /// Whether proxies are believed that say for whom they ask.
+    trusts_forwarded: bool,
+}
+
+impl Terms {
+    pub(super) fn of(route: &RouteConfig, trusts_forwarded: bool) -> Self {
+        let RouteConfig { priority, caller, rate, .. } = route;
+        Self { priority: priority.clone(), caller: caller.clone(), rate: *rate, trusts_forwarded }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Standing {
+    pub(super) fn new(terms: Terms) -> Self {
+        let PriorityRule { header, values, otherwise } = &terms.priority;
+        let may_raise = header.is_some() && values.iter().any(|(_, priority)| priority > otherwise);
+        Self {
+            callers: terms.rate.map(|rule| Mutex::new(Callers::new(rule))),
+            shares: may_raise.then(|| Mutex::new(Shares::new(ShareRule::default()))),
+            hasher: RandomState::new(),
+            terms,
+        }
+    }
+
+    pub(super) fn is_made_from(&self, terms: &Terms) -> bool {
+        self.terms == *terms
+    }
+
+    /// How much a call matters; and a refusal, if its caller has used up its rate.
+    pub(super) fn of(
+        &self,
+        now: Nanos,
+        headers: &HeaderMap,
+        captures: &Captures<'_>,
+        peer: IpAddr,
+    ) -> (Priority, Option<Refusal>) {
+        let claimed = self.claimed(headers);
+        if self.callers.is_none() && self.shares.is_none() {
+            return (claimed, None);
+        }
+        let key = self.key(headers, captures, peer);
+        let wait = self.callers.as_ref().and_then(|callers| locked(callers).allows(now, key, 1).err());
+        if let Some(retry_after) = wait {
+            return (claimed, Some(Refusal { why: Why::Rate, retry_after }));
+        }
+        let Some(shares) = &self.shares else { return (claimed, None) };
+        let mut shares = locked(shares);
+        shares.asked(now, key);
+        let raised = claimed > self.terms.priority.otherwise;
+        (if raised && !shares.honours(now, key) { Priority::Low } else { claimed }, None)
+    }
+
+    /// A call was taken.
+    pub(super) fn accepted(&self, now: Nanos) {
+        if let Some(shares) = &self.shares {
+            locked(shares).accepted(now);
+        }
+    }
+
+    fn claimed(&self, headers: &HeaderMap) -> Priority {
+        let PriorityRule { header, values, otherwise } = &self.terms.priority;
+        let said = header.as_ref().and_then(|name| headers.get(name));
+        let known = said.and_then(|said| values.iter().find(|(value, _)| value.as_bytes() == said.as_bytes()));
+        known.map_or(*otherwise, |(_, priority)| *priority)
+    }
+
+    fn key(&self, headers: &HeaderMap, captures: &Captures<'_>, peer: IpAddr) -> u64 {
+        let named = match &self.terms.caller {
+            Some(CallerFrom::Header(name)) => headers.get(name).map(HeaderValue::as_bytes),
+            Some(CallerFrom::Path(name)) => captures.get(name).map(str::as_bytes),
+            Some(CallerFrom::Address) | None => None,
+        };
+        match named {
+            Some(name) => self.hasher.hash_one(name),
+            // Who does not say who it is is known by where it comes from.
+            None => self.hasher.hash_one(self.network(headers, peer)),
+        }
+    }
+
+    /// An address, or as much of it as one caller has: of IPv6 everybody has a network full.
+    fn network(&self, headers: &HeaderMap, peer: IpAddr) -> [u8; 8] {
+        let told = self.terms.trusts_forwarded.then(|| headers::forwarded_by_last(headers)).flatten();
+        match told.unwrap_or(peer).to_canonical() {
+            IpAddr::V4(address) => {
+                let [a, b, c, d] = address.octets();
+                [0, 0, 0, 0, a, b, c, d]
+            }
+            IpAddr::V6(address) => {
+                let [a, b, c, d, e, f, g, h, ..] = address.octets();
+                [a, b, c, d, e, f, g, h]
+            }
+        }
+    }
+}

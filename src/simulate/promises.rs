@@ -1,0 +1,182 @@
+//! What overload protection promises, scenario by scenario; with fixed seeds, so each of these holds or does not.
+
+use super::figures::{Figures, Report};
+use super::score::{duels, is_last};
+use super::{Limiter, run, scenario};
+
+/// A bound on a figure of a stretch.
+type Promise = (&'static str, &'static str, Figure, f64);
+
+#[derive(Clone, Copy, Debug)]
+enum Figure {
+    /// Within 15 % of the best number at the upstream, in seconds at most.
+    Settles,
+    /// Of what could be, at least.
+    Goodput,
+    /// The p99 of accepted calls in unhindered ones, at most.
+    Stretch,
+    /// Refusals, at most.
+    Refused,
+    /// The limit's change over the stretch, up or down, at most.
+    Drift,
+    /// Critical calls that are answered in time, at least.
+    Critical,
+}
+
+impl Figure {
+    /// What is wrong, if anything.
+    fn check(self, figures: &Figures, bound: f64) -> Option<String> {
+        let (value, holds) = match self {
+            Self::Settles => (figures.settle_s, figures.settle_s.is_some_and(|s| s <= bound)),
+            Self::Goodput => (Some(figures.goodput), figures.goodput >= bound),
+            Self::Stretch => (Some(figures.p99_stretch), figures.p99_stretch <= bound),
+            Self::Refused => (Some(figures.refused), figures.refused <= bound),
+            Self::Drift => (figures.drift, figures.drift.is_some_and(|drift| drift.abs() <= bound)),
+            Self::Critical => (figures.served[3], figures.served[3].is_some_and(|served| served >= bound)),
+        };
+        (!holds).then(|| format!("{self:?} {value:?}, promised {bound}"))
+    }
+}
+
+use Figure::{Critical, Drift, Goodput, Refused, Settles, Stretch};
+
+const PROMISES: [Promise; 25] = [
+    ("step-down", "half", Settles, 5.0),
+    ("step-down", "half", Goodput, 0.9),
+    ("step-up", "twice", Settles, 5.0),
+    ("step-up", "twice", Goodput, 0.9),
+    ("slower-service", "slow", Settles, 5.0),
+    ("slower-service", "slow", Goodput, 0.9),
+    ("ramp", "up", Goodput, 0.9),
+    ("ramp", "down", Goodput, 0.9),
+    ("flash-crowd", "crowd", Goodput, 0.9),
+    ("flash-crowd", "after", Refused, 0.0001),
+    ("slow-replica", "too much", Goodput, 0.9),
+    ("two-humped", "too much", Goodput, 0.9),
+    ("low-traffic", "low", Refused, 0.0),
+    ("retry-storm", "after", Goodput, 0.9),
+    ("long-overload", "overload", Drift, 0.1),
+    ("long-overload", "overload", Stretch, 2.0),
+    ("long-overload", "calm", Refused, 0.0001),
+    ("fails-fast", "overload", Goodput, 0.9),
+    ("eighty-percent", "overall", Refused, 0.0001),
+    ("priorities", "overload", Critical, 0.99),
+    ("priorities", "overload", Stretch, 2.0),
+    ("deadline", "overload", Goodput, 0.9),
+    ("deadline", "overload", Stretch, 2.0),
+    ("cold-start", "overload", Goodput, 0.9),
+    ("bursts", "bursts", Goodput, 0.9),
+];
+
+/// `many-gates` is five million calls: too many for a build without optimization.
+const SLOW: &str = "many-gates";
+
+fn report(name: &str, limiter: &Limiter) -> Report {
+    run(&scenario::named(name).expect(name), limiter)
+}
+
+#[test]
+fn every_promise_names_a_stretch_that_is_there() {
+    for (name, stretch, ..) in PROMISES {
+        let world = scenario::named(name).expect(name);
+        assert!(world.phases.iter().any(|phase| phase.name == stretch), "{name}: {stretch}");
+    }
+}
+
+#[test]
+#[ignore = "until the adaptive limit is what it is to be"]
+fn all_promises_are_kept() {
+    let mut broken = Vec::new();
+    let mut names: Vec<&str> = PROMISES.iter().map(|promise| promise.0).collect();
+    names.dedup();
+    for name in names {
+        let report = report(name, &Limiter::Auto);
+        for (_, stretch, figure, bound) in PROMISES.iter().filter(|promise| promise.0 == name) {
+            let figures = report.phase(stretch).expect(stretch);
+            broken.extend(figure.check(figures, *bound).map(|why| format!("{name}, {stretch}: {why}")));
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+#[ignore = "until the adaptive limit is what it is to be"]
+fn a_hundred_gates_behave_together() {
+    let report = report(SLOW, &Limiter::Auto);
+    let figures = &report.scored;
+    assert!(figures.goodput >= 0.9 && figures.p99_stretch <= 2.0, "{figures:?}");
+}
+
+#[test]
+#[ignore = "until the adaptive limit is what it is to be"]
+fn it_is_ahead_of_every_other_one_at_least_as_often_as_not_and_never_last() {
+    let all: Vec<Report> = scenario::names()
+        .filter(|name| *name != SLOW)
+        .flat_map(|name| Limiter::ALL.map(|limiter| report(name, &limiter)))
+        .collect();
+    for duel in duels("auto", &all) {
+        assert!(duel.ahead >= duel.behind, "{duel:?}");
+    }
+    for mine in all.iter().filter(|report| report.limit == "auto") {
+        assert!(!is_last(mine, &all), "last in {}", mine.scenario);
+    }
+}
+
+/// The faults that are known of the others, and why this one is as it is: the ports have them, too.
+mod known_faults {
+    use super::*;
+    use crate::decide::Nanos;
+    use crate::decide::delay::Delay;
+
+    #[test]
+    fn gradient2_climbs_for_as_long_as_overload_lasts() {
+        let report = report("long-overload", &Limiter::Gradient2);
+        let overload = report.phase("overload").expect("a stretch");
+        assert!(overload.drift > Some(1.0) && overload.p99_stretch > 2.0, "{overload:?}");
+    }
+
+    #[test]
+    fn envoys_gradient_refuses_calls_that_fit_while_it_measures() {
+        let report = report("eighty-percent", &Limiter::Envoy);
+        assert!(report.scored.refused > 0.01, "{:?}", report.scored);
+        let least = report.series.iter().filter(|point| point.limit == Some(3.0)).count();
+        assert!(least > 10, "{least}");
+    }
+
+    #[test]
+    fn aimd_sees_no_overload_that_loses_nothing() {
+        let report = report("long-overload", &Limiter::Aimd);
+        let overload = report.phase("overload").expect("a stretch");
+        assert!(overload.limit > Some(190.0) && overload.p99_stretch > 2.0, "{overload:?}");
+    }
+
+    #[test]
+    fn vegas_takes_a_service_whose_times_vary_for_an_overloaded_one() {
+        let report = report("eighty-percent", &Limiter::Vegas);
+        assert!(report.scored.refused > 0.5, "{:?}", report.scored);
+        // It is better where they do not.
+        let mut world = scenario::named("eighty-percent").expect("a scenario");
+        world.upstream.service = Delay::Constant(Nanos::from_millis(350));
+        let report = run(&world, &Limiter::Vegas);
+        assert!(report.scored.refused < 0.05, "{:?}", report.scored);
+    }
+
+    #[test]
+    fn a_static_limit_is_wrong_once_the_upstream_changes() {
+        let report = report("step-up", &Limiter::Static(None));
+        let twice = report.phase("twice").expect("a stretch");
+        assert!(twice.goodput < 0.6, "{twice:?}");
+    }
+
+    #[test]
+    fn codel_refuses_critical_calls_as_any_other() {
+        let report = report("priorities", &Limiter::Codel);
+        assert!(report.headline < 0.5, "{}", report.headline);
+    }
+
+    #[test]
+    fn without_any_limit_nobody_is_answered_in_time() {
+        let report = report("long-overload", &Limiter::None);
+        assert!(report.phase("overload").expect("a stretch").goodput < 0.05);
+    }
+}
