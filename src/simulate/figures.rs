@@ -14,7 +14,7 @@ const SETTLED: f64 = 0.15;
 /// ... if the mean over this length is, ...
 const SMOOTH: Nanos = Nanos::SECOND;
 /// ... and stays there for so long.
-const STAYS: Nanos = Nanos::from_secs(5);
+const STAYS: Nanos = Nanos::from_secs(2);
 /// Less than this much more than capacity is no overload that a limit could be seen by.
 const OVERLOAD: f64 = 1.1;
 
@@ -80,7 +80,7 @@ pub struct Figures {
     pub best_in_flight: f64,
     /// Whether all of it is overload of an upstream that stays as it is: only then there is something to settle to.
     pub overload: bool,
-    /// When the calls at the upstream are within 15 % of the best number, as means over a second, and stay there for 5 s;
+    /// When the calls at the upstream are within 15 % of the best number, as means over a second, and stay there for 2 s;
     /// none: never.
     pub settle_s: Option<f64>,
     /// The limit at its end against that of its beginning, less 1; of overload from a minute on.

@@ -101,8 +101,11 @@ impl Line {
     /// The longest wait while all is well: an answer's time, and more where there are few places, since then a place is
     /// long in coming.
     fn patience(&self, flow: &Flow) -> Nanos {
-        if flow.service == Nanos::ZERO || self.patience == Nanos::NEVER {
+        if self.patience == Nanos::NEVER {
             return self.patience;
+        }
+        if flow.service == Nanos::ZERO {
+            return LEAST.min(self.patience);
         }
         let few = flow.wait_for(8).0;
         Nanos(flow.service.0.saturating_add(few)).max(LEAST).min(self.patience)
@@ -199,12 +202,21 @@ impl Line {
         Some(next.ticket)
     }
 
-    /// Refuses those that have waited for too long.
-    pub(super) fn drop_overdue(&mut self, now: Nanos, flow: &Flow, bar: &Bar, actions: &mut Vec<Action>) {
+    /// Refuses those that have waited for too long, and those that will have before so many have left that are in beyond
+    /// the limit.
+    pub(super) fn drop_overdue(
+        &mut self,
+        now: Nanos,
+        flow: &Flow,
+        too_many: u32,
+        bar: &Bar,
+        actions: &mut Vec<Action>,
+    ) {
         let patience = self.patience(flow);
+        let next = now + if too_many > 0 { flow.wait_for(too_many.into()) } else { Nanos::ZERO };
         for class in 0..self.classes.len() {
             self.classes[class].judge(now, patience, bar.is_crowded(class, flow));
-            while let Some(oldest) = self.classes[class].waiters.front().filter(|oldest| oldest.ends() <= now) {
+            while let Some(oldest) = self.classes[class].waiters.front().filter(|oldest| oldest.ends() <= next) {
                 let why = if oldest.deadline <= now { Why::Late } else { Why::Waited };
                 actions.push(Action::Refuse(oldest.ticket, Refusal { why, retry_after: Nanos::SECOND.max(patience) }));
                 self.classes[class].waiters.pop_front();

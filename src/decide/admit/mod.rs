@@ -259,7 +259,7 @@ impl Admission {
         if self.room.sheds(call.rank()) {
             return Verdict::Refuse(Refusal { why: Why::Shed, retry_after: self.retry_after(&flow) });
         }
-        self.line.drop_overdue(now, &flow, &self.bar, actions);
+        self.line.drop_overdue(now, &flow, self.too_many(), &self.bar, actions);
         let verdict = self.line.arrive(now, call, &flow, &self.room, &self.bar, actions);
         self.tell_room();
         verdict
@@ -300,7 +300,7 @@ impl Admission {
     pub fn hand_over(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let flow = self.flow(now);
         self.bar.set(now, &self.room, &flow, self.line.is_overloaded());
-        self.line.drop_overdue(now, &flow, &self.bar, actions);
+        self.line.drop_overdue(now, &flow, self.too_many(), &self.bar, actions);
         while self.line.len() > 0 && self.room.take() {
             match self.line.next(now) {
                 Some(ticket) => actions.push(Action::Run(ticket)),
@@ -333,6 +333,10 @@ impl Admission {
     /// What a refusal by anybody else should name: about how long it takes until things have moved on.
     fn retry_after(&self, flow: &Flow) -> Nanos {
         Nanos::SECOND.max(Nanos(flow.service.0.saturating_mul(2)))
+    }
+
+    fn too_many(&self) -> u32 {
+        self.room.in_flight().saturating_sub(self.room.limit())
     }
 
     fn flow(&mut self, now: Nanos) -> Flow {

@@ -43,8 +43,11 @@ const FLOOR: f64 = 100.0;
 const OPENING: Nanos = Nanos::from_secs(10);
 /// Those that may wait in the upstream, as a share of the knee: it must not run dry between an answer and the next call.
 const HEADROOM: f64 = 0.03;
-/// What waits in the upstream for so long (ns) harms nobody, and lets quick services work off several at a time.
+/// What waits in the upstream for so long (ns) harms nobody.
 const TOLERATED: f64 = 1e6;
+/// Where things take less than that it may be so much: such a time is the machine's more than the service's, and gets less
+/// for each the more there are.
+const TOLERATED_OF_QUICK: f64 = 5e6;
 /// Those that come at once are let in up to the first limit; from then on there is room for twice as many until it is known
 /// for how many there is.
 const BURST: Nanos = Nanos::from_millis(100);
@@ -335,7 +338,8 @@ impl Adaptive {
     /// The knee, and what may wait beyond it.
     fn roomy(&self, knee: Knee) -> f64 {
         let unhindered = self.map.base().unwrap_or(self.typical).max(1.0);
-        knee.at * (1.0 + HEADROOM + TOLERATED / unhindered)
+        let tolerated = if unhindered < TOLERATED { TOLERATED_OF_QUICK } else { TOLERATED };
+        knee.at * (1.0 + HEADROOM + tolerated / unhindered)
     }
 
     fn known_above(&self, knee: Knee) -> f64 {

@@ -94,7 +94,8 @@ fn an_upstream_that_answers_nobody_in_time_gets_less_and_less() {
     assert!((0..1000).all(|_| room.enter(0)));
     for ms in 1000..60_000 {
         let now = Nanos::from_millis(ms);
-        let sample = Sample { began: now - Nanos::SECOND, beside: limit.limit() };
+        let beside = limit.limit().min(ms as u32 - 999);
+        let sample = Sample { began: now - Nanos::SECOND, beside };
         limit.learn(now, &sample, Nanos::SECOND, true, &room);
     }
     assert!(limit.limit() < 100, "{}", limit.limit());
