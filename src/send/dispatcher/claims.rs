@@ -11,7 +11,9 @@ use super::{Edge, Entry, Event, Held};
 use crate::decide::Nanos;
 
 /// No more jobs than this are held that are not sent yet.
-const MOST_AHEAD: usize = 8192;
+const MOST_AHEAD: usize = 2048;
+/// So many are taken in hand before anything else has its turn: what is due is not to wait for all of them.
+const AT_ONCE: usize = 16;
 /// No further job once those of a claim have so many bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -56,7 +58,7 @@ impl Edge {
             };
             let (got, next) = (claimed.jobs.len(), claimed.next);
             self.learn(got == want);
-            self.take(claimed);
+            self.take(claimed).await;
             drop(asking);
             if got > 0 {
                 continue;
@@ -94,12 +96,15 @@ impl Edge {
         }
     }
 
-    fn take(self: &Rc<Self>, claimed: Claimed) {
+    async fn take(self: &Rc<Self>, claimed: Claimed) {
         for entry in claimed.expired {
             self.expired(entry);
         }
-        for (lease, entry) in claimed.jobs {
+        for (number, (lease, entry)) in (1..).zip(claimed.jobs) {
             self.begin(lease, entry);
+            if number % AT_ONCE == 0 {
+                tokio::task::yield_now().await;
+            }
         }
     }
 
