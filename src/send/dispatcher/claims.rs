@@ -81,8 +81,11 @@ impl Edge {
         let held = hand.dispatch.sizes().0;
         // What is held back for a mark, or not recorded yet, counts: memory is bounded if the disk stalls.
         let unrecorded = hand.changes.len();
-        let ends = matches!(*self.until.borrow(), Until::Drained(_) | Until::Now) || hand.failed.is_some();
-        if ends || held > hand.ahead / 2 || unrecorded > 4 * MOST_AHEAD { 0 } else { hand.ahead - held }
+        if hand.failed.is_some() || self.is_told_to_end() || held > hand.ahead / 2 || unrecorded > 4 * MOST_AHEAD {
+            0
+        } else {
+            hand.ahead - held
+        }
     }
 
     /// Holds more jobs if they went out while others were fetched, and fewer if most of them only wait.
@@ -125,8 +128,19 @@ impl Edge {
         self.talk.notify_one();
     }
 
+    pub(super) fn is_told_to_end(&self) -> bool {
+        *self.until.borrow() > Until::Empty
+    }
+
     fn begin(self: &Rc<Self>, lease: Lease, entry: Entry) {
         let number = entry.number;
+        if self.is_told_to_end() || self.hand.borrow().failed.is_some() {
+            let reason = "the sender ended".to_owned();
+            let change = Change { lease, at: wall_ms(), reason, step: Step::Released, attempt: None, answer: None };
+            self.hand.borrow_mut().changes.push(change);
+            self.happened.notify_one();
+            return;
+        }
         if entry.status.maybe_sent
             && let Some(state) = self.listener.borrow_mut().known(&entry)
         {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::super::note::Note;
-use super::super::sender::{SendFailed, Until, wall_ms};
+use super::super::sender::{SendFailed, wall_ms};
 use super::super::store::{Filter, KeyNote, Record, Recorded, Step, StoreError, Which};
 use super::Edge;
 use crate::decide::Nanos;
@@ -115,7 +115,7 @@ impl Edge {
     /// A disk that is full may have room again; nobody who wants to end waits for that.
     async fn put(&self, record: Record, is_last: bool) -> Result<Recorded, StoreError> {
         loop {
-            let ends = is_last || *self.until.borrow() > Until::Empty;
+            let ends = is_last || self.is_told_to_end();
             match self.store.record(record.clone()).await {
                 Err(StoreError::NoSpace(..) | StoreError::Locked(_)) if !ends => {
                     self.timer.sleep(Nanos::SECOND).await;
