@@ -1,6 +1,7 @@
 """The benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|all|page] [--quick] [--pairs 5] [--publish]
+    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|all|page]
+                          [--quick] [--pairs 5] [--publish]
 
 `benches/peers.sh` installs the peers first; one that is missing is left out and named. Every run
 is kept with its command line in benches/out/*.json. `page` measures nothing and writes the page
@@ -14,7 +15,21 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from harness import clients, closed, gated, machine, memory, opened, overload, page, programs, results, served, smart, truth
+from harness import (
+    clients,
+    closed,
+    gated,
+    machine,
+    memory,
+    opened,
+    overload,
+    page,
+    programs,
+    results,
+    served,
+    smart,
+    truth,
+)
 from harness.plan import Plan
 from harness.trial import Bench, Trial
 

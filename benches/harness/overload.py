@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,18 @@ REFUSING, REFUSALS = "weir gate, max_in_flight = 1", "refusals"
 COST = "1 KiB, closed loop, 100 connections"
 
 
+@dataclass(frozen=True)
+class Ask:
+    """One load on one gate before one kind of upstream."""
+
+    case: str
+    name: str
+    kind: str
+    path: str
+    load: tuple[str, ...]
+    seconds: int
+
+
 def times_case(times: float) -> str:
     """The name of an open loop in the tables."""
     return f"{times:g} x capacity"
@@ -54,7 +67,8 @@ def _open(bench: Bench) -> list[Trial]:
     for number, (times, name) in rounds(asks, plan.slow_rounds, plan.seed):
         rate, seconds = times * CAPACITY, plan.overload_s
         load = ("-r", f"{rate:.1f}", "--arrivals", "poisson", "-d", f"{seconds}s", "--seed", str(number))
-        trials.append(_trial(bench, times_case(times), name, number, "api/work", load, seconds, "guarded"))
+        ask = Ask(times_case(times), name, "guarded", "api/work", load, seconds)
+        trials.append(_trial(bench, ask, number))
     return trials
 
 
@@ -66,7 +80,8 @@ def _loads(bench: Bench) -> list[Trial]:
         flags = ("--users", str(users), "--ramp-up", f"{ramp_up_s}s", "--loops", str(made))
         seconds = ramp_up_s + made * DEADLINE_MS // 1000
         path = f"api/smart/{DEADLINE_MS}"
-        trials.append(_trial(bench, load_case(*load), SMART, number, path, flags, seconds, "smart"))
+        ask = Ask(load_case(*load), SMART, "smart", path, flags, seconds)
+        trials.append(_trial(bench, ask, number))
     return trials
 
 
@@ -75,7 +90,7 @@ def _refusals(bench: Bench) -> list[Trial]:
     trials = []
     for number in range(plan.pairs):
         load = ("-c", "100", "-d", f"{plan.gate_s}s")
-        trials.append(_trial(bench, REFUSALS, REFUSING, number, "api/work", load, plan.gate_s, "refusing"))
+        trials.append(_trial(bench, Ask(REFUSALS, REFUSING, "refusing", "api/work", load, plan.gate_s), number))
     return trials
 
 
@@ -84,7 +99,7 @@ def _cost(bench: Bench) -> list[Trial]:
     trials = []
     for number, name in rounds((GUARDED, BARE), plan.pairs, plan.seed):
         load = ("-c", "100", "-d", f"{plan.gate_s}s")
-        trials.append(_trial(bench, COST, name, number, "static?bytes=1024", load, plan.gate_s, "plain"))
+        trials.append(_trial(bench, Ask(COST, name, "plain", "static?bytes=1024", load, plan.gate_s), number))
     return trials
 
 
@@ -100,9 +115,7 @@ def _started(bench: Bench, name: str, kind: str, seed: int) -> Iterator[Server]:
     }[kind]
     with ExitStack() as stack:
         if kind == "plain":
-            upstream = stack.enter_context(
-                service("weir serve body", [str(weir), "serve", "body"], bench.server_core)
-            )
+            upstream = stack.enter_context(service("weir serve body", [str(weir), "serve", "body"], bench.server_core))
         else:
             command = [str(weir), "serve", "work", "--seed", str(seed), *work]
             upstream = stack.enter_context(service("weir serve work", command, bench.server_core))
@@ -131,33 +144,31 @@ policy = {{ deadline = "{"1h" if name == REFUSING else f"{DEADLINE_MS}ms"}" }}
     return path
 
 
-def _trial(
-    bench: Bench, case: str, name: str, number: int, path: str, load: tuple[str, ...], seconds: int, kind: str
-) -> Trial:
-    trial = Trial(case, name, number, "", seconds, None, 0, 0.0, 0.0, 0.0)
+def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
+    trial = Trial(ask.case, ask.name, number, "", ask.seconds, None, 0, 0.0, 0.0, 0.0)
     try:
         with ExitStack() as stack:
-            server = stack.enter_context(_started(bench, name, kind, bench.plan.seed + number))
+            server = stack.enter_context(_started(bench, ask.name, ask.kind, bench.plan.seed + number))
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-overload-")))
             log = folder / "requests.jtl"
-            url = server.url + path
-            command = [str(bench.programs["weir"]), "load", url, "-t", "1", "--format", "json", *load]
+            url = server.url + ask.path
+            command = [str(bench.programs["weir"]), "load", url, "-t", "1", "--format", "json", *ask.load]
             trial.command = shown(command)
             # A log of millions of lines would be the load.
-            logged = kind in ("guarded", "smart")
+            logged = ask.kind in ("guarded", "smart")
             pid = server.process.pid
             before = footprint.spent(pid)
             finished = run(
                 [*command, "--jtl", str(log)] if logged else command,
                 core=bench.server_core,
                 cost=bench.programs["cost"],
-                seconds=seconds,
+                seconds=ask.seconds,
             )
             cpu_s = footprint.cpu_s(before, footprint.spent(pid))
             if finished.status not in (0, 3):
                 lines = finished.stderr.strip().splitlines()
                 raise ValueError(f"exit {finished.status}: {lines[-1] if lines else 'no message'}")
-            trial.report = read_weir(finished, Load("", seconds, Path())).to_dict()
+            trial.report = read_weir(finished, Load("", ask.seconds, Path())).to_dict()
             said = json.loads(finished.stdout)
             trial.server = {**_noted(said), **(_by_status(log) if logged else {})}
             trial.requests = trial.server["answers"]

@@ -13,12 +13,12 @@ from harness.table import Row, number, table
 from harness.trial import Trial
 
 METHOD = f"""\
-`weir gate` has a core of its own; `weir serve work` with {SLOTS} slots and any number that wait for one shares the other
-with the generator. Work takes 100 to 600 ms, so the slots do {CAPACITY:.1f} of them in a second. It goes on with what
-nobody waits for any more. A call has T = {DEADLINE_MS:,} ms. Nothing about the limit is set.
+`weir gate` has a core of its own; `weir serve work` with {SLOTS} slots and any number that wait for one shares the
+other with the generator. Work takes 100 to 600 ms, so the slots do {CAPACITY:.1f} of them in a second. It goes on with
+what nobody waits for any more. A call has T = {DEADLINE_MS:,} ms. Nothing about the limit is set.
 
-Goodput is answers of the upstream in time, per second. Times come from the log of every request, in ms, from when a call
-was due.
+Goodput is answers of the upstream in time, per second. Times come from the log of every request, in ms, from when a
+call was due.
 """
 
 
@@ -59,8 +59,8 @@ def _open_row(section: Section, times: float, name: str) -> Row:
 def _loads(section: Section) -> Iterator[str]:
     yield "### Six load tests on 50 slots"
     yield (
-        f"`{SMART}`, `GET /api/smart/{DEADLINE_MS}`: of 11 pieces of work 8 are good, 1 is no JSON, 1 is a 500, and 1 holds"
-        " its slot for 10 s, so that there is capacity for 42 in a second, good or bad; a call may send three."
+        f"`{SMART}`, `GET /api/smart/{DEADLINE_MS}`: of 11 pieces of work 8 are good, 1 is no JSON, 1 is a 500, and"
+        " 1 holds its slot for 10 s, so that there is capacity for 42 in a second, good or bad; a call may send three."
     )
     header = [
         "load", "calls", "goodput/s", "good p50", "good p99", "good p99.9", "refused", "refused p50", "refused p99",

@@ -3,8 +3,8 @@
 //! A service that can do N things at a time takes as long for one of them as it does for N; beyond that, whatever more
 //! it is given waits in it, and everything takes longer in proportion. So the best limit is where the curve of times
 //! over concurrency bends, and nobody has to be told where that is: those in flight are never exactly as many, each
-//! that ends says how long it took beside how many, and together they draw the curve ([`Map`]). The limit is set a
-//! little beyond the bend ([`Knee`]).
+//! that ends says how long it took beside how many, and together they draw the curve (`Map`). The limit is set a
+//! little beyond the bend (`Knee`).
 //!
 //! What it takes for that to be true:
 //!
