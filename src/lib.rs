@@ -24,7 +24,7 @@
 //! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection; and connections to upstreams, kept
 //! - [`call`] one call and its attempts, under deadline, hedge, retry and budget
 //! - [`gate`] a gateway: an answer in time, whatever the upstream does
-//! - [`send`] jobs to deliver: a durable queue
+//! - [`send`] jobs to deliver through the limits of a service: a durable queue, and the sender
 //! - [`load`] drives a plan: an event loop per thread
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL
 //! - [`live`] the run while it goes

@@ -7,7 +7,13 @@ use std::path::{Path, PathBuf};
 
 /// Each room, and those that it may import; itself aside.
 const ARROWS: [(&str, &[&str]); 14] = [
-    ("cli", &["live", "load", "gate", "serve", "server", "simulate", "machine", "report", "http", "measure", "decide"]),
+    (
+        "cli",
+        &[
+            "live", "load", "gate", "send", "serve", "server", "simulate", "machine", "report", "http", "measure",
+            "decide",
+        ],
+    ),
     ("call", &["http", "machine", "decide"]),
     ("gate", &["call", "server", "http", "machine", "decide"]),
     ("send", &["call", "http", "machine", "decide"]),

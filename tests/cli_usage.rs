@@ -312,9 +312,9 @@ fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
     let page = |name| std::fs::read_to_string(format!("{}/docs/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let (cli, serve) = (page("cli.md"), page("serve.md"));
     let services = ["body", "exchange", "functions", "sleep", "work"].map(|service| (vec!["serve", service], &serve));
-    let commands = [(vec!["load"], &cli), (vec!["gate"], &cli), (vec!["simulate"], &cli), (vec!["report"], &cli)]
-        .into_iter()
-        .chain(services);
+    let send = page("send.md");
+    let others = [(vec!["simulate"], &cli), (vec!["send"], &send), (vec!["report"], &cli)];
+    let commands = [(vec!["load"], &cli), (vec!["gate"], &cli)].into_iter().chain(others).chain(services);
     for (command, page) in commands {
         let help = Weir::new().run(&[&command[..], &["--help"]].concat()).stdout;
         let names = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));

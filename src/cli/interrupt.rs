@@ -13,6 +13,8 @@ use super::exit;
 #[derive(Debug)]
 pub(super) struct Interrupt {
     asked: Arc<AtomicBool>,
+    /// It was SIGTERM.
+    term: Arc<AtomicBool>,
     handlers: Vec<SigId>,
 }
 
@@ -23,18 +25,24 @@ impl Interrupt {
     /// When the system refuses them.
     pub(super) fn install() -> io::Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
-        let mut handlers = Vec::new();
+        let term = Arc::new(AtomicBool::new(false));
+        let mut handlers = vec![flag::register(SIGTERM, Arc::clone(&term))?];
         for signal in [SIGINT, SIGTERM] {
             // In this order, or the first signal would already end the process.
             handlers.push(flag::register_conditional_shutdown(signal, exit::INTERRUPTED.into(), Arc::clone(&asked))?);
             handlers.push(flag::register(signal, Arc::clone(&asked))?);
         }
-        Ok(Self { asked, handlers })
+        Ok(Self { asked, term, handlers })
     }
 
     /// Whether one of the signals has come.
     pub(super) fn asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Whether it was SIGTERM, which asks for an end in good order.
+    pub(super) fn was_told_to_end(&self) -> bool {
+        self.term.load(Ordering::Relaxed)
     }
 }
 

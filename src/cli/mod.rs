@@ -7,6 +7,7 @@ mod load;
 mod manner;
 mod messages;
 mod report;
+mod send;
 pub mod serve;
 pub mod simulate;
 
@@ -67,6 +68,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Stand in front of a service, and answer in time whatever it does: hedge, retry, keep deadlines
     Gate(Box<gate::GateArgs>),
+    /// Deliver a pile of requests through rate limits, as fast as these allow, and lose none
+    Send(Box<send::SendArgs>),
     /// See in virtual time what protection from overload does, for your own figures or scenarios with names
     Simulate(Box<simulate::SimulateArgs>),
     /// Show a run that was kept with --out, in any format
@@ -85,6 +88,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Load(asked) => load::run(*asked, &args, &messages),
         Command::Serve(asked) => serve::run(asked, &messages),
         Command::Gate(asked) => gate::run(&asked, &messages),
+        Command::Send(asked) => send::run(&asked, &messages),
         Command::Simulate(asked) => simulate::run(&asked, &messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }

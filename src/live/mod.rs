@@ -1,3 +1,4 @@
 //! The run while it goes.
 
 pub mod bar;
+pub mod counter;

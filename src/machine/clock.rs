@@ -22,6 +22,11 @@ impl Clock {
         Self { start: nanos(clock_gettime(ClockId::Monotonic)) + delay.0 as i64 }
     }
 
+    /// A clock that started so long ago: what happened since then has a time by it.
+    pub fn started(ago: Nanos) -> Self {
+        Self { start: nanos(clock_gettime(ClockId::Monotonic)).saturating_sub_unsigned(ago.0) }
+    }
+
     /// Time since the start; 0 before it.
     #[inline]
     pub fn now(&self) -> Nanos {

@@ -29,16 +29,17 @@ pub(super) struct Failed {
     pub(super) again: Option<Upload>,
 }
 
-/// Sends a request over a connection and waits for the answer's head.
-pub(super) async fn exchange(
-    shared: &Rc<Shared>,
+/// Sends a request over a connection and waits for the answer's head; calls `left` when all of it has gone.
+pub(super) async fn exchange<'a>(
+    shared: &'a Rc<Shared>,
     lease: Lease,
     heads: Heads,
     upload: Upload,
     idempotent: bool,
+    left: Option<&'a mut dyn FnMut()>,
 ) -> Result<Response<Incoming>, Failed> {
     let stall = Some(Stall::new(&lease.pool().stalls));
-    let mut exchange = Exchange { shared, lease: Some(lease), upload, heads, write_error: None, stall };
+    let mut exchange = Exchange { shared, lease: Some(lease), upload, heads, write_error: None, stall, left };
     let answer = poll_fn(|cx| exchange.poll(cx)).await;
     answer.map_err(|error| exchange.failed(error, idempotent))
 }
@@ -51,6 +52,8 @@ struct Exchange<'a> {
     write_error: Option<SendError>,
     /// Until the head is there.
     stall: Option<Stall>,
+    /// To be called when all has gone.
+    left: Option<&'a mut dyn FnMut()>,
 }
 
 impl Exchange<'_> {
@@ -63,7 +66,8 @@ impl Exchange<'_> {
                 // The peer may have answered before it closed: that is looked for first.
                 Poll::Ready(Err(UploadError::Socket(error))) => self.write_error = Some(SendError::broken(&error)),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
-                Poll::Ready(Ok(())) | Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.left.take().into_iter().for_each(|left| left()),
+                Poll::Pending => {}
             }
         }
         let mut scratch = self.shared.scratch();

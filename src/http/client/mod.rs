@@ -105,7 +105,7 @@ impl Client {
         }
         let (asked, idempotent) = (request.asked(), request.method.is_idempotent());
         let upload = Upload::new(to, request, shared.buffer())?;
-        let failed = match http1::exchange(shared, lease, Heads::new(asked), upload, idempotent).await {
+        let failed = match http1::exchange(shared, lease, Heads::new(asked), upload, idempotent, None).await {
             Ok(answer) => return Ok(answer),
             Err(failed) => failed,
         };
@@ -118,8 +118,40 @@ impl Client {
         };
         let lease = self.connected(lease).await?;
         // Boxed, for it is seldom.
-        let again = Box::pin(http1::exchange(shared, lease, Heads::new(asked), upload, false)).await;
+        let again = Box::pin(http1::exchange(shared, lease, Heads::new(asked), upload, false, None)).await;
         again.map_err(|failed| failed.error)
+    }
+
+    /// Sends a request once, over HTTP/1.1, and calls `left` when its last byte has gone to the system. Unlike
+    /// [`Self::send`] it never sends again what a connection that had died may have taken: who counts what a service
+    /// gets has to know of each.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    ///
+    /// # Panics
+    /// Outside of a `LocalSet`.
+    pub async fn send_once(
+        &self,
+        to: &Arc<Origin>,
+        request: Outgoing<'_>,
+        mut left: impl FnMut(),
+    ) -> Result<Response<Incoming>, SendError> {
+        let shared = &self.shared;
+        shared.begin();
+        request.check_target()?;
+        let lease = match shared.pool(to).check_out() {
+            Found::Lease(lease) => lease,
+            Found::Wait(waiting) => waiting.await,
+        };
+        let lease = self.connected(lease).await?;
+        if lease.socket.as_ref().is_some_and(Socket::agreed_on_http2) {
+            return Err(SendError::protocol("the service speaks HTTP/2 where HTTP/1.1 was asked for"));
+        }
+        let asked = request.asked();
+        let upload = Upload::new(to, request, shared.buffer())?;
+        let exchange = http1::exchange(shared, lease, Heads::new(asked), upload, false, Some(&mut left));
+        exchange.await.map_err(|failed| failed.error)
     }
 
     /// Dials, unless there is a connection.

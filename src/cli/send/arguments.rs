@@ -1,0 +1,313 @@
+//! The flags of `weir send` -> what they mean.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::Queue;
+use crate::decide::dispatch::{self, MaybeSent, Rules};
+use crate::decide::limit::{Model, Window};
+use crate::decide::policy::Retry;
+use crate::decide::window::{self, Limit, Unit};
+use crate::decide::{Nanos, words};
+use crate::send::store::{self, Bounds, Memory, Sqlite};
+use crate::send::template::has_field;
+use crate::send::{Credential, Form, Judge, Options, Renewal};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct SendArgs {
+    /// Lines of JSON, one job each: id, method, url, headers, body, ttl, weight, priority; '-' is stdin
+    pub(super) jobs: PathBuf,
+
+    /// Where jobs go that do not say it; {key}, {nonce} and {id} are filled in, here, in headers, and in bodies
+    #[arg(long, value_name = "URL", help_heading = REQUESTS)]
+    url: Option<String>,
+    /// [default: GET, or POST with a body]
+    #[arg(short, long, value_name = "METHOD", help_heading = REQUESTS)]
+    method: Option<String>,
+    /// 'Name: value'; repeatable
+    #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = REQUESTS)]
+    headers: Vec<String>,
+    /// Text, or @FILE
+    #[arg(short, long, value_name = "TEXT", help_heading = REQUESTS)]
+    body: Option<String>,
+    /// How long an answer may take
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = words::time, help_heading = REQUESTS)]
+    timeout: Duration,
+    /// A new connection for each request
+    #[arg(long, help_heading = REQUESTS)]
+    fresh: bool,
+    /// At most so many requests without an answer
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=60_000), help_heading = REQUESTS)]
+    concurrency: u32,
+    /// Statuses of success, e.g. 200-299,404
+    #[arg(long, value_name = "LIST", default_value = "200-299", value_parser = Statuses::read, help_heading = REQUESTS)]
+    success: Statuses,
+
+    /// A key; repeatable
+    #[arg(long = "key", value_name = "KEY", help_heading = LIMITS)]
+    keys: Vec<String>,
+    /// A file with a key in each line; lines that begin with # do not count
+    #[arg(long, value_name = "FILE", help_heading = LIMITS)]
+    keys_file: Option<PathBuf>,
+    /// The environment's variable with the keys, between commas or blanks
+    #[arg(long, value_name = "NAME", help_heading = LIMITS)]
+    keys_env: Option<String>,
+    /// So many requests per time for each key, COUNT/TIME or MODEL:COUNT/TIME, e.g. 20/1s, bucket:100/1m, aligned:5000/24h;
+    /// repeatable: all hold
+    #[arg(long = "limit", value_name = "LIMIT", help_heading = LIMITS)]
+    limits: Vec<String>,
+    /// So much weight (tokens) per time for each key, in the same words; repeatable
+    #[arg(long = "weight-limit", value_name = "LIMIT", help_heading = LIMITS)]
+    weight_limits: Vec<String>,
+    /// The longest way to the service; 'learn' from answers, or 'none': only an answer tells that a request has arrived
+    #[arg(long, value_name = "TIME", default_value = "learn", value_parser = Bound::read, help_heading = LIMITS)]
+    delay_bound: Bound,
+    /// The requests of a key arrive in the order of their nonces
+    #[arg(long, help_heading = LIMITS)]
+    ordered: bool,
+
+    /// A job is of use for so long [default: for ever]
+    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = JOBS)]
+    ttl: Option<Duration>,
+    /// So many tries after the first
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=1000), help_heading = JOBS)]
+    retries: u32,
+    /// Jobs that expire get their TTL once more and go on, as often as they may be tried again
+    #[arg(long, requires = "ttl", help_heading = JOBS)]
+    renew_expired: bool,
+    /// Which job goes first
+    #[arg(long, value_name = "ORDER", default_value = "deadline", help_heading = JOBS)]
+    order: Order,
+    /// Jobs that may have been sent when an earlier run was killed go to the graveyard, and not out again
+    #[arg(long, help_heading = JOBS)]
+    at_most_once: bool,
+    /// A file that keeps the jobs, or 'memory' [default: JOBS.db; memory for stdin]
+    #[arg(long, value_name = "FILE", help_heading = JOBS)]
+    store: Option<PathBuf>,
+    /// Append a line of JSON for each job at its end; lines that cannot be read go to FILE.rejects
+    #[arg(short, long, value_name = "FILE", help_heading = JOBS)]
+    pub(super) out: Option<PathBuf>,
+    /// How long answers may take after Ctrl-C
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = words::time, help_heading = JOBS)]
+    grace: Duration,
+
+    /// The form of the summary on stdout
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(super) format: Format,
+}
+
+const REQUESTS: &str = "Requests";
+const LIMITS: &str = "Keys and limits";
+const JOBS: &str = "Jobs";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Order {
+    /// The one that expires first
+    Deadline,
+    /// The one that came first
+    Arrival,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bound {
+    Learnt,
+    Unknown,
+    Given(Nanos),
+}
+
+impl Bound {
+    fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "learn" => Ok(Self::Learnt),
+            "none" => Ok(Self::Unknown),
+            _ => words::time(text)
+                .map(|time| Self::Given(time.into()))
+                .map_err(|why| format!("{why}; or learn, or none")),
+        }
+    }
+}
+
+/// Clap takes a `Vec` for a flag that is repeated.
+#[derive(Clone, Debug)]
+struct Statuses(Vec<(u16, u16)>);
+
+impl Statuses {
+    fn read(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is no list of statuses; write e.g. 200-299,404");
+        let status =
+            |text: &str| text.trim().parse().ok().filter(|status| (100..=599).contains(status)).ok_or_else(wrong);
+        let range = |part: &str| {
+            let (low, high) = part.split_once('-').unwrap_or((part, part));
+            let range = (status(low)?, status(high)?);
+            if range.0 <= range.1 { Ok(range) } else { Err(wrong()) }
+        };
+        text.split(',').map(range).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl SendArgs {
+    pub(super) fn grace(&self) -> Nanos {
+        self.grace.into()
+    }
+
+    /// What all jobs have in common.
+    pub(super) fn form(&self) -> Result<Form, String> {
+        let headers = self.headers.iter().map(|line| {
+            let parts = line.split_once(':').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
+            parts
+                .filter(|(name, _)| http::HeaderName::from_bytes(name.as_bytes()).is_ok())
+                .ok_or_else(|| format!("--header '{}' is no header; write it as 'Name: value'", line.escape_debug()))
+        });
+        let body = self.body.as_ref().map(|text| match text.strip_prefix('@') {
+            Some(path) => fs::read(path).map_err(|error| format!("cannot read {path}: {error}")),
+            None => Ok(text.clone().into_bytes()),
+        });
+        let method = self.method.as_ref().map(|method| method.to_ascii_uppercase());
+        if let Some(method) = method.as_ref().filter(|method| http::Method::from_bytes(method.as_bytes()).is_err()) {
+            return Err(format!("--method '{}' is no method; write e.g. POST", method.escape_debug()));
+        }
+        let form = Form {
+            url: self.url.clone(),
+            method,
+            headers: headers.collect::<Result<_, _>>()?,
+            body: body.transpose()?,
+            ttl_ms: self.ttl.map(ms),
+        };
+        form.check()?;
+        Ok(form)
+    }
+
+    /// How to send.
+    pub(super) fn options(&self, form: &Form) -> Result<Options, String> {
+        let keys = self.credentials()?;
+        let needs_key = form.url.iter().any(|url| has_field(url, "key"))
+            || form.headers.iter().any(|(_, value)| has_field(value, "key"));
+        if keys.is_empty() && needs_key {
+            return Err("there is a field '{key}' and no key; give --key, --keys-file or --keys-env".into());
+        }
+        let read = |texts: &[String], unit: Unit| {
+            let windows = texts.iter().map(|text| Window::read(text, Model::SlidingLog));
+            windows.map(|window| window.map(|window| Limit { window, unit })).collect::<Result<Vec<_>, _>>()
+        };
+        let mut limits = read(&self.limits, Unit::Requests).map_err(|why| format!("--limit: {why}"))?;
+        limits.extend(read(&self.weight_limits, Unit::Weight).map_err(|why| format!("--weight-limit: {why}"))?);
+        if limits.len() > window::MOST_WINDOWS {
+            return Err(format!("{} limits are too many; a key has {} at most", limits.len(), window::MOST_WINDOWS));
+        }
+        let way_in = match self.delay_bound {
+            Bound::Given(bound) => Some(bound),
+            Bound::Learnt | Bound::Unknown => None,
+        };
+        let defaults = Rules::default();
+        let rules = Rules {
+            key: window::Rules { limits, ordered: self.ordered, way_in, ..window::Rules::default() },
+            learns_way_in: self.delay_bound == Bound::Learnt,
+            in_flight: self.concurrency as usize,
+            order: match self.order {
+                Order::Deadline => dispatch::Order::Deadline,
+                Order::Arrival => dispatch::Order::FirstIn,
+            },
+            attempt_timeout: self.timeout.into(),
+            retry: Retry { times: self.retries, ..defaults.retry.clone() },
+            maybe_sent: if self.at_most_once { MaybeSent::Bury } else { MaybeSent::Again },
+            ..defaults
+        };
+        let judge = Judge { success: self.success.0.clone(), keyed: !keys.is_empty(), ..Judge::default() };
+        let renew = self.ttl.filter(|_| self.renew_expired).map(|ttl| Renewal { times: self.retries, ttl_ms: ms(ttl) });
+        Ok(Options {
+            rules,
+            judge,
+            keys: if keys.is_empty() { vec![Credential::none()] } else { keys },
+            fresh: self.fresh,
+            connect_timeout: Nanos::from(self.timeout).min(Nanos::from_secs(5)),
+            // What stands in the results need not be kept twice.
+            keep_answers: self.out.is_none() && self.store_file().is_some(),
+            renew,
+            ..Options::default()
+        })
+    }
+
+    fn credentials(&self) -> Result<Vec<Credential>, String> {
+        let mut keys = self.keys.clone();
+        if let Some(path) = &self.keys_file {
+            let text = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+            keys.extend(lines.map(str::to_owned));
+        }
+        if let Some(name) = &self.keys_env {
+            let text =
+                std::env::var(name).map_err(|_| format!("there is no variable {name}; set it, or give --key"))?;
+            let parts = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
+            keys.extend(parts.map(str::to_owned));
+        }
+        if keys.is_empty() && (self.keys_file.is_some() || self.keys_env.is_some()) {
+            return Err("there is no key where keys should be; write one a line".into());
+        }
+        let mut seen = std::collections::HashSet::new();
+        if let Some(twice) = keys.iter().find(|key| !seen.insert(key.as_str())) {
+            return Err(format!("key {} is given twice; it has one limit", Credential::new(twice.as_str()).name()));
+        }
+        Ok(keys.into_iter().map(Credential::new).collect())
+    }
+
+    /// The store's file; None: it is in memory.
+    fn store_file(&self) -> Option<PathBuf> {
+        match &self.store {
+            Some(store) => (store != Path::new("memory")).then(|| store.clone()),
+            None if self.jobs == Path::new("-") => None,
+            None => {
+                let mut name = self.jobs.as_os_str().to_owned();
+                name.push(".db");
+                Some(name.into())
+            }
+        }
+    }
+
+    pub(super) fn store(&self) -> Result<Queue, String> {
+        let order = match self.order {
+            Order::Deadline => store::Order::Deadline,
+            Order::Arrival => store::Order::FirstIn,
+        };
+        let Some(file) = self.store_file() else {
+            // What comes from a stream waits there, and not here.
+            let bounds = Bounds { jobs: 100_000, bytes: 256 << 20 };
+            return Ok(Arc::new(Memory::new(bounds, order)));
+        };
+        let options = store::Options { order, ..store::Options::default() };
+        Sqlite::open(&file, &options).map(|store| Arc::new(store) as Queue).map_err(|error| error.to_string())
+    }
+}
+
+fn ms(time: Duration) -> u64 {
+    Nanos::from(time).0 / Nanos::MILLI.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_are_read_as_people_write_them() {
+        assert_eq!(Statuses::read("200-299, 404").unwrap().0, [(200, 299), (404, 404)]);
+        for wrong in ["", "2xx", "300-200", "99", "200-"] {
+            assert!(Statuses::read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_bound_is_a_time_or_a_word() {
+        assert_eq!(Bound::read("50ms"), Ok(Bound::Given(Nanos::from_millis(50))));
+        assert_eq!(Bound::read("learn"), Ok(Bound::Learnt));
+        assert!(Bound::read("soon").unwrap_err().contains("learn"));
+    }
+}

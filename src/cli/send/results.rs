@@ -1,0 +1,183 @@
+//! The file of results: a line for each job at its end.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+
+use serde::{Deserialize, Serialize};
+
+use super::Queue;
+use super::tally::{Tally, lock};
+use crate::send::credential::fingerprint;
+use crate::send::state::State;
+use crate::send::{Ended, Entry, Listener, News};
+
+/// Writes results, and counts them.
+pub(super) struct Results {
+    file: Option<File>,
+    tally: Arc<Mutex<Tally>>,
+    buffer: Vec<u8>,
+    /// By the fingerprint of its id: what the file says of a job that may have been sent before a crash.
+    known: HashMap<u64, State>,
+    /// Goes with it: then the sender has ended.
+    _alive: Sender<()>,
+}
+
+/// One job's end, as a line of JSON; times in milliseconds since 1970.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    id: Option<&'a str>,
+    state: &'static str,
+    /// The answer's status; none if there was no answer.
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_base64: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<&'a str>,
+    attempts: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    maybe_sent: bool,
+    key: Option<&'a str>,
+    created_ms: i64,
+    sent_ms: Option<i64>,
+    ended_ms: i64,
+    service_ms: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Known<'a> {
+    #[serde(borrow)]
+    id: Option<std::borrow::Cow<'a, str>>,
+    state: &'a str,
+}
+
+impl Results {
+    /// Goes on with the file, if there is one. A line that an earlier run did not finish is taken away: its job is not
+    /// recorded as ended.
+    pub(super) fn open(
+        path: Option<&Path>,
+        tally: Arc<Mutex<Tally>>,
+        store: &Queue,
+        alive: Sender<()>,
+    ) -> Result<Self, String> {
+        let mut results = Self { file: None, tally, buffer: Vec::new(), known: HashMap::new(), _alive: alive };
+        let Some(path) = path else { return Ok(results) };
+        let cannot = |error: io::Error| format!("cannot write {}: {error}", path.display());
+        let file = File::options().read(true).append(true).create(true).open(path).map_err(cannot)?;
+        if file.metadata().map_err(cannot)?.is_file() {
+            let leased = store.counts().map_err(|error| error.to_string())?.of(State::Leased);
+            results.read(&file, leased > 0).map_err(cannot)?;
+        }
+        results.file = Some(file);
+        Ok(results)
+    }
+
+    /// Cuts the torn end off; after a crash, also learns what is there.
+    fn read(&mut self, file: &File, after_crash: bool) -> io::Result<()> {
+        let length = file.metadata()?.len();
+        let mut whole = 0;
+        if after_crash {
+            let mut lines = BufReader::new(file);
+            lines.seek(SeekFrom::Start(0))?;
+            let mut line = Vec::new();
+            while lines.read_until(b'\n', &mut line)? > 0 {
+                if line.ends_with(b"\n") {
+                    whole += line.len() as u64;
+                    self.learn(&line);
+                }
+                line.clear();
+            }
+        } else {
+            whole = last_line_end(file, length)?;
+        }
+        if whole < length { file.set_len(whole) } else { Ok(()) }
+    }
+
+    fn learn(&mut self, line: &[u8]) {
+        let text = std::str::from_utf8(line).unwrap_or_default();
+        let Ok(Known { id: Some(id), state }) = serde_json::from_str(text) else { return };
+        if let Ok(state) = state.parse() {
+            self.known.insert(fingerprint(id.as_bytes()), state);
+        }
+    }
+
+    fn write(&mut self, ended: &Ended, keys: &[String]) {
+        let last = ended.last.as_ref();
+        let text = std::str::from_utf8(&ended.body).ok();
+        let failure = match last.map(|last| &last.outcome) {
+            _ if ended.state == State::Done => None,
+            Some(Err(why)) if ended.state == State::Graveyard => Some(why.as_str()),
+            _ => Some(ended.reason.as_str()),
+        };
+        let answered = last.is_some_and(|last| last.outcome.is_ok());
+        let line = Line {
+            id: ended.entry.job.id.as_deref(),
+            state: ended.state.word(),
+            status: last.and_then(|last| last.outcome.as_ref().ok().copied()),
+            body: text.filter(|_| answered),
+            body_base64: (answered && text.is_none()).then(|| base64(&ended.body)),
+            failure,
+            attempts: ended.tries,
+            maybe_sent: ended.entry.status.maybe_sent,
+            key: last.and_then(|last| keys.get(last.key)).map(String::as_str),
+            created_ms: ended.entry.job.created.0,
+            sent_ms: last.map(|last| last.sent.0),
+            ended_ms: ended.at.0,
+            service_ms: last.map(|last| (last.took.as_millis_f64() * 1e3).round() / 1e3),
+        };
+        // Writing to memory does not fail.
+        let _ = serde_json::to_writer(&mut self.buffer, &line);
+        self.buffer.push(b'\n');
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+/// Where the last whole line ends.
+fn last_line_end(mut file: &File, length: u64) -> io::Result<u64> {
+    use io::Read;
+    let mut end = length;
+    let mut piece = vec![0; 64 * 1024];
+    while end > 0 {
+        let begin = end.saturating_sub(piece.len() as u64);
+        let part = &mut piece[..(end - begin) as usize];
+        file.seek(SeekFrom::Start(begin))?;
+        file.read_exact(part)?;
+        if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(begin + at as u64 + 1);
+        }
+        end = begin;
+    }
+    Ok(0)
+}
+
+impl Listener for Results {
+    fn told(&mut self, news: &[News]) -> io::Result<()> {
+        let tally = Arc::clone(&self.tally);
+        let mut tally = lock(&tally);
+        self.buffer.clear();
+        for news in news {
+            if let (News::Ended(ended), true) = (news, self.file.is_some()) {
+                self.write(ended, tally.keys());
+            }
+            tally.count(news);
+        }
+        drop(tally);
+        match &mut self.file {
+            Some(file) if !self.buffer.is_empty() => file.write_all(&self.buffer),
+            _ => Ok(()),
+        }
+    }
+
+    fn known(&mut self, entry: &Entry) -> Option<State> {
+        self.known.get(&fingerprint(entry.job.id.as_ref()?.as_bytes())).copied()
+    }
+}

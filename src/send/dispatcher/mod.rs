@@ -1,0 +1,373 @@
+//! The edge of [`Dispatch`]: one event loop that claims jobs, sends what it is told to, and keeps what came of it.
+//!
+//! ```text
+//!             claims ──► Submitted ┐                       ┌ Send ──► attempt ──► Left, Answered, Failed
+//!   store ◄──┤                     ├─► Dispatch ──► actions ┤ WakeAt ─► an exact timer ──► Tick
+//!             records ◄────────────┘                       └ Done, Dead, Expire, Bury ──► records
+//! ```
+//!
+//! - Jobs are claimed a little ahead of need, as *sending*: one commit for many, before any of them leaves. How far ahead
+//!   follows from how fast they go ([`claims`]), so a crash leaves few that may have been sent and were not.
+//! - A dead letter goes back to the store, which keeps its time and its tries over a crash, and hands it out again.
+//! - What happened is told to the listener, then recorded, in groups: one commit while the next group gathers
+//!   ([`records`]).
+
+mod attempt;
+mod claims;
+mod crash;
+mod ending;
+mod outcome;
+mod records;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::AbortHandle;
+
+use self::attempt::Sending;
+use super::job::{Entry, UnixMs};
+use super::news::{Listener, News, Try};
+use super::note::Note;
+use super::options::Options;
+use super::sender::{SendFailed, Until, lock, wall_ms};
+use super::store::{Change, Lease, Step, Store};
+use crate::decide::Nanos;
+use crate::decide::dispatch::{Action, Asked, Dispatch, Event, JobId, Why};
+use crate::http::client::{Client, Options as ClientOptions, Origin};
+use crate::machine::clock::Clock;
+use crate::machine::timer::Timer;
+
+/// Where a sender is.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Jobs in its hands that are not sent yet.
+    pub ready: usize,
+    /// Requests without an answer.
+    pub out: usize,
+    /// Keys that can be used.
+    pub usable_keys: usize,
+    /// The bound on the way in, if there is one.
+    pub way_in: Option<Nanos>,
+}
+
+/// A job in hand.
+#[derive(Debug)]
+struct Held {
+    lease: Lease,
+    entry: Entry,
+    tries: u32,
+    /// What is out.
+    flying: Option<Flying>,
+    /// What was out last.
+    last: Option<Last>,
+}
+
+#[derive(Debug)]
+struct Flying {
+    task: AbortHandle,
+    key: usize,
+    at: Nanos,
+    sent: UnixMs,
+    due: Nanos,
+    left: Option<Nanos>,
+}
+
+#[derive(Debug)]
+struct Last {
+    tried: Try,
+    headers: Vec<(String, String)>,
+    body: Bytes,
+}
+
+#[derive(Debug)]
+struct Hand {
+    dispatch: Dispatch,
+    actions: Vec<Action>,
+    jobs: HashMap<JobId, Held>,
+    /// When the dispatch wants a tick.
+    wake_at: Nanos,
+    changes: Vec<Change>,
+    news: Vec<News>,
+    /// Jobs that expired and go on: with which end of their time.
+    renewed: Vec<(JobId, UnixMs)>,
+    /// So often a job was given more time.
+    renewals: HashMap<JobId, u32>,
+    /// By key: the mark that is durable, and the one that is to be.
+    marks: Vec<(u64, u64)>,
+    /// What waits for a mark to be durable.
+    unmarked: Vec<Sending>,
+    /// How many jobs are to be in hand and not yet sent.
+    ahead: usize,
+    failed: Option<SendFailed>,
+    origins: HashMap<(bool, String, u16), Arc<Origin>>,
+}
+
+struct Edge {
+    store: Arc<dyn Store>,
+    options: Options,
+    client: Client,
+    timer: Timer,
+    hand: RefCell<Hand>,
+    listener: RefCell<Box<dyn Listener>>,
+    progress: Arc<Mutex<Progress>>,
+    until: watch::Receiver<Until>,
+    /// There is another time to wake at.
+    rearmed: Notify,
+    /// There is something to tell.
+    talk: Notify,
+    /// There is something to record.
+    happened: Notify,
+    /// There may be room for more jobs.
+    hungry: Notify,
+    /// A job in the store is due at another time than when it was asked last.
+    put_off: Notify,
+    /// Something has been recorded, or ended.
+    settled: Notify,
+    /// Held while the store is asked for jobs, and while it records.
+    claiming: tokio::sync::Mutex<()>,
+    recording: tokio::sync::Mutex<()>,
+}
+
+/// Runs until it is told to end, or has to.
+pub(super) async fn run(
+    store: Arc<dyn Store>,
+    options: Options,
+    listener: Box<dyn Listener>,
+    until: watch::Receiver<Until>,
+    progress: Arc<Mutex<Progress>>,
+    says: oneshot::Sender<Result<(), SendFailed>>,
+) -> Result<(), SendFailed> {
+    let edge = match Edge::new(store, options, listener, until, progress) {
+        Ok((edge, ring)) => {
+            tokio::task::spawn_local(ring);
+            edge
+        }
+        Err(why) => {
+            let _ = says.send(Err(why));
+            return Ok(());
+        }
+    };
+    let _ = says.send(Ok(()));
+    let edge = Rc::new(edge);
+    let ticks = tokio::task::spawn_local(Rc::clone(&edge).tick());
+    let sweeps = tokio::task::spawn_local(Rc::clone(&edge).sweep());
+    let claims = tokio::task::spawn_local(Rc::clone(&edge).claim());
+    let reports = tokio::task::spawn_local(Rc::clone(&edge).report());
+    let records = tokio::task::spawn_local(Rc::clone(&edge).record());
+    edge.end().await;
+    // A ticket that is dropped takes its question back: what is asked of the store is waited for.
+    let claiming = edge.claiming.lock().await;
+    [ticks, sweeps, claims].iter().for_each(tokio::task::JoinHandle::abort);
+    drop(claiming);
+    let ended = edge.leave().await;
+    reports.abort();
+    records.abort();
+    ended
+}
+
+/// The dispatch's clock begins so long before it: what an earlier sender did has a time by it.
+const BEFORE: Nanos = Nanos::from_secs(48 * 3600);
+/// What the machines at both ends may add to a way in that is given: to wake, to accept, to read.
+const MACHINES: Nanos = Nanos::from_millis(2);
+
+impl Edge {
+    fn new(
+        store: Arc<dyn Store>,
+        mut options: Options,
+        listener: Box<dyn Listener>,
+        until: watch::Receiver<Until>,
+        progress: Arc<Mutex<Progress>>,
+    ) -> Result<(Self, impl Future<Output = ()>), SendFailed> {
+        let clock = Clock::started(BEFORE);
+        let system = |error: std::io::Error| SendFailed::System(format!("cannot begin to send: {error}"));
+        let (timer, ring) = Timer::new(clock).map_err(system)?;
+        let most_idle = if options.fresh { 0 } else { options.rules.in_flight };
+        let client = Client::new(timer.clone(), ClientOptions { most_idle, ..ClientOptions::default() });
+        let (now, wall) = (clock.now(), wall_ms());
+        options.rules.epoch = Nanos(u64::try_from(wall.0).unwrap_or(0).saturating_mul(Nanos::MILLI.0)) - now;
+        options.rules.key.way_in = options.rules.key.way_in.map(|bound| bound + MACHINES);
+        let count = u32::try_from(options.keys.len()).unwrap_or(u32::MAX);
+        let mut dispatch = Dispatch::new(options.rules.clone(), count, options.seed);
+        let notes: HashMap<String, String> = store.keys()?.into_iter().map(|note| (note.key, note.note)).collect();
+        let mut marks = Vec::with_capacity(options.keys.len());
+        for (number, key) in (0..).zip(&options.keys) {
+            let note = notes.get(key.name()).and_then(|text| Note::read(text));
+            let high_water = note.as_ref().map_or(0, |note| note.high_water);
+            if let Some(note) = note {
+                let (history, since) = match note.history(wall) {
+                    Some(known) => known,
+                    None => (crash::history(&*store, key.name(), options.memory(), wall)?, Nanos::ZERO),
+                };
+                dispatch.resume(now, number, high_water, &history, since);
+            }
+            marks.push((high_water, high_water));
+        }
+        let hand = Hand {
+            dispatch,
+            actions: Vec::new(),
+            jobs: HashMap::new(),
+            wake_at: Nanos::NEVER,
+            changes: Vec::new(),
+            news: Vec::new(),
+            renewed: Vec::new(),
+            renewals: HashMap::new(),
+            marks,
+            unmarked: Vec::new(),
+            ahead: claims::least(&options),
+            failed: None,
+            origins: HashMap::new(),
+        };
+        let edge = Self {
+            store,
+            options,
+            client,
+            timer,
+            hand: RefCell::new(hand),
+            listener: RefCell::new(listener),
+            progress,
+            until,
+            rearmed: Notify::new(),
+            talk: Notify::new(),
+            happened: Notify::new(),
+            hungry: Notify::new(),
+            put_off: Notify::new(),
+            settled: Notify::new(),
+            claiming: tokio::sync::Mutex::default(),
+            recording: tokio::sync::Mutex::default(),
+        };
+        Ok((edge, ring))
+    }
+
+    /// Something happened, and is acted upon. What is sent for it could have been sent at `due`.
+    fn tell(self: &Rc<Self>, due: Nanos, event: Event<'_>) {
+        let mut hand = self.hand.borrow_mut();
+        let mut actions = std::mem::take(&mut hand.actions);
+        hand.dispatch.on(self.timer.now(), event, &mut actions);
+        while !actions.is_empty() {
+            let mut dead = Vec::new();
+            for action in &actions {
+                self.act(&mut hand, due, *action, &mut dead);
+            }
+            actions.clear();
+            for (job, until, why) in dead {
+                self.put_away(&mut hand, job, until, why, &mut actions);
+            }
+        }
+        hand.actions = actions;
+        if hand.dispatch.sizes().0 <= hand.ahead / 2 {
+            self.hungry.notify_one();
+        }
+    }
+
+    fn act(self: &Rc<Self>, hand: &mut Hand, due: Nanos, action: Action, dead: &mut Vec<(JobId, Nanos, Why)>) {
+        match action {
+            Action::Keep { key, high_water } => self.keep(hand, key, high_water),
+            Action::Send { job, key, attempt, nonce, .. } => {
+                let sending = Sending { job, key: key as usize, attempt, nonce, due };
+                if hand.marks.get(sending.key).is_some_and(|(durable, _)| nonce > *durable) {
+                    hand.unmarked.push(sending);
+                    self.happened.notify_one();
+                } else {
+                    self.launch(hand, sending);
+                }
+            }
+            Action::Cancel { job, .. } => self.cancel(hand, job),
+            Action::Done(job) => self.end_job(hand, job, Step::Done, "delivered".into()),
+            Action::Dead { job, until, why } => dead.push((job, until, why)),
+            Action::Requeue(job) => dead.retain(|(other, ..)| *other != job),
+            // The store keeps how long jobs live.
+            Action::Renew { .. } => {}
+            Action::Expire { job, why } => {
+                let reason = match why {
+                    Why::Late => "its time was over before it could be sent".to_owned(),
+                    other => format!("its time was over after: {}", attempt::words(other)),
+                };
+                self.end_job(hand, job, Step::Expired, reason);
+            }
+            Action::Bury { job, why } => self.end_job(hand, job, Step::Graveyard, attempt::words(why)),
+            Action::Unusable { key, why } => {
+                let why = attempt::words(why);
+                if hand.dispatch.usable_keys() == 0 {
+                    hand.failed = Some(SendFailed::NoKeys(why.clone()));
+                    self.settled.notify_one();
+                }
+                hand.news.push(News::KeyLost(key as usize, why));
+                self.talk.notify_one();
+            }
+            Action::WakeAt(at) => {
+                hand.wake_at = at;
+                self.rearmed.notify_one();
+            }
+        }
+    }
+
+    /// A new mark for a key. It is set higher than it has to be, so that nobody has to wait for the next one.
+    fn keep(&self, hand: &mut Hand, key: u32, high_water: u64) {
+        if let Some((_, wanted)) = hand.marks.get_mut(key as usize)
+            && high_water + MARK_MARGIN > *wanted
+        {
+            *wanted = high_water + MARK_AHEAD;
+            self.happened.notify_one();
+        }
+    }
+
+    /// Ticks when the dispatch wants it.
+    async fn tick(self: Rc<Self>) {
+        loop {
+            let at = self.hand.borrow().wake_at;
+            if at == Nanos::NEVER {
+                self.rearmed.notified().await;
+                continue;
+            }
+            tokio::select! {
+                biased;
+                () = self.rearmed.notified() => {}
+                () = self.timer.sleep_until(at) => {
+                    self.hand.borrow_mut().wake_at = Nanos::NEVER;
+                    self.tell(at, Event::Tick);
+                }
+            }
+        }
+    }
+
+    /// Closes connections that nobody needs any more.
+    async fn sweep(self: Rc<Self>) {
+        let every = tokio::time::Duration::from_secs(5);
+        loop {
+            tokio::time::sleep(every).await;
+            self.client.sweep(self.timer.now());
+        }
+    }
+
+    fn show(&self) {
+        let hand = self.hand.borrow();
+        let (ready, _, out) = hand.dispatch.sizes();
+        *lock(&self.progress) =
+            Progress { ready, out, usable_keys: hand.dispatch.usable_keys(), way_in: hand.dispatch.way_in() };
+    }
+
+    /// What is asked of the dispatch for a job.
+    fn asked(&self, entry: &Entry) -> Asked {
+        let wall = wall_ms();
+        let expires = entry.job.expires.map_or(Nanos::NEVER, |at| {
+            let left_ms = u64::try_from(at.0.saturating_sub(wall.0)).unwrap_or(0);
+            self.timer.now() + Nanos(left_ms.saturating_mul(Nanos::MILLI.0))
+        });
+        Asked {
+            expires,
+            weight: u64::from(entry.job.weight.max(1)),
+            priority: entry.job.priority,
+            tries: entry.status.tries,
+            maybe_sent: entry.status.maybe_sent,
+        }
+    }
+}
+
+/// A mark is set so far above what is asked for, in nonces: milliseconds, mostly.
+const MARK_AHEAD: u64 = 10_000;
+/// And anew when so little of it is left.
+const MARK_MARGIN: u64 = 3_000;

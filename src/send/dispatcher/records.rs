@@ -1,0 +1,127 @@
+//! Keeps what happened: told to the listener, then recorded in the store; one group at a time.
+
+use std::rc::Rc;
+
+use super::super::note::Note;
+use super::super::sender::{SendFailed, wall_ms};
+use super::super::store::{Filter, KeyNote, Record, Recorded, Step, StoreError, Which};
+use super::Edge;
+use crate::decide::Nanos;
+
+/// So long a group gathers: a commit costs the disk more than that.
+const GATHER: Nanos = Nanos::from_millis(5);
+
+impl Edge {
+    /// Records for as long as it runs.
+    pub(super) async fn record(self: Rc<Self>) {
+        loop {
+            self.happened.notified().await;
+            if self.hand.borrow().unmarked.is_empty() {
+                self.timer.sleep(GATHER).await;
+            }
+            self.settle(Vec::new()).await;
+            self.show();
+            self.settled.notify_one();
+            self.hungry.notify_one();
+        }
+    }
+
+    /// Tells what happened at once, whatever is being recorded: what was told is not sent again after a crash. What
+    /// happened in one turn of the event loop is told together.
+    pub(super) async fn report(self: Rc<Self>) {
+        loop {
+            self.talk.notified().await;
+            self.tell_news();
+            self.happened.notify_one();
+        }
+    }
+
+    /// Says whether it could be told.
+    fn tell_news(&self) -> bool {
+        let news = std::mem::take(&mut self.hand.borrow_mut().news);
+        if news.is_empty() {
+            return true;
+        }
+        let told = self.listener.borrow_mut().told(&news);
+        let Err(error) = told else { return true };
+        let why = SendFailed::Listener(format!("cannot keep what came of the jobs: {error}"));
+        self.hand.borrow_mut().failed.get_or_insert(why);
+        self.settled.notify_one();
+        false
+    }
+
+    /// Records what there is, and these notes.
+    pub(super) async fn settle(self: &Rc<Self>, last_words: Vec<KeyNote>) {
+        let _recording = self.recording.lock().await;
+        // Nothing is recorded that was not told.
+        if !self.tell_news() || matches!(self.hand.borrow().failed, Some(SendFailed::Listener(_))) {
+            return;
+        }
+        let (changes, renewed, marks) = {
+            let mut hand = self.hand.borrow_mut();
+            let changes = std::mem::take(&mut hand.changes);
+            let marks: Vec<u64> = hand.marks.iter().map(|(_, wanted)| *wanted).collect();
+            (changes, std::mem::take(&mut hand.renewed), marks)
+        };
+        let put_off = changes.iter().any(|change| matches!(change.step, Step::Dead { .. }));
+        let at = wall_ms();
+        let is_last = !last_words.is_empty();
+        let keys = if is_last { last_words } else { self.notes(&marks, at) };
+        if !(changes.is_empty() && keys.is_empty()) {
+            let record = Record { changes, keys };
+            if let Err(error) = self.put(record, is_last).await {
+                self.hand.borrow_mut().failed.get_or_insert(SendFailed::Store(error));
+                self.settled.notify_one();
+                return;
+            }
+        }
+        if put_off {
+            self.put_off.notify_one();
+        }
+        for (number, expires) in renewed {
+            let filter = Filter { only: vec![Which::Number(number)], ..Filter::default() };
+            // A job that somebody else has taken away needs no more time.
+            let _ = self.store.retry(filter, Some(expires), at).await;
+        }
+        self.marked(&marks);
+    }
+
+    /// Of each key whose mark is to be raised.
+    fn notes(&self, marks: &[u64], at: super::UnixMs) -> Vec<KeyNote> {
+        let hand = self.hand.borrow();
+        let keys = self.options.keys.iter().zip(&hand.marks).zip(marks);
+        let raised = keys.filter(|((_, (durable, _)), wanted)| durable < *wanted);
+        raised
+            .map(|((key, _), wanted)| KeyNote { key: key.name().to_owned(), note: Note::running(at, *wanted).write() })
+            .collect()
+    }
+
+    /// These marks are durable: what has waited for them goes.
+    fn marked(self: &Rc<Self>, marks: &[u64]) {
+        let mut hand = self.hand.borrow_mut();
+        for ((durable, _), mark) in hand.marks.iter_mut().zip(marks) {
+            *durable = (*durable).max(*mark);
+        }
+        for sending in std::mem::take(&mut hand.unmarked) {
+            if hand.marks.get(sending.key).is_some_and(|(durable, _)| sending.nonce > *durable) {
+                hand.unmarked.push(sending);
+                self.happened.notify_one();
+            } else {
+                self.launch(&mut hand, sending);
+            }
+        }
+    }
+
+    /// A disk that is full may have room again; nobody who wants to end waits for that.
+    async fn put(&self, record: Record, is_last: bool) -> Result<Recorded, StoreError> {
+        loop {
+            let ends = is_last || self.is_told_to_end();
+            match self.store.record(record.clone()).await {
+                Err(StoreError::NoSpace(..) | StoreError::Locked(_)) if !ends => {
+                    self.timer.sleep(Nanos::SECOND).await;
+                }
+                other => return other,
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! A line of JSON -> a job.
+//!
+//! A line is an object: `{"id": "a1", "url": "http://...", "method": "POST", "headers": {"x-a": "b"}, "body": {...},
+//! "ttl": "30s", "weight": 120, "priority": 1}`. All fields may be left out that the [`Form`] has. A body that is no string is
+//! sent as JSON. The lines of OpenAI's batch files (`custom_id`, `method`, `url`, `body`) are of this kind.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::credential::fingerprint;
+use super::job::{Job, Request, UnixMs};
+use super::template::unknown_field;
+use crate::decide::{Nanos, words};
+use crate::http::target::Target;
+
+/// What all jobs have in common, unless their line says otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    /// Where they go; a line's own URL may be a path, then this is its base.
+    pub url: Option<String>,
+    /// The method; GET, or POST if there is a body.
+    pub method: Option<String>,
+    /// A line's header of the same name takes its place.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+    /// How long after it was made a job is of use, in milliseconds.
+    pub ttl_ms: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'a> {
+    id: Option<Id>,
+    custom_id: Option<Id>,
+    method: Option<String>,
+    url: Option<String>,
+    headers: Option<BTreeMap<String, String>>,
+    #[serde(borrow)]
+    body: Option<&'a RawValue>,
+    ttl: Option<Length>,
+    weight: Option<u32>,
+    priority: Option<i32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Id {
+    Text(String),
+    Number(i64),
+}
+
+impl Id {
+    fn text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Length {
+    Text(String),
+    Seconds(f64),
+}
+
+impl Form {
+    /// Whether requests of it can be sent at all.
+    ///
+    /// # Errors
+    /// What is wrong, in one line.
+    pub fn check(&self) -> Result<(), String> {
+        let texts = self.url.iter().map(|url| ("url", url.as_str()));
+        let headers = self.headers.iter().map(|(_, value)| ("header", value.as_str()));
+        let body = self.body.as_deref().and_then(|body| std::str::from_utf8(body).ok()).map(|body| ("body", body));
+        for (place, text) in texts.chain(headers).chain(body) {
+            if let Some(name) = unknown_field(text) {
+                return Err(format!(
+                    "--{place}: there is no field '{{{name}}}'; fields are {{key}}, {{nonce}} and {{id}}"
+                ));
+            }
+        }
+        if let Some(url) = &self.url {
+            Target::parse(url).map_err(|error| format!("--url: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// The job of a line; None if the line is empty. One without an id is named by its number and what it says, so that
+    /// it is known when it comes again.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn job(&self, number: u64, text: &str, now: UnixMs) -> Result<Option<Job>, String> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let line: Line<'_> = serde_json::from_str(text).map_err(|error| plain(&error))?;
+        let id = line.id.or(line.custom_id).map(Id::text);
+        let id = id.unwrap_or_else(|| format!("line-{number}-{:016x}", fingerprint(text.as_bytes())));
+        if id.is_empty() {
+            return Err("its id is empty".into());
+        }
+        let mut headers: Vec<(String, String)> = line.headers.unwrap_or_default().into_iter().collect();
+        for (name, value) in &self.headers {
+            if !headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
+                headers.push((name.clone(), value.clone()));
+            }
+        }
+        let body = match line.body.map(body).transpose()?.flatten() {
+            Some((text, is_json)) => {
+                if is_json && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+                    headers.push(("content-type".into(), "application/json".into()));
+                }
+                text.into_owned().into_bytes()
+            }
+            None => self.body.clone().unwrap_or_default(),
+        };
+        let method = line.method.map(|method| method.to_ascii_uppercase()).or_else(|| self.method.clone());
+        let method = method.unwrap_or_else(|| if body.is_empty() { "GET" } else { "POST" }.into());
+        let url = self.place(line.url)?;
+        for text in [&url].into_iter().chain(headers.iter().map(|(_, value)| value)) {
+            if let Some(name) = unknown_field(text) {
+                return Err(format!("there is no field '{{{name}}}'; fields are {{key}}, {{nonce}} and {{id}}"));
+            }
+        }
+        let ttl_ms = line.ttl.map(length_ms).transpose()?.or(self.ttl_ms);
+        let weight = line.weight.unwrap_or(1);
+        if weight == 0 {
+            return Err("its weight is 0; it is at least 1".into());
+        }
+        Ok(Some(Job {
+            id: Some(id),
+            request: Request { method, url, headers, body },
+            created: now,
+            expires: ttl_ms.map(|ms| now.plus_ms(ms)),
+            priority: line.priority.unwrap_or(0),
+            weight,
+            key_hint: None,
+            idempotency_key: None,
+        }))
+    }
+
+    /// Where a line's request goes.
+    fn place(&self, own: Option<String>) -> Result<String, String> {
+        let url = match (own, &self.url) {
+            (None, None) => return Err("it has no url, and there is no --url".into()),
+            (None, Some(url)) => url.clone(),
+            (Some(path), Some(base)) if path.starts_with('/') => {
+                let rest = base.find("://").map_or(0, |at| at + 3);
+                let end = base[rest..].find(['/', '?', '#']).map_or(base.len(), |at| rest + at);
+                format!("{}{path}", &base[..end])
+            }
+            (Some(url), _) if url.starts_with('/') => return Err(format!("'{url}' is a path, and there is no --url")),
+            (Some(url), _) => url,
+        };
+        Target::parse(&url).map_err(|error| error.to_string())?;
+        Ok(url)
+    }
+}
+
+/// A body as text, and whether it is JSON.
+fn body(raw: &RawValue) -> Result<Option<(Cow<'_, str>, bool)>, String> {
+    let text = raw.get();
+    Ok(match text.as_bytes().first() {
+        Some(b'"') => Some((Cow::Owned(serde_json::from_str(text).map_err(|error| plain(&error))?), false)),
+        Some(b'n') => None,
+        _ => Some((Cow::Borrowed(text), true)),
+    })
+}
+
+fn length_ms(length: Length) -> Result<u64, String> {
+    let length = match length {
+        Length::Text(text) => Nanos::from(words::time(&text)?),
+        Length::Seconds(s) if s.is_finite() && (0.0..=3e9).contains(&s) => Nanos::from_secs_f64(s),
+        Length::Seconds(s) => return Err(format!("a ttl of {s} s is not possible")),
+    };
+    Ok(length.0 / Nanos::MILLI.0)
+}
+
+/// What a parser says, without the line, which is always 1.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" at line 1 column ") {
+        Some((what, column)) if column != "0" => format!("{what} at column {column}"),
+        Some((what, _)) => what.to_owned(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: UnixMs = UnixMs(1_000_000);
+
+    fn form() -> Form {
+        Form {
+            url: Some("http://h:1/a?k={key}".into()),
+            headers: vec![("x-a".into(), "1".into())],
+            ttl_ms: Some(1000),
+            ..Form::default()
+        }
+    }
+
+    fn job(text: &str) -> Job {
+        form().job(3, text, NOW).unwrap().unwrap()
+    }
+
+    #[test]
+    fn what_a_line_leaves_out_is_the_forms() {
+        let plain = job("{}");
+        assert_eq!((plain.request.method.as_str(), plain.request.url.as_str()), ("GET", "http://h:1/a?k={key}"));
+        assert_eq!((plain.expires, plain.weight), (Some(UnixMs(1_001_000)), 1));
+        assert_eq!(plain.id, job(" {} ").id);
+        assert_ne!(plain.id, form().job(4, "{}", NOW).unwrap().unwrap().id);
+        assert_eq!(form().job(1, "  ", NOW), Ok(None));
+    }
+
+    #[test]
+    fn a_line_of_a_batch_file_is_a_job() {
+        let line =
+            r#"{"custom_id": "request-1", "method": "POST", "url": "/v1/chat", "body": {"b": [1, 2.50], "a": "{x}"}}"#;
+        let batch = job(line);
+        assert_eq!(batch.id.as_deref(), Some("request-1"));
+        assert_eq!(batch.request.url, "http://h:1/v1/chat");
+        assert_eq!(batch.request.body, br#"{"b": [1, 2.50], "a": "{x}"}"#, "as it was written");
+        let kind = ("content-type".to_owned(), "application/json".to_owned());
+        assert!(batch.request.headers.contains(&kind));
+    }
+
+    #[test]
+    fn a_lines_own_words_take_precedence() {
+        let own = job(
+            r#"{"id": 7, "headers": {"X-A": "2"}, "body": "hey", "ttl": "2s", "weight": 5, "priority": -1, "url": "http://o/"}"#,
+        );
+        assert_eq!(own.id.as_deref(), Some("7"));
+        assert_eq!(own.request.headers, [("X-A".to_owned(), "2".to_owned())]);
+        assert_eq!((own.request.method.as_str(), own.request.body.as_slice()), ("POST", b"hey".as_slice()));
+        assert_eq!((own.expires, own.weight, own.priority), (Some(UnixMs(1_002_000)), 5, -1));
+        assert_eq!(job(r#"{"ttl": 0.5}"#).expires, Some(UnixMs(1_000_500)));
+    }
+
+    #[test]
+    fn a_line_that_is_wrong_says_why() {
+        let why = |text| form().job(1, text, NOW).unwrap_err();
+        assert!(why("{\"id\": ").contains("column"), "{}", why("{\"id\": "));
+        assert!(why(r#"{"methd": "GET"}"#).contains("methd"));
+        assert!(why(r#"{"url": "http://h/{user}"}"#).contains("'{user}'"));
+        assert!(why(r#"{"url": "ftp://h"}"#).contains("ftp"));
+        assert!(why(r#"{"ttl": "soon"}"#).contains("soon"));
+        assert!(why(r#"{"weight": 0}"#).contains("at least 1"));
+        assert!(why("[]").contains("invalid"), "{}", why("[]"));
+        let bare = Form::default();
+        assert!(bare.job(1, "{}", NOW).unwrap_err().contains("--url"));
+        assert!(bare.job(1, r#"{"url": "/a"}"#, NOW).unwrap_err().contains("is a path"));
+    }
+
+    #[test]
+    fn a_form_with_an_unknown_field_is_refused() {
+        let wrong = Form { url: Some("http://h/{token}".into()), ..Form::default() };
+        assert!(wrong.check().unwrap_err().starts_with("--url: there is no field '{token}'"));
+        assert_eq!(form().check(), Ok(()));
+    }
+}

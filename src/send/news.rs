@@ -1,0 +1,84 @@
+//! What a sender tells while it works.
+
+use std::fmt;
+use std::io;
+
+use super::job::{Entry, UnixMs};
+use super::state::State;
+use crate::decide::Nanos;
+
+/// One request and what came of it.
+#[derive(Clone, Debug)]
+pub struct Try {
+    /// The key's number among the sender's.
+    pub key: usize,
+    /// When it was decided to send it, on the wall clock.
+    pub sent: UnixMs,
+    /// How much later than it might have been its last byte left; None: it never did.
+    pub late: Option<Nanos>,
+    /// From the decision to the end of the answer, or to its failure.
+    pub took: Nanos,
+    /// The answer's status, or in words why there is none.
+    pub outcome: Result<u16, String>,
+    /// It brought what was wanted.
+    pub done: bool,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum News {
+    /// A request has ended.
+    Tried(Try),
+    /// A job has come to its end.
+    Ended(Box<Ended>),
+    /// A key, by its number, is used no more: why.
+    KeyLost(usize, String),
+}
+
+/// A job at its end.
+#[derive(Debug)]
+pub struct Ended {
+    /// The job, as it was claimed.
+    pub entry: Entry,
+    /// Where it went: done, graveyard or expired.
+    pub state: State,
+    /// Why, in a few words.
+    pub reason: String,
+    /// When.
+    pub at: UnixMs,
+    /// The last request, if there was one.
+    pub last: Option<Try>,
+    /// The last answer's body, if there was an answer.
+    pub body: bytes::Bytes,
+    /// How often it was sent.
+    pub tries: u32,
+}
+
+/// Whoever is told.
+pub trait Listener: Send {
+    /// These things happened. Told *before* they are recorded: what was told and not recorded when a process ended is
+    /// told again, unless [`Self::known`] knows it.
+    ///
+    /// # Errors
+    /// When it cannot be kept; the sender then stops.
+    fn told(&mut self, news: &[News]) -> io::Result<()>;
+
+    /// The end that a job which may have been sent before a crash has come to, if it was told.
+    fn known(&mut self, entry: &Entry) -> Option<State> {
+        let _ = entry;
+        None
+    }
+}
+
+/// Nobody.
+impl Listener for () {
+    fn told(&mut self, _: &[News]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl fmt::Debug for dyn Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}

@@ -1,0 +1,103 @@
+//! What is kept of a key between two runs, as JSON: its high-water mark, and its window's past.
+
+use serde::{Deserialize, Serialize};
+
+use super::job::UnixMs;
+use crate::decide::Nanos;
+use crate::decide::limit::{Model, Window};
+use crate::decide::window::{History, Past};
+
+/// What is kept of a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Note {
+    /// No nonce above it has been sent.
+    pub(super) high_water: u64,
+    /// When it was written, in milliseconds since 1970.
+    at_ms: i64,
+    /// Present if the sender ended in good order: after a crash nobody knows what was sent last.
+    past: Option<Kept>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Kept {
+    windows: Vec<KeptWindow>,
+    sent: Vec<(u64, u64)>,
+    held_for: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct KeptWindow {
+    window: String,
+    believed: u64,
+    arrived: Vec<(u64, u64)>,
+    full_in: Option<u64>,
+}
+
+impl Note {
+    /// While the sender runs: if it is found, there was a crash.
+    pub(super) fn running(at: UnixMs, high_water: u64) -> Self {
+        Self { high_water, at_ms: at.0, past: None }
+    }
+
+    /// At the end in good order.
+    pub(super) fn ended(at: UnixMs, high_water: u64, history: &History) -> Self {
+        let windows = history.windows.iter().map(|past| KeptWindow {
+            window: past.window.to_string(),
+            believed: past.believed,
+            arrived: past.arrived.iter().map(|(ago, amount)| (ago.0, *amount)).collect(),
+            full_in: past.full_in.map(|length| length.0),
+        });
+        let sent = history.sent.iter().map(|(ago, weight)| (ago.0, *weight));
+        let past = Kept { windows: windows.collect(), sent: sent.collect(), held_for: history.held_for.0 };
+        Self { high_water, at_ms: at.0, past: Some(past) }
+    }
+
+    /// Reads what [`Self::write`] wrote.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    pub(super) fn write(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The windows' past, and how long ago it was written. None: it is not known.
+    pub(super) fn history(&self, now: UnixMs) -> Option<(History, Nanos)> {
+        let past = self.past.as_ref()?;
+        let windows = past.windows.iter().filter_map(|kept| {
+            Some(Past {
+                window: Window::read(&kept.window, Model::SlidingLog).ok()?,
+                believed: kept.believed,
+                arrived: kept.arrived.iter().map(|(ago, amount)| (Nanos(*ago), *amount)).collect(),
+                full_in: kept.full_in.map(Nanos),
+            })
+        });
+        let history = History {
+            windows: windows.collect(),
+            sent: past.sent.iter().map(|(ago, weight)| (Nanos(*ago), *weight)).collect(),
+            held_for: Nanos(past.held_for),
+        };
+        // A clock that was set back makes it older than it looks, which is safe.
+        let since_ms = u64::try_from(now.0.saturating_sub(self.at_ms)).unwrap_or(0);
+        Some((history, Nanos(since_ms.saturating_mul(Nanos::MILLI.0))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_comes_back() {
+        let window = Window::read("bucket:20/1s", Model::SlidingLog).unwrap();
+        let past = Past { window, believed: 17, arrived: vec![(Nanos(5), 1)], full_in: Some(Nanos(9)) };
+        let history = History { windows: vec![past], sent: vec![(Nanos(3), 2)], held_for: Nanos(4) };
+        let note = Note::ended(UnixMs(1000), 77, &history);
+        let back = Note::read(&note.write()).unwrap();
+        assert_eq!(back, note);
+        assert_eq!(back.history(UnixMs(1250)), Some((history, Nanos::from_millis(250))));
+        assert_eq!(back.history(UnixMs(0)).map(|(_, since)| since), Some(Nanos::ZERO));
+        assert_eq!(Note::read(&Note::running(UnixMs(1), 5).write()).unwrap().history(UnixMs(2)), None);
+        assert_eq!(Note::read("else"), None);
+    }
+}

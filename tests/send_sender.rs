@@ -1,0 +1,137 @@
+//! The sender in Rust: jobs go in, and whoever listens is told what came of them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::io;
+use std::sync::mpsc::{self, Sender as Pipe};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use support::{Reply, Server, until};
+use weir::decide::Nanos;
+use weir::send::store::{Bounds, Memory, Order, Store};
+use weir::send::{Credential, Ended, Entry, Job, Listener, News, Options, Request, SendFailed, Sender, State, UnixMs};
+
+/// Nothing that a test waits for takes longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Passes on what ended.
+struct Ends(Mutex<Pipe<Ended>>);
+
+impl Listener for Ends {
+    fn told(&mut self, news: &[News]) -> io::Result<()> {
+        for news in news {
+            if let News::Ended(ended) = news {
+                let copy = Ended {
+                    entry: ended.entry.clone(),
+                    reason: ended.reason.clone(),
+                    last: ended.last.clone(),
+                    body: ended.body.clone(),
+                    ..**ended
+                };
+                let _ = self.0.lock().unwrap().send(copy);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One that has no room.
+struct Full;
+
+impl Listener for Full {
+    fn told(&mut self, _: &[News]) -> io::Result<()> {
+        Err(io::Error::other("no room"))
+    }
+
+    fn known(&mut self, _: &Entry) -> Option<State> {
+        None
+    }
+}
+
+fn store() -> Arc<dyn Store> {
+    Arc::new(Memory::new(Bounds::default(), Order::FirstIn))
+}
+
+fn job(server: &Server, id: &str) -> Job {
+    let request = Request { method: "GET".into(), url: server.url("/{id}?k={key}"), ..Request::default() };
+    Job { id: Some(id.to_owned()), request, ..Job::default() }
+}
+
+#[test]
+fn jobs_that_come_while_it_runs_are_sent_and_told_of() {
+    let server = Server::start(|seen| Reply::ok(seen.line().split(' ').nth(1).unwrap()));
+    let (ends, ended) = mpsc::channel();
+    let options = Options { keys: vec![Credential::new("secret")], ..Options::default() };
+    let sender = Sender::start(store(), options, Box::new(Ends(Mutex::new(ends)))).unwrap();
+    for round in 0..3 {
+        let receipts = sender.submit(vec![job(&server, &format!("{round}-a")), job(&server, &format!("{round}-b"))]);
+        assert_eq!(receipts.wait().unwrap().len(), 2);
+        for _ in 0..2 {
+            let ended = ended.recv_timeout(PATIENCE).unwrap();
+            assert_eq!(ended.state, State::Done);
+            let id = ended.entry.job.id.unwrap();
+            assert!(id.starts_with(&round.to_string()));
+            assert_eq!(ended.body, format!("/{id}?k=secret"));
+            let tried = ended.last.unwrap();
+            assert_eq!((tried.outcome, tried.key, tried.done, ended.tries), (Ok(200), 0, true, 1));
+            assert!(tried.late.is_some());
+        }
+    }
+    sender.finish();
+    sender.join().unwrap();
+    assert!(ended.recv().is_err(), "nothing else, and the listener is gone");
+}
+
+#[test]
+fn a_job_that_makes_no_request_is_buried_and_the_others_go_on() {
+    let server = Server::hello();
+    let (ends, ended) = mpsc::channel();
+    let options = Options { keys: vec![Credential::new("my secret")], ..Options::default() };
+    let sender = Sender::start(store(), options, Box::new(Ends(Mutex::new(ends)))).unwrap();
+    let request = Request { method: "GET".into(), url: "nowhere://{key}".into(), ..Request::default() };
+    let wrong = Job { id: Some("wrong".into()), request, ..Job::default() };
+    sender.submit(vec![wrong, job(&server, "right")]).wait().unwrap();
+    sender.finish();
+    let mut all: Vec<_> = ended.iter().map(|ended| (ended.entry.job.id.unwrap(), ended.state, ended.reason)).collect();
+    all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!((all[0].0.as_str(), all[0].1), ("right", State::Done));
+    assert_eq!((all[1].0.as_str(), all[1].1), ("wrong", State::Graveyard));
+    assert!(all[1].2.contains("nowhere") && !all[1].2.contains("secret"), "{all:?}");
+    sender.join().unwrap();
+}
+
+#[test]
+fn what_cannot_be_told_is_not_recorded_as_done() {
+    let server = Server::hello();
+    let store = store();
+    let sender = Sender::start(Arc::clone(&store), Options::default(), Box::new(Full)).unwrap();
+    sender.submit(vec![job(&server, "a")]).wait().unwrap();
+    until("its end", PATIENCE, || sender.has_ended());
+    let why = sender.join().unwrap_err();
+    assert!(matches!(&why, SendFailed::Listener(text) if text.contains("no room")), "{why}");
+    assert_eq!(store.counts().unwrap().of(State::Done), 0);
+}
+
+#[test]
+fn one_that_is_dropped_ends() {
+    let server = Server::start(|_| Reply::nothing().freeze());
+    let sender = Sender::start(store(), Options::default(), Box::new(())).unwrap();
+    sender.submit(vec![job(&server, "a")]).wait().unwrap();
+    until("a request", PATIENCE, || server.requests() == 1);
+    drop(sender);
+}
+
+#[test]
+fn a_job_whose_time_is_over_is_told_of_as_expired() {
+    let server = Server::hello();
+    let (ends, ended) = mpsc::channel();
+    let sender = Sender::start(store(), Options::default(), Box::new(Ends(Mutex::new(ends)))).unwrap();
+    let late = Job { expires: Some(UnixMs(1)), ..job(&server, "late") };
+    sender.submit(vec![late]).wait().unwrap();
+    let ended = ended.recv_timeout(PATIENCE).unwrap();
+    assert_eq!((ended.state, ended.tries, server.requests()), (State::Expired, 0, 0));
+    sender.drain(Nanos::SECOND);
+    sender.join().unwrap();
+}
