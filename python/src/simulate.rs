@@ -16,6 +16,10 @@ pub(crate) fn run(py: Python<'_>, args: Vec<OsString>) -> PyResult<(String, Stri
     let shown = py.detach(|| {
         let plan = simulate::parse(args).and_then(|asked| asked.plan()).map_err(|why| errors::usage(&why))?;
         let mut go_on = || {
+            #[expect(
+                clippy::redundant_closure_for_method_calls,
+                reason = "the method is not for any interpreter's lifetime"
+            )]
             let signals = Python::try_attach(|py| py.check_signals());
             // No interpreter to attach to: it is shutting down.
             match signals {

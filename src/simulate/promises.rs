@@ -113,7 +113,7 @@ fn it_is_ahead_of_the_others_and_never_last() {
         .collect();
     for duel in duels("auto", &all) {
         // CoDel is given the number that turns out to be good: twice the slots.
-        let grace = usize::from(duel.against == "codel");
+        let grace = u32::from(duel.against == "codel");
         assert!(duel.ahead + grace >= duel.behind, "{duel:?}");
     }
     for mine in all.iter().filter(|report| report.limit == "auto") {

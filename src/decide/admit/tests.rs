@@ -1,63 +1,9 @@
-//! Places under threads, and a station in virtual time.
+//! Places, and a station in virtual time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::*;
-
-#[test]
-fn threads_that_come_and_go_lose_no_place_and_strand_nobody() {
-    const THREADS: u64 = 4;
-    const CALLS: u64 = 20_000;
-    let terms = Terms { limit: LimitTerms::Fixed(3), patience: Nanos::NEVER, ..Terms::default() };
-    let admission = Mutex::new(Admission::new(&terms, Nanos::ZERO));
-    let room = admission.lock().unwrap().room().clone();
-    // Who has a place by hand-over and has not taken it yet.
-    let (inside, owed, done) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
-    let call = Arrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
-    let visit = |now: Nanos| {
-        assert!(inside.fetch_add(1, SeqCst) < 3, "more are in than may be");
-        std::hint::spin_loop();
-        inside.fetch_sub(1, SeqCst);
-        done.fetch_add(1, SeqCst);
-        if room.leave(End::Failed) {
-            let mut actions = Vec::new();
-            admission.lock().unwrap().hand_over(now, &mut actions);
-            owed.fetch_add(actions.len() as u32, SeqCst);
-        }
-    };
-    let redeem = |now: Nanos| {
-        while owed.fetch_update(SeqCst, SeqCst, |owed| owed.checked_sub(1)).is_ok() {
-            visit(now);
-        }
-    };
-    let refused = AtomicU32::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                for turn in 0..CALLS {
-                    let now = Nanos(turn);
-                    let verdict = if room.enter(call.rank()) {
-                        Verdict::Run
-                    } else {
-                        admission.lock().unwrap().arrive(now, &call, &mut Vec::new())
-                    };
-                    match verdict {
-                        Verdict::Run => visit(now),
-                        Verdict::Wait(..) => {}
-                        Verdict::Refuse(_) => drop(refused.fetch_add(1, SeqCst)),
-                    }
-                    redeem(now);
-                }
-            });
-        }
-    });
-    redeem(Nanos(CALLS));
-    assert_eq!((room.in_flight(), room.waiting()), (0, 0));
-    assert_eq!(u64::from(done.into_inner() + refused.into_inner()), THREADS * CALLS);
-}
 
 #[test]
 fn a_place_that_is_not_there_is_taken_by_force_only() {
