@@ -5,7 +5,8 @@
 //! └── WeirError
 //!     ├── UsageError (and ValueError)   PlanError, TlsError, and any value that Rust cannot take
 //!     ├── SetupError                    LoadError
-//!     └── ClientError and below         a call's outcome; made by Python (`weir/_response.py`)
+//!     ├── ClientError and below         a call's outcome; made by Python (`weir/_response.py`)
+//!     └── SendError                     NotAccepted: StoreError; SenderEnded: SendFailed; others are made by Python
 //! KeyboardInterrupt
 //! └── Interrupted                       raised by Python, from a run whose `interrupted` is true
 //! ```
@@ -15,12 +16,15 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use weir::http::tls::TlsError;
 use weir::load::{LoadError, PlanError};
+use weir::send::store::StoreError;
 
 use crate::client::answer::AnswerHandle;
 
 mod classes {
     pyo3::import_exception!(weir._errors, UsageError);
     pyo3::import_exception!(weir._errors, SetupError);
+    pyo3::import_exception!(weir._errors, NotAccepted);
+    pyo3::import_exception!(weir._errors, SenderEnded);
 }
 
 /// What was asked for cannot be done.
@@ -60,6 +64,21 @@ pub(crate) fn tls(error: &TlsError) -> PyErr {
     let words =
         error.to_string().replace("--cacert", "verify").replace("--cert", "cert").replace("--key", "cert's key");
     usage(&words.replace(" or -k", " or verify=False"))
+}
+
+/// The store did not take jobs, or cannot be asked.
+pub(crate) fn refused(error: &StoreError) -> PyErr {
+    classes::NotAccepted::new_err(error.to_string())
+}
+
+/// The sender is there no more.
+pub(crate) fn sender_ended(why: &str) -> PyErr {
+    classes::SenderEnded::new_err(why.to_owned())
+}
+
+/// A job makes no sense.
+pub(crate) fn job(why: &str) -> PyErr {
+    usage(&why.replace("there is no --url", "the sender has none; give url to either"))
 }
 
 /// A value is wrong.

@@ -9,6 +9,7 @@
 //! - [`serve`]: a service that runs beside Python
 //! - [`simulate`]: overload in virtual time
 //! - [`client`]: calls for an answer, awaited or blocking
+//! - [`send`]: jobs to deliver, awaited or waited for
 //! - [`errors`]: Rust errors -> Python exceptions
 
 mod client;
@@ -16,6 +17,7 @@ mod errors;
 mod form;
 mod load;
 mod run;
+mod send;
 mod serve;
 mod simulate;
 
@@ -59,6 +61,14 @@ mod _weir {
     use super::load::load;
     #[pymodule_export]
     use super::run::RunHandle;
+    #[pymodule_export]
+    use super::send::group::GroupHandle;
+    #[pymodule_export]
+    use super::send::mailbox::Mailbox;
+    #[pymodule_export]
+    use super::send::outcome::OutcomeHandle;
+    #[pymodule_export]
+    use super::send::sender::SenderHandle;
     #[pymodule_export]
     use super::serve::{ServiceHandle, serve};
     #[pymodule_export]

@@ -50,6 +50,12 @@ def test_the_rehearsal_ends_the_same_in_every_run() -> None:
     assert once < thrice <= 60
 
 
+def test_the_orders_are_all_delivered_and_none_is_refused() -> None:
+    command = [sys.executable, str(EXAMPLES / "send_orders.py"), "300"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "300 delivered, 0 x 429, 0 x 400\n"
+
+
 @pytest.mark.parametrize("example", [path for path in EXAMPLES.iterdir() if path.is_file()], ids=lambda path: path.name)
 def test_an_example_fits_on_a_page(example: Path) -> None:
     assert len(example.read_text().splitlines()) < 40

@@ -8,6 +8,7 @@
 shell is `weir load http://localhost:8080/ -c 50 -d 10s`. `serve` starts services that misbehave on purpose, to try
 clients against: `with weir.serve("work") as upstream: ...`. `simulate` shows in virtual time what protection
 from overload does. `Client` and `AsyncClient` make calls that have an answer in time, whatever the upstream does.
+`Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
 """
 
 from weir._client import AsyncClient, Client, Limits
@@ -19,6 +20,11 @@ from weir._errors import (
     DecodingError,
     HTTPStatusError,
     Interrupted,
+    JobExpired,
+    JobFailed,
+    NotAccepted,
+    SenderEnded,
+    SendError,
     SetupError,
     TimedOut,
     UsageError,
@@ -26,6 +32,7 @@ from weir._errors import (
 )
 from weir._flags import Flag
 from weir._headers import Headers
+from weir._job import Job, JobTypes, Result, Tally
 from weir._load import Stage, Time, load
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import Attempt, Request, Response
@@ -42,14 +49,19 @@ from weir._run import (
     Target,
     Trust,
 )
+from weir._send import AsyncBatch, AsyncSender, AsyncTicket, Batch, Sender, Ticket
 from weir._serve import Service, serve
 from weir._simulate import Duel, Figures, Moment, Simulation, SimulationRun, Standing, simulate
 from weir._weir import __version__
 
 __all__ = [
     "AllAttemptsFailed",
+    "AsyncBatch",
     "AsyncClient",
+    "AsyncSender",
+    "AsyncTicket",
     "Attempt",
+    "Batch",
     "Budget",
     "Bytes",
     "Client",
@@ -65,17 +77,26 @@ __all__ = [
     "Headers",
     "Hedge",
     "Interrupted",
+    "Job",
+    "JobExpired",
+    "JobFailed",
+    "JobTypes",
     "Limits",
     "Manifest",
     "Moment",
+    "NotAccepted",
     "Objective",
     "Point",
     "Rate",
     "Request",
     "Requests",
     "Response",
+    "Result",
     "Retry",
     "Run",
+    "SendError",
+    "Sender",
+    "SenderEnded",
     "Service",
     "SetupError",
     "Simulation",
@@ -84,7 +105,9 @@ __all__ = [
     "Stage",
     "Standing",
     "Success",
+    "Tally",
     "Target",
+    "Ticket",
     "Time",
     "TimedOut",
     "Trust",

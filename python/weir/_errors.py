@@ -6,6 +6,11 @@
     └── WeirError                  anything below
         ├── UsageError             a value that makes no sense; also a ValueError
         ├── SetupError             the run could not start: nobody there, no TLS, too few open files
+        ├── SendError              of Sender or AsyncSender
+        │   ├── JobFailed          the job was not delivered: `Result.raise_for_state`
+        │   │   └── JobExpired     its time was over before that; also a TimeoutError
+        │   ├── NotAccepted        the queue does not take the job: too large, or no room on the disk
+        │   └── SenderEnded        the sender has ended before the job did
         └── ClientError            a call of Client or AsyncClient has no answer to give
             ├── DeadlineExceeded   its deadline came first; also a TimeoutError
             ├── AllAttemptsFailed  every attempt failed, and there was nothing left to try
@@ -17,7 +22,7 @@
     └── Interrupted                Ctrl-C during a run; has what was measured
 
 A failed *request* of a load is never an exception: it is counted, by kind, in `Run.failures` and `Run.status`. A
-failed *call* of a client is one. An argument of the wrong type is a plain `TypeError`.
+failed *call* of a client is one. A failed *job* of a sender is a `Result` that says so, until it is asked to raise. An argument of the wrong type is a plain `TypeError`.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from weir._job import Result
     from weir._response import Attempt, Response
     from weir._run import Run
 
@@ -38,6 +44,11 @@ __all__ = [
     "DecodingError",
     "HTTPStatusError",
     "Interrupted",
+    "JobExpired",
+    "JobFailed",
+    "NotAccepted",
+    "SendError",
+    "SenderEnded",
     "SetupError",
     "TimedOut",
     "UsageError",
@@ -121,6 +132,45 @@ class HTTPStatusError(ClientError):
     __module__ = "weir"
 
     response: Response
+
+
+class SendError(WeirError):
+    """A job was not delivered, or nobody knows yet."""
+
+    __module__ = "weir"
+
+
+class JobFailed(SendError):  # noqa: N818  says what happened
+    """The job is in the graveyard: its tries are used up, or another would not help."""
+
+    __module__ = "weir"
+
+    result: Result
+    """What became of it. It does not go along when the error is pickled."""
+
+    def __init__(self, message: str, result: Result | None = None) -> None:
+        """Say what happened, and keep what is known of it."""
+        super().__init__(message)
+        if result is not None:
+            self.result = result
+
+
+class JobExpired(JobFailed, TimeoutError):
+    """The job's time was over before it could be delivered."""
+
+    __module__ = "weir"
+
+
+class NotAccepted(SendError):  # noqa: N818  says what happened
+    """The queue does not take the job: it is too large, or the disk is full. What was accepted before is safe."""
+
+    __module__ = "weir"
+
+
+class SenderEnded(SendError):  # noqa: N818  says what happened
+    """The sender has ended before the job did; a job in a file stays there for the next sender."""
+
+    __module__ = "weir"
 
 
 class Interrupted(KeyboardInterrupt):

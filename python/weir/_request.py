@@ -12,6 +12,9 @@ from weir._errors import UsageError
 
 __all__ = ["Params", "basic", "body_of", "target_of"]
 
+# Made once: to make an encoder takes longer than to use it.
+_encode = json_module.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
 _One: TypeAlias = str | int | float | bool | None
 
 Params: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, _One]]
@@ -64,7 +67,7 @@ def body_of(json: Any, content: str | bytes | None, data: Params | None) -> tupl
         raise UsageError(f"{' and '.join(given)} do not go together; each is a body")
     if json is not None:
         try:
-            text = json_module.dumps(json, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            text = _encode(json)
         except ValueError as error:
             raise UsageError(f"json: {error}") from error
         return text.encode(), {"content-type": "application/json"}

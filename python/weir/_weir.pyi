@@ -1,16 +1,22 @@
 """The compiled half of weir; the package's own modules are its only users."""
 
-from asyncio import Future
+from asyncio import AbstractEventLoop, Future
 from collections.abc import Mapping, Sequence
-from typing import Any, final
+from typing import Any, Literal, final
+
+from weir._load import Time
 
 __all__ = [
     "AnswerHandle",
     "AskedHandle",
     "ClientHandle",
+    "GroupHandle",
+    "Mailbox",
+    "OutcomeHandle",
     "PolicyHandle",
     "RequestHandle",
     "RunHandle",
+    "SenderHandle",
     "ServiceHandle",
     "__version__",
     "abandon",
@@ -134,3 +140,93 @@ class AnswerHandle:
     suppressed: int
     attempts: list[tuple[str, str, str, int | None, str | None, float, float]]
     """Why, upstream, outcome, status, cause, start and length in milliseconds."""
+
+@final
+class SenderHandle:
+    """The core's sender, as Rust has it."""
+
+    def __new__(cls, form: Mapping[str, object]) -> SenderHandle:
+        """Read the options of a sender, by name, and begin to send."""
+    recovered: tuple[int, int]
+    """Jobs that a sender before it had in hand, and those of them that may have been sent."""
+    def all(self) -> GroupHandle:
+        """A group that gets all that ends from now on."""
+    def tally(self) -> dict[str, Any]:
+        """What was counted, by name."""
+    def wait(self, for_end: bool, limit: Time | None) -> bool:
+        """Wait until no submission waits, or for its end, with the GIL released; say whether it is so in time."""
+    def watch(self, for_end: bool, mailbox: Mailbox) -> tuple[int, Future[None]] | None:
+        """The same for an asyncio loop: None, or a letter and the future that is set with the next change."""
+    def finish(self) -> None:
+        """Have it end when no job is left."""
+    def drain(self, grace: Time) -> None:
+        """Have it end when what is out has been answered, or after `grace`."""
+    def stop(self) -> None:
+        """Have it end at once."""
+    def settle(self) -> str | None:
+        """Wait for its thread and let go of the store; say why it ended by itself."""
+    def abandon(self) -> None:
+        """End it without ceremony."""
+
+@final
+class GroupHandle:
+    """Jobs that were submitted together or one after the other, and what came of them."""
+
+    def __new__(cls, sender: SenderHandle) -> GroupHandle:
+        """An empty one."""
+    open: int
+    """Jobs without an end."""
+    def submit(self, jobs: list[Any], are_several: bool) -> None:
+        """Submit jobs: `weir.Job`, mappings, URLs; of several, what is wrong with one is told with its place."""
+    def wait(self, need: int, limit: Time | None) -> bool:
+        """Wait, with the GIL released; say whether it has come so far, or the time is over.
+
+        -1: all accepted; -2: any ended, or none open; -3: the front ended; -4: any ended; -5: all ended; or a place.
+        """
+    def watch(self, need: int, mailbox: Mailbox) -> tuple[int, Future[None]] | None:
+        """The same for an asyncio loop: None, or a letter and the future that is set with the next change."""
+    def give_up(self) -> None:
+        """Take back what is not accepted yet."""
+    def is_done(self, place: int) -> bool:
+        """Whether this one has ended, or its sender has."""
+    def number(self, place: int) -> int | None:
+        """The store's number for the job."""
+    def outcome(self, place: int) -> OutcomeHandle | None:
+        """What came of the job, if it has ended and was not taken."""
+    def take_ended(self) -> list[OutcomeHandle]:
+        """Take what has ended, in the order of the ends."""
+    def take_front(self) -> list[OutcomeHandle]:
+        """Take what has ended, in the order of submission, up to the first that has not."""
+    def __len__(self) -> int:
+        """Jobs that were not taken."""
+
+@final
+class OutcomeHandle:
+    """What became of a job, as Rust has it."""
+
+    number: int
+    id: str | None
+    state: Literal["done", "graveyard", "expired"]
+    status: int | None
+    body: bytes
+    failure: str | None
+    attempts: int
+    maybe_sent: bool
+    key: str | None
+    created_ms: int
+    sent_ms: int | None
+    ended_ms: int
+    service_ms: float | None
+
+@final
+class Mailbox:
+    """How the sender's thread wakes an asyncio loop."""
+
+    def __new__(cls, asyncio: AbstractEventLoop) -> Mailbox:
+        """For this loop, which has to listen to it."""
+    def fileno(self) -> int:
+        """What to listen to."""
+    def look(self) -> None:
+        """Set all futures whose letters are there."""
+    def forget(self, letter: int) -> None:
+        """Nobody waits for this letter any more."""

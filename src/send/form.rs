@@ -31,6 +31,31 @@ pub struct Form {
     pub ttl_ms: Option<u64>,
 }
 
+/// What a job says for itself; the [`Form`] has the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Its name.
+    pub id: Option<String>,
+    /// Where it goes; may be a path.
+    pub url: Option<String>,
+    /// In any case of letters.
+    pub method: Option<String>,
+    /// Take the place of the form's of the same name.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+    /// What the body is, unless a header says so.
+    pub content_type: Option<Cow<'static, str>>,
+    /// How long it is of use, in milliseconds.
+    pub ttl_ms: Option<u64>,
+    /// What it takes of a limit; 1 if it does not say.
+    pub weight: Option<u32>,
+    /// Higher goes first; 0 if it does not say.
+    pub priority: Option<i32>,
+    /// The name of the one key that may send it.
+    pub key_hint: Option<String>,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line<'a> {
@@ -104,54 +129,75 @@ impl Form {
         let line: Line<'_> = serde_json::from_str(text).map_err(|error| plain(&error))?;
         let id = line.id.or(line.custom_id).map(Id::text);
         let id = id.unwrap_or_else(|| format!("line-{number}-{:016x}", fingerprint(text.as_bytes())));
-        if id.is_empty() {
+        let (body, is_json) = match line.body.map(body).transpose()?.flatten() {
+            Some((text, is_json)) => (Some(text.into_owned().into_bytes()), is_json),
+            None => (None, false),
+        };
+        let own = Own {
+            id: Some(id),
+            url: line.url,
+            method: line.method,
+            headers: line.headers.unwrap_or_default().into_iter().collect(),
+            body,
+            content_type: is_json.then_some(Cow::Borrowed("application/json")),
+            ttl_ms: line.ttl.map(length_ms).transpose()?,
+            weight: line.weight,
+            priority: line.priority,
+            key_hint: None,
+        };
+        self.fill(own, now).map(Some)
+    }
+
+    /// The job that says this for itself.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn fill(&self, own: Own, now: UnixMs) -> Result<Job, String> {
+        if own.id.as_ref().is_some_and(String::is_empty) {
             return Err("its id is empty".into());
         }
-        let mut headers: Vec<(String, String)> = line.headers.unwrap_or_default().into_iter().collect();
+        let weight = own.weight.unwrap_or(1);
+        if weight == 0 {
+            return Err("its weight is 0; it is at least 1".into());
+        }
+        let mut headers = own.headers;
         for (name, value) in &self.headers {
             if !headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)) {
                 headers.push((name.clone(), value.clone()));
             }
         }
-        let body = match line.body.map(body).transpose()?.flatten() {
-            Some((text, is_json)) => {
-                if is_json && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
-                    headers.push(("content-type".into(), "application/json".into()));
-                }
-                text.into_owned().into_bytes()
-            }
-            None => self.body.clone().unwrap_or_default(),
-        };
-        let method = line.method.map(|method| method.to_ascii_uppercase()).or_else(|| self.method.clone());
+        if let Some(kind) = own.content_type
+            && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+        {
+            headers.push(("content-type".into(), kind.into_owned()));
+        }
+        let body = own.body.or_else(|| self.body.clone()).unwrap_or_default();
+        let method = own.method.map(|method| method.to_ascii_uppercase()).or_else(|| self.method.clone());
         let method = method.unwrap_or_else(|| if body.is_empty() { "GET" } else { "POST" }.into());
-        let url = self.place(line.url)?;
+        let url = self.place(own.url)?;
         for text in [&url].into_iter().chain(headers.iter().map(|(_, value)| value)) {
             if let Some(name) = unknown_field(text) {
                 return Err(format!("there is no field '{{{name}}}'; fields are {{key}}, {{nonce}} and {{id}}"));
             }
         }
-        let ttl_ms = line.ttl.map(length_ms).transpose()?.or(self.ttl_ms);
-        let weight = line.weight.unwrap_or(1);
-        if weight == 0 {
-            return Err("its weight is 0; it is at least 1".into());
-        }
-        Ok(Some(Job {
-            id: Some(id),
+        Ok(Job {
+            id: own.id,
             request: Request { method, url, headers, body },
             created: now,
-            expires: ttl_ms.map(|ms| now.plus_ms(ms)),
-            priority: line.priority.unwrap_or(0),
+            expires: own.ttl_ms.or(self.ttl_ms).map(|ms| now.plus_ms(ms)),
+            priority: own.priority.unwrap_or(0),
             weight,
-            key_hint: None,
+            key_hint: own.key_hint,
             idempotency_key: None,
-        }))
+        })
     }
 
-    /// Where a line's request goes.
+    /// Where a job's request goes.
     fn place(&self, own: Option<String>) -> Result<String, String> {
         let url = match (own, &self.url) {
             (None, None) => return Err("it has no url, and there is no --url".into()),
-            (None, Some(url)) => url.clone(),
+            // Whoever made the form has checked it.
+            (None, Some(url)) => return Ok(url.clone()),
             (Some(path), Some(base)) if path.starts_with('/') => {
                 let rest = base.find("://").map_or(0, |at| at + 3);
                 let end = base[rest..].find(['/', '?', '#']).map_or(base.len(), |at| rest + at);

@@ -26,7 +26,7 @@ pub mod template;
 
 pub use credential::Credential;
 pub use dispatcher::Progress;
-pub use form::Form;
+pub use form::{Form, Own};
 pub use job::{Answer, Attempt, Detail, Edit, Entry, Event, Job, Request, Status, UnixMs};
 pub use judge::Judge;
 pub use news::{Ended, Listener, News, Try};

@@ -54,6 +54,22 @@ pub struct Ended {
     pub tries: u32,
 }
 
+impl Ended {
+    /// The last answer's status; None: the last request had no answer, or there was none.
+    pub fn status(&self) -> Option<u16> {
+        self.last.as_ref()?.outcome.as_ref().ok().copied()
+    }
+
+    /// Why it was not delivered, in a few words; None: it was.
+    pub fn failure(&self) -> Option<&str> {
+        match self.last.as_ref().map(|last| &last.outcome) {
+            _ if self.state == State::Done => None,
+            Some(Err(why)) if self.state == State::Graveyard => Some(why),
+            _ => Some(&self.reason),
+        }
+    }
+}
+
 /// Whoever is told.
 pub trait Listener: Send {
     /// These things happened. Told *before* they are recorded: what was told and not recorded when a process ended is

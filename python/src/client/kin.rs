@@ -1,7 +1,7 @@
 //! What belongs to one process only, though a fork copies it.
 
 use std::ops::Deref;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
@@ -23,13 +23,13 @@ pub(crate) fn generation() -> u64 {
 /// A value that a child never drops: a parent and its child share the epoll instance, and sockets that leave it in the
 /// child would leave it in the parent.
 pub(crate) struct Kin<T> {
-    value: Rc<T>,
+    value: Arc<T>,
     generation: u64,
 }
 
 impl<T> Kin<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self { value: Rc::new(value), generation: generation() }
+        Self { value: Arc::new(value), generation: generation() }
     }
 
     /// Whether this process made it.
@@ -49,7 +49,7 @@ impl<T> Deref for Kin<T> {
 impl<T> Drop for Kin<T> {
     fn drop(&mut self) {
         if !self.is_ours() {
-            std::mem::forget(Rc::clone(&self.value));
+            std::mem::forget(Arc::clone(&self.value));
         }
     }
 }

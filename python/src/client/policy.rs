@@ -77,7 +77,7 @@ where
     })
 }
 
-fn number_in(name: &str, value: i64, from: u32, to: u32) -> PyResult<u32> {
+pub(crate) fn number_in(name: &str, value: i64, from: u32, to: u32) -> PyResult<u32> {
     u32::try_from(value)
         .ok()
         .filter(|number| (from..=to).contains(number))
@@ -267,6 +267,27 @@ impl FromPyObject<'_, '_> for Terms {
     }
 }
 
+/// Statuses of success: one, a text with commas, or several; None for any.
+pub(crate) fn ranges(status: &Bound<'_, PyAny>) -> PyResult<Option<Vec<(u16, u16)>>> {
+    if status.is_none() {
+        return Ok(None);
+    }
+    if let Ok(text) = status.cast::<PyString>() {
+        let parts = text.to_cow()?;
+        let one = |part: &str| statuses(PyString::new(status.py(), part).as_any());
+        return parts.split(',').map(str::trim).map(one).collect::<PyResult<_>>().map(Some);
+    }
+    if status.extract::<u16>().is_ok() {
+        return Ok(Some(vec![statuses(status)?]));
+    }
+    // A pair is two statuses here, not a range: that is what (200, 204) says.
+    let ranges = status.try_iter()?.map(|one| statuses(&one?)).collect::<PyResult<Vec<_>>>()?;
+    if ranges.is_empty() {
+        return Err(errors::usage("status: no status at all; give some, or None for any"));
+    }
+    Ok(Some(ranges))
+}
+
 /// A `Success`.
 struct Wanted(Success);
 
@@ -278,18 +299,7 @@ impl FromPyObject<'_, '_> for Wanted {
             return Err(PyTypeError::new_err(format!("a success is a weir.Success or None, not {}", value.get_type())));
         }
         let status = value.getattr("status")?;
-        let ranges = if status.is_none() {
-            None
-        } else if status.is_instance_of::<PyString>() || status.extract::<u16>().is_ok() {
-            Some(vec![statuses(&status)?])
-        } else {
-            // A pair is two statuses here, not a range: that is what (200, 204) says.
-            let ranges = status.try_iter()?.map(|one| statuses(&one?)).collect::<PyResult<Vec<_>>>()?;
-            if ranges.is_empty() {
-                return Err(errors::usage("status: no status at all; give some, or None for any"));
-            }
-            Some(ranges)
-        };
+        let ranges = ranges(&status)?;
         let mut headers = Vec::new();
         let named = value.getattr("headers")?;
         if !named.is_none() {

@@ -46,6 +46,8 @@ struct Inner {
     keys: BTreeMap<String, String>,
     waiting: Waiting,
     sending: bool,
+    /// Jobs that come to one of these are kept no longer.
+    forgets: Vec<State>,
     /// So often jobs became claimable.
     arrived: u64,
 }
@@ -78,10 +80,19 @@ impl Memory {
             keys: BTreeMap::new(),
             waiting: Waiting::default(),
             sending: false,
+            forgets: Vec::new(),
             arrived: 0,
         };
         let clock = Clock::starting_in(Nanos::ZERO);
         Self { inner: Mutex::new(inner), clock, arrivals: watch::Sender::new(0), changes: watch::Sender::new(0) }
+    }
+
+    /// Keeps jobs no longer that come to one of these states, for processes that go on for ever; their names are free
+    /// again. Expired ones have to stay if they are to be given more time.
+    #[must_use]
+    pub fn forgetting(self, states: &[State]) -> Self {
+        self.inner().forgets = states.to_vec();
+        self
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -265,7 +276,11 @@ impl Inner {
         alters(&mut kept);
         kept.bytes = kept.entry.job.bytes();
         let entry = kept.entry.clone();
-        self.add(kept);
+        if !self.forgets.contains(&entry.status.state) {
+            self.add(kept);
+        } else if let Some(id) = &entry.job.id {
+            self.ids.remove(id);
+        }
         Some(entry)
     }
 

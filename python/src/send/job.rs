@@ -1,0 +1,225 @@
+//! A job as Python says it -> a job of the core.
+//!
+//! A `weir.Job`, a mapping with the same names, or a URL. `weir/_job.py` has the names and what they mean.
+
+use std::borrow::Cow;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyString};
+use weir::send::{Credential, Form, Job, Own, UnixMs};
+
+use crate::errors;
+use crate::form::Time;
+
+/// What a job has in common with all others of its sender.
+pub(crate) struct Common {
+    pub(crate) form: Form,
+    pub(crate) keys: Vec<Credential>,
+}
+
+/// The fields of a job, as `weir/_job.py` has them.
+const FIELDS: [&str; 11] =
+    ["url", "json", "content", "data", "headers", "method", "id", "ttl", "weight", "priority", "key"];
+
+/// What says what goes over the wire as a body.
+#[derive(Default)]
+struct Body<'py> {
+    json: Option<Bound<'py, PyAny>>,
+    content: Option<Bound<'py, PyAny>>,
+    data: Option<Bound<'py, PyAny>>,
+}
+
+impl Common {
+    /// Reads jobs; what is wrong with one of several is told with its place, from that of the first on.
+    pub(crate) fn jobs(&self, items: &Bound<'_, PyList>, first: Option<usize>, now: UnixMs) -> PyResult<Vec<Job>> {
+        let with_place = |(place, item): (usize, Bound<'_, PyAny>)| {
+            self.job(&item, now).map_err(|error| {
+                let py = item.py();
+                let Some(first) = first else { return error };
+                let why = format!("job {}: {}", first + place, error.value(py));
+                match () {
+                    () if error.is_instance_of::<PyTypeError>(py) => PyTypeError::new_err(why),
+                    () if error.is_instance_of::<PyValueError>(py) => errors::usage(&why),
+                    () => error,
+                }
+            })
+        };
+        items.iter().enumerate().map(with_place).collect()
+    }
+
+    fn job(&self, item: &Bound<'_, PyAny>, now: UnixMs) -> PyResult<Job> {
+        let py = item.py();
+        let (mut own, mut body) = (Own::default(), Body::default());
+        if let Ok(dict) = item.cast::<PyDict>() {
+            for (name, value) in dict {
+                self.field(&mut own, &mut body, name.cast::<PyString>()?, value)?;
+            }
+        } else if let Ok(url) = item.cast::<PyString>() {
+            own.url = Some(url.to_cow()?.into_owned());
+        } else if item.is_instance(class(py)?)? {
+            for name in names(py) {
+                let name = name.bind(py);
+                self.field(&mut own, &mut body, name, item.getattr(name)?)?;
+            }
+        } else if let Ok(mapping) = item.cast::<PyMapping>() {
+            for pair in mapping.items()? {
+                let (name, value): (Bound<'_, PyString>, Bound<'_, PyAny>) = pair.extract()?;
+                self.field(&mut own, &mut body, &name, value)?;
+            }
+        } else {
+            let kind = item.get_type();
+            return Err(PyTypeError::new_err(format!("a job is a weir.Job, a mapping or a URL, not {kind}")));
+        }
+        body.put(py, &mut own)?;
+        self.form.fill(own, now).map_err(|why| errors::job(&why))
+    }
+
+    fn field<'py>(
+        &self,
+        own: &mut Own,
+        body: &mut Body<'py>,
+        name: &Bound<'py, PyString>,
+        value: Bound<'py, PyAny>,
+    ) -> PyResult<()> {
+        if value.is_none() {
+            return Ok(());
+        }
+        let name = name.to_cow()?;
+        match &*name {
+            "url" => own.url = Some(take(&name, &value)?),
+            "json" => body.json = Some(value),
+            "content" => body.content = Some(value),
+            "data" => body.data = Some(value),
+            "headers" => own.headers = headers(&value)?,
+            "method" => own.method = Some(method(&take::<String>(&name, &value)?)?),
+            "id" => own.id = Some(take::<Name>(&name, &value)?.0),
+            "ttl" => own.ttl_ms = Some(take::<Ttl>(&name, &value)?.0),
+            "weight" => own.weight = Some(take(&name, &value)?),
+            "priority" => own.priority = Some(take(&name, &value)?),
+            "key" => own.key_hint = Some(self.key(&take::<String>(&name, &value)?)?),
+            other => {
+                let all = FIELDS.join(", ");
+                return Err(PyTypeError::new_err(format!("'{other}' is no field of a job; there are {all}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of one of the keys, given as it is or by its name.
+    fn key(&self, given: &str) -> PyResult<String> {
+        let found = self.keys.iter().find(|key| key.secret() == given || key.name() == given);
+        found.map(|key| key.name().to_owned()).ok_or_else(|| {
+            // It may be one all the same, of somebody else.
+            errors::usage("key: it is none of the sender's keys; give one of those")
+        })
+    }
+}
+
+impl Body<'_> {
+    fn put(self, py: Python<'_>, own: &mut Own) -> PyResult<()> {
+        static BODY_OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        if self.json.is_none() && self.data.is_none() {
+            // What most say in batches is not worth a call.
+            match &self.content {
+                None => return Ok(()),
+                Some(content) => {
+                    if let Ok(bytes) = content.cast::<PyBytes>() {
+                        own.body = Some(bytes.as_bytes().to_vec());
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        let body_of = BODY_OF.import(py, "weir._request", "body_of")?;
+        let (bytes, lines): (Option<Bound<'_, PyBytes>>, Bound<'_, PyDict>) =
+            body_of.call1((self.json, self.content, self.data))?.extract()?;
+        own.body = bytes.map(|bytes| bytes.as_bytes().to_vec());
+        let kind: Option<String> =
+            lines.get_item(intern!(py, "content-type"))?.map(|kind| kind.extract()).transpose()?;
+        own.content_type = kind.map(Cow::Owned);
+        Ok(())
+    }
+}
+
+fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    CLASS.import(py, "weir._job", "Job")
+}
+
+/// The fields' names, made once.
+fn names(py: Python<'_>) -> &[Py<PyString>] {
+    static NAMES: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
+    NAMES.get_or_init(py, || FIELDS.map(|name| PyString::intern(py, name).unbind()).into())
+}
+
+fn take<'py, T>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+{
+    value.extract().map_err(|error: <T as FromPyObject<'_, 'py>>::Error| {
+        let error: PyErr = error.into();
+        errors::argument(value.py(), name, value, &error)
+    })
+}
+
+/// A mapping or pairs, checked.
+pub(crate) fn headers(value: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
+    let items = match value.cast::<PyMapping>() {
+        Ok(mapping) => mapping.items()?.into_any(),
+        Err(_) => value.clone(),
+    };
+    let mut headers = Vec::new();
+    for item in items.try_iter()? {
+        let (name, text): (String, String) = take("headers", &item?)?;
+        if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
+            let why = format!("headers: {name:?} is not a header's name; use letters, digits and '-'");
+            return Err(errors::usage(&why));
+        }
+        if http::HeaderValue::from_str(&text).is_err() {
+            let why = format!("headers: the value of {name:?} holds a control character; leave it out");
+            return Err(errors::usage(&why));
+        }
+        headers.push((name, text));
+    }
+    Ok(headers)
+}
+
+/// A method, in capitals.
+pub(crate) fn method(text: &str) -> PyResult<String> {
+    if http::Method::from_bytes(text.as_bytes()).is_err() {
+        return Err(errors::usage(&format!("method: {text:?} is not an HTTP method; write e.g. GET")));
+    }
+    Ok(text.to_ascii_uppercase())
+}
+
+/// Text or a number.
+struct Name(String);
+
+impl FromPyObject<'_, '_> for Name {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = value.cast::<PyString>() {
+            return Ok(Self(text.to_cow()?.into_owned()));
+        }
+        value
+            .extract::<i64>()
+            .map(|number| Self(number.to_string()))
+            .map_err(|_| PyTypeError::new_err(format!("an id is text or a whole number, not {}", value.get_type())))
+    }
+}
+
+/// In milliseconds.
+pub(crate) struct Ttl(pub(crate) u64);
+
+impl FromPyObject<'_, '_> for Ttl {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let Time(length) = value.extract()?;
+        Ok(Self(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
+    }
+}

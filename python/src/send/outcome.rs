@@ -1,0 +1,146 @@
+//! What became of a job, as Python reads it: nothing is converted before it is asked for.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use weir::decide::Nanos;
+use weir::send::{Detail, Ended, State};
+
+/// What became of a job.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    number: u64,
+    id: Option<String>,
+    state: State,
+    status: Option<u16>,
+    body: Bytes,
+    failure: Option<String>,
+    attempts: u32,
+    maybe_sent: bool,
+    key: Option<Arc<str>>,
+    created_ms: i64,
+    sent_ms: Option<i64>,
+    ended_ms: i64,
+    service: Option<Nanos>,
+}
+
+impl Outcome {
+    /// As the sender tells it.
+    pub(crate) fn told(ended: &Ended, keys: &[Arc<str>]) -> Self {
+        let last = ended.last.as_ref();
+        Self {
+            number: ended.entry.number,
+            id: ended.entry.job.id.clone(),
+            state: ended.state,
+            status: ended.status(),
+            body: ended.body.clone(),
+            failure: ended.failure().map(str::to_owned),
+            attempts: ended.tries,
+            maybe_sent: ended.entry.status.maybe_sent,
+            key: last.and_then(|last| keys.get(last.key)).map(Arc::clone),
+            created_ms: ended.entry.job.created.0,
+            sent_ms: last.map(|last| last.sent.0),
+            ended_ms: ended.at.0,
+            service: last.map(|last| last.took),
+        }
+    }
+
+    /// As the store has it; None if the job is still to be delivered.
+    pub(crate) fn kept(detail: Detail) -> Option<Self> {
+        let (job, status) = (detail.entry.job, detail.entry.status);
+        let last = status.last.as_ref();
+        (!status.state.open()).then(|| Self {
+            number: detail.entry.number,
+            id: job.id,
+            state: status.state,
+            status: last.and_then(|last| last.code),
+            body: detail.answer.map(|answer| answer.body.into()).unwrap_or_default(),
+            failure: (status.state != State::Done).then(|| status.reason.clone()),
+            attempts: status.tries,
+            maybe_sent: status.maybe_sent,
+            key: last.and_then(|last| last.key.as_deref()).map(Arc::from),
+            created_ms: job.created.0,
+            sent_ms: last.map(|last| last.sent.0),
+            ended_ms: status.changed.0,
+            service: None,
+        })
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+/// What became of a job.
+#[pyclass(frozen, module = "weir._weir")]
+pub(crate) struct OutcomeHandle(pub(crate) Arc<Outcome>);
+
+#[pymethods]
+impl OutcomeHandle {
+    #[getter]
+    fn number(&self) -> u64 {
+        self.0.number
+    }
+
+    #[getter]
+    fn id(&self) -> Option<&str> {
+        self.0.id.as_deref()
+    }
+
+    #[getter]
+    fn state(&self) -> &'static str {
+        self.0.state.word()
+    }
+
+    #[getter]
+    fn status(&self) -> Option<u16> {
+        self.0.status
+    }
+
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.body)
+    }
+
+    #[getter]
+    fn failure(&self) -> Option<&str> {
+        self.0.failure.as_deref()
+    }
+
+    #[getter]
+    fn attempts(&self) -> u32 {
+        self.0.attempts
+    }
+
+    #[getter]
+    fn maybe_sent(&self) -> bool {
+        self.0.maybe_sent
+    }
+
+    #[getter]
+    fn key(&self) -> Option<&str> {
+        self.0.key.as_deref()
+    }
+
+    #[getter]
+    fn created_ms(&self) -> i64 {
+        self.0.created_ms
+    }
+
+    #[getter]
+    fn sent_ms(&self) -> Option<i64> {
+        self.0.sent_ms
+    }
+
+    #[getter]
+    fn ended_ms(&self) -> i64 {
+        self.0.ended_ms
+    }
+
+    #[getter]
+    fn service_ms(&self) -> Option<f64> {
+        self.0.service.map(|took| (took.as_millis_f64() * 1e3).round() / 1e3)
+    }
+}

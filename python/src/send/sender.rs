@@ -1,0 +1,243 @@
+//! The core's sender, as Python holds it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use weir::decide::Nanos;
+use weir::send::store::{Recovered, Store, StoreError, Which};
+use weir::send::{self, State, wall_ms};
+
+use super::entrance::Submission;
+use super::group::{Group, GroupHandle};
+use super::job::Common;
+use super::mailbox::{Mailbox, Promise};
+use super::options::Asked;
+use super::outcome::Outcome;
+use super::registry::{Ear, Registry};
+use crate::client::kin::Kin;
+use crate::errors;
+use crate::form::Time;
+
+/// More jobs than these are submitted with the GIL released; for fewer it is not worth to ask for it again.
+const FEW: usize = 64;
+
+/// A sender.
+#[pyclass(frozen, module = "weir._weir")]
+pub(crate) struct SenderHandle(Kin<Inside>);
+
+/// What a child of a fork must not touch: the threads behind it are the parent's.
+pub(crate) struct Inside {
+    common: Common,
+    registry: Arc<Registry>,
+    path: Option<PathBuf>,
+    recovered: Recovered,
+    core: Mutex<Core>,
+}
+
+/// Gone when the sender has ended.
+struct Core {
+    sender: Option<send::Sender>,
+    store: Option<Arc<dyn Store>>,
+    failure: Option<String>,
+}
+
+impl Inside {
+    fn start(asked: Asked) -> PyResult<Self> {
+        let store = asked.store().map_err(|error| errors::serve(&error.to_string()))?;
+        let registry = Arc::<Registry>::default();
+        let keys = asked.options.keys.iter().map(|key| Arc::from(key.name())).collect();
+        let ear = Ear { registry: Arc::clone(&registry), keys };
+        let sender = send::Sender::start(Arc::clone(&store), asked.options, Box::new(ear))
+            .map_err(|error| errors::serve(&error.to_string()))?;
+        let recovered = sender.recovered();
+        let core = Mutex::new(Core { sender: Some(sender), store: Some(store), failure: None });
+        Ok(Self { common: asked.common, registry, path: asked.path, recovered, core })
+    }
+
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    fn core(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        self.core().store.clone()
+    }
+
+    fn tell(&self, tells: impl FnOnce(&send::Sender)) {
+        if let Some(sender) = &self.core().sender {
+            tells(sender);
+        }
+    }
+
+    pub(crate) fn submit(
+        &self,
+        py: Python<'_>,
+        group: &Arc<Group>,
+        jobs: &Bound<'_, PyList>,
+        are_several: bool,
+    ) -> PyResult<()> {
+        let first = are_several.then(|| group.with(|jobs| jobs.next_place()));
+        let jobs = self.common.jobs(jobs, first, wall_ms())?;
+        if self.registry.has_ended() {
+            return Err(self.over(py));
+        }
+        let Some(store) = self.store() else { return Err(self.over(py)) };
+        if jobs.len() > FEW {
+            py.detach(|| Submission::begin(&*store, &self.registry, group, jobs));
+        } else {
+            Submission::begin(&*store, &self.registry, group, jobs);
+        }
+        Ok(())
+    }
+
+    /// What the store knows of these jobs' ends, by their places.
+    pub(crate) fn ends_of(&self, known: &[(usize, u64)]) -> Result<Vec<(usize, Outcome)>, StoreError> {
+        let Some(store) = self.store() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for (place, number) in known {
+            let detail = store.inspect(&Which::Number(*number))?;
+            found.extend(detail.and_then(Outcome::kept).map(|outcome| (*place, outcome)));
+        }
+        Ok(found)
+    }
+
+    /// Waits for the thread, which has ended or is about to, and lets go of the store.
+    fn settle(&self, py: Python<'_>) -> Option<String> {
+        py.detach(|| {
+            let mut core = self.core();
+            if let Some(sender) = core.sender.take() {
+                core.failure = sender.join().err().map(|error| error.to_string());
+            }
+            core.store = None;
+            core.failure.clone()
+        })
+    }
+
+    /// The sender takes no job any more.
+    fn over(&self, py: Python<'_>) -> PyErr {
+        match self.settle(py) {
+            Some(why) => errors::sender_ended(&why),
+            None => errors::usage("the sender is closed; make a new one"),
+        }
+    }
+
+    /// The sender has ended, and the job has not.
+    pub(crate) fn left_behind(&self, py: Python<'_>) -> PyErr {
+        let why = self.settle(py).map_or_else(String::new, |why| format!(" ({why})"));
+        let place = match &self.path {
+            Some(path) => format!("it stays in {}, for the next sender", path.display()),
+            None => "it was in memory and is gone; give store='jobs.db' to keep jobs".to_owned(),
+        };
+        errors::sender_ended(&format!("the sender has ended before the job did{why}: {place}"))
+    }
+}
+
+impl SenderHandle {
+    pub(crate) fn inside(&self) -> PyResult<&Inside> {
+        if self.0.is_ours() {
+            Ok(&self.0)
+        } else {
+            Err(errors::usage("the sender belongs to the process before the fork; make a new one in this process"))
+        }
+    }
+}
+
+#[pymethods]
+impl SenderHandle {
+    /// Reads the options of a sender, by name, and begins to send.
+    #[new]
+    fn new(py: Python<'_>, form: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let asked = Asked::read(form)?;
+        py.detach(|| Inside::start(asked)).map(|inside| Self(Kin::new(inside)))
+    }
+
+    /// Jobs that a sender before it had in hand, and those of them that may have been sent.
+    #[getter]
+    fn recovered(&self) -> PyResult<(u64, u64)> {
+        let recovered = self.inside()?.recovered;
+        Ok((recovered.jobs, recovered.maybe_sent))
+    }
+
+    /// A group that gets all that ends from now on.
+    fn all(this: &Bound<'_, Self>) -> PyResult<GroupHandle> {
+        let all = this.get().inside()?.registry.all();
+        GroupHandle::of(this, all)
+    }
+
+    /// What was counted, by name.
+    fn tally<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let inside = self.inside()?;
+        let counted = inside.registry.tally();
+        let counts = py.detach(|| inside.store().and_then(|store| store.counts().ok())).unwrap_or_default();
+        let progress = inside.core().sender.as_ref().map(send::Sender::progress).unwrap_or_default();
+        let dict = PyDict::new(py);
+        dict.set_item("done", counted.done)?;
+        dict.set_item("graveyard", counted.graveyard)?;
+        dict.set_item("expired", counted.expired)?;
+        dict.set_item("failed", counted.failed)?;
+        dict.set_item("retried", counted.retried)?;
+        let refused = PyDict::new(py);
+        for (status, count) in [429, 400].into_iter().zip(counted.refused) {
+            refused.set_item(status, count)?;
+        }
+        dict.set_item("refused", refused)?;
+        for state in [State::Queued, State::Leased, State::Dead] {
+            dict.set_item(state.word(), counts.of(state))?;
+        }
+        dict.set_item("out", progress.out)?;
+        dict.set_item("delay_bound_ms", progress.way_in.map(Nanos::as_millis_f64))?;
+        let lost = PyDict::new(py);
+        for (key, why) in counted.lost {
+            lost.set_item(key, why)?;
+        }
+        dict.set_item("lost_keys", lost)?;
+        Ok(dict)
+    }
+
+    /// Waits until no submission waits (or, for its end, until the sender has ended); says whether it is so in time.
+    fn wait(&self, py: Python<'_>, for_end: bool, limit: Option<Time>) -> PyResult<bool> {
+        self.inside()?.registry.wait(py, for_end, limit.map(|Time(limit)| limit))
+    }
+
+    /// The same for an asyncio loop; None: it is so.
+    fn watch<'py>(&self, py: Python<'py>, for_end: bool, mailbox: &Mailbox) -> PyResult<Option<Promise<'py>>> {
+        self.inside()?.registry.watch(py, for_end, mailbox)
+    }
+
+    /// Has it end when no job is left.
+    fn finish(&self) -> PyResult<()> {
+        self.inside()?.tell(send::Sender::finish);
+        Ok(())
+    }
+
+    /// Has it end when what is out has been answered, or after `grace`.
+    fn drain(&self, grace: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Time(length) = grace.extract().map_err(|error| errors::argument(grace.py(), "grace", grace, &error))?;
+        self.inside()?.tell(|sender| sender.drain(length.into()));
+        Ok(())
+    }
+
+    /// Has it end at once.
+    fn stop(&self) -> PyResult<()> {
+        self.inside()?.tell(send::Sender::stop);
+        Ok(())
+    }
+
+    /// Waits for its thread, which is about to end, and lets go of the store. Says why it ended by itself.
+    fn settle(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        Ok(self.inside()?.settle(py))
+    }
+
+    /// Ends it without ceremony: nobody has closed it. A child of a fork leaves it alone.
+    fn abandon(&self, py: Python<'_>) {
+        if let Ok(inside) = self.inside() {
+            inside.tell(send::Sender::stop);
+            inside.settle(py);
+        }
+    }
+}

@@ -1,0 +1,420 @@
+"""`weir.Sender`: jobs, their results, and their ends; against services that count what they are sent."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Service
+
+import weir
+
+TIMEOUT_S = 60
+"""Longer than anything here takes."""
+KEYS = ["alpha-key-0123456789", "beta-key-0123456789"]
+API = "/api/request?api_key={key}&nonce={nonce}&req_id={id}"
+
+
+@pytest.fixture
+def exchange() -> Iterator[weir.Service]:
+    with weir.serve("exchange", key=KEYS, limit=["20/1s"], latency_in="0ms..5ms", latency_out="0ms..5ms") as service:
+        yield service
+
+
+def test_a_job_is_delivered_and_its_result_says_how(service: Service) -> None:
+    with weir.Sender(service.url, headers={"X-Source": "tests", "X-Id": "{id}"}) as sender:
+        result = sender.submit("/orders", json={"amount": 3}, id="order-7", method="put")
+    assert (result.ok, result.state, result.status, result.failure) == (True, "done", 200, None)
+    assert (result.content, result.text, result.id, result.number) == (b"hello", "hello", "order-7", 1)
+    assert (result.attempts, result.key, result.maybe_sent) == (1, "none", False)
+    assert result.sent_ms is not None
+    assert result.service_ms is not None
+    assert result.created_ms <= result.sent_ms <= result.ended_ms == result.created_ms + result.response_ms
+    assert result.raise_for_state() is result
+    assert repr(result) == "<weir.Result order-7 done: 200>"
+    (seen,) = service.seen
+    assert (seen.method, seen.path, seen.body) == ("PUT", "/orders", b'{"amount":3}')
+    assert (seen.headers["X-Source"], seen.headers["X-Id"]) == ("tests", "order-7")
+    assert seen.headers["Content-Type"] == "application/json"
+    line = result.to_dict()
+    assert json.loads(json.dumps(line)) == line
+    assert list(line)[:4] == ["id", "state", "status", "body"]
+
+
+def test_bodies_are_as_with_the_client(service: Service) -> None:
+    with weir.Sender(service.url) as sender:
+        sender.submit(content="grün")
+        sender.submit(content=b"\x00\xff")
+        sender.submit(data={"a": [1, 2]}, headers={"X-A": "b"})
+        sender.submit()
+    kinds = [(seen.method, seen.headers["Content-Type"], seen.body) for seen in service.seen]
+    assert kinds == [
+        ("POST", "text/plain; charset=utf-8", "grün".encode()),
+        ("POST", None, b"\x00\xff"),
+        ("POST", "application/x-www-form-urlencoded", b"a=1&a=2"),
+        ("GET", None, b""),
+    ]
+
+
+def test_a_job_that_fails_has_a_result_that_raises_when_asked(service: Service) -> None:
+    with weir.Sender(service.url, retries=0) as sender:
+        lost = sender.submit("/status?code=404", id="gone")
+        assert (lost.ok, lost.state, lost.status, lost.failure) == (False, "graveyard", 404, "status 404")
+        with pytest.raises(weir.JobFailed, match=r"^job gone failed: status 404$") as caught:
+            lost.raise_for_state()
+        assert caught.value.result is lost
+        cut = sender.submit("/close")
+        assert (cut.state, cut.status) == ("graveyard", None)
+        assert cut.failure
+        tally = sender.tally()
+    assert (tally.graveyard, tally.failed, tally.done, tally.refused) == (2, 2, 0, {429: 0, 400: 0})
+
+
+def test_a_job_whose_time_is_over_is_expired() -> None:
+    with weir.serve("exchange", key=KEYS[:1], limit=["1/1h"], latency_in="0ms", latency_out="0ms") as exchange:
+        with weir.Sender(exchange.url + API, keys=KEYS[:1], limits="1/1h") as sender:
+            assert sender.submit(id="first").ok
+            late = sender.submit(id="second", ttl="50ms")
+        assert exchange.stats()["refused"]["exceeded"] == 0
+    assert (late.state, late.attempts, late.status) == ("expired", 0, None)
+    with pytest.raises(weir.JobExpired) as caught:
+        late.raise_for_state()
+    assert isinstance(caught.value, TimeoutError)
+
+
+def test_an_exchange_refuses_nothing(exchange: weir.Service) -> None:
+    with weir.Sender(exchange.url + API, keys=KEYS, limits=["20/1s"], delay_bound="20ms", ordered=True) as sender:
+        results = list(sender.map({"id": n} for n in range(100)))
+        tally = sender.tally()
+    assert [result.id for result in results] == [str(n) for n in range(100)]
+    assert [result.json()["req_id"] for result in results] == [str(n) for n in range(100)]
+    assert {result.ok for result in results} == {True}
+    assert len({result.key for result in results}) == 2
+    assert (tally.done, tally.failed, tally.refused) == (100, 0, {429: 0, 400: 0})
+    counted = exchange.stats()
+    assert (counted["accepted"], set(counted["refused"].values())) == (100, {0})
+
+
+def test_results_come_as_they_end_or_in_order(service: Service) -> None:
+    jobs = ["/?ms=300", *(f"/?ms=0&n={n}" for n in range(5))]
+    with weir.Sender(service.url) as sender:
+        assert [result.number for result in sender.map(jobs)] == [1, 2, 3, 4, 5, 6]
+        ended = [result.number for result in sender.as_completed(jobs)]
+    assert sorted(ended) == [7, 8, 9, 10, 11, 12]
+    assert ended[-1] == 7
+
+
+def test_jobs_are_taken_no_further_ahead_than_asked(service: Service) -> None:
+    taken = 0
+
+    def jobs() -> Iterator[str]:
+        nonlocal taken
+        for taken in range(1, 2001):
+            yield "/"
+
+    with weir.Sender(service.url) as sender:
+        results = sender.map(jobs(), ahead=10)
+        assert next(results).ok
+        # Jobs that come quickly are taken together, up to twice as many each time.
+        assert taken < 50
+        assert sum(result.ok for result in results) == 1999
+
+
+def test_many_jobs_are_taken_in_together(service: Service) -> None:
+    with weir.Sender(service.url) as sender:
+        batch = sender.enqueue_many([weir.Job("/a"), {"url": "/b", "priority": 1}, "/c"])
+        assert len(batch) == 3
+        assert batch.wait(TIMEOUT_S)
+        assert [result.state for result in batch] == ["done"] * 3
+        assert [result.number for result in batch] == [1, 2, 3]
+        assert batch.open == 0
+        assert repr(batch) == "<weir.Batch of 3 jobs, 0 open>"
+        assert len(sender.enqueue_many([])) == 0
+    assert {seen.path for seen in service.seen} == {"/a", "/b", "/c"}
+
+
+def test_a_ticket_has_its_result_when_there_is_one(service: Service) -> None:
+    called: list[weir.Ticket] = []
+    ended = threading.Event()
+
+    def callback(ticket: weir.Ticket) -> None:
+        called.append(ticket)
+        ended.set()
+
+    with weir.Sender(service.url) as sender:
+        ticket = sender.enqueue("/slow?ms=300")
+        assert not ticket.done()
+        ticket.add_done_callback(callback)
+        with pytest.raises(TimeoutError, match="job 1 has no result after 0.01 s"):
+            ticket.result(0.01)
+        assert ticket.result().ok
+        assert ended.wait(TIMEOUT_S)
+        assert called == [ticket]
+        ended.clear()
+        ticket.add_done_callback(callback)
+        assert ended.wait(TIMEOUT_S)
+    assert called == [ticket, ticket]
+    assert ticket.result().ok
+
+
+def test_threads_share_a_sender(exchange: weir.Service) -> None:
+    with (
+        weir.Sender(exchange.url + API, keys=KEYS, limits="20/1s", delay_bound="20ms", ordered=True) as sender,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        results = list(pool.map(lambda n: sender.submit(id=n), range(60)))
+    assert [result.id for result in results] == [str(n) for n in range(60)]
+    assert all(result.ok for result in results)
+    assert set(exchange.stats()["refused"].values()) == {0}
+
+
+def test_whoever_submits_waits_while_the_queue_is_full(service: Service) -> None:
+    with weir.Sender(service.url, queue=2, concurrency=1) as sender:
+        tickets = [sender.enqueue("/slow?ms=50") for _ in range(5)]
+        # The last one came in when all but two were delivered.
+        assert [ticket.done() for ticket in tickets[:3]] == [True] * 3
+        with pytest.raises(weir.NotAccepted, match="bytes, and the queue holds"), weir.Sender("http://h", queue_bytes=10) as small:
+            small.enqueue(content="x" * 100)
+
+
+def test_every_result_is_told_to_a_callback(service: Service) -> None:
+    told: list[int] = []
+
+    def on_result(result: weir.Result) -> None:
+        told.append(result.number)
+        if result.number == 2:
+            raise RuntimeError("a mistake of the caller's")
+
+    with weir.Sender(service.url, on_result=on_result) as sender:
+        sender.enqueue_many(["/"] * 4)
+    assert sorted(told) == [1, 2, 3, 4]
+
+
+def test_jobs_in_a_file_go_on_with_the_next_sender(service: Service, tmp_path: Path) -> None:
+    store = tmp_path / "jobs.db"
+    with pytest.raises(RuntimeError), weir.Sender(service.url, store=store, concurrency=1, grace=0) as sender:
+        left = sender.enqueue_many({"url": "/slow?ms=10000", "id": n} for n in range(3))
+        raise RuntimeError("out of the block")
+    with pytest.raises(weir.SenderEnded, match=r"it stays in .*jobs\.db"):
+        list(left)
+    told: list[str | None] = []
+    with weir.Sender(service.url, store=store, on_result=lambda result: told.append(result.id)) as sender:
+        with sqlite3.connect(store) as rows:
+            assert rows.execute("SELECT count(*) FROM job").fetchone() == (3,)
+        rows.close()
+        sender.stop(grace=0)
+        assert sender.is_closed
+    assert told == []
+
+
+def test_a_job_is_sent_once_by_its_name(service: Service, tmp_path: Path) -> None:
+    store = tmp_path / "jobs.db"
+    with weir.Sender(service.url, store=store) as sender:
+        first = sender.submit("/", id="once")
+        again = sender.submit("/", id="once")
+    with weir.Sender(service.url, store=store) as sender:
+        later = sender.submit("/", id="once")
+    assert (again.number, again.state, again.status) == (first.number, "done", 200)
+    assert (later.number, later.state, later.status, later.text) == (first.number, "done", 200, "hello")
+    assert len(service.seen) == 1
+
+
+def test_two_wait_for_one_job(service: Service) -> None:
+    with weir.Sender(service.url) as sender:
+        tickets = [sender.enqueue("/slow?ms=100", id="shared") for _ in range(3)]
+        assert {ticket.result(TIMEOUT_S).number for ticket in tickets} == {1}
+    assert len(service.seen) == 1
+
+
+def test_a_file_has_one_sender_at_a_time(tmp_path: Path) -> None:
+    store = tmp_path / "jobs.db"
+    with weir.Sender("http://h", store=store), pytest.raises(weir.SetupError, match="another process .*sends from"):
+        weir.Sender("http://h", store=store)
+    with weir.Sender("http://h", store=store):
+        pass
+
+
+def test_a_sender_without_a_usable_key_ends(exchange: weir.Service) -> None:
+    sender = weir.Sender(exchange.url + API, keys=["wrong-key-0123456789"], limits="20/1s")
+    with pytest.raises(weir.SenderEnded, match="takes no key any more"):
+        sender.submit()
+    with pytest.raises(weir.SenderEnded, match="check the keys"):
+        sender.submit()
+    assert list(sender.tally().lost_keys.values()) == ["the key is not known (401)"]
+    with pytest.raises(weir.SenderEnded):
+        sender.close()
+
+
+def test_a_closed_sender_takes_no_jobs(service: Service) -> None:
+    with weir.Sender(service.url) as sender:
+        pass
+    for ask in (sender.submit, sender.enqueue, lambda: sender.enqueue_many([]), lambda: next(sender.map(["/"]))):
+        with pytest.raises(weir.UsageError, match="the sender is closed"):
+            ask()  # type: ignore[operator]
+    sender.close()
+    sender.stop()
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"url": "http://h/{token}"}, "url: there is no field '{token}'"),
+    ({"url": "ftp://h"}, "url: "),
+    ({"url": "http://h/{key}"}, "there is a field '{key}' and no key; give keys"),
+    ({"keys": ["a", "a"]}, "is given twice"),
+    ({"keys": [""]}, "keys: one is empty"),
+    ({"limits": "0/1s"}, "limits: "),
+    ({"limits": ["20"]}, "limits: "),
+    ({"weight_limits": "x"}, "weight_limits: "),
+    ({"delay_bound": "soon"}, "delay_bound: 'soon' is not a time"),
+    ({"timeout": 0}, "timeout: "),
+    ({"concurrency": 0}, "concurrency: 0 is out of range; give 1 to 60000"),
+    ({"retries": -1}, "retries: -1 is out of range"),
+    ({"order": "random"}, "order: 'random' is none; choose deadline or arrival"),
+    ({"renew_expired": True}, "renew_expired: there is no ttl"),
+    ({"queue": 0}, "queue: 0 holds no job"),
+    ({"success": "good"}, "success: 'good' is neither a status"),
+    ({"method": "GET /"}, "is not an HTTP method"),
+    ({"headers": {"a b": "c"}}, "is not a header's name"),
+    ({"headers": {"a": "{user}"}}, "header: there is no field '{user}'"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), WRONG, ids=[words for _, words in WRONG])
+def test_options_that_make_no_sense_are_usage_errors(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(weir.UsageError) as caught:
+        weir.Sender(**options)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+WRONG_JOBS: list[tuple[Any, str]] = [
+    ({"url": "ftp://h/"}, "'ftp'"),
+    ({"url": "http://h/{user}"}, "there is no field '{user}'"),
+    ({}, "it has no url, and the sender has none; give url to either"),
+    ({"url": "http://h", "weight": 0}, "its weight is 0"),
+    ({"url": "http://h", "weight": -1}, "weight: "),
+    ({"url": "http://h", "id": ""}, "its id is empty"),
+    ({"url": "http://h", "ttl": "soon"}, "ttl: 'soon' is not a time"),
+    ({"url": "http://h", "json": {}, "content": ""}, "do not go together"),
+    ({"url": "http://h", "json": float("nan")}, "json: "),
+    ({"url": "http://h", "key": "somebody-elses"}, "key: it is none of the sender's keys"),
+    ({"url": "http://h", "headers": {"a": "b\r\nc: d"}}, "holds a control character"),
+]
+
+
+@pytest.mark.parametrize(("job", "words"), WRONG_JOBS, ids=[words for _, words in WRONG_JOBS])
+def test_jobs_that_make_no_sense_are_usage_errors(job: dict[str, Any], words: str) -> None:
+    with weir.Sender(keys=KEYS) as sender:
+        with pytest.raises(weir.UsageError) as caught:
+            sender.submit(**job)
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+        with pytest.raises(weir.UsageError, match="^job 0: "):
+            sender.enqueue_many([job, job])
+        assert sender.tally().queued == 0
+
+
+def test_wrong_types_are_type_errors() -> None:
+    with weir.Sender("http://127.0.0.1:1/") as sender:
+        for jobs in ([3], [{"urls": "/"}], [{"id": 1.5}], [{"headers": 3}], "/", 3):
+            with pytest.raises(TypeError):
+                sender.enqueue_many(jobs)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="keys: "):
+        weir.Sender(keys=[3])  # type: ignore[list-item]
+
+
+def child(script: str, *, warn: str = "ignore") -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-W", warn, "-c", script]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+
+
+def test_a_fork_leaves_the_sender_with_the_parent(service: Service) -> None:
+    done = child(f"""
+import os, weir
+sender = weir.Sender("{service.url}")
+ticket = sender.enqueue("/")
+child = os.fork()
+if child == 0:
+    try:
+        for ask in (lambda: sender.submit("/"), ticket.result, sender.tally):
+            try:
+                ask()
+            except weir.UsageError as error:
+                assert "before the fork; make a new one" in str(error), error
+        del ticket, sender
+        os._exit(0)
+    finally:
+        os._exit(9)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert ticket.result().ok and sender.submit("/").ok
+sender.close()
+print("fine")
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "sender = weir.Sender(url); sender.submit()",
+        "weir.Sender(url, store=path).enqueue('/slow?ms=20000')",
+        "sender = weir.Sender(url, on_result=print); sender.enqueue('/slow?ms=20000')",
+        "ticket = weir.Sender(url).enqueue('/slow?ms=20000'); import gc; gc.collect()",
+        "t = threading.Thread(target=weir.Sender(url).submit, args=('/slow?ms=20000',), daemon=True); t.start()",
+        "sender = weir.Sender(url, store=path); sys.exit(0)",
+    ],
+)
+def test_a_program_that_closes_nothing_ends_in_peace(service: Service, tmp_path: Path, end: str) -> None:
+    done = child(f"import sys, threading, weir; url = '{service.url}'; path = {str(tmp_path / 'jobs.db')!r}; {end}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_whoever_forgets_to_close_is_told_if_he_asks(service: Service) -> None:
+    done = child(f"import weir; sender = weir.Sender('{service.url}'); del sender", warn="always")
+    assert "ResourceWarning: unclosed Sender; use it in a with block" in done.stderr
+
+
+def test_ctrl_c_ends_the_wait_and_the_job_stays_in_the_file(service: Service, tmp_path: Path) -> None:
+    store = tmp_path / "jobs.db"
+    script = f"""
+import weir
+with weir.Sender("{service.url}", store={str(store)!r}, grace=0.1) as sender:
+    sender.submit("/slow?ms=20000")
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert service.asked.wait(TIMEOUT_S)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=TIMEOUT_S)
+        finally:
+            process.kill()
+    assert err.splitlines()[-1] == "KeyboardInterrupt"
+    # What was out when it ended may have been done: the next sender says so.
+    with weir.Sender(service.url, store=store) as sender:
+        recovered = sender.recovered
+        sender.stop(grace=0)
+    assert recovered == (1, 1)
+
+
+def test_what_a_killed_process_left_is_sent_by_the_next(service: Service, tmp_path: Path) -> None:
+    store = tmp_path / "jobs.db"
+    script = f"""
+import os, signal, weir
+sender = weir.Sender("{service.url}", store={str(store)!r}, concurrency=1)
+sender.enqueue_many({{"url": "/slow?ms=200" if n == 0 else "/", "id": n}} for n in range(20))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert child(script).returncode == -signal.SIGKILL
+    results: list[weir.Result] = []
+    with weir.Sender(service.url, store=store, on_result=results.append):
+        pass
+    assert {result.id for result in results} | {"0"} == {str(n) for n in range(20)}
+    assert all(result.ok for result in results)
+    assert os.path.getsize(store) > 0
