@@ -19,7 +19,7 @@ async def main(count: int) -> None:
             exchange.url + "/api/request?api_key={key}&nonce={nonce}&req_id={id}",
             keys=KEYS,
             limits="20/1s",
-            delay_bound="50ms",  # the longest that a request is on its way
+            delay_bound="500ms",  # a request is never longer on its way
             ordered=True,  # the exchange wants the nonces of a key in their order
         ) as sender:
             async for result in sender.as_completed(orders):

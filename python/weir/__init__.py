@@ -11,6 +11,7 @@ from overload does. `Client` and `AsyncClient` make calls that have an answer in
 `Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
 """
 
+from weir._async_sender import AsyncSender
 from weir._client import AsyncClient, Client, Limits
 from weir._errors import (
     AllAttemptsFailed,
@@ -49,9 +50,10 @@ from weir._run import (
     Target,
     Trust,
 )
-from weir._send import AsyncBatch, AsyncSender, AsyncTicket, Batch, Sender, Ticket
+from weir._sender import Sender
 from weir._serve import Service, serve
 from weir._simulate import Duel, Figures, Moment, Simulation, SimulationRun, Standing, simulate
+from weir._ticket import AsyncBatch, AsyncTicket, Batch, Ticket
 from weir._weir import __version__
 
 __all__ = [

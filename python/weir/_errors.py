@@ -22,7 +22,8 @@
     └── Interrupted                Ctrl-C during a run; has what was measured
 
 A failed *request* of a load is never an exception: it is counted, by kind, in `Run.failures` and `Run.status`. A
-failed *call* of a client is one. A failed *job* of a sender is a `Result` that says so, until it is asked to raise. An argument of the wrong type is a plain `TypeError`.
+failed *call* of a client is one. A failed *job* of a sender is a `Result` that says so, and raises if asked to. An
+argument of the wrong type is a plain `TypeError`.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ class JobFailed(SendError):  # noqa: N818  says what happened
             self.result = result
 
 
-class JobExpired(JobFailed, TimeoutError):
+class JobExpired(JobFailed, TimeoutError):  # noqa: N818  says what happened
     """The job's time was over before it could be delivered."""
 
     __module__ = "weir"

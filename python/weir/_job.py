@@ -61,7 +61,7 @@ class Job:
     method: str | None = None
     """GET, or POST with a body, unless the sender says otherwise."""
     id: str | int | None = None
-    """Its name. A store has a name once: who submits it again gets the first one's result, and nothing is sent twice."""
+    """Its name. A store has a name once: who submits it again has the first one's result, and it is not sent twice."""
     ttl: Time | None = None
     """It is of use for so long from now on."""
     weight: int | None = None

@@ -1,0 +1,198 @@
+"""`weir.AsyncSender`: jobs through the rate limits of a service, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from weir import _weir
+from weir._errors import SenderEnded, UsageError
+from weir._job import JobOptions, JobTypes, Result
+from weir._sending import ACCEPTED, ANY, FRONT, MORE, Base, call, chunks
+from weir._ticket import AsyncBatch, AsyncTicket
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+__all__ = ["AsyncSender"]
+
+
+class AsyncSender(Base):
+    """Delivers jobs through the rate limits of a service, as fast as they allow; results are awaited.
+
+    >>> async with weir.AsyncSender("https://api.example.com/v1/orders", limits="20/1s", store="orders.db") as sender:
+    ...     result = await sender.submit(json={"amount": 3})
+    ...     async for result in sender.as_completed({"json": {"amount": n}} for n in range(1000)):
+    ...         print(result.state, result.status)
+
+    It belongs to the asyncio loop (uvloop's, too) that it is first used on. Requests are made on a thread of weir's,
+    which wakes the loop once for all results that have come. Otherwise all is as with `Sender`.
+    """
+
+    __module__ = "weir"
+
+    def _set_up(self) -> None:
+        self._over = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._box: _weir.Mailbox | None = None
+        self._teller: asyncio.Task[None] | None = None
+
+    async def submit(self, url: str | None = None, **job: Unpack[JobOptions]) -> Result:
+        """Deliver a job, and wait for its end; see `Sender.submit`.
+
+        To cancel it ends the wait; a job that was accepted by then goes on.
+        """
+        group = self._group()
+        await self._enter(group, [{"url": url, **job}], False)
+        await self._until(group, 0)
+        outcome = group.outcome(0)
+        assert outcome is not None
+        return Result(outcome)
+
+    async def enqueue(self, url: str | None = None, **job: Unpack[JobOptions]) -> AsyncTicket:
+        """Take a job in, and return when it is accepted; see `Sender.enqueue`. The ticket can be awaited."""
+        group = self._group()
+        await self._enter(group, [{"url": url, **job}], False)
+        return AsyncTicket(self, group)
+
+    async def enqueue_many(self, jobs: Iterable[JobTypes]) -> AsyncBatch:
+        """Take jobs in, and return when all are accepted; far quicker than one by one. See `submit`."""
+        group = self._group()
+        for chunk in chunks(jobs):
+            await self._enter(group, chunk, True)
+        return AsyncBatch(self, group)
+
+    def map(self, jobs: Iterable[JobTypes], *, ahead: int = 10_000) -> AsyncIterator[Result]:
+        """Deliver jobs, and return their results in the order of the jobs; see `Sender.map`."""
+        return self._results(jobs, FRONT, ahead)
+
+    def as_completed(self, jobs: Iterable[JobTypes], *, ahead: int = 10_000) -> AsyncIterator[Result]:
+        """Deliver jobs, and return their results as they come; see `Sender.map`."""
+        return self._results(jobs, ANY, ahead)
+
+    async def aclose(self) -> None:
+        """Take no more jobs, and wait until none is left; see `Sender.close`."""
+        self._closed = True
+        try:
+            await self._until_sender(False)
+            self._handle.finish()
+            await self._until_sender(True)
+        except BaseException:
+            await self._drain(self._grace)
+            raise
+        await self._leave()
+        self._ended()
+
+    async def stop(self, grace: float | None = None) -> None:
+        """Take no more jobs, send none, and wait for the answers that are out; see `Sender.stop`."""
+        await self._drain(self._grace if grace is None else grace)
+
+    async def __aenter__(self) -> Self:
+        """Hand out the sender."""
+        self._mailbox()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Wait until no job is left; with an error, only for the answers that are out."""
+        if kind is None:
+            await self.aclose()
+        else:
+            await self._drain(self._grace)
+
+    async def _drain(self, grace: float) -> None:
+        self._closed = True
+        try:
+            self._handle.drain(grace)
+            await self._until_sender(True)
+        except BaseException:
+            self._handle.stop()
+            raise
+        await self._leave()
+        with contextlib.suppress(SenderEnded):
+            self._ended()
+
+    async def _leave(self) -> None:
+        """Let go of the loop."""
+        if self._teller is not None and self._teller is not asyncio.current_task():
+            await self._teller
+        if self._loop is not None and self._box is not None:
+            self._loop.remove_reader(self._box.fileno())
+            # Whoever still waits is to know.
+            self._box.look()
+        self._loop = self._box = self._teller = None
+        self._over = True
+
+    def _mailbox(self) -> _weir.Mailbox:
+        loop = asyncio.get_running_loop()
+        if self._box is None:
+            self._loop, self._box = loop, _weir.Mailbox(loop)
+            loop.add_reader(self._box.fileno(), self._box.look)
+            if self._on_result is not None:
+                self._teller = loop.create_task(self._tell(self._on_result, self._handle.all()))
+        elif self._loop is not loop:
+            raise UsageError("the sender belongs to another event loop; make one for each, or use weir.Sender")
+        return self._box
+
+    async def _tell(self, on_result: Callable[[Result], object], group: _weir.GroupHandle) -> None:
+        with contextlib.suppress(SenderEnded):
+            while True:
+                await self._until(group, MORE)
+                for outcome in group.take_ended():
+                    call(on_result, Result(outcome))
+
+    async def _until(self, group: _weir.GroupHandle, need: int) -> None:
+        if self._over:
+            group.wait(need, 0)
+            return
+        box = self._box
+        if box is None or self._loop is not asyncio.get_running_loop():
+            box = self._mailbox()
+        while (promise := group.watch(need, box)) is not None:
+            await _kept(promise, box)
+
+    async def _until_sender(self, for_end: bool) -> None:
+        if self._over:
+            return
+        box = self._mailbox()
+        while (promise := self._handle.watch(for_end, box)) is not None:
+            await _kept(promise, box)
+
+    async def _enter(self, group: _weir.GroupHandle, jobs: list[JobTypes], are_several: bool) -> None:
+        group.submit(jobs, are_several)
+        try:
+            await self._until(group, ACCEPTED)
+        except BaseException:
+            group.give_up()
+            raise
+
+    async def _results(self, jobs: Iterable[JobTypes], need: int, ahead: int) -> AsyncIterator[Result]:
+        group = self._group()
+        take = group.take_front if need == FRONT else group.take_ended
+        source, more = chunks(jobs), True
+        while more or len(group):
+            if more and len(group) < ahead:
+                chunk = next(source, None)
+                if chunk is None:
+                    more = False
+                    continue
+                await self._enter(group, chunk, True)
+                # Others have their turn, however quickly jobs are accepted.
+                await asyncio.sleep(0)
+            else:
+                await self._until(group, need)
+            for outcome in take():
+                yield Result(outcome)
+
+
+async def _kept(promise: tuple[int, asyncio.Future[None]], box: _weir.Mailbox) -> None:
+    letter, future = promise
+    try:
+        await future
+    except BaseException:
+        box.forget(letter)
+        raise
