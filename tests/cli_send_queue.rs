@@ -86,6 +86,7 @@ fn jobs_are_listed_by_what_they_are_and_page_by_page() {
     let bad = &listed(&weir, &["bad"])[0];
     let fields = ["state", "reason", "status", "tries", "method"].map(|name| bad[name].to_string());
     assert_eq!(fields, ["\"graveyard\"", "\"status 500\"", "500", "1", "\"GET\""], "{bad}");
+    assert_eq!(ask(&weir, "list", &["--state", "dead"]).one_line(), "there are no such jobs");
     let missing = ask(&weir, "list", &["nobody", "good"]);
     assert_eq!((missing.code, missing.one_line()), (1, "job 'nobody': there is no such job"));
     assert!(missing.stdout.contains("good"), "{missing:?}");
@@ -160,7 +161,7 @@ fn one_job_is_changed() {
         ],
     );
     assert_eq!(edited.code, 0, "{edited:?}");
-    assert_eq!(edited.stdout, "job 'bad' changed; it is graveyard, 'weir send retry' queues it\n");
+    assert_eq!(edited.stdout, "job 'bad' changed; it is in the graveyard, 'weir send retry' queues it\n");
     let bad = &listed(&weir, &["bad", "--history"])[0];
     let fields = ["method", "url", "body", "priority", "weight", "only_key"].map(|name| bad[name].to_string());
     assert_eq!(fields, ["\"PUT\"", "\"http://h/other?i={id}\"", "\"{}\"", "-3", "7", "\"alice\""], "{bad}");

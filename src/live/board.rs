@@ -1,71 +1,83 @@
 //! Some lines on the terminal for work whose amount grows: how much of it is done, how it goes, and a table.
 
-use std::io::stderr;
+use std::io;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rustix::termios::tcgetwinsize;
+use console::{Term, style};
 
 /// Lines on stderr that change in place; nothing at all where that is no terminal.
+///
+/// A line never fills the terminal's width, and the cursor stands below the last one: what a person types meanwhile moves
+/// nothing.
 #[derive(Debug)]
 pub struct Board {
-    all: MultiProgress,
-    bar: ProgressBar,
-    lines: Vec<ProgressBar>,
+    terminal: Term,
+    shown: Vec<String>,
 }
 
-/// A terminal that does not say how large it is: columns and rows.
-const USUAL: (usize, usize) = (80, 24);
-/// The bar's columns, and a blank.
-const BAR: usize = 25;
+/// The bar's columns.
+const BAR: usize = 24;
 
 impl Board {
-    /// Begins to draw.
+    /// Nothing is drawn yet.
     pub fn new() -> Self {
-        let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(5));
-        let bar = all.add(ProgressBar::new(1).with_style(style("{bar:24.cyan/dim} {msg}")));
-        Self { all, bar, lines: Vec::new() }
+        Self { terminal: Term::buffered_stderr(), shown: Vec::new() }
     }
 
     /// Whether there is a terminal to draw on.
     pub fn is_shown(&self) -> bool {
-        !self.all.is_hidden()
+        self.terminal.features().is_attended()
     }
 
     /// How many rows the terminal has.
     pub fn rows(&self) -> usize {
-        size().1
+        usize::from(self.terminal.size().0)
     }
 
     /// Draws how far it is, and lines below that; what does not fit into the terminal's width is cut off.
     pub fn update(&mut self, done: u64, of: u64, message: &str, lines: &[String]) {
-        // No blanks behind it: a terminal that is made narrower would break the lines there.
-        let width = size().0;
+        let width = usize::from(self.terminal.size().1).saturating_sub(1);
         let fitting = |text: &str, width: usize| text.chars().take(width).collect::<String>();
-        self.bar.set_length(of.max(1));
-        self.bar.set_position(done.min(of));
-        self.bar.set_message(fitting(message, width.saturating_sub(BAR)));
-        while self.lines.len() < lines.len() {
-            let line = ProgressBar::new(1).with_style(style("{msg}"));
-            self.lines.push(self.all.add(line));
-        }
-        for line in self.lines.drain(lines.len()..) {
-            self.all.remove(&line);
-        }
-        for (line, text) in self.lines.iter().zip(lines) {
-            line.set_message(fitting(text, width));
+        let (full, rest) = bar(done, of);
+        let bar = format!("{}{}", style(full).cyan().for_stderr(), style(rest).dim().for_stderr());
+        let mut next = vec![format!("{bar} {}", fitting(message, width.saturating_sub(BAR + 1)))];
+        next.extend(lines.iter().map(|line| fitting(line, width)));
+        if next != self.shown {
+            // A terminal that is gone is told nothing.
+            let _ = self.draw(next);
         }
     }
 
+    fn draw(&mut self, next: Vec<String>) -> io::Result<()> {
+        self.clear(self.shown.len())?;
+        for line in &next {
+            self.terminal.write_line(line)?;
+        }
+        self.shown = next;
+        self.terminal.flush()
+    }
+
     /// Has something else written to the terminal, above the lines.
-    pub fn aside<T>(&self, says: impl FnOnce() -> T) -> T {
-        self.all.suspend(says)
+    pub fn aside<T>(&mut self, says: impl FnOnce() -> T) -> T {
+        let shown = std::mem::take(&mut self.shown);
+        let _ = self.clear(shown.len()).and_then(|()| self.terminal.flush());
+        let said = says();
+        let _ = self.draw(shown);
+        said
     }
 
     /// Takes the lines away.
     pub fn finish(self) {
-        self.lines.iter().chain([&self.bar]).for_each(ProgressBar::finish_and_clear);
-        // A terminal that is gone is told nothing.
-        let _ = self.all.clear();
+        let _ = self.clear(self.shown.len()).and_then(|()| self.terminal.flush());
+    }
+
+    /// Back to the first of so many lines, with nothing below.
+    fn clear(&self, lines: usize) -> io::Result<()> {
+        if lines == 0 {
+            return Ok(());
+        }
+        self.terminal.write_str("\r")?;
+        self.terminal.move_cursor_up(lines)?;
+        self.terminal.clear_to_end_of_screen()
     }
 }
 
@@ -75,13 +87,23 @@ impl Default for Board {
     }
 }
 
-/// How many columns and rows the terminal has.
-fn size() -> (usize, usize) {
-    tcgetwinsize(stderr()).map_or(USUAL, |size| (usize::from(size.ws_col).max(1), usize::from(size.ws_row).max(1)))
+/// What is done of a bar, and the rest.
+fn bar(done: u64, of: u64) -> (String, String) {
+    let halves = (done.min(of) as u128 * 2 * BAR as u128 / u128::from(of.max(1))) as usize;
+    let (whole, half) = (halves / 2, halves % 2);
+    ("━".repeat(whole) + if half == 1 { "╸" } else { "" }, "─".repeat(BAR - whole - half))
 }
 
-/// The templates are constants; an error in one would only cost its looks.
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template)
-        .map_or_else(|_| ProgressStyle::default_bar(), |style| style.progress_chars("━╸─"))
+#[cfg(test)]
+mod tests {
+    use super::bar;
+
+    #[test]
+    fn a_bar_is_as_long_as_it_is_whatever_is_done() {
+        for (done, of) in [(0, 0), (0, 7), (3, 7), (7, 7), (9, 7), (u64::MAX, u64::MAX), (1, u64::MAX)] {
+            let (full, rest) = bar(done, of);
+            assert_eq!(full.chars().count() + rest.chars().count(), super::BAR, "{done} of {of}");
+            assert_eq!(rest.is_empty(), of > 0 && done >= of, "{done} of {of}");
+        }
+    }
 }

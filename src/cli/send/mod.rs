@@ -96,13 +96,13 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
         }
         if interrupt.asked() && !told {
             told = true;
-            aside(view.as_ref(), || messages.note("waiting for what is out; press Ctrl-C again to end at once"));
+            aside(view.as_mut(), || messages.note("waiting for what is out; press Ctrl-C again to end at once"));
             sender.drain(asked.grace());
         }
         match read.try_recv() {
             Ok(Ok(())) => sender.finish(),
             Ok(Err(why)) => {
-                aside(view.as_ref(), || messages.error(&why));
+                aside(view.as_mut(), || messages.error(&why));
                 unread = Some(why);
                 sender.finish();
             }
@@ -130,7 +130,7 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
 }
 
 /// Says something while there is a view on the terminal, or none.
-fn aside(view: Option<&Board>, says: impl FnOnce()) {
+fn aside(view: Option<&mut Board>, says: impl FnOnce()) {
     match view {
         Some(view) => view.aside(says),
         None => says(),

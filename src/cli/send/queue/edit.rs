@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::{Named, Place, called};
+use super::{Named, Place, called, place};
 use crate::cli::exit;
 use crate::cli::messages::Messages;
 use crate::cli::send::arguments::ms;
@@ -142,7 +142,7 @@ fn obstacle(state: Option<State>) -> &'static str {
 fn what_next(entry: &Entry) -> String {
     let state = entry.status.state;
     match state {
-        State::Graveyard | State::Expired => format!("it is {state}, 'weir send retry' queues it"),
-        _ => format!("it is {state}"),
+        State::Graveyard | State::Expired => format!("it is {}, 'weir send retry' queues it", place(state)),
+        _ => format!("it is {}", place(state)),
     }
 }

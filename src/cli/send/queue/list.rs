@@ -49,6 +49,9 @@ impl ListArgs {
             let there_are_more = page.len() > most;
             page.truncate(most);
             let mut text = String::new();
+            if is_first && page.is_empty() && left.is_empty() {
+                messages.note("there are no such jobs");
+            }
             if is_first && !page.is_empty() && self.place.format == Format::Text && !self.history {
                 text = format!("{HEADING}\n");
             }

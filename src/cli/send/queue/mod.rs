@@ -149,6 +149,11 @@ fn called(which: &Which) -> String {
     }
 }
 
+/// Where a job is, after "it is".
+fn place(state: State) -> &'static str {
+    if state == State::Graveyard { "in the graveyard" } else { state.word() }
+}
+
 /// `1 job`, `3 jobs`.
 fn jobs(count: u64) -> String {
     if count == 1 { "1 job".into() } else { format!("{count} jobs") }

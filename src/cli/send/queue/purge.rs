@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::{Left, Place, Wanted, called, jobs, left_json, tell_left};
+use super::{Left, Place, Wanted, called, jobs, left_json, place, tell_left};
 use crate::cli::messages::Messages;
 use crate::cli::send::arguments::ms;
 use crate::decide::words;
@@ -43,7 +43,7 @@ impl PurgeArgs {
                 None => left.push((called(which), "there is no such job".into())),
                 Some(entry) if !any.fits(&entry) => {
                     let state = entry.status.state;
-                    left.push((called(which), format!("it is {state}, and not what the flags say")));
+                    left.push((called(which), format!("it is {}, and not what the flags say", place(state))));
                 }
                 Some(_) => {}
             }

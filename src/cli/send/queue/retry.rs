@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::{Left, Place, Wanted, called, jobs, left_json, tell_left};
+use super::{Left, Place, Wanted, called, jobs, left_json, place, tell_left};
 use crate::cli::messages::Messages;
 use crate::cli::send::arguments::ms;
 use crate::decide::words;
@@ -107,7 +107,7 @@ fn obstacle(entry: Option<&Entry>, filter: &Filter, expires: Option<UnixMs>, now
         State::Queued => Some("it is queued already".into()),
         State::Leased => Some("it is being sent".into()),
         State::Done => Some("it is delivered".into()),
-        _ if !any.fits(entry) => Some(format!("it is {state}, and not what --state, --key and --text say")),
+        _ if !any.fits(entry) => Some(format!("it is {}, and not what --state, --key and --text say", place(state))),
         _ if !entry.may_retry(expires, now) => Some("it is past its time; give it more with --ttl".into()),
         _ => None,
     }
