@@ -30,7 +30,7 @@
 //!
 //! Who goes first: jobs stand in line by deadline or as they came, and the first goes by the key that can send it first.
 //! A job that is too heavy for the moment is waited for: else light ones would pass it for ever. A job that failed
-//! keeps its place. A job that names a key stands in that key's own line ([`turns`]), in the way of nobody but those who
+//! keeps its place. A job that names a key stands in that key's own line (`turns`), in the way of nobody but those who
 //! come after it and could go by that key.
 //!
 //! Whose fault it is: a refusal for rate and a nonce that was overtaken are about the key, which holds still for as long
