@@ -39,7 +39,9 @@ fn job(form: &Form, number: u64, line: &str) {
     assert!(job.request.url.contains("://"), "{job:?}");
     let values = job.request.headers.iter().map(|(_, value)| value);
     assert!([&job.request.url].into_iter().chain(values).all(|text| unknown_field(text).is_none()), "{job:?}");
-    let Ok(Value::Object(fields)) = serde_json::from_str(line.trim()) else { panic!("a job that is no object: {line}") };
+    let Ok(Value::Object(fields)) = serde_json::from_str(line.trim()) else {
+        panic!("a job that is no object: {line}")
+    };
     if let Some(Value::String(body)) = fields.get("body") {
         assert_eq!(job.request.body, body.as_bytes());
     }
