@@ -4,6 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
+use weir::http::target::Target;
 use weir::send::template::{Fields, Place, has_field, unknown_field};
 use weir::send::{Credential, Form, UnixMs};
 
@@ -36,7 +37,7 @@ fn job(form: &Form, number: u64, line: &str) {
     assert_eq!(form.job(number, line, NOW), Ok(Some(job.clone())), "the same line is the same job");
     assert!(job.id.as_ref().is_some_and(|id| !id.is_empty()) && job.weight > 0, "{job:?}");
     assert!(job.expires.is_none_or(|at| at >= NOW), "{job:?}");
-    assert!(job.request.url.contains("://"), "{job:?}");
+    assert!(Target::parse(&job.request.url).is_ok(), "{job:?}");
     let values = job.request.headers.iter().map(|(_, value)| value);
     assert!([&job.request.url].into_iter().chain(values).all(|text| unknown_field(text).is_none()), "{job:?}");
     let Ok(Value::Object(fields)) = serde_json::from_str(line.trim()) else {
