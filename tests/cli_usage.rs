@@ -313,7 +313,8 @@ fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
     let (cli, serve) = (page("cli.md"), page("serve.md"));
     let services = ["body", "exchange", "functions", "sleep", "work"].map(|service| (vec!["serve", service], &serve));
     let send = page("send.md");
-    let others = [(vec!["simulate"], &cli), (vec!["send"], &send), (vec!["report"], &cli)];
+    let queue = ["status", "list", "retry", "edit", "purge"].map(|command| (vec!["send", command], &send));
+    let others = [(vec!["simulate"], &cli), (vec!["send"], &send), (vec!["report"], &cli)].into_iter().chain(queue);
     let commands = [(vec!["load"], &cli), (vec!["gate"], &cli)].into_iter().chain(others).chain(services);
     for (command, page) in commands {
         let help = Weir::new().run(&[&command[..], &["--help"]].concat()).stdout;

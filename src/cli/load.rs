@@ -289,7 +289,7 @@ fn redacted(args: &[OsString], secrets: &[String]) -> Vec<String> {
 }
 
 /// Headers whose value lets whoever reads it in.
-fn is_secret(header: &str) -> bool {
+pub(super) fn is_secret(header: &str) -> bool {
     let name = header.trim().to_ascii_lowercase();
     ["authorization", "cookie", "token", "secret", "api-key", "apikey"].iter().any(|word| name.ends_with(word))
 }

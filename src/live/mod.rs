@@ -1,4 +1,4 @@
 //! The run while it goes.
 
 pub mod bar;
-pub mod counter;
+pub mod board;

@@ -8,11 +8,15 @@ use ring::digest::{SHA256, digest};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
     name: String,
+    /// What it is called if nobody gives it a name; the same wherever the secret is.
+    mark: String,
     secret: String,
 }
 
 /// Of a secret of at least so many characters the last four are shown.
 const LONG: usize = 16;
+/// Longer words before a `=` are no names.
+const LONGEST_NAME: usize = 32;
 
 impl Credential {
     /// Its name is the same wherever the secret is: the last four characters, if they give little away, and 32 bits of a
@@ -23,17 +27,50 @@ impl Credential {
         let last = secret.char_indices().rev().nth(3).map_or("", |(at, _)| &secret[at..]);
         let plain = secret.len() >= LONG && last.chars().all(|c| c.is_ascii_alphanumeric());
         let begin = if plain { last } else { "key" };
-        Self { name: format!("{begin}-{:08x}", hash >> 32), secret }
+        let mark = format!("{begin}-{:08x}", hash >> 32);
+        Self { name: mark.clone(), mark, secret }
+    }
+
+    /// With a name that somebody chose.
+    pub fn named(name: impl Into<String>, secret: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::new(secret) }
+    }
+
+    /// Reads `SECRET` or `NAME=SECRET`. A name is a word of letters, digits, `_`, `-` and `.` that begins with a letter and
+    /// has at most 32 of them; what has another thing before its first `=`, or nothing but `=` after it, is a secret as a
+    /// whole. After a `=` at the very beginning comes a secret, whatever it is like.
+    pub fn read(text: &str) -> Self {
+        let Some((name, secret)) = text.split_once('=') else { return Self::new(text) };
+        let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.len() <= LONGEST_NAME
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+        let is_padding = secret.chars().all(|c| c == '=');
+        match name {
+            _ if is_padding => Self::new(text),
+            "" => Self::new(secret),
+            _ if is_word => Self::named(name, secret),
+            _ => Self::new(text),
+        }
     }
 
     /// For a service that wants no key.
     pub fn none() -> Self {
-        Self { name: "none".into(), secret: String::new() }
+        Self { name: "none".into(), mark: "none".into(), secret: String::new() }
     }
 
     /// What it is called.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What it is called if nobody gives it a name.
+    pub fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// Whether this means it: its name, or what it would be called without one.
+    pub fn is(&self, name: &str) -> bool {
+        self.name == name || self.mark == name
     }
 
     /// What is sent.
@@ -67,6 +104,25 @@ mod tests {
         assert!(short.name().starts_with("key-") && !short.name().contains("er2"), "{}", short.name());
         assert_ne!(short.name(), Credential::new("hunter3").name());
         assert!(!format!("{long:?}").contains("NHL1"));
+    }
+
+    #[test]
+    fn a_key_may_bring_its_name() {
+        let read = |text: &str| {
+            let key = Credential::read(text);
+            (key.name().to_owned(), key.secret().to_owned())
+        };
+        let own = |secret: &str| (Credential::new(secret).name().to_owned(), secret.to_owned());
+        assert_eq!(read("alice=s3cret"), ("alice".into(), "s3cret".into()));
+        assert_eq!(read("a.b-c_1=x=y=="), ("a.b-c_1".into(), "x=y==".into()));
+        for whole in
+            ["s3cret", "c2VjcmV0==", "c2VjcmV0=", "1a=b", "a b=c", "a+b=c", &format!("{}=x", "a".repeat(33)), "=", ""]
+        {
+            assert_eq!(read(whole), own(whole), "{whole}");
+        }
+        assert_eq!(read("=sv=2020&sig=x"), own("sv=2020&sig=x"));
+        let alice = Credential::read("alice=s3cret");
+        assert!(alice.is("alice") && alice.is(Credential::new("s3cret").name()) && !alice.is("s3cret"));
     }
 
     #[test]

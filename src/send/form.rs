@@ -1,8 +1,8 @@
 //! A line of JSON -> a job.
 //!
 //! A line is an object: `{"id": "a1", "url": "http://...", "method": "POST", "headers": {"x-a": "b"}, "body": {...},
-//! "ttl": "30s", "weight": 120, "priority": 1}`. All fields may be left out that the [`Form`] has. A body that is no string is
-//! sent as JSON. The lines of OpenAI's batch files (`custom_id`, `method`, `url`, `body`) are of this kind.
+//! "ttl": "30s", "weight": 120, "priority": 1, "key": "alice"}`. All fields may be left out that the [`Form`] has. A body that
+//! is no string is sent as JSON. The lines of OpenAI's batch files (`custom_id`, `method`, `url`, `body`) are of this kind.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -69,6 +69,7 @@ struct Line<'a> {
     ttl: Option<Length>,
     weight: Option<u32>,
     priority: Option<i32>,
+    key: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -143,7 +144,7 @@ impl Form {
             ttl_ms: line.ttl.map(length_ms).transpose()?,
             weight: line.weight,
             priority: line.priority,
-            key_hint: None,
+            key_hint: line.key,
         };
         self.fill(own, now).map(Some)
     }
@@ -155,6 +156,9 @@ impl Form {
     pub fn fill(&self, own: Own, now: UnixMs) -> Result<Job, String> {
         if own.id.as_ref().is_some_and(String::is_empty) {
             return Err("its id is empty".into());
+        }
+        if own.key_hint.as_ref().is_some_and(String::is_empty) {
+            return Err("its key is empty; leave it out if any will do".into());
         }
         let weight = own.weight.unwrap_or(1);
         if weight == 0 {
@@ -284,8 +288,9 @@ mod tests {
     #[test]
     fn a_lines_own_words_take_precedence() {
         let own = job(
-            r#"{"id": 7, "headers": {"X-A": "2"}, "body": "hey", "ttl": "2s", "weight": 5, "priority": -1, "url": "http://o/"}"#,
+            r#"{"id": 7, "headers": {"X-A": "2"}, "body": "hey", "ttl": "2s", "weight": 5, "priority": -1, "url": "http://o/", "key": "alice"}"#,
         );
+        assert_eq!((own.key_hint.as_deref(), job("{}").key_hint), (Some("alice"), None));
         assert_eq!(own.id.as_deref(), Some("7"));
         assert_eq!(own.request.headers, [("X-A".to_owned(), "2".to_owned())]);
         assert_eq!((own.request.method.as_str(), own.request.body.as_slice()), ("POST", b"hey".as_slice()));
@@ -302,6 +307,7 @@ mod tests {
         assert!(why(r#"{"url": "ftp://h"}"#).contains("ftp"));
         assert!(why(r#"{"ttl": "soon"}"#).contains("soon"));
         assert!(why(r#"{"weight": 0}"#).contains("at least 1"));
+        assert!(why(r#"{"key": ""}"#).contains("key is empty"));
         assert!(why("[]").contains("invalid"), "{}", why("[]"));
         let bare = Form::default();
         assert!(bare.job(1, "{}", NOW).unwrap_err().contains("--url"));

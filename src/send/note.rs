@@ -52,6 +52,11 @@ impl Note {
         Self { high_water, at_ms: at.0, past: Some(past) }
     }
 
+    /// When it was written.
+    pub(super) fn written(&self) -> i64 {
+        self.at_ms
+    }
+
     /// Reads what [`Self::write`] wrote.
     pub(super) fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()

@@ -56,6 +56,13 @@ pub struct Sender {
 pub enum SendFailed {
     /// The store.
     Store(StoreError),
+    /// All that is left are jobs for keys that are not there, or are used no more.
+    Stranded {
+        /// How many; they stay in the store.
+        jobs: u64,
+        /// The names of the keys.
+        keys: Vec<String>,
+    },
     /// The listener could not keep what it was told.
     Listener(String),
     /// The system has no thread or timer for it.
@@ -69,6 +76,14 @@ impl std::fmt::Display for SendFailed {
         match self {
             Self::Store(error) => error.fmt(f),
             Self::Listener(why) | Self::System(why) => f.write_str(why),
+            Self::Stranded { jobs, keys } => {
+                let (count, keys) =
+                    (if *jobs == 1 { "1 job waits".into() } else { format!("{jobs} jobs wait") }, keys.join(", "));
+                write!(
+                    f,
+                    "{count} for keys that cannot be used: {keys}; give these keys, or have others send it with 'weir send edit'"
+                )
+            }
             Self::NoKeys(why) => write!(f, "the service takes no key any more: {why}; check the keys and the limits"),
         }
     }

@@ -83,6 +83,8 @@ fn put(into: &mut String, value: &str, place: Place) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const FIELDS: Fields<'static> = Fields { key: "a b&c", nonce: 17, id: "say \"x\"" };
@@ -102,5 +104,54 @@ mod tests {
         assert_eq!(unknown_field("/{key}/{user}"), Some("user"));
         assert_eq!(unknown_field(r#"{"a": {"b": 1}} {} {0}"#), None);
         assert!(has_field("x={nonce}", "nonce") && !has_field("nonce", "nonce"));
+    }
+
+    /// A text of pieces: fields, what looks like fields, and anything else.
+    fn template() -> impl Strategy<Value = Vec<String>> {
+        let fields = prop::sample::select(vec!["{key}", "{nonce}", "{id}"]).prop_map(str::to_owned);
+        let others =
+            prop::sample::select(vec!["{", "}", "{}", "{{", "{Key}", "{ id }", "{user}", "{key", "id}", "\u{e9}"]);
+        prop::collection::vec(prop_oneof![fields, others.prop_map(str::to_owned), "[a-z {}:&%\"\\\\]{0,6}"], 0..8)
+    }
+
+    /// What a template becomes, looked for from left to right, one field after another.
+    fn naive(text: &str, fields: &[(&str, String)]) -> String {
+        let mut rest = text;
+        let mut filled = String::new();
+        while let Some(first) = rest.chars().next() {
+            if let Some((name, value)) = fields.iter().find(|(name, _)| rest.starts_with(name)) {
+                filled.push_str(value);
+                rest = &rest[name.len()..];
+            } else {
+                filled.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+        filled
+    }
+
+    proptest! {
+        #[test]
+        fn fields_are_filled_in_and_nothing_else_is_changed(pieces in template(), key in any::<String>(), id in ".*") {
+            let text = pieces.concat();
+            let fields = Fields { key: &key, nonce: 17, id: &id };
+            let values = [("{key}", key.clone()), ("{nonce}", "17".into()), ("{id}", id.clone())];
+            prop_assert_eq!(fields.fill(&text, Place::Plain), naive(&text, &values));
+            for (field, _) in &values {
+                let is_there = text.contains(field);
+                prop_assert_eq!(has_field(&text, &field[1..field.len() - 1]), is_there, "{} in {}", field, text);
+            }
+        }
+
+        #[test]
+        fn what_is_filled_in_means_itself_where_it_stands(value in any::<String>()) {
+            let fields = Fields { key: &value, nonce: 17, id: &value };
+            let json = fields.fill(r#"{"a": "{id}", "n": {nonce}}"#, Place::Json);
+            let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+            prop_assert_eq!((read["a"].as_str(), read["n"].as_u64()), (Some(value.as_str()), Some(17)));
+            let form = fields.fill("a={key}&b=1", Place::Url);
+            let pairs: Vec<_> = form_urlencoded::parse(form.as_bytes()).into_owned().collect();
+            prop_assert_eq!(pairs, [("a".to_owned(), value.clone()), ("b".to_owned(), "1".to_owned())]);
+        }
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::Queue;
+use super::queue::{QueueCommand, store_of};
+use super::{Queue, request};
 use crate::decide::dispatch::{self, MaybeSent, Rules};
 use crate::decide::limit::{Model, Window};
 use crate::decide::policy::Retry;
@@ -18,9 +19,14 @@ use crate::send::template::has_field;
 use crate::send::{Credential, Form, Judge, Options, Renewal};
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub(in crate::cli) struct SendArgs {
-    /// Lines of JSON, one job each: id, method, url, headers, body, ttl, weight, priority; '-' is stdin
-    pub(super) jobs: PathBuf,
+    #[command(subcommand)]
+    pub(super) queue: Option<QueueCommand>,
+    /// Lines of JSON, one job each: id, method, url, headers, body, ttl, weight, priority, key; '-' is stdin. A file that is
+    /// called like one of the commands is written as ./status
+    #[arg(required = true)]
+    jobs: Option<PathBuf>,
 
     /// Where jobs go that do not say it; {key}, {nonce} and {id} are filled in, here, in headers, and in bodies
     #[arg(long, value_name = "URL", help_heading = REQUESTS)]
@@ -47,10 +53,10 @@ pub(in crate::cli) struct SendArgs {
     #[arg(long, value_name = "LIST", default_value = "200-299", value_parser = Statuses::read, help_heading = REQUESTS)]
     success: Statuses,
 
-    /// A key; repeatable
+    /// A key, or NAME=KEY: jobs may ask for it by that name; repeatable
     #[arg(long = "key", value_name = "KEY", help_heading = LIMITS)]
     keys: Vec<String>,
-    /// A file with a key in each line; lines that begin with # do not count
+    /// A file with a key, or NAME=KEY, in each line; lines that begin with # do not count
     #[arg(long, value_name = "FILE", help_heading = LIMITS)]
     keys_file: Option<PathBuf>,
     /// The environment's variable with the keys, between commas or blanks
@@ -156,31 +162,22 @@ impl Statuses {
 }
 
 impl SendArgs {
+    /// The file of jobs, which is there unless a command is.
+    pub(super) fn jobs(&self) -> &Path {
+        self.jobs.as_deref().unwrap_or_else(|| Path::new("-"))
+    }
+
     pub(super) fn grace(&self) -> Nanos {
         self.grace.into()
     }
 
     /// What all jobs have in common.
     pub(super) fn form(&self) -> Result<Form, String> {
-        let headers = self.headers.iter().map(|line| {
-            let parts = line.split_once(':').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
-            parts
-                .filter(|(name, _)| http::HeaderName::from_bytes(name.as_bytes()).is_ok())
-                .ok_or_else(|| format!("--header '{}' is no header; write it as 'Name: value'", line.escape_debug()))
-        });
-        let body = self.body.as_ref().map(|text| match text.strip_prefix('@') {
-            Some(path) => fs::read(path).map_err(|error| format!("cannot read {path}: {error}")),
-            None => Ok(text.clone().into_bytes()),
-        });
-        let method = self.method.as_ref().map(|method| method.to_ascii_uppercase());
-        if let Some(method) = method.as_ref().filter(|method| http::Method::from_bytes(method.as_bytes()).is_err()) {
-            return Err(format!("--method '{}' is no method; write e.g. POST", method.escape_debug()));
-        }
         let form = Form {
             url: self.url.clone(),
-            method,
-            headers: headers.collect::<Result<_, _>>()?,
-            body: body.transpose()?,
+            method: self.method.as_deref().map(request::method).transpose()?,
+            headers: self.headers.iter().map(|line| request::header(line)).collect::<Result<_, _>>()?,
+            body: self.body.as_deref().map(request::body).transpose()?,
             ttl_ms: self.ttl.map(ms),
         };
         form.check()?;
@@ -253,23 +250,25 @@ impl SendArgs {
         if keys.is_empty() && (self.keys_file.is_some() || self.keys_env.is_some()) {
             return Err("there is no key where keys should be; write one a line".into());
         }
-        let mut seen = std::collections::HashSet::new();
-        if let Some(twice) = keys.iter().find(|key| !seen.insert(key.as_str())) {
-            return Err(format!("key {} is given twice; it has one limit", Credential::new(twice.as_str()).name()));
+        let keys: Vec<Credential> = keys.iter().map(|text| Credential::read(text)).collect();
+        for (number, key) in keys.iter().enumerate() {
+            let before = &keys[..number];
+            if before.iter().any(|other| other.secret() == key.secret()) {
+                return Err(format!("key {} is given twice; it has one limit", key.mark()));
+            }
+            if before.iter().any(|other| other.is(key.name()) || key.is(other.name())) {
+                return Err(format!("two keys have the name '{}'; each needs its own", key.name()));
+            }
         }
-        Ok(keys.into_iter().map(Credential::new).collect())
+        Ok(keys)
     }
 
     /// The store's file; None: it is in memory.
     fn store_file(&self) -> Option<PathBuf> {
         match &self.store {
             Some(store) => (store != Path::new("memory")).then(|| store.clone()),
-            None if self.jobs == Path::new("-") => None,
-            None => {
-                let mut name = self.jobs.as_os_str().to_owned();
-                name.push(".db");
-                Some(name.into())
-            }
+            None if self.jobs() == Path::new("-") => None,
+            None => Some(store_of(self.jobs())),
         }
     }
 
@@ -288,7 +287,7 @@ impl SendArgs {
     }
 }
 
-fn ms(time: Duration) -> u64 {
+pub(super) fn ms(time: Duration) -> u64 {
     Nanos::from(time).0 / Nanos::MILLI.0
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::Queue;
 use super::tally::lock;
 use crate::send::store::{Receipt, StoreError};
-use crate::send::{Form, Job, wall_ms};
+use crate::send::{Credential, Form, Job, wall_ms};
 
 /// Lines of jobs, and where the others go.
 pub(super) struct Input {
@@ -36,6 +36,8 @@ const MOST_JOBS: usize = 2000;
 const MOST_BYTES: usize = 4 << 20;
 /// A longer line is no job: memory stays bounded.
 const LONGEST: u64 = 64 << 20;
+/// A message names so many keys.
+const MOST_NAMES: usize = 8;
 
 impl Input {
     /// Opens the file of jobs.
@@ -64,6 +66,7 @@ impl Input {
 pub(super) struct Reading {
     pub(super) input: Input,
     pub(super) form: Form,
+    pub(super) keys: Vec<Credential>,
     pub(super) store: Queue,
     pub(super) taken: Arc<Mutex<Taken>>,
 }
@@ -86,7 +89,8 @@ impl Reading {
             }
             number += 1;
             let text = std::str::from_utf8(&line).map_err(|_| "it is not UTF-8".to_owned());
-            match text.and_then(|text| self.form.job(number, text.trim_start_matches('\u{feff}'), wall_ms())) {
+            let job = text.and_then(|text| self.form.job(number, text.trim_start_matches('\u{feff}'), wall_ms()));
+            match job.and_then(|job| self.with_key(job)) {
                 Ok(Some(job)) => {
                     bytes += line.len();
                     batch.push(job);
@@ -106,6 +110,19 @@ impl Reading {
         }
         lock(&self.taken).all = true;
         Ok(())
+    }
+
+    /// A job whose key is there, if it names one.
+    fn with_key(&self, mut job: Option<Job>) -> Result<Option<Job>, String> {
+        let Some(hint) = job.as_mut().and_then(|job| job.key_hint.as_mut()) else { return Ok(job) };
+        // The name is not repeated: it may be a secret that somebody has put into the wrong place.
+        let Some(key) = self.keys.iter().find(|key| key.is(hint)) else {
+            let names: Vec<&str> = self.keys.iter().map(Credential::name).take(MOST_NAMES).collect();
+            let more = if self.keys.len() > MOST_NAMES { ", ..." } else { "" };
+            return Err(format!("it asks for a key that is not given; there are {}{more}", names.join(", ")));
+        };
+        key.name().clone_into(hint);
+        Ok(job)
     }
 
     fn submit(&self, batch: Vec<Job>, number: u64) -> Result<(), String> {

@@ -1,10 +1,13 @@
-//! `weir send`: its arguments, and its journey from lines of jobs to lines of results.
+//! `weir send`: its arguments, and its journey from lines of jobs to lines of results; and what a person does to a store.
 
 mod arguments;
 mod input;
+mod queue;
+mod request;
 mod results;
 mod summary;
 mod tally;
+mod watch;
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -16,12 +19,13 @@ pub(super) use self::arguments::SendArgs;
 use self::input::{Input, Reading, Taken};
 use self::results::Results;
 use self::summary::Summary;
-use self::tally::{Tally, Watch, lock};
+use self::tally::{Tally, lock};
+use self::watch::Watch;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use crate::decide::Nanos;
-use crate::live::counter::Counter;
+use crate::live::board::Board;
 use crate::machine::clock::Clock;
 use crate::send::state::State;
 use crate::send::store::Store;
@@ -33,7 +37,11 @@ const LOOK: Duration = Duration::from_millis(100);
 const LINE: Nanos = Nanos::from_secs(5);
 
 pub(super) fn run(asked: &SendArgs, messages: &Messages) -> u8 {
-    match try_run(asked, messages) {
+    let ended = match &asked.queue {
+        Some(command) => queue::run(command, messages),
+        None => try_run(asked, messages),
+    };
+    match ended {
         Ok(code) => code,
         Err(why) => {
             messages.error(&why);
@@ -45,10 +53,10 @@ pub(super) fn run(asked: &SendArgs, messages: &Messages) -> u8 {
 fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
     let form = asked.form()?;
     let options = asked.options(&form)?;
-    let input = Input::open(&asked.jobs, asked.out.as_deref())?;
+    let input = Input::open(asked.jobs(), asked.out.as_deref())?;
     let store = asked.store()?;
-    let keys = options.keys.iter().map(|key| key.name().to_owned()).collect();
-    let tally = Arc::new(Mutex::new(Tally::new(keys)));
+    let keys = options.keys.clone();
+    let tally = Arc::new(Mutex::new(Tally::new(keys.iter().map(|key| key.name().to_owned()).collect())));
     let (alive, ended) = mpsc::channel();
     let results = Results::open(asked.out.as_deref(), Arc::clone(&tally), &store, alive)?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
@@ -61,18 +69,25 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
             recovered.jobs, recovered.maybe_sent
         ));
     }
+    for (hint, jobs) in store.hints().map_err(|why| why.to_string())? {
+        if let Some(hint) = hint.filter(|hint| !keys.iter().any(|key| key.is(hint))) {
+            messages.note(&format!(
+                "{jobs} of the jobs in the store are for key {hint}, which is not given; they stay there"
+            ));
+        }
+    }
     let taken = Arc::new(Mutex::new(Taken::default()));
     let (reading, read) = mpsc::channel();
     {
         let (store, taken) = (Arc::clone(&store), Arc::clone(&taken));
-        let reader = Reading { input, form, store, taken };
+        let reader = Reading { input, form, keys, store, taken };
         let begun = thread::Builder::new().name("weir-jobs".into()).spawn(move || {
             let _ = reading.send(reader.run());
         });
         begun.map_err(|error| format!("cannot read the jobs: {error}"))?;
     }
     let mut watch = Watch::new(Arc::clone(&tally), Arc::clone(&store), clock);
-    let mut view = (!messages.is_quiet()).then(Counter::new);
+    let mut view = (!messages.is_quiet()).then(Board::new);
     let (mut next_line, mut told, mut unread) = (LINE, false, None);
     loop {
         match ended.recv_timeout(LOOK) {
@@ -81,22 +96,22 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
         }
         if interrupt.asked() && !told {
             told = true;
-            messages.note("waiting for what is out; press Ctrl-C again to end at once");
+            aside(view.as_mut(), || messages.note("waiting for what is out; press Ctrl-C again to end at once"));
             sender.drain(asked.grace());
         }
         match read.try_recv() {
             Ok(Ok(())) => sender.finish(),
             Ok(Err(why)) => {
-                messages.error(&why);
+                aside(view.as_mut(), || messages.error(&why));
                 unread = Some(why);
                 sender.finish();
             }
             Err(_) => {}
         }
-        watch.look(&sender.progress());
+        watch.look(sender.progress());
         if let Some(view) = &mut view {
             if view.is_shown() {
-                view.update(watch.ended(), watch.known(), &watch.line());
+                view.update(watch.ended(), watch.known(), &watch.headline(), &watch.lines(view.rows()));
             } else if clock.now() >= next_line {
                 next_line = clock.now() + LINE;
                 messages.note(&watch.line());
@@ -112,6 +127,14 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
     let summary = Summary::new(&watch, &taken, interrupt.asked());
     summary.show(asked.format == Format::Json, messages);
     Ok(code(&summary, &taken, failed, unread.is_some(), &interrupt, messages))
+}
+
+/// Says something while there is a view on the terminal, or none.
+fn aside(view: Option<&mut Board>, says: impl FnOnce()) {
+    match view {
+        Some(view) => view.aside(says),
+        None => says(),
+    }
 }
 
 fn code(

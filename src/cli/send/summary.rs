@@ -6,7 +6,8 @@ use std::io::{self, Write as _};
 use serde_json::{Map, Value, json};
 
 use super::input::Taken;
-use super::tally::{Watch, lock};
+use super::tally::lock;
+use super::watch::Watch;
 use crate::cli::messages::Messages;
 use crate::measure::histogram::Histogram;
 use crate::send::state::State;

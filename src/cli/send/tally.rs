@@ -1,14 +1,11 @@
-//! What was counted while jobs were sent, and the line that says where it is.
+//! What was counted while jobs were sent.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Queue;
 use crate::decide::Nanos;
-use crate::machine::clock::Clock;
 use crate::measure::histogram::Histogram;
+use crate::send::News;
 use crate::send::state::State;
-use crate::send::store::Counts;
-use crate::send::{News, Progress};
 
 /// What came of jobs and requests.
 #[derive(Debug)]
@@ -105,102 +102,6 @@ impl Tally {
                 }
             }
         }
-    }
-}
-
-/// Looks at the tally and the queue now and then.
-pub(super) struct Watch {
-    pub(super) tally: Arc<Mutex<Tally>>,
-    store: Queue,
-    clock: Clock,
-    pub(super) counts: Counts,
-    out: usize,
-    looked: Nanos,
-    /// The sum of queue sizes, and how many.
-    sizes: (f64, u64),
-    /// When, and how many were done, a second ago or more.
-    before: (Nanos, u64),
-    rate_per_s: f64,
-}
-
-const SECOND_MS: u64 = 1000;
-
-impl Watch {
-    pub(super) fn new(tally: Arc<Mutex<Tally>>, store: Queue, clock: Clock) -> Self {
-        let counts = store.counts().unwrap_or_default();
-        Self {
-            tally,
-            store,
-            clock,
-            counts,
-            out: 0,
-            looked: Nanos::ZERO,
-            sizes: (0.0, 0),
-            before: (Nanos::ZERO, 0),
-            rate_per_s: 0.0,
-        }
-    }
-
-    pub(super) fn look(&mut self, progress: &Progress) {
-        let now = self.clock.now();
-        self.out = progress.out;
-        if now - self.looked < Nanos::from_millis(SECOND_MS) {
-            return;
-        }
-        self.looked = now;
-        self.look_at_store();
-        self.sizes.0 += self.waiting() as f64;
-        self.sizes.1 += 1;
-        let done = lock(&self.tally).done;
-        let (at, then) = self.before;
-        self.rate_per_s = (done - then) as f64 / (now - at).as_secs_f64().max(1e-9);
-        self.before = (now, done);
-    }
-
-    pub(super) fn look_at_store(&mut self) {
-        self.counts = self.store.counts().unwrap_or(self.counts);
-    }
-
-    /// Jobs that are still to be delivered.
-    pub(super) fn waiting(&self) -> u64 {
-        self.counts.open()
-    }
-
-    pub(super) fn mean_waiting(&self) -> f64 {
-        if self.sizes.1 == 0 { self.waiting() as f64 } else { self.sizes.0 / self.sizes.1 as f64 }
-    }
-
-    pub(super) fn elapsed(&self) -> Nanos {
-        self.clock.now()
-    }
-
-    /// Jobs that have come to their end.
-    pub(super) fn ended(&self) -> u64 {
-        State::ALL.into_iter().filter(|state| !state.open()).map(|state| self.counts.of(state)).sum()
-    }
-
-    /// All jobs that are known of.
-    pub(super) fn known(&self) -> u64 {
-        self.ended() + self.waiting()
-    }
-
-    /// Where it is.
-    pub(super) fn line(&self) -> String {
-        let tally = lock(&self.tally);
-        format!(
-            "{:.0}s: {} done, {} failed, {} expired, {} in the graveyard; {:.1}/s, mean response {:.0} ms; queue {} (mean {:.0}), dead letters {}, out {}",
-            self.elapsed().as_secs_f64(),
-            tally.done,
-            tally.failed,
-            tally.expired,
-            tally.graveyard,
-            self.rate_per_s,
-            tally.response.mean_ns() / 1e6,
-            self.waiting(),
-            self.mean_waiting(),
-            self.counts.of(State::Dead),
-            self.out
-        )
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Keyring {
     /// Those that can be used: when the lightest job may be sent, then who was used longest ago.
     by_time: BTreeSet<((Nanos, u64), u32)>,
     pub(super) way_in: WayIn,
+    /// Keys that may send at another time than before.
+    pub(super) changed: Vec<u32>,
     sends: u64,
     bound: Option<Nanos>,
 }
@@ -35,7 +37,7 @@ impl Keyring {
         let key =
             Key { windows: Windows::new(&rules.key), nonces: Nonces::above(0), usable: true, place: (Nanos::ZERO, 0) };
         let by_time = (0..keys).map(|number| (key.place, number)).collect();
-        Self { keys: vec![key; keys as usize], by_time, way_in, sends: 0, bound: way_in.bound() }
+        Self { keys: vec![key; keys as usize], by_time, way_in, changed: Vec::new(), sends: 0, bound: way_in.bound() }
     }
 
     pub(super) fn get(&self, number: u32) -> Option<&Key> {
@@ -46,6 +48,7 @@ impl Keyring {
     pub(super) fn with<T>(&mut self, number: u32, act: impl FnOnce(&mut Key) -> T) -> Option<T> {
         let key = self.keys.get_mut(number as usize)?;
         let done = act(key);
+        self.changed.push(number);
         self.by_time.remove(&(key.place, number));
         if key.usable {
             key.place.0 = key.windows.earliest(1);
@@ -73,12 +76,18 @@ impl Keyring {
         }
     }
 
-    /// The key that may send this weight first, and when.
-    pub(super) fn first(&self, now: Nanos, weight: u64) -> Option<(Nanos, u32)> {
+    /// The key that may send this weight first, of those that are free for it, and when. If no key may send anything now,
+    /// the time is only the least that it can be.
+    pub(super) fn first(&self, now: Nanos, weight: u64, is_free: impl Fn(u32) -> bool) -> Option<(Nanos, u32)> {
         let mut best: Option<(Nanos, u32)> = None;
         for ((at_least, _), number) in &self.by_time {
             if best.is_some_and(|(at, _)| at <= *at_least || at <= now) {
                 break;
+            }
+            // Whoever it is free for, nobody can use it before.
+            let is_light_and_later = weight == 1 && *at_least > now;
+            if !is_light_and_later && !is_free(*number) {
+                continue;
             }
             let at = if weight == 1 { *at_least } else { self.get(*number)?.windows.earliest(weight) };
             if best.is_none_or(|(best, _)| at < best) {
@@ -86,6 +95,11 @@ impl Keyring {
             }
         }
         best
+    }
+
+    /// When a key may send this weight; None if it is of no use.
+    pub(super) fn when(&self, number: u32, weight: u64) -> Option<Nanos> {
+        self.get(number).filter(|key| key.usable).map(|key| key.windows.earliest(weight))
     }
 
     /// Tells all windows what has been learnt of the way in.

@@ -56,6 +56,7 @@ fn setting(lots: &mut Lots) -> Setting {
         shortest_ttl: None,
         heaviest: if lots.one_in(2) { 1 } else { heaviest },
         priorities: 1 + lots.below(3),
+        pinned: [0, 300, 900, 1000][lots.below(4) as usize],
         lost,
         unsent,
         errors,

@@ -30,7 +30,8 @@
 //!
 //! Who goes first: jobs stand in line by deadline or as they came, and the first goes by the key that can send it first.
 //! A job that is too heavy for the moment is waited for: else light ones would pass it for ever. A job that failed
-//! keeps its place.
+//! keeps its place. A job that names a key stands in that key's own line (`turns`), in the way of nobody but those who
+//! come after it and could go by that key.
 //!
 //! Whose fault it is: a refusal for rate and a nonce that was overtaken are about the key, which holds still for as long
 //! as it was told; the job may go by another one. A key that is blocked or not known is used no more, until somebody
@@ -43,10 +44,13 @@ mod fates;
 mod keyring;
 #[cfg(test)]
 mod life;
+#[cfg(test)]
+mod lines;
 mod queue;
 #[cfg(test)]
 mod rates;
 mod rules;
+mod turns;
 #[cfg(test)]
 mod world;
 
@@ -55,6 +59,7 @@ use std::collections::VecDeque;
 use self::keyring::Keyring;
 use self::queue::{Job, Queue, State};
 pub use self::rules::{MaybeSent, Order, Renew, Rules};
+use self::turns::Heads;
 use super::Nanos;
 use super::budget::Ledger;
 use super::dice::Dice;
@@ -78,11 +83,14 @@ pub struct Asked {
     pub tries: u32,
     /// It was on its way when an earlier process ended, and nobody knows what became of it.
     pub maybe_sent: bool,
+    /// The one key that may send it; None: any. As long as that key is of no use it waits, and if there is no such key
+    /// for ever: who knows better withdraws it.
+    pub key: Option<u32>,
 }
 
 impl Default for Asked {
     fn default() -> Self {
-        Self { expires: Nanos::NEVER, weight: 1, priority: 0, tries: 0, maybe_sent: false }
+        Self { expires: Nanos::NEVER, weight: 1, priority: 0, tries: 0, maybe_sent: false, key: None }
     }
 }
 
@@ -233,6 +241,7 @@ pub struct Dispatch {
     rules: Rules,
     keys: Keyring,
     queue: Queue,
+    heads: Heads,
     ledger: Option<Ledger>,
     seed: u64,
     /// All attempts in the order of sending; some behind the first have ended.
@@ -247,7 +256,8 @@ impl Dispatch {
     pub fn new(rules: Rules, keys: u32, seed: u64) -> Self {
         Self {
             keys: Keyring::new(&rules, keys),
-            queue: Queue::default(),
+            queue: Queue::new(keys),
+            heads: Heads::new(keys),
             ledger: rules.budget.map(Ledger::new),
             seed,
             out: VecDeque::new(),
@@ -278,9 +288,19 @@ impl Dispatch {
         (queued, dead, self.leased)
     }
 
+    /// How many jobs are queued that any key may send, or only this one.
+    pub fn queued(&self, key: Option<u32>) -> usize {
+        self.queue.length(key)
+    }
+
     /// How many keys can be used.
     pub fn usable_keys(&self) -> usize {
         self.keys.usable()
+    }
+
+    /// How many requests per second a key may send, as far as its limits are believed; 0 if it is of no use.
+    pub fn allowed_per_s(&self, key: u32) -> f64 {
+        self.keys.get(key).filter(|key| key.usable).map_or(0.0, |key| key.windows.rate_per_s())
     }
 
     /// The bound on the way in that holds now; None: only answers tell.
@@ -369,9 +389,7 @@ impl Dispatch {
             self.expire(now, id, job, actions);
         }
         while self.leased < self.rules.in_flight.max(1)
-            && let Some((id, job)) = self.queue.first()
-            && let Some((at, key)) = self.keys.first(now, job.asked.weight)
-            && at <= now
+            && let (Some((id, key)), _) = self.turn(now)
         {
             self.send(now, id, key, actions);
         }
@@ -403,13 +421,9 @@ impl Dispatch {
     }
 
     fn arm(&mut self, now: Nanos, actions: &mut Vec<Action>) {
-        let mut at = Nanos::NEVER;
-        if self.leased < self.rules.in_flight.max(1)
-            && let Some((_, job)) = self.queue.first()
-            && let Some((next, _)) = self.keys.first(now, job.asked.weight)
-        {
-            at = at.min(next);
-        }
+        let next = self.turn(now).1;
+        let is_full = self.leased >= self.rules.in_flight.max(1);
+        let mut at = if is_full { Nanos::NEVER } else { next };
         at = at.min(self.queue.first_dead().map_or(Nanos::NEVER, |(until, _)| until));
         if let Some((expires, _)) = self.queue.first_expiring() {
             // It can still be sent at the very last instant.

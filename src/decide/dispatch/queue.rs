@@ -1,4 +1,5 @@
-//! The jobs that are not on their way: those whose turn comes, dead letters, and when each expires.
+//! The jobs that are not on their way: those whose turn comes, in one line for all keys and one for each, dead letters,
+//! and when each expires.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -21,8 +22,8 @@ pub(super) struct Job {
     /// What its last attempt died of; [`Why::Late`] if there was none.
     pub(super) died: Why,
     pub(super) waits: Option<Waits>,
-    /// Its place in the line; less is earlier.
-    rank: (i128, u64),
+    /// Its place in its line.
+    pub(super) rank: Rank,
     /// Where it stands as a number of submission.
     number: u64,
     submitted: Nanos,
@@ -35,10 +36,19 @@ pub(super) enum State {
     Leased { key: u32, slot: Slot, sent: Nanos },
 }
 
-#[derive(Clone, Debug, Default)]
+/// A place in a line, of whichever line; less is earlier.
+pub(super) type Rank = (i128, u64);
+
+#[derive(Clone, Debug)]
 pub(super) struct Queue {
     jobs: HashMap<JobId, Job>,
-    line: BTreeSet<((i128, u64), JobId)>,
+    /// Those that any key may send.
+    line: BTreeSet<(Rank, JobId)>,
+    /// By key: those that no other key may send.
+    own: Vec<BTreeSet<(Rank, JobId)>>,
+    queued: usize,
+    /// Keys whose own line has changed.
+    pub(super) changed: Vec<u32>,
     dead: BTreeSet<(Nanos, JobId)>,
     /// Of those that are queued or dead.
     expiring: BTreeSet<(Nanos, JobId)>,
@@ -46,6 +56,19 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    pub(super) fn new(keys: u32) -> Self {
+        Self {
+            jobs: HashMap::new(),
+            line: BTreeSet::new(),
+            own: vec![BTreeSet::new(); keys as usize],
+            queued: 0,
+            changed: Vec::new(),
+            dead: BTreeSet::new(),
+            expiring: BTreeSet::new(),
+            submitted: 0,
+        }
+    }
+
     /// Takes a job in, unless it is here already.
     pub(super) fn submit(&mut self, now: Nanos, id: JobId, asked: Asked, rules: &Rules) -> bool {
         if self.jobs.contains_key(&id) {
@@ -73,7 +96,10 @@ impl Queue {
     /// Puts a job in its place, which its state tells.
     pub(super) fn put(&mut self, id: JobId, job: Job) {
         match job.state {
-            State::Queued => drop(self.line.insert((job.rank, id))),
+            State::Queued => {
+                self.queued += 1;
+                self.line_of(job.asked.key).map(|line| line.insert((job.rank, id)));
+            }
             State::Dead { until } => drop(self.dead.insert((until, id))),
             State::Leased { .. } => {}
         }
@@ -87,7 +113,10 @@ impl Queue {
     pub(super) fn take(&mut self, id: JobId) -> Option<Job> {
         let job = self.jobs.remove(&id)?;
         match job.state {
-            State::Queued => drop(self.line.remove(&(job.rank, id))),
+            State::Queued => {
+                self.queued -= 1;
+                self.line_of(job.asked.key).map(|line| line.remove(&(job.rank, id)));
+            }
             State::Dead { until } => drop(self.dead.remove(&(until, id))),
             State::Leased { .. } => {}
         }
@@ -99,10 +128,24 @@ impl Queue {
         self.jobs.get(&id)
     }
 
-    /// Whose turn it is.
-    pub(super) fn first(&self) -> Option<(JobId, &Job)> {
-        let (_, id) = self.line.first()?;
+    /// Where such a job stands. One whose key there is not stands nowhere.
+    fn line_of(&mut self, key: Option<u32>) -> Option<&mut BTreeSet<(Rank, JobId)>> {
+        let Some(key) = key else { return Some(&mut self.line) };
+        let line = self.own.get_mut(key as usize)?;
+        self.changed.push(key);
+        Some(line)
+    }
+
+    /// Whose turn it is, of those that any key may send, or of those that only this one may.
+    pub(super) fn first(&self, key: Option<u32>) -> Option<(JobId, &Job)> {
+        let line = key.map_or(Some(&self.line), |key| self.own.get(key as usize))?;
+        let (_, id) = line.first()?;
         Some((*id, self.jobs.get(id)?))
+    }
+
+    /// How many stand in that line.
+    pub(super) fn length(&self, key: Option<u32>) -> usize {
+        key.map_or(Some(&self.line), |key| self.own.get(key as usize)).map_or(0, BTreeSet::len)
     }
 
     /// The dead letter that is due first.
@@ -114,9 +157,14 @@ impl Queue {
         self.expiring.first().copied()
     }
 
+    #[cfg(test)]
+    pub(super) fn all(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.values()
+    }
+
     /// How many are queued, dead letters, and there in all.
     pub(super) fn sizes(&self) -> (usize, usize, usize) {
-        (self.line.len(), self.dead.len(), self.jobs.len())
+        (self.queued, self.dead.len(), self.jobs.len())
     }
 }
 

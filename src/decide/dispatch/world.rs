@@ -30,6 +30,8 @@ pub(super) struct Setting {
     pub(super) shortest_ttl: Option<Nanos>,
     pub(super) heaviest: u64,
     pub(super) priorities: u64,
+    /// In a thousand jobs: those that name a key.
+    pub(super) pinned: u64,
     /// In a thousand requests: answers that are lost, connections that fail, answers with 500.
     pub(super) lost: u64,
     pub(super) unsent: u64,
@@ -103,6 +105,7 @@ impl Setting {
             shortest_ttl: None,
             heaviest: 1,
             priorities: 1,
+            pinned: 0,
             lost: 0,
             unsent: 0,
             errors: 0,
@@ -123,6 +126,7 @@ impl Setting {
             }),
             weight: 1 + draw(0, self.heaviest),
             priority: draw(1, self.priorities) as i32,
+            key: (draw(3, 1000) < self.pinned).then(|| draw(4, self.keys.into()) as u32),
             ..Asked::default()
         }
     }
@@ -202,6 +206,9 @@ impl<'a> World<'a> {
             }
             now = at;
             self.happen(now, what, &mut actions);
+            if setting.pinned > 0 {
+                self.dispatch.assert_nobody_is_held_up();
+            }
             for action in std::mem::take(&mut actions) {
                 self.act(now, action);
             }
@@ -321,6 +328,7 @@ impl<'a> World<'a> {
             Action::Send { job, key, attempt, nonce, again } => {
                 let (since, asked) = self.asked[&job];
                 assert!(!self.story.ends.contains_key(&job), "{job} has ended");
+                assert!(asked.key.is_none_or(|only| only == key), "{job} goes by {key}");
                 assert!(self.live.insert(job, attempt).is_none(), "{job} is on its way");
                 assert!(nonce > self.nonces[key as usize] && nonce <= self.kept[key as usize], "{nonce}");
                 self.nonces[key as usize] = nonce;

@@ -150,6 +150,20 @@ impl Windows {
         self.meters.iter().all(|meter| meter.limit.unit.amount(weight) <= meter.limit.window.limit())
     }
 
+    /// How many requests per second go through its limits on requests, as far as these are believed now; infinite if there
+    /// is none that counts by time.
+    pub fn rate_per_s(&self) -> f64 {
+        let rates = self.meters.iter().filter(|meter| meter.limit.unit == Unit::Requests).map(|meter| {
+            let per = match meter.limit.window.model() {
+                limit::Model::Concurrency => Nanos::ZERO,
+                limit::Model::TokenBucket => meter.limit.window.per(),
+                _ => meter.limit.window.per() + self.grain + self.way_in.unwrap_or_default(),
+            };
+            meter.believed() as f64 / per.as_secs_f64()
+        });
+        rates.fold(f64::INFINITY, f64::min)
+    }
+
     /// When a request of this weight may be sent, if nothing else is sent and nothing else is heard; it may have passed.
     /// [`Nanos::NEVER`]: not before something is heard of those on their way.
     pub fn earliest(&self, weight: u64) -> Nanos {

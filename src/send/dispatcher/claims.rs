@@ -7,7 +7,7 @@ use super::super::options::Options;
 use super::super::sender::{SendFailed, Until, wall_ms};
 use super::super::state::State;
 use super::super::store::{Change, Claim, Claimed, Lease, Step, StoreError, Want};
-use super::{Edge, Entry, Event, Held};
+use super::{Edge, Entry, Event, Hand, Held};
 use crate::decide::Nanos;
 
 /// No more jobs than this are held that are not sent yet.
@@ -29,16 +29,19 @@ impl Edge {
         let mut until = self.until.clone();
         loop {
             arrivals.mark_unchanged();
-            let want = self.want();
-            if want == 0 {
-                self.hungry.notified().await;
+            let wants = self.wants();
+            if wants.is_empty() {
+                tokio::select! {
+                    () = self.hungry.notified() => {}
+                    () = self.starved.notified() => {}
+                }
                 continue;
             }
             let claim = Claim {
                 now: wall_ms(),
                 // They end with this process; no time is waited for.
                 lease: Nanos::NEVER,
-                wants: vec![Want { key_hint: None, most: want }],
+                wants: wants.iter().map(|(_, want)| want.clone()).collect(),
                 most_bytes: MOST_BYTES,
                 sending: true,
             };
@@ -57,10 +60,11 @@ impl Edge {
                 }
             };
             let (got, next) = (claimed.jobs.len(), claimed.next);
-            self.learn(got == want);
+            self.learn(&wants, &claimed);
+            let is_new = self.heed_hints(&claimed.hints);
             self.take(claimed).await;
             drop(asking);
-            if got > 0 {
+            if got > 0 || is_new {
                 continue;
             }
             self.settled.notify_one();
@@ -68,6 +72,7 @@ impl Edge {
             let due = wait_ms.map_or(Nanos::NEVER, |ms| self.timer.now() + Nanos::from_millis(ms.min(DAY_MS)));
             tokio::select! {
                 _ = arrivals.changed() => {}
+                () = self.starved.notified() => {}
                 () = self.put_off.notified() => {}
                 _ = until.changed() => {}
                 () = self.timer.sleep_until(due), if due < Nanos::NEVER => {}
@@ -75,28 +80,51 @@ impl Edge {
         }
     }
 
-    /// How many more jobs are wanted.
-    fn want(&self) -> usize {
+    /// How many more jobs are wanted, of which key.
+    fn wants(&self) -> Vec<(Option<u32>, Want)> {
         let hand = self.hand.borrow();
-        let held = hand.dispatch.sizes().0;
         // What is held back for a mark, or not recorded yet, counts: memory is bounded if the disk stalls.
-        let unrecorded = hand.changes.len();
-        if hand.failed.is_some() || self.is_told_to_end() || held > hand.ahead / 2 || unrecorded > 4 * MOST_AHEAD {
-            0
-        } else {
-            hand.ahead - held
+        if hand.failed.is_some() || self.is_told_to_end() || hand.changes.len() > 4 * MOST_AHEAD {
+            return Vec::new();
         }
+        let hints = hand.hints.iter().map(|(hint, key)| (Some(*key), Some(hint.clone())));
+        let lines = [(None, None)].into_iter().chain(hints).filter(|(key, _)| self.has_room(&hand, *key));
+        let want = |(key, key_hint)| (key, Want { key_hint, most: self.ahead(&hand, key) - hand.dispatch.queued(key) });
+        lines.map(want).collect()
+    }
+
+    /// How many jobs are to be in hand that any key may send, or only this one.
+    fn ahead(&self, hand: &Hand, key: Option<u32>) -> usize {
+        if key.is_some() { (hand.ahead / self.options.keys.len().max(1)).max(2) } else { hand.ahead }
+    }
+
+    pub(super) fn has_room(&self, hand: &Hand, key: Option<u32>) -> bool {
+        hand.dispatch.queued(key) <= self.ahead(hand, key) / 2
     }
 
     /// Holds more jobs if they went out while others were fetched, and fewer if most of them only wait.
-    fn learn(&self, there_are_more: bool) {
+    fn learn(&self, wants: &[(Option<u32>, Want)], claimed: &Claimed) {
         let mut hand = self.hand.borrow_mut();
-        let held = hand.dispatch.sizes().0;
-        if held == 0 && there_are_more {
+        let got = |want: &Want| claimed.jobs.iter().filter(|(_, entry)| entry.job.key_hint == want.key_hint).count();
+        let held = |key: Option<u32>| hand.dispatch.queued(key);
+        if wants.iter().any(|(key, want)| held(*key) == 0 && got(want) == want.most) {
             hand.ahead = (hand.ahead * 2).min(MOST_AHEAD);
-        } else if held > hand.ahead / 4 {
+        } else if wants.iter().all(|(key, _)| held(*key) > self.ahead(&hand, *key) / 4) {
             hand.ahead = (hand.ahead - hand.ahead.div_ceil(16)).max(least(&self.options));
         }
+    }
+
+    /// Which keys the store has jobs for. Says whether there are some to be claimed at once.
+    fn heed_hints(&self, hints: &[String]) -> bool {
+        let mut hand = self.hand.borrow_mut();
+        let usable = |hint: &String| self.names.get(hint).filter(|key| !hand.lost.contains(key));
+        let known: Vec<_> = hints.iter().filter_map(|hint| Some((hint.clone(), *usable(hint)?))).collect();
+        hand.has_stranded = known.len() < hints.len();
+        let is_new = known
+            .iter()
+            .any(|(hint, key)| self.has_room(&hand, Some(*key)) && !hand.hints.iter().any(|(other, _)| other == hint));
+        hand.hints = known;
+        is_new
     }
 
     async fn take(self: &Rc<Self>, claimed: Claimed) {
@@ -134,8 +162,14 @@ impl Edge {
 
     fn begin(self: &Rc<Self>, lease: Lease, entry: Entry) {
         let number = entry.number;
-        if self.is_told_to_end() || self.hand.borrow().failed.is_some() {
-            let reason = "the sender ended".to_owned();
+        let named = entry.job.key_hint.as_ref().map(|hint| self.names.get(hint).copied());
+        let obstacle = if self.is_told_to_end() || self.hand.borrow().failed.is_some() {
+            Some("the sender ended")
+        } else {
+            (named == Some(None)).then_some("its key is not there")
+        };
+        if let Some(reason) = obstacle {
+            let reason = reason.to_owned();
             let change = Change { lease, at: wall_ms(), reason, step: Step::Released, attempt: None, answer: None };
             self.hand.borrow_mut().changes.push(change);
             self.happened.notify_one();
@@ -156,8 +190,9 @@ impl Edge {
             self.happened.notify_one();
             return;
         }
-        let asked = self.asked(&entry);
-        let held = Held { lease, tries: entry.status.tries, entry, flying: None, last: None };
+        let key = named.flatten();
+        let asked = self.asked(&entry, key);
+        let held = Held { lease, tries: entry.status.tries, entry, key, flying: None, last: None };
         self.hand.borrow_mut().jobs.insert(number, held);
         self.tell(self.timer.now(), Event::Submitted(number, asked));
     }

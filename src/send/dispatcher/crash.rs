@@ -1,5 +1,6 @@
 //! What a key may have sent before a crash, as far as its windows still count it.
 
+use super::super::credential::Credential;
 use super::super::job::UnixMs;
 use super::super::state::State;
 use super::super::store::{Filter, Store, StoreError};
@@ -14,7 +15,7 @@ const PAGE: usize = 1000;
 /// What counts after a crash in windows that look back so far. Short windows are waited for; for long ones it is looked up
 /// which jobs were sent in that time. A job that may have been sent, nobody knows by which key, counts for all of them,
 /// as if it had been now; one that was sent several times, as if all of them had been the last time.
-pub(super) fn history(store: &dyn Store, key: &str, memory: Nanos, now: UnixMs) -> Result<History, StoreError> {
+pub(super) fn history(store: &dyn Store, key: &Credential, memory: Nanos, now: UnixMs) -> Result<History, StoreError> {
     if memory <= SHORT {
         return Ok(History { held_for: memory, ..History::default() });
     }
@@ -30,7 +31,7 @@ pub(super) fn history(store: &dyn Store, key: &str, memory: Nanos, now: UnixMs) 
             let ago = Nanos(ms(now.0.saturating_sub(last.sent.0)).saturating_mul(Nanos::MILLI.0));
             if entry.status.maybe_sent && matches!(entry.status.state, State::Queued | State::Leased) {
                 sent.push((Nanos::ZERO, weight));
-            } else if ago <= memory && last.key.as_deref() == Some(key) {
+            } else if ago <= memory && last.key.as_deref().is_some_and(|name| key.is(name)) {
                 sent.extend((0..entry.status.tries.max(1)).map(|_| (ago, weight)));
             }
         }
@@ -64,12 +65,13 @@ mod tests {
         let record = Record { changes: changes.collect(), keys: Vec::new() };
         store.record(record).wait().unwrap();
         let minute = Nanos::from_secs(60);
-        let of = |key, now| history(&store, key, minute, UnixMs(now)).unwrap().sent;
+        let key = |name: &str| Credential::named(name, "secret");
+        let of = |name, now| history(&store, &key(name), minute, UnixMs(now)).unwrap().sent;
         assert_eq!(of("a", 31_000), [(Nanos::from_secs(30), 1)]);
         assert_eq!(of("b", 32_000), [(Nanos::from_secs(30), 1)]);
         assert_eq!(of("c", 31_000), []);
         assert_eq!(of("a", 62_000), [], "the window has let it go");
-        let short = history(&store, "a", Nanos::SECOND, UnixMs(1_500)).unwrap();
+        let short = history(&store, &key("a"), Nanos::SECOND, UnixMs(1_500)).unwrap();
         assert_eq!((short.held_for, short.sent.len()), (Nanos::SECOND, 0));
     }
 }

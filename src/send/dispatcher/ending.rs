@@ -40,8 +40,15 @@ impl Edge {
                         return;
                     }
                 }
-                // What cannot be read is told by whoever writes.
-                Until::Empty if idle && self.store.counts().is_ok_and(|counts| counts.open() == 0) => return,
+                Until::Empty if idle => {
+                    // What cannot be read is told by whoever writes.
+                    let open = self.store.counts().map_or(1, |counts| counts.open());
+                    let stranded = self.stranded(open);
+                    if open == 0 || stranded.is_some() {
+                        self.hand.borrow_mut().failed = stranded;
+                        return;
+                    }
+                }
                 Until::Empty | Until::Told => {}
             }
             tokio::select! {

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! - Jobs are claimed a little ahead of need, as *sending*: one commit for many, before any of them leaves. How far ahead
-//!   follows from how fast they go ([`claims`]), so a crash leaves few that may have been sent and were not.
+//!   follows from how fast they go ([`claims`]), so a crash leaves few that may have been sent and were not. Jobs that name
+//!   a key are claimed for that key: they fill nobody else's place.
 //! - A dead letter goes back to the store, which keeps its time and its tries over a crash, and hands it out again.
 //! - What happened is told to the listener, then recorded, in groups: one commit while the next group gathers
 //!   ([`records`]).
@@ -18,6 +19,7 @@ mod crash;
 mod ending;
 mod outcome;
 mod records;
+mod stranded;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -52,6 +54,8 @@ pub struct Progress {
     pub usable_keys: usize,
     /// The bound on the way in, if there is one.
     pub way_in: Option<Nanos>,
+    /// By key: how many requests per second its limits let through, as far as they are believed; 0 if it is used no more.
+    pub allowed_per_s: Vec<f64>,
 }
 
 /// A job in hand.
@@ -59,6 +63,8 @@ pub struct Progress {
 struct Held {
     lease: Lease,
     entry: Entry,
+    /// The one key that may send it.
+    key: Option<u32>,
     tries: u32,
     /// What is out.
     flying: Option<Flying>,
@@ -102,6 +108,12 @@ struct Hand {
     unmarked: Vec<Sending>,
     /// How many jobs are to be in hand and not yet sent.
     ahead: usize,
+    /// Jobs in the store that name a key: how it is written there, and which it is.
+    hints: Vec<(String, u32)>,
+    /// There are jobs in the store for keys that cannot be used.
+    has_stranded: bool,
+    /// Keys that are used no more.
+    lost: Vec<u32>,
     failed: Option<SendFailed>,
     origins: HashMap<(bool, String, u16), Arc<Origin>>,
 }
@@ -109,6 +121,8 @@ struct Hand {
 struct Edge {
     store: Arc<dyn Store>,
     options: Options,
+    /// Keys by the names that jobs may give them.
+    names: HashMap<String, u32>,
     client: Client,
     timer: Timer,
     hand: RefCell<Hand>,
@@ -123,6 +137,8 @@ struct Edge {
     happened: Notify,
     /// There may be room for more jobs.
     hungry: Notify,
+    /// There may be room for more jobs that name a key.
+    starved: Notify,
     /// A job in the store is due at another time than when it was asked last.
     put_off: Notify,
     /// Something has been recorded, or ended.
@@ -195,12 +211,14 @@ impl Edge {
         let notes: HashMap<String, String> = store.keys()?.into_iter().map(|note| (note.key, note.note)).collect();
         let mut marks = Vec::with_capacity(options.keys.len());
         for (number, key) in (0..).zip(&options.keys) {
-            let note = notes.get(key.name()).and_then(|text| Note::read(text));
+            // It may have had another name, or none.
+            let texts = [key.mark(), key.name()].into_iter().filter_map(|name| notes.get(name));
+            let note = texts.filter_map(|text| Note::read(text)).max_by_key(Note::written);
             let high_water = note.as_ref().map_or(0, |note| note.high_water);
             if let Some(note) = note {
                 let (history, since) = match note.history(wall) {
                     Some(known) => known,
-                    None => (crash::history(&*store, key.name(), options.memory(), wall)?, Nanos::ZERO),
+                    None => (crash::history(&*store, key, options.memory(), wall)?, Nanos::ZERO),
                 };
                 dispatch.resume(now, number, high_water, &history, since);
             }
@@ -218,12 +236,19 @@ impl Edge {
             marks,
             unmarked: Vec::new(),
             ahead: claims::least(&options),
+            hints: Vec::new(),
+            has_stranded: false,
+            lost: Vec::new(),
             failed: None,
             origins: HashMap::new(),
         };
+        let marks_of = (0..).zip(&options.keys).map(|(number, key)| (key.mark().to_owned(), number));
+        let names_of = (0..).zip(&options.keys).map(|(number, key)| (key.name().to_owned(), number));
+        let names = marks_of.chain(names_of).collect();
         let edge = Self {
             store,
             options,
+            names,
             client,
             timer,
             hand: RefCell::new(hand),
@@ -234,6 +259,7 @@ impl Edge {
             talk: Notify::new(),
             happened: Notify::new(),
             hungry: Notify::new(),
+            starved: Notify::new(),
             put_off: Notify::new(),
             settled: Notify::new(),
             claiming: tokio::sync::Mutex::default(),
@@ -256,10 +282,14 @@ impl Edge {
             for (job, until, why) in dead {
                 self.put_away(&mut hand, job, until, why, &mut actions);
             }
+            self.give_back_stranded(&mut hand, &mut actions);
         }
         hand.actions = actions;
-        if hand.dispatch.sizes().0 <= hand.ahead / 2 {
+        if hand.dispatch.queued(None) <= hand.ahead / 2 {
             self.hungry.notify_one();
+        }
+        if hand.hints.iter().any(|(_, key)| self.has_room(&hand, Some(*key))) {
+            self.starved.notify_one();
         }
     }
 
@@ -291,6 +321,7 @@ impl Edge {
             Action::Bury { job, why } => self.end_job(hand, job, Step::Graveyard, attempt::words(why)),
             Action::Unusable { key, why } => {
                 let why = attempt::words(why);
+                hand.lost.push(key);
                 if hand.dispatch.usable_keys() == 0 {
                     hand.failed = Some(SendFailed::NoKeys(why.clone()));
                     self.settled.notify_one();
@@ -346,12 +377,18 @@ impl Edge {
     fn show(&self) {
         let hand = self.hand.borrow();
         let (ready, _, out) = hand.dispatch.sizes();
-        *lock(&self.progress) =
-            Progress { ready, out, usable_keys: hand.dispatch.usable_keys(), way_in: hand.dispatch.way_in() };
+        let keys = 0..u32::try_from(self.options.keys.len()).unwrap_or(u32::MAX);
+        *lock(&self.progress) = Progress {
+            ready,
+            out,
+            usable_keys: hand.dispatch.usable_keys(),
+            way_in: hand.dispatch.way_in(),
+            allowed_per_s: keys.map(|key| hand.dispatch.allowed_per_s(key)).collect(),
+        };
     }
 
     /// What is asked of the dispatch for a job.
-    fn asked(&self, entry: &Entry) -> Asked {
+    fn asked(&self, entry: &Entry, key: Option<u32>) -> Asked {
         let wall = wall_ms();
         let expires = entry.job.expires.map_or(Nanos::NEVER, |at| {
             let left_ms = u64::try_from(at.0.saturating_sub(wall.0)).unwrap_or(0);
@@ -363,6 +400,7 @@ impl Edge {
             priority: entry.job.priority,
             tries: entry.status.tries,
             maybe_sent: entry.status.maybe_sent,
+            key,
         }
     }
 }

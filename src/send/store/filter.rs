@@ -1,6 +1,6 @@
 //! Which jobs a person means.
 
-use super::super::job::Entry;
+use super::super::job::{Entry, UnixMs};
 use super::super::state::State;
 
 /// One job.
@@ -32,6 +32,8 @@ pub struct Filter {
     pub text: Option<String>,
     /// Was last sent by this key.
     pub key: Option<String>,
+    /// Came to where it is before then.
+    pub changed_before: Option<UnixMs>,
 }
 
 impl Filter {
@@ -51,5 +53,6 @@ impl Filter {
             && (self.only.is_empty() || self.only.iter().any(|which| which.is(entry)))
             && self.text.as_ref().is_none_or(holds)
             && self.key.as_ref().is_none_or(sent_by)
+            && self.changed_before.is_none_or(|at| entry.status.changed < at)
     }
 }

@@ -151,6 +151,10 @@ impl Store for Memory {
         Ok(self.inner().ready.iter().map(|(hint, jobs)| (hint.clone(), jobs.len() as u64)).collect())
     }
 
+    fn expiring(&self, before: UnixMs, most: usize) -> Result<usize, StoreError> {
+        Ok(self.inner().ends.range(..(before, 0)).take(most).count())
+    }
+
     fn list(&self, filter: &Filter, after: u64, most: usize) -> Result<Vec<Entry>, StoreError> {
         let inner = self.inner();
         let entries = inner.jobs.range(after.saturating_add(1)..).map(|(_, kept)| &kept.entry);
@@ -318,6 +322,7 @@ impl Inner {
         }
         let next = [self.ends.first(), self.due.first()];
         claimed.next = next.into_iter().flatten().map(|(at, _)| *at).min();
+        claimed.hints = self.ready.keys().flatten().cloned().collect();
         Ok(claimed)
     }
 

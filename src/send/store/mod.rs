@@ -74,6 +74,12 @@ pub trait Store: Send + Sync + Debug {
     /// As for [`counts`](Self::counts).
     fn hints(&self) -> Result<Vec<(Option<String>, u64)>, StoreError>;
 
+    /// How many jobs, up to `most`, wait whose time is over before then.
+    ///
+    /// # Errors
+    /// As for [`counts`](Self::counts).
+    fn expiring(&self, before: UnixMs, most: usize) -> Result<usize, StoreError>;
+
     /// Jobs by number, the first `most` after `after` (0 for the first of all).
     ///
     /// # Errors
@@ -202,6 +208,8 @@ pub struct Claimed {
     pub expired: Vec<Entry>,
     /// When a job is due or expires next, if nothing changes before.
     pub next: Option<UnixMs>,
+    /// The key hints of which there are more queued jobs.
+    pub hints: Vec<String>,
 }
 
 /// What came of leased jobs.
@@ -286,6 +294,28 @@ pub struct KeyNote {
     pub key: String,
     /// As the sender writes it.
     pub note: String,
+}
+
+/// What a store's jobs say of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyUse {
+    /// The key's name, never the credential.
+    pub key: String,
+    /// When it was used last.
+    pub last: UnixMs,
+    /// So many jobs were sent by it last.
+    pub jobs: u64,
+    /// So many of them are done.
+    pub done: u64,
+}
+
+/// Who sends from a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sends {
+    /// No one.
+    Nobody,
+    /// A process; its number, if it said so.
+    Process(Option<u32>),
 }
 
 /// How many jobs there are in each state, and how large they are.

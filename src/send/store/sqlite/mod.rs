@@ -34,8 +34,8 @@ use self::writer::{Inbox, Shared, Writer};
 use super::leases::Leases;
 use super::waiting::{Batch, Waiting};
 use super::{
-    Bounds, Claim, Claimed, Counts, Filter, KeyNote, Lease, Order, Receipt, Record, Recorded, Recovered, Store,
-    StoreError, Ticket, Which,
+    Bounds, Claim, Claimed, Counts, Filter, KeyNote, KeyUse, Lease, Order, Receipt, Record, Recorded, Recovered, Sends,
+    Store, StoreError, Ticket, Which,
 };
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
@@ -103,6 +103,38 @@ impl Sqlite {
             Self { shared, reader, sender: Mutex::new(None), leases, clock, threads: Vec::with_capacity(2) };
         store.start(writing, watch, options.bounds)?;
         Ok(store)
+    }
+
+    /// Who sends from it now.
+    ///
+    /// # Errors
+    /// The files beside the store cannot be had.
+    pub fn sender(&self) -> Result<Sends, StoreError> {
+        if self.sends() {
+            return Ok(Sends::Process(Some(std::process::id())));
+        }
+        let holder = self.in_turn(SenderLock::holder)?;
+        Ok(holder.map_or(Sends::Nobody, Sends::Process))
+    }
+
+    /// What its jobs say of keys. Looks at all jobs.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn key_uses(&self) -> Result<Vec<KeyUse>, StoreError> {
+        self.read(|reading| reading.key_uses())
+    }
+
+    /// Asks for the sender's lock. In turn: who only asks has the lock for a moment, and a sender that begins then would be
+    /// sent away. By a file of its own, for the writer's is ours as long as it is the writer's.
+    fn in_turn<T>(&self, asks: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, StoreError> {
+        let path = &self.shared.path;
+        let ask = || {
+            let turn = Turn::open(path)?;
+            let _held = turn.take()?;
+            asks(path)
+        };
+        ask().map_err(|error| StoreError::Open(path.clone(), error.to_string()))
     }
 
     fn start(&mut self, connection: Connection, watch: Watch, bounds: Bounds) -> Result<(), StoreError> {
@@ -191,11 +223,9 @@ impl Store for Sqlite {
     }
 
     fn start_sending(&self, now: UnixMs) -> Result<Recovered, StoreError> {
-        let path = &self.shared.path;
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        let lock = SenderLock::take(path)
-            .map_err(|error| StoreError::Open(path.clone(), error.to_string()))?
-            .map_err(|pid| StoreError::SenderElsewhere(path.clone(), pid))?;
+        let lock = self.in_turn(SenderLock::take)?;
+        let lock = lock.map_err(|pid| StoreError::SenderElsewhere(self.shared.path.clone(), pid))?;
         let recovered = self.ask(move |rows| rows.recover(now)).wait()?;
         *sender = Some(lock);
         Ok(recovered)
@@ -226,6 +256,10 @@ impl Store for Sqlite {
 
     fn hints(&self) -> Result<Vec<(Option<String>, u64)>, StoreError> {
         self.read(|reading| reading.hints())
+    }
+
+    fn expiring(&self, before: UnixMs, most: usize) -> Result<usize, StoreError> {
+        self.read(|reading| reading.expiring(before, most))
     }
 
     fn list(&self, filter: &Filter, after: u64, most: usize) -> Result<Vec<Entry>, StoreError> {

@@ -26,7 +26,7 @@ pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, Store
     if !options.create && !path.exists() {
         return Err(StoreError::NoStore(path.to_owned()));
     }
-    check_head(path)?;
+    check_head(path, options.create)?;
     let mut connection = connect(path)?;
     let kind: i64 = pragma(&connection, path, "application_id")?;
     let tables: i64 = connection
@@ -58,15 +58,15 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// SQLite opens anything, and says only later that it is no database; and it would make a store of an empty file that
-/// somebody else has just made.
-fn check_head(path: &Path) -> Result<(), StoreError> {
+/// somebody else has just made; where none is to be made, an empty file is no store.
+fn check_head(path: &Path, may_be_empty: bool) -> Result<(), StoreError> {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let Ok(file) = File::open(path) else { return Ok(()) };
     let mut head = Vec::new();
     file.take(MAGIC.len() as u64)
         .read_to_end(&mut head)
         .map_err(|error| StoreError::Open(path.to_owned(), error.to_string()))?;
-    if head.is_empty() || head == MAGIC { Ok(()) } else { Err(StoreError::NotOurs(path.to_owned())) }
+    if head.is_empty() && may_be_empty || head == MAGIC { Ok(()) } else { Err(StoreError::NotOurs(path.to_owned())) }
 }
 
 fn set_up(connection: &Connection, path: &Path, options: &Options) -> Result<(), StoreError> {

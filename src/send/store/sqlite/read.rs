@@ -4,8 +4,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::row::{self, ENTRY, signed};
 use super::rows::read_tally;
-use crate::send::job::{Answer, Detail, Entry};
-use crate::send::store::{Counts, Filter, KeyNote, Which};
+use super::statements::NEXT_HINT;
+use crate::send::job::{Answer, Detail, Entry, UnixMs};
+use crate::send::store::{Counts, Filter, KeyNote, KeyUse, Which};
 
 type Outcome<T> = rusqlite::Result<T>;
 
@@ -20,7 +21,7 @@ impl Reading<'_> {
 
     pub(super) fn hints(&self) -> Outcome<Vec<(Option<String>, u64)>> {
         // From one hint to the next in the index: there are few of them, and maybe a million jobs.
-        let mut next = self.0.prepare("SELECT min(key_hint) FROM job WHERE state = 'queued' AND key_hint > ?1")?;
+        let mut next = self.0.prepare(NEXT_HINT)?;
         let mut count = self.0.prepare("SELECT count(*) FROM job WHERE state = 'queued' AND key_hint = ?1")?;
         let mut hints = Vec::new();
         let mut hint = Some(String::new());
@@ -34,6 +35,13 @@ impl Reading<'_> {
         Ok(hints)
     }
 
+    pub(super) fn expiring(&self, before: UnixMs, most: usize) -> Outcome<usize> {
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM job WHERE expires_ms IS NOT NULL AND expires_ms < ?1 \
+            AND (state = 'queued' OR state = 'dead') LIMIT ?2)";
+        let count = self.0.query_row(sql, [before.0, signed(most as u64)], |row| row::number(row, 0))?;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
     /// Jobs that the filter means, by number, with their sizes.
     pub(super) fn page(&self, filter: &Filter, after: u64, most: usize) -> Outcome<Vec<(Entry, u64)>> {
         let mut conditions = String::from("j.number > ?1");
@@ -45,6 +53,9 @@ impl Reading<'_> {
             let numbers: Outcome<Vec<_>> = filter.only.iter().map(|which| self.number(which)).collect();
             let numbers: Vec<_> = numbers?.into_iter().flatten().map(|number| number.to_string()).collect();
             conditions += &format!(" AND j.number IN ({})", numbers.join(", "));
+        }
+        if let Some(at) = filter.changed_before {
+            conditions += &format!(" AND j.changed_ms < {at}");
         }
         let mut statement = self.0.prepare(&format!("{ENTRY} WHERE {conditions} ORDER BY j.number"))?;
         let mut rows = statement.query([signed(after)])?;
@@ -76,6 +87,18 @@ impl Reading<'_> {
     pub(super) fn keys(&self) -> Outcome<Vec<KeyNote>> {
         let mut statement = self.0.prepare("SELECT name, note FROM key ORDER BY name")?;
         statement.query_map([], |row| Ok(KeyNote { key: row.get(0)?, note: row.get(1)? }))?.collect()
+    }
+
+    pub(super) fn key_uses(&self) -> Outcome<Vec<KeyUse>> {
+        let mut statement = self.0.prepare(
+            "SELECT key, max(sent_ms), count(*), sum(state = 'done') FROM job \
+             WHERE key IS NOT NULL AND sent_ms IS NOT NULL GROUP BY key ORDER BY key",
+        )?;
+        let uses = statement.query_map([], |row| {
+            let last = UnixMs(row.get(1)?);
+            Ok(KeyUse { key: row.get(0)?, last, jobs: row::number(row, 2)?, done: row::number(row, 3)? })
+        });
+        uses?.collect()
     }
 
     fn number(&self, which: &Which) -> Outcome<Option<u64>> {

@@ -176,6 +176,12 @@ impl<'c> Rows<'c> {
             self.lease(claim, want.key_hint.as_deref(), want.most, now, &mut left, &mut claimed)?;
         }
         claimed.next = self.sql.next.query_row([], |row| row.get::<_, Option<i64>>(0))?.map(UnixMs);
+        // From one hint to the next in the index; there are few, and mostly none.
+        let mut last = String::new();
+        while let Some(hint) = self.sql.next_hint.query_row([&last], |row| row.get::<_, Option<String>>(0))? {
+            claimed.hints.push(hint.clone());
+            last = hint;
+        }
         Ok(claimed)
     }
 

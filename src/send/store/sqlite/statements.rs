@@ -4,6 +4,9 @@ use rusqlite::{Connection, Statement};
 
 use super::row::ENTRY;
 
+/// The key hint after this one, of jobs that are queued.
+pub(super) const NEXT_HINT: &str = "SELECT min(key_hint) FROM job WHERE state = 'queued' AND key_hint > ?1";
+
 pub(super) struct Statements<'c> {
     pub(super) tally: Statement<'c>,
     pub(super) set_tally: Statement<'c>,
@@ -21,6 +24,7 @@ pub(super) struct Statements<'c> {
     pub(super) ends: Statement<'c>,
     pub(super) due: Statement<'c>,
     pub(super) next: Statement<'c>,
+    pub(super) next_hint: Statement<'c>,
     pub(super) leased: Statement<'c>,
     pub(super) sent: Statement<'c>,
     pub(super) go: Statement<'c>,
@@ -57,6 +61,7 @@ impl<'c> Statements<'c> {
                 "{ENTRY} WHERE j.state = 'queued' AND j.key_hint = ?1 \
                  ORDER BY j.priority DESC, j.rank, j.number LIMIT ?2"
             ))?,
+            next_hint: sql(NEXT_HINT)?,
             lease: sql("UPDATE job SET state = 'leased', reason = ?2, changed_ms = ?3, code = NULL, key = ?4, \
                  sent_ms = ?5 WHERE number = ?1")?,
             ends: sql(&format!(
@@ -107,6 +112,7 @@ mod tests {
             sql.insert_request,
             sql.insert_answer,
             sql.ready,
+            sql.next_hint,
             sql.lease,
             sql.ends,
             sql.due,

@@ -110,21 +110,41 @@ pub(super) struct SenderLock {
 }
 
 impl SenderLock {
-    /// Takes it; the number of the one who has it, if it is taken.
+    /// Takes it; the number of the process that has it, if it is taken.
     pub(super) fn take(store: &Path) -> io::Result<Result<Self, Option<u32>>> {
-        let file = open(&beside(store, "-sender"))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {
-                file.set_len(0)?;
-                file.write_all_at(format!("{}\n", std::process::id()).as_bytes(), 0)?;
-                Ok(Ok(Self { _file: file }))
-            }
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                let mut digits = [0; 16];
-                let length = file.read_at(&mut digits, 0)?;
-                Ok(Err(std::str::from_utf8(&digits[..length]).ok().and_then(|text| text.trim().parse().ok())))
-            }
-            Err(error) => Err(error.into()),
+        let file = open(&beside(store, SENDER))?;
+        if !is_free(&file)? {
+            return Ok(Err(read_pid(&file)?));
         }
+        file.set_len(0)?;
+        file.write_all_at(format!("{}\n", std::process::id()).as_bytes(), 0)?;
+        Ok(Ok(Self { _file: file }))
     }
+
+    /// The number of the process that has it; None if it is free.
+    pub(super) fn holder(store: &Path) -> io::Result<Option<Option<u32>>> {
+        let file = match File::open(beside(store, SENDER)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if is_free(&file)? { Ok(None) } else { read_pid(&file).map(Some) }
+    }
+}
+
+const SENDER: &str = "-sender";
+
+/// Locks it, if nobody else has.
+fn is_free(file: &File) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn read_pid(file: &File) -> io::Result<Option<u32>> {
+    let mut digits = [0; 16];
+    let length = file.read_at(&mut digits, 0)?;
+    Ok(std::str::from_utf8(&digits[..length]).ok().and_then(|text| text.trim().parse().ok()))
 }

@@ -1,0 +1,235 @@
+//! A job as a person sees it: a row, or an object. No secret is in it.
+
+use std::fmt::Write;
+use std::time::{Duration, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value, json};
+
+use crate::cli::load::is_secret;
+use crate::http::target::Target;
+use crate::send::template::has_field;
+use crate::send::{Detail, Entry, UnixMs};
+
+/// A job in one line.
+pub(super) fn row(entry: &Entry, now: UnixMs) -> String {
+    let Entry { number, job, status } = entry;
+    let id = job.id.as_deref().unwrap_or("-");
+    let since = ago(status.changed, now);
+    let (method, url) = (&job.request.method, url(&job.request.url));
+    let row = format!(
+        "{number:>8}  {:<9}  {:>5}  {since:<10}  {id:<20}  {method} {url}  {}",
+        status.state, status.tries, status.reason
+    );
+    plain(&row)
+}
+
+/// What stands above the rows.
+pub(super) const HEADING: &str =
+    "  NUMBER  STATE      TRIES  SINCE       ID                    REQUEST, AND WHY IT IS WHERE IT IS";
+
+/// A job as an object.
+pub(super) fn json(entry: &Entry) -> Map<String, Value> {
+    let Entry { number, job, status } = entry;
+    let last = status.last.as_ref();
+    let value = json!({
+        "number": number,
+        "id": job.id,
+        "state": status.state.word(),
+        "reason": status.reason,
+        "changed_ms": status.changed.0,
+        "method": job.request.method,
+        "url": url(&job.request.url),
+        "tries": status.tries,
+        "status": last.and_then(|last| last.code),
+        "key": last.and_then(|last| last.key.as_ref()),
+        "sent_ms": last.map(|last| last.sent.0),
+        "retry_ms": status.retry_at.map(|at| at.0),
+        "maybe_sent": status.maybe_sent,
+        "created_ms": job.created.0,
+        "expires_ms": job.expires.map(|at| at.0),
+        "priority": job.priority,
+        "weight": job.weight,
+        "only_key": job.key_hint,
+        "bytes": job.bytes(),
+    });
+    if let Value::Object(fields) = value { fields } else { Map::new() }
+}
+
+/// All that is known of a job, as an object.
+pub(super) fn whole_json(detail: &Detail) -> Map<String, Value> {
+    let mut fields = json(&detail.entry);
+    let request = &detail.entry.job.request;
+    fields.insert("headers".into(), headers(&request.headers));
+    body(&mut fields, &request.body);
+    if let Some(answer) = &detail.answer {
+        let mut said = Map::new();
+        said.insert("headers".into(), headers(&answer.headers));
+        body(&mut said, &answer.body);
+        fields.insert("answer".into(), said.into());
+    }
+    let events = detail.history.iter().map(|event| {
+        let sent = event.attempt.as_ref();
+        json!({
+            "at_ms": event.at.0,
+            "state": event.state.word(),
+            "reason": event.reason,
+            "key": sent.and_then(|sent| sent.key.as_ref()),
+            "sent_ms": sent.map(|sent| sent.sent.0),
+            "status": sent.and_then(|sent| sent.code),
+        })
+    });
+    fields.insert("history".into(), events.collect());
+    fields
+}
+
+/// All that is known of a job, in lines.
+pub(super) fn whole(detail: &Detail, now: UnixMs) -> String {
+    let Entry { number, job, status } = &detail.entry;
+    let mut text = String::new();
+    // Writing to memory does not fail.
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<12}{}", plain(&value));
+    };
+    line("number", number.to_string());
+    line("id", job.id.clone().unwrap_or_else(|| "-".into()));
+    line("state", format!("{}, since {}: {}", status.state, ago(status.changed, now), status.reason));
+    line("request", format!("{} {}", job.request.method, url(&job.request.url)));
+    for (name, value) in &job.request.headers {
+        line("header", format!("{name}: {}", header(name, value)));
+    }
+    if !job.request.body.is_empty() {
+        line("body", String::from_utf8_lossy(&job.request.body).into_owned());
+    }
+    let (weight, priority) = (job.weight, job.priority);
+    let only = job.key_hint.as_ref().map_or_else(String::new, |key| format!(", only by key {key}"));
+    line("terms", format!("weight {weight}, priority {priority}{only}"));
+    line("made", date(job.created));
+    if let Some(at) = job.expires {
+        line("expires", date(at));
+    }
+    let doubt = if status.maybe_sent { ", and maybe once more before a crash" } else { "" };
+    line("tries", format!("{}{doubt}", status.tries));
+    if let Some(last) = &status.last {
+        let key = last.key.as_deref().unwrap_or("-");
+        let code = last.code.map_or_else(|| "none".into(), |code| code.to_string());
+        line("sent", format!("{}, key {key}, status {code}", date(last.sent)));
+    }
+    if let Some(at) = status.retry_at {
+        line("next try", date(at));
+    }
+    if let Some(answer) = &detail.answer {
+        for (name, value) in &answer.headers {
+            line("answer", format!("{name}: {}", header(name, value)));
+        }
+        line("answer", String::from_utf8_lossy(&answer.body).into_owned());
+    }
+    for event in &detail.history {
+        line("history", format!("{}  {:<9}  {}", date(event.at), event.state, event.reason));
+    }
+    text
+}
+
+/// A URL without the password that may be in it.
+fn url(url: &str) -> String {
+    match Target::parse(url) {
+        Ok(target) if target.userinfo.is_some() => target.url,
+        _ => url.to_owned(),
+    }
+}
+
+/// A header's value, unless it may be a secret. One that the key is filled in to is none.
+fn header<'a>(name: &str, value: &'a str) -> &'a str {
+    if is_secret(name) && !has_field(value, "key") { "***" } else { value }
+}
+
+fn headers(headers: &[(String, String)]) -> Value {
+    headers.iter().map(|(name, value)| json!([name, header(name, value)])).collect()
+}
+
+fn body(into: &mut Map<String, Value>, bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => into.insert("body".into(), text.into()),
+        Err(_) => into.insert("body_base64".into(), BASE64.encode(bytes).into()),
+    };
+}
+
+/// How long ago, in words.
+pub(super) fn ago(at: UnixMs, now: UnixMs) -> String {
+    let s = u64::try_from(now.0.saturating_sub(at.0)).unwrap_or(0) / 1000;
+    match s {
+        0..120 => format!("{s} s ago"),
+        120..7_200 => format!("{} min ago", s / 60),
+        7_200..172_800 => format!("{} h ago", s / 3_600),
+        _ => format!("{} d ago", s / 86_400),
+    }
+}
+
+fn date(at: UnixMs) -> String {
+    let since = Duration::from_millis(u64::try_from(at.0).unwrap_or(0));
+    // The library's dates end with the year 9999.
+    let latest = Duration::from_secs(253_402_300_799);
+    httpdate::fmt_http_date(UNIX_EPOCH + since.min(latest))
+}
+
+/// `12 B`, `3.4 KiB`, `5.6 MiB`.
+pub(super) fn size(bytes: u64) -> String {
+    let bytes_f = bytes as f64;
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{:.1} KiB", bytes_f / 1_024.0),
+        1_048_576..1_073_741_824 => format!("{:.1} MiB", bytes_f / 1_048_576.0),
+        _ => format!("{:.1} GiB", bytes_f / 1_073_741_824.0),
+    }
+}
+
+/// What a job or an answer says cannot steer the terminal, and takes one line.
+pub(in crate::cli::send) fn plain(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::send::{Job, Request, State, Status};
+
+    fn entry(url: &str, header: (&str, &str)) -> Entry {
+        let headers = vec![(header.0.to_owned(), header.1.to_owned())];
+        let request = Request { method: "GET".into(), url: url.into(), headers, body: vec![0xff] };
+        let status = Status {
+            state: State::Dead,
+            changed: UnixMs(1_000),
+            reason: "status 503\u{1b}[2J".into(),
+            tries: 1,
+            maybe_sent: false,
+            retry_at: None,
+            last: None,
+        };
+        Entry { number: 7, job: Job { request, ..Job::default() }, status }
+    }
+
+    #[test]
+    fn what_is_shown_has_no_secret_and_steers_no_terminal() {
+        let secret = entry("http://me:hunter2@h/a", ("Authorization", "Bearer hunter2"));
+        let detail = Detail { entry: secret, answer: None, history: Vec::new() };
+        let json = Value::from(whole_json(&detail)).to_string();
+        let text = whole(&detail, UnixMs(5_000)) + &row(&detail.entry, UnixMs(5_000));
+        assert!(!json.contains("hunter2") && !text.contains("hunter2"), "{json}\n{text}");
+        assert!(!text.contains('\u{1b}') && text.contains("4 s ago"), "{text}");
+        assert!(json.contains("\"body_base64\":\"/w==\""), "{json}");
+        let template = entry("http://h/a?k={key}", ("Authorization", "Bearer {key}"));
+        let detail = Detail { entry: template, answer: None, history: Vec::new() };
+        assert!(whole(&detail, UnixMs(0)).contains("Bearer {key}"));
+    }
+
+    #[test]
+    fn times_and_sizes_are_as_people_say_them() {
+        let said = |s: i64| ago(UnixMs(0), UnixMs(s * 1000));
+        assert_eq!([said(-5), said(119), said(120)], ["0 s ago", "119 s ago", "2 min ago"]);
+        assert_eq!([said(7_200), said(200_000)], ["2 h ago", "2 d ago"]);
+        assert_eq!([size(1_023), size(1_536), size(3 << 20)], ["1023 B", "1.5 KiB", "3.0 MiB"]);
+        assert_eq!(date(UnixMs(784_111_777_000)), "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert!(date(UnixMs(i64::MAX)).ends_with("9999 23:59:59 GMT"));
+    }
+}

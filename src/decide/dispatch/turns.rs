@@ -1,0 +1,111 @@
+//! Whose turn it is, and by which key, when some jobs may go by one key only.
+//!
+//! There is a line of jobs that any key may send, and each key has a line of those that no other may. A key is for whoever
+//! is earlier, the first of the common line or of its own; so the common line goes by the keys whose own first is later, and
+//! a job that waits for its key is in the way of nobody who has another one. A heavy job at the head of the common line is
+//! waited for at the key that can send it first; the others go on with their own.
+
+use std::collections::BTreeSet;
+
+use super::queue::Rank;
+use super::{Dispatch, JobId, Nanos};
+
+/// The first of each key's own line, and when it can go.
+#[derive(Clone, Debug)]
+pub(super) struct Heads {
+    of: Vec<Option<Head>>,
+    /// Their time has come: by place.
+    ready: BTreeSet<(Rank, u32)>,
+    /// It has not: by time.
+    waiting: BTreeSet<(Nanos, u32)>,
+    /// So many lines are not empty.
+    there: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    rank: Rank,
+    /// None: the key is of no use.
+    at: Option<Nanos>,
+}
+
+impl Heads {
+    pub(super) fn new(keys: u32) -> Self {
+        Self { of: vec![None; keys as usize], ready: BTreeSet::new(), waiting: BTreeSet::new(), there: 0 }
+    }
+
+    fn set(&mut self, key: u32, head: Option<Head>) {
+        let Some(place) = self.of.get_mut(key as usize) else { return };
+        let before = std::mem::replace(place, head);
+        self.there = self.there + usize::from(head.is_some()) - usize::from(before.is_some());
+        if let Some(before) = before {
+            self.ready.remove(&(before.rank, key));
+            if let Some(at) = before.at {
+                self.waiting.remove(&(at, key));
+            }
+        }
+        if let Some(Head { at: Some(at), .. }) = head {
+            self.waiting.insert((at, key));
+        }
+    }
+
+    /// Those whose time has come.
+    fn come(&mut self, now: Nanos) {
+        while let Some((at, key)) = self.waiting.first().copied()
+            && at <= now
+        {
+            self.waiting.pop_first();
+            if let Some(Some(head)) = self.of.get(key as usize) {
+                self.ready.insert((head.rank, key));
+            }
+        }
+    }
+
+    /// A key is not for a job of this place while one of its own is earlier.
+    fn is_free(&self, key: u32, rank: Rank) -> bool {
+        self.of.get(key as usize).copied().flatten().is_none_or(|head| rank < head.rank)
+    }
+}
+
+impl Dispatch {
+    /// Who goes now, by which key; and when somebody can go who cannot now, as far as is known.
+    pub(super) fn turn(&mut self, now: Nanos) -> (Option<(JobId, u32)>, Nanos) {
+        self.look_at_heads(now);
+        let mut next = self.heads.waiting.first().map_or(Nanos::NEVER, |(at, _)| *at);
+        let (mut turn, mut awaited) = (None, None);
+        if let Some((id, job)) = self.queue.first(None)
+            && let Some((at, key)) = self.keys.first(now, job.asked.weight, |key| self.heads.is_free(key, job.rank))
+        {
+            if at <= now {
+                turn = Some((job.rank, id, key));
+            } else {
+                awaited = Some(key);
+                next = next.min(at);
+            }
+        }
+        let own = self.heads.ready.iter().find(|(_, key)| awaited != Some(*key));
+        if let Some((rank, key)) = own
+            && turn.is_none_or(|(other, ..)| *rank < other)
+            && let Some((id, _)) = self.queue.first(Some(*key))
+        {
+            turn = Some((*rank, id, *key));
+        }
+        (turn.map(|(_, id, key)| (id, key)), next)
+    }
+
+    /// Sees to the lines and keys that have changed.
+    fn look_at_heads(&mut self, now: Nanos) {
+        if self.heads.there > 0 || !self.queue.changed.is_empty() {
+            let changed = [std::mem::take(&mut self.queue.changed), std::mem::take(&mut self.keys.changed)];
+            for key in changed.into_iter().flatten() {
+                let head = self
+                    .queue
+                    .first(Some(key))
+                    .map(|(_, job)| Head { rank: job.rank, at: self.keys.when(key, job.asked.weight) });
+                self.heads.set(key, head);
+            }
+        }
+        self.keys.changed.clear();
+        self.heads.come(now);
+    }
+}

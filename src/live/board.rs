@@ -1,0 +1,109 @@
+//! Some lines on the terminal for work whose amount grows: how much of it is done, how it goes, and a table.
+
+use std::io;
+
+use console::{Term, style};
+
+/// Lines on stderr that change in place; nothing at all where that is no terminal.
+///
+/// A line never fills the terminal's width, and the cursor stands below the last one: what a person types meanwhile moves
+/// nothing.
+#[derive(Debug)]
+pub struct Board {
+    terminal: Term,
+    shown: Vec<String>,
+}
+
+/// The bar's columns.
+const BAR: usize = 24;
+
+impl Board {
+    /// Nothing is drawn yet.
+    pub fn new() -> Self {
+        Self { terminal: Term::buffered_stderr(), shown: Vec::new() }
+    }
+
+    /// Whether there is a terminal to draw on.
+    pub fn is_shown(&self) -> bool {
+        self.terminal.features().is_attended()
+    }
+
+    /// How many rows the terminal has.
+    pub fn rows(&self) -> usize {
+        usize::from(self.terminal.size().0)
+    }
+
+    /// Draws how far it is, and lines below that; what does not fit into the terminal's width is cut off.
+    pub fn update(&mut self, done: u64, of: u64, message: &str, lines: &[String]) {
+        let width = usize::from(self.terminal.size().1).saturating_sub(1);
+        let fitting = |text: &str, width: usize| text.chars().take(width).collect::<String>();
+        let (full, rest) = bar(done, of);
+        let bar = format!("{}{}", style(full).cyan().for_stderr(), style(rest).dim().for_stderr());
+        let mut next = vec![format!("{bar} {}", fitting(message, width.saturating_sub(BAR + 1)))];
+        next.extend(lines.iter().map(|line| fitting(line, width)));
+        if next != self.shown {
+            // A terminal that is gone is told nothing.
+            let _ = self.draw(next);
+        }
+    }
+
+    fn draw(&mut self, next: Vec<String>) -> io::Result<()> {
+        self.clear(self.shown.len())?;
+        for line in &next {
+            self.terminal.write_line(line)?;
+        }
+        self.shown = next;
+        self.terminal.flush()
+    }
+
+    /// Has something else written to the terminal, above the lines.
+    pub fn aside<T>(&mut self, says: impl FnOnce() -> T) -> T {
+        let shown = std::mem::take(&mut self.shown);
+        let _ = self.clear(shown.len()).and_then(|()| self.terminal.flush());
+        let said = says();
+        let _ = self.draw(shown);
+        said
+    }
+
+    /// Takes the lines away.
+    pub fn finish(self) {
+        let _ = self.clear(self.shown.len()).and_then(|()| self.terminal.flush());
+    }
+
+    /// Back to the first of so many lines, with nothing below.
+    fn clear(&self, lines: usize) -> io::Result<()> {
+        if lines == 0 {
+            return Ok(());
+        }
+        self.terminal.write_str("\r")?;
+        self.terminal.move_cursor_up(lines)?;
+        self.terminal.clear_to_end_of_screen()
+    }
+}
+
+impl Default for Board {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What is done of a bar, and the rest.
+fn bar(done: u64, of: u64) -> (String, String) {
+    let halves = (done.min(of) as u128 * 2 * BAR as u128 / u128::from(of.max(1))) as usize;
+    let (whole, half) = (halves / 2, halves % 2);
+    ("━".repeat(whole) + if half == 1 { "╸" } else { "" }, "─".repeat(BAR - whole - half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bar;
+
+    #[test]
+    fn a_bar_is_as_long_as_it_is_whatever_is_done() {
+        for (done, of) in [(0, 0), (0, 7), (3, 7), (7, 7), (9, 7), (u64::MAX, u64::MAX), (1, u64::MAX)] {
+            let (full, rest) = bar(done, of);
+            assert_eq!(full.chars().count() + rest.chars().count(), super::BAR, "{done} of {of}");
+            assert_eq!(rest.is_empty(), of > 0 && done >= of, "{done} of {of}");
+        }
+    }
+}

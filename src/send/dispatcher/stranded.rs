@@ -1,0 +1,42 @@
+//! Jobs for keys that cannot be used: they stay in the store, and nobody waits for them.
+
+use super::super::sender::SendFailed;
+use super::super::store::Step;
+use super::{Action, Edge, Event, Hand, JobId};
+
+impl Edge {
+    /// Gives back the jobs in hand whose key is used no more.
+    pub(super) fn give_back_stranded(&self, hand: &mut Hand, actions: &mut Vec<Action>) {
+        let lost: Vec<u32> = hand.lost.iter().copied().filter(|key| hand.dispatch.queued(Some(*key)) > 0).collect();
+        if lost.is_empty() {
+            return;
+        }
+        hand.hints.retain(|(_, key)| !lost.contains(key));
+        hand.has_stranded = true;
+        let is_stranded = |held: &super::Held| held.flying.is_none() && held.key.is_some_and(|key| lost.contains(&key));
+        let jobs: Vec<JobId> = hand.jobs.iter().filter(|(_, held)| is_stranded(held)).map(|(job, _)| *job).collect();
+        for job in jobs {
+            if let Some(held) = hand.jobs.get_mut(&job) {
+                // That the key is of no use costs the job no try.
+                held.last = None;
+            }
+            hand.dispatch.on(self.timer.now(), Event::Withdrawn(job), actions);
+            self.end_job(hand, job, Step::Released, "its key cannot be used".into());
+        }
+    }
+
+    /// If nothing is left in the store but such jobs, why they are not sent.
+    pub(super) fn stranded(&self, open: u64) -> Option<SendFailed> {
+        let (has_stranded, lost) = {
+            let hand = self.hand.borrow();
+            (hand.has_stranded, hand.lost.clone())
+        };
+        // Whoever writes tells what cannot be read.
+        let hints = if has_stranded { self.store.hints().ok()? } else { return None };
+        let is_of_use = |hint: &String| self.names.get(hint).is_some_and(|key| !lost.contains(key));
+        let of_no_use = hints.into_iter().filter_map(|(hint, jobs)| Some((hint?, jobs)));
+        let (keys, jobs): (Vec<String>, Vec<u64>) = of_no_use.filter(|(hint, _)| !is_of_use(hint)).unzip();
+        let jobs = jobs.iter().sum();
+        (jobs == open && jobs > 0).then_some(SendFailed::Stranded { jobs, keys })
+    }
+}

@@ -1,0 +1,166 @@
+//! `weir send` with jobs that name a key: they go by it and by no other, hold nobody up, and are not waited for in vain.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+use support::{Reply, Server, Weir, until};
+use weir::send::store::{self, Sqlite, Store};
+use weir::send::{Credential, Job, Request, wall_ms};
+
+/// Nothing that a test waits for takes longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// `weir send jobs --url SERVER/?key={key}&id={id} --store q.db ...`: exit code, what it says, and stderr.
+fn send(weir: &Weir, server: &Server, args: &[&str]) -> (i32, Value, String) {
+    let url = server.url("/?key={key}&id={id}");
+    let plain = ["send", "jobs", "--url", &url, "--store", "q.db", "--format", "json"];
+    let output = weir.run(&[&plain, args].concat());
+    (output.code, serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}")), output.stderr)
+}
+
+/// By the job's id: with which key it came, last.
+fn keys(server: &Server) -> BTreeMap<String, String> {
+    let seen = server.seen();
+    let parts = seen.iter().map(|seen| {
+        let query = seen.line().split(['?', ' ']).nth(2).unwrap().to_owned();
+        let (key, id) = query.split_once('&').unwrap();
+        (id.trim_start_matches("id=").to_owned(), key.trim_start_matches("key=").to_owned())
+    });
+    parts.collect()
+}
+
+#[test]
+fn a_job_goes_by_the_key_that_it_names() {
+    let server = Server::hello();
+    let weir = Weir::new();
+    let unnamed = Credential::new("third").name().to_owned();
+    let lines: String = (0..600)
+        .map(|number| match number % 4 {
+            0 => format!("{{\"id\":\"{number}\",\"key\":\"alice\"}}\n"),
+            1 => format!("{{\"id\":\"{number}\",\"key\":\"bob\"}}\n"),
+            2 => format!("{{\"id\":\"{number}\",\"key\":\"{unnamed}\"}}\n"),
+            _ => format!("{{\"id\":\"{number}\"}}\n"),
+        })
+        .collect();
+    weir.write("jobs", lines);
+    weir.write("keys", "# some keys\nbob=second\nthird\n");
+    let (code, told, stderr) =
+        send(&weir, &server, &["--key", "alice=first", "--keys-file", "keys", "--out", "out", "--concurrency", "8"]);
+    assert_eq!((code, &told["done"], stderr.as_str()), (0, &600.into(), ""), "{told}");
+    for (id, key) in keys(&server) {
+        let expected = ["first", "second", "third"].get(id.parse::<usize>().unwrap() % 4);
+        assert!(expected.is_none_or(|expected| *expected == key), "{id} by {key}");
+    }
+    let names: Vec<&String> = told["per_key"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["alice", "bob", &unnamed]);
+    let first: Value =
+        serde_json::from_str(weir.read("out").lines().find(|line| line.contains("\"0\"")).unwrap()).unwrap();
+    assert_eq!(first["key"], "alice");
+}
+
+#[test]
+fn a_job_whose_key_is_not_given_is_rejected_by_its_line() {
+    let server = Server::hello();
+    let weir = Weir::new();
+    weir.write("jobs", "{\"id\":\"a\"}\n{\"id\":\"b\",\"key\":\"s3cret-of-mine\"}\n");
+    let (code, told, stderr) = send(&weir, &server, &["--key", "alice=s3cret-of-mine", "--key", "other"]);
+    assert_eq!((code, &told["done"], &told["rejected"]), (1, &1.into(), &1.into()), "{told}");
+    let name = Credential::new("other").name().to_owned();
+    let why = format!("line 2: it asks for a key that is not given; there are alice, {name}");
+    assert!(stderr.contains(&why) && !stderr.contains("s3cret"), "{stderr}");
+}
+
+#[test]
+fn keys_that_are_the_same_or_have_one_name_are_refused() {
+    let weir = Weir::new();
+    weir.write("jobs", "{}\n");
+    for (first, second, part) in [("a=x", "b=x", "given twice"), ("a=x", "a=y", "two keys have the name 'a'")] {
+        let output = weir.run(&["send", "jobs", "--url", "http://127.0.0.1:9/", "--key", first, "--key", second]);
+        assert!(output.code == 2 && output.one_line().contains(part), "{output:?}");
+    }
+}
+
+#[test]
+fn jobs_for_a_busy_key_hold_up_no_others() {
+    let server = Server::hello();
+    let weir = Weir::new();
+    let pinned: String = (0..5000).map(|number| format!("{{\"id\":\"p{number}\",\"key\":\"a\"}}\n")).collect();
+    let free: String = (0..300).map(|number| format!("{{\"id\":\"f{number}\"}}\n")).collect();
+    weir.write("jobs", pinned + &free);
+    let url = server.url("/?key={key}&id={id}");
+    // Two thirds of an hour's worth for key a.
+    let running = weir.start(&[
+        "send",
+        "jobs",
+        "--url",
+        &url,
+        "--key",
+        "a=1",
+        "--key",
+        "b=2",
+        "--store",
+        "q.db",
+        "--limit",
+        "400/120s",
+        "--grace",
+        "1s",
+        "--delay-bound",
+        "none",
+        "-q",
+    ]);
+    until("the others to be done", PATIENCE, || keys(&server).keys().filter(|id| id.starts_with('f')).count() == 300);
+    running.interrupt();
+    assert_eq!(running.finish().code, 130);
+    let keys = keys(&server);
+    assert!(keys.iter().all(|(id, key)| id.starts_with('f') || key == "1"), "{keys:?}");
+    assert!(keys.len() < 1000, "the rest waits for key a: {}", keys.len());
+}
+
+#[test]
+fn jobs_for_a_key_that_is_not_there_are_left_and_said() {
+    let server = Server::hello();
+    let weir = Weir::new();
+    weir.write("jobs", "");
+    {
+        let store = Sqlite::open(&weir.path("q.db"), &store::Options::default()).unwrap();
+        let jobs = [("1", Some("gone")), ("2", None), ("3", Some("here"))].map(|(id, key)| {
+            let url = server.url("/?key={key}&id={id}");
+            let request = Request { method: "GET".into(), url, ..Request::default() };
+            Job { id: Some(id.into()), request, key_hint: key.map(str::to_owned), created: wall_ms(), ..Job::default() }
+        });
+        store.submit(jobs.into()).wait().unwrap();
+    }
+    let output = weir.run(&["send", "status", "q.db"]);
+    assert!(output.stdout.contains("only by     gone: 1 job queued"), "{output:?}");
+    let (code, told, stderr) = send(&weir, &server, &["--key", "here=y"]);
+    assert_eq!((code, &told["done"], &told["queue"]["queued"]), (2, &2.into(), &1.into()), "{told} {stderr}");
+    assert!(stderr.contains("1 of the jobs in the store are for key gone, which is not given"), "{stderr}");
+    assert!(stderr.contains("1 job waits for keys that cannot be used: gone; give these keys"), "{stderr}");
+    assert_eq!(weir.run(&["send", "edit", "q.db", "1", "--key", "any"]).code, 0);
+    let (code, told, stderr) = send(&weir, &server, &["--key", "here=y"]);
+    assert_eq!((code, &told["done"], stderr.as_str()), (0, &1.into(), ""), "{told}");
+    assert_eq!(keys(&server).into_values().collect::<Vec<_>>(), ["y", "y", "y"]);
+}
+
+#[test]
+fn jobs_of_a_key_that_the_service_does_not_know_stay_in_the_store() {
+    let server =
+        Server::start(|seen| if seen.line().contains("key=bad") { Reply::status(401, "who?") } else { Reply::ok("") });
+    let weir = Weir::new();
+    let lines = (0..30).map(|number| format!("{{\"id\":\"{number}\",\"key\":\"{}\"}}\n", ["a", "b"][number % 2]));
+    weir.write("jobs", lines.collect::<String>());
+    let (code, told, stderr) = send(&weir, &server, &["--key", "a=bad", "--key", "b=good", "-q"]);
+    assert_eq!((code, &told["done"], &told["queue"]["queued"]), (2, &15.into(), &15.into()), "{told} {stderr}");
+    assert!(stderr.contains("15 jobs wait for keys that cannot be used: a;"), "{stderr}");
+    assert!(told["per_key"]["a"]["lost"].as_str().unwrap().contains("401"), "{told}");
+    let listed = weir.run(&["send", "list", "q.db", "--state", "queued", "--format", "json"]).stdout;
+    let tries: Vec<Value> =
+        listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["tries"].clone()).collect();
+    assert!(tries.len() == 15 && tries.iter().all(|tries| *tries == 0), "a key of no use costs no try: {tries:?}");
+    let (code, told, _) = send(&weir, &server, &["--key", "a=fine", "--key", "b=good", "-q"]);
+    assert_eq!((code, &told["done"]), (0, &15.into()), "{told}");
+}
