@@ -35,7 +35,7 @@ def jobs(folder: Path, count: int) -> Path:
 
 def ended_after(seconds: float) -> list[str]:
     """What a command line begins with that is told to end then; its exit code is its own."""
-    return ["timeout", "--preserve-status", "--signal=TERM", f"{seconds}"]
+    return ["timeout", "--foreground", "--preserve-status", "--signal=TERM", f"{seconds}"]
 
 
 def summary(finished: Finished) -> dict[str, Any]:

@@ -81,7 +81,12 @@ impl Edge {
         let held = hand.dispatch.sizes().0;
         // What is held back for a mark, or not recorded yet, counts: memory is bounded if the disk stalls.
         let unrecorded = hand.changes.len();
-        if hand.failed.is_some() || self.is_told_to_end() || held > hand.ahead / 2 || unrecorded > 4 * MOST_AHEAD {
+        if hand.failed.is_some()
+            || hand.untold
+            || self.is_told_to_end()
+            || held > hand.ahead / 2
+            || unrecorded > 4 * MOST_AHEAD
+        {
             0
         } else {
             hand.ahead - held

@@ -31,7 +31,7 @@ use tokio::task::AbortHandle;
 use self::attempt::Sending;
 use super::job::{Entry, UnixMs};
 use super::news::{Listener, News, Try};
-use super::note::Note;
+use super::note::{Moment, Note};
 use super::options::Options;
 use super::sender::{SendFailed, Until, lock, wall_ms};
 use super::store::{Change, Lease, Step, Store};
@@ -103,6 +103,8 @@ struct Hand {
     /// How many jobs are to be in hand and not yet sent.
     ahead: usize,
     failed: Option<SendFailed>,
+    /// There is no room for what is to be told.
+    untold: bool,
     origins: HashMap<(bool, String, u16), Arc<Origin>>,
 }
 
@@ -187,7 +189,8 @@ impl Edge {
         let (timer, ring) = Timer::new(clock).map_err(system)?;
         let most_idle = if options.fresh { 0 } else { options.rules.in_flight };
         let client = Client::new(timer.clone(), ClientOptions { most_idle, ..ClientOptions::default() });
-        let (now, wall) = (clock.now(), wall_ms());
+        let (now, moment) = (clock.now(), Moment::now());
+        let wall = moment.wall;
         options.rules.epoch = Nanos(u64::try_from(wall.0).unwrap_or(0).saturating_mul(Nanos::MILLI.0)) - now;
         options.rules.key.way_in = options.rules.key.way_in.map(|bound| bound + MACHINES);
         let count = u32::try_from(options.keys.len()).unwrap_or(u32::MAX);
@@ -198,7 +201,7 @@ impl Edge {
             let note = notes.get(key.name()).and_then(|text| Note::read(text));
             let high_water = note.as_ref().map_or(0, |note| note.high_water);
             if let Some(note) = note {
-                let (history, since) = match note.history(wall) {
+                let (history, since) = match note.history(&moment) {
                     Some(known) => known,
                     None => (crash::history(&*store, key.name(), options.memory(), wall)?, Nanos::ZERO),
                 };
@@ -219,6 +222,7 @@ impl Edge {
             unmarked: Vec::new(),
             ahead: claims::least(&options),
             failed: None,
+            untold: false,
             origins: HashMap::new(),
         };
         let edge = Self {
