@@ -1,6 +1,7 @@
 //! `weir send` while things go wrong: the service restarts, talks nonsense and hangs up, the process is suspended, the disk
 //! is full, a name is not known. No limit is broken after it, and no job is lost.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "how long a process is suspended, and when it is killed, is up to the test")]
 
 mod support;
 

@@ -53,7 +53,7 @@ def served(bench: Bench, *args: str) -> AbstractContextManager[Server]:
 
 def requests_served(server: Server) -> int:
     """What `weir serve` has counted, these questions too."""
-    found = re.findall(r"^weir_requests_total\{[^}]*\} (\d+)", server.get("/metrics"), re.MULTILINE)
+    found = re.findall(r"^weir_http_requests_total\{[^}]*\} (\d+)", server.get("/metrics"), re.MULTILINE)
     return sum(map(int, found))
 
 
