@@ -1,7 +1,10 @@
 //! `weir send` is killed at any moment, again and again, while it takes jobs in and sends: what it has accepted is
 //! delivered, nothing is sent twice but what was in flight at a kill, and that is flagged. `WEIR_KILLS=1000` for more of it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
-#![allow(clippy::disallowed_methods, reason = "how long a process is suspended, and when it is killed, is up to the test")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "how long a process is suspended, and when it is killed, is up to the test"
+)]
 
 mod support;
 

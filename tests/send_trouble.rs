@@ -1,7 +1,10 @@
 //! `weir send` while things go wrong: the service restarts, talks nonsense and hangs up, the process is suspended, the disk
 //! is full, a name is not known. No limit is broken after it, and no job is lost.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
-#![allow(clippy::disallowed_methods, reason = "how long a process is suspended, and when it is killed, is up to the test")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "how long a process is suspended, and when it is killed, is up to the test"
+)]
 
 mod support;
 
@@ -109,6 +112,28 @@ fn a_service_that_restarts_loses_no_job_and_refuses_none() {
     assert!(accepted(&second) > 0 && known + accepted(&second) >= 600 - 5, "what was out is all that is unknown");
     let tries: u64 = results.values().map(|result| result["attempts"].as_u64().unwrap()).sum();
     assert!(tries <= 600 + 5, "{tries} tries: a connection that is refused costs none");
+}
+
+#[test]
+fn a_service_that_is_away_is_tried_now_and_then_and_not_by_every_job() {
+    let weir = Weir::new();
+    jobs(&weir, 5000);
+    let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", place.local_addr().unwrap());
+    drop(place);
+    let running = send(&weir, &url, &[]);
+    let options = store::Options { create: false, ..store::Options::default() };
+    until("all jobs to be accepted, and some to be tried", PATIENCE, || {
+        let Ok(queue) = Sqlite::open(&weir.path("jobs.db"), &options) else { return false };
+        let counts = queue.counts().unwrap();
+        counts.open() == 5000 && counts.of(State::Dead) > 0
+    });
+    std::thread::sleep(Duration::from_secs(2));
+    running.interrupt();
+    let output = running.finish();
+    assert_eq!(output.code, 130, "{output:?}");
+    let told: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert!(told["failed"].as_u64().unwrap() < 2000, "{told}");
 }
 
 /// What is wrong with an answer.

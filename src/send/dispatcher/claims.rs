@@ -14,6 +14,8 @@ use crate::decide::Nanos;
 const MOST_AHEAD: usize = 2048;
 /// So many are taken in hand before anything else has its turn: what is due is not to wait for all of them.
 const AT_ONCE: usize = 16;
+/// Before a service that cannot be reached is tried again; up to a second.
+const FIRST_PAUSE: Nanos = Nanos::from_millis(20);
 /// No further job once those of a claim have so many bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -33,6 +35,10 @@ impl Edge {
             if want == 0 {
                 self.hungry.notified().await;
                 continue;
+            }
+            let (want, pause) = self.while_away(want);
+            if pause > Nanos::ZERO {
+                self.timer.sleep(pause).await;
             }
             let claim = Claim {
                 now: wall_ms(),
@@ -91,6 +97,16 @@ impl Edge {
         } else {
             hand.ahead - held
         }
+    }
+
+    /// If no service can be reached, a few jobs find out now and then, and not all of them again and again.
+    fn while_away(&self, want: usize) -> (usize, Nanos) {
+        let (away, few) = (self.hand.borrow().away as usize, least(&self.options));
+        if away <= few {
+            return (want, Nanos::ZERO);
+        }
+        let doublings = (away / few).min(6);
+        (want.min(few), Nanos(FIRST_PAUSE.0 << doublings).min(Nanos::SECOND))
     }
 
     /// Holds more jobs if they went out while others were fetched, and fewer if most of them only wait.

@@ -103,6 +103,8 @@ struct Hand {
     /// How many jobs are to be in hand and not yet sent.
     ahead: usize,
     failed: Option<SendFailed>,
+    /// So many connections in a row could not be made.
+    away: u32,
     /// There is no room for what is to be told.
     untold: bool,
     origins: HashMap<(bool, String, u16), Arc<Origin>>,
@@ -222,6 +224,7 @@ impl Edge {
             unmarked: Vec::new(),
             ahead: claims::least(&options),
             failed: None,
+            away: 0,
             untold: false,
             origins: HashMap::new(),
         };
