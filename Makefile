@@ -8,7 +8,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 # How long each fuzz target runs.
 SECONDS := 10
-# What `make bench` measures: closed, open, truth, memory, serve, gate, client, smart, overload or all; --quick, --publish, ...
+# What `make bench` measures: closed, open, truth, memory, serve, gate, client, smart, overload, send or all; --quick, --publish, ...
 BENCH := all
 
 help: ## this list
@@ -36,7 +36,7 @@ check: ## formatting, lints, types and docs; warnings are errors
 	.venv/bin/mypy --strict
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
 
-bench: ## weir beside its peers, an hour and a half; BENCH="closed --quick" for less
+bench: ## weir beside its peers, over two hours; BENCH="closed --quick" for less
 	scripts/setup.sh bench
 	-benches/peers.sh
 	python3 benches/run.py $(BENCH)

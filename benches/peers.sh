@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the load generators, servers and clients that weir is measured beside. What is already there (on PATH or
+# Installs the load generators, servers, clients and queues that weir is measured beside. What is already there (on PATH or
 # under benches/out/peers) is left alone; what cannot be had is named in one line, and run.py then
 # leaves it out of its tables and says so.
 set -u
@@ -9,6 +9,10 @@ K6=v1.8.1
 LOCUST=2.47.0
 CLIENTS="aiohttp==3.14.5 uvloop==0.23.0 httpx==0.28.1 httpx2==2.16.2 requests==2.34.2 curl_cffi==0.16.3 pycurl==7.49.0"
 NIQUESTS=3.21.2
+CELERY=5.7.0
+DRAMATIQ=2.2.1
+TASKIQ="taskiq==0.13.0 taskiq-redis==1.2.4"
+ARQ=0.28.0
 
 root=$(cd "$(dirname "$0")" && pwd)/out/peers
 mkdir -p "$root/bin"
@@ -63,10 +67,9 @@ from_pip() { # COMMAND VERSION
     present "$1"
 }
 
-# HTTP clients for Python, which nobody calls by a command: a folder with an interpreter that has them, and weir's package
-# too if scripts/setup.sh has put it into .venv.
-clients() { # FOLDER PACKAGE==VERSION...
-    local folder=$1 python="$root/$1/bin/python" weir
+# Packages for Python, which nobody calls by a command: a folder with an interpreter that has them.
+packages() { # FOLDER PACKAGE==VERSION...
+    local folder=$1 python="$root/$1/bin/python"
     shift
     if [ "$(cat "$root/$folder/installed" 2>/dev/null)" != "$*" ]; then
         if ! python3 -m venv --clear "$root/$folder"; then missing "$folder" "needs python3-venv"; return; fi
@@ -78,10 +81,16 @@ clients() { # FOLDER PACKAGE==VERSION...
         done
         echo "$all" >"$root/$folder/installed"
     fi
+    echo "$folder: $python"
+}
+
+# HTTP clients, and weir's package beside them if scripts/setup.sh has put it into .venv.
+clients() { # FOLDER PACKAGE==VERSION...
+    local python="$root/$1/bin/python" weir
+    packages "$@"
     weir=$("$root/../../../.venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))' 2>/dev/null) &&
         echo "$weir" >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/weir.pth"
     "$python" -c 'import weir' 2>/dev/null || missing "weir for Python" "scripts/setup.sh bench installs it into .venv"
-    echo "$folder: $python"
 }
 
 # A server in benches/peers, on a library of Debian's.
@@ -103,6 +112,7 @@ from_source() { # COMMAND SOURCE LIBRARY PACKAGE
 
 from_apt nginx nginx
 from_apt haproxy haproxy
+from_apt redis-server redis-server
 from_apt wrk wrk
 from_apt ab apache2-utils
 from_apt h2load nghttp2-client
@@ -114,4 +124,10 @@ from_source microhttpd-functions microhttpd.c microhttpd libmicrohttpd-dev
 # shellcheck disable=SC2086 # a list
 clients clients $CLIENTS
 clients client-niquests "niquests==$NIQUESTS" # brings a urllib3 of its own, under the same name, for all
+# Each to itself: they want different versions of the same client of Redis.
+packages queue-celery "celery[redis]==$CELERY"
+packages queue-dramatiq "dramatiq[redis]==$DRAMATIQ"
+# shellcheck disable=SC2086 # a list
+packages queue-taskiq $TASKIQ
+packages queue-arq "arq==$ARQ"
 exit "$missing"

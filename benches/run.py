@@ -1,6 +1,6 @@
 """The benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|all|page]
+    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|send|all|page]
                           [--quick] [--pairs 5] [--publish]
 
 `benches/peers.sh` installs the peers first; one that is missing is left out and named. Every run
@@ -26,6 +26,7 @@ from harness import (
     page,
     programs,
     results,
+    sending,
     served,
     smart,
     truth,
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "client": clients.measure,
     "smart": smart.measure,
     "overload": overload.measure,
+    "send": sending.measure,
 }
 
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from statistics import median
 
-from harness import client_goals, gate_goals, memory, opened, overload_goals, results, serve_goals, smart_goals, truth
+from harness import (
+    client_goals,
+    gate_goals,
+    memory,
+    opened,
+    overload_goals,
+    results,
+    send_goals,
+    serve_goals,
+    smart_goals,
+    truth,
+)
 from harness.results import Section, Value
 from harness.trial import Trial
 from harness.verdict import UNKNOWN, Goal, at_most, within
@@ -25,6 +36,7 @@ def judge(sections: dict[str, Section]) -> list[Goal]:
         "client": client_goals.judge,
         "smart": smart_goals.judge,
         "overload": overload_goals.judge,
+        "send": send_goals.judge,
     }
     goals: list[Goal] = []
     for name, part in parts.items():

@@ -26,6 +26,12 @@ class Plan:
     hedge_s: int = 30
     storm_s: int = 15
     overload_s: int = 30
+    send_s: int = 600  # at the document's exchange
+    setting_s: int = 60  # at each other
+    sent_jobs: int = 500_000  # with no limit
+    kept_jobs: int = 1_000_000  # in a store
+    peer_jobs: int = 20_000
+    late_s: int = 30
     seed: int = 1
     quick: bool = False
 
@@ -53,6 +59,12 @@ class Plan:
                 hedge_s=9,
                 storm_s=5,
                 overload_s=8,
+                send_s=20,
+                setting_s=8,
+                sent_jobs=30_000,
+                kept_jobs=100_000,
+                peer_jobs=3_000,
+                late_s=6,
                 quick=True,
             )
         return replace(plan, pairs=pairs) if pairs else plan

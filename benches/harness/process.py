@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 #: A generator that has not come to its end by itself this long after its time is ended.
 GRACE_S = 60
@@ -31,17 +32,19 @@ class Finished:
         return self.user_s + self.sys_s
 
 
-def pinned(command: list[str], core: int) -> list[str]:
-    """The same command on one core."""
-    return ["taskset", "-c", str(core), *command]
+def pinned(command: list[str], core: int | None) -> list[str]:
+    """The same command on one core; None: on all."""
+    return command if core is None else ["taskset", "-c", str(core), *command]
 
 
-def run(command: list[str], *, core: int, cost: Path, seconds: float) -> Finished:
+def run(
+    command: list[str], *, core: int | None, cost: Path, seconds: float, stdin: IO[bytes] | int | None = None
+) -> Finished:
     """Run `command` on `core`, which should take `seconds`; through `cost`, for its true memory."""
     with tempfile.TemporaryDirectory() as scratch:
         bill = Path(scratch) / "cost.json"
         wrapped = pinned([str(cost), "--to", str(bill), "--", *command], core)
-        status, stdout, stderr = _wait(wrapped, seconds + GRACE_S)
+        status, stdout, stderr = _wait(wrapped, seconds + GRACE_S, stdin)
         paid = json.loads(bill.read_text()) if bill.exists() else {}
     return Finished(
         status=status,
@@ -53,9 +56,10 @@ def run(command: list[str], *, core: int, cost: Path, seconds: float) -> Finishe
     )
 
 
-def _wait(command: list[str], limit_s: float) -> tuple[int, str, str]:
+def _wait(command: list[str], limit_s: float, stdin: IO[bytes] | int | None) -> tuple[int, str, str]:
     with subprocess.Popen(
         command,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "benches" / "scripts"
 PEERS = ROOT / "benches" / "out" / "peers"
 
-OURS = ("weir", "floor", "lean", "cost")
+OURS = ("weir", "floor", "lean", "cost", "store")
 #: Peer and how it is asked for its version.
 VERSION_FLAGS = {
     "nginx": "-v",
@@ -27,6 +27,7 @@ VERSION_FLAGS = {
     "locust": "--version",
     "civetweb-functions": "--version",
     "microhttpd-functions": "--version",
+    "redis-server": "--version",
 }
 
 
@@ -62,7 +63,7 @@ def find() -> Programs:
 def build() -> dict[str, Path]:
     """Build the command and the bench programs for release; paths of what could be built."""
     command = ["cargo", "build", "--release", "--quiet", "--message-format=json-render-diagnostics"]
-    targets = ["--bin", "weir", "--bench", "floor", "--bench", "lean", "--bench", "cost"]
+    targets = ["--bin", "weir", "--bench", "floor", "--bench", "lean", "--bench", "cost", "--bench", "store"]
     built = subprocess.run([*command, *targets], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     paths = {}
     for line in built.stdout.splitlines():

@@ -92,6 +92,14 @@ pub fn wall() -> WallNanos {
     WallNanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
+/// How long the machine has been up, its sleeps included, and which of its starts that counts from: a clock that nobody
+/// sets.
+pub fn uptime() -> (Nanos, String) {
+    let up = Nanos(u64::try_from(nanos(clock_gettime(ClockId::Boottime))).unwrap_or(0));
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    (up, boot.trim().to_owned())
+}
+
 /// Has the kernel end this thread's sleeps at once and not up to 50 us later.
 pub fn sharpen_sleeps() {
     // Refused in some sandboxes; lateness then shows it.

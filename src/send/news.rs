@@ -76,7 +76,8 @@ pub trait Listener: Send {
     /// told again, unless [`Self::known`] knows it.
     ///
     /// # Errors
-    /// When it cannot be kept; the sender then stops.
+    /// When it cannot be kept, and nothing of it is; the sender then stops. If there is no room (`StorageFull`,
+    /// `QuotaExceeded`, `FileTooLarge`) it claims no more jobs, and tells it again until there is.
     fn told(&mut self, news: &[News]) -> io::Result<()>;
 
     /// The end that a job which may have been sent before a crash has come to, if it was told.

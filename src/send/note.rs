@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::job::UnixMs;
+use super::sender::wall_ms;
 use crate::decide::Nanos;
 use crate::decide::limit::{Model, Window};
 use crate::decide::window::{History, Past};
+use crate::machine::clock;
 
 /// What is kept of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +16,11 @@ pub(super) struct Note {
     pub(super) high_water: u64,
     /// When it was written, in milliseconds since 1970.
     at_ms: i64,
+    /// The same by a clock that nobody sets: which start of the machine, and how long ago that was.
+    #[serde(default)]
+    boot: String,
+    #[serde(default)]
+    up_ms: u64,
     /// Present if the sender ended in good order: after a crash nobody knows what was sent last.
     past: Option<Kept>,
 }
@@ -33,14 +40,30 @@ struct KeptWindow {
     full_in: Option<u64>,
 }
 
+/// A moment by both clocks.
+#[derive(Clone, Debug)]
+pub(super) struct Moment {
+    pub(super) wall: UnixMs,
+    /// See [`clock::uptime`].
+    pub(super) up: Nanos,
+    pub(super) boot: String,
+}
+
+impl Moment {
+    pub(super) fn now() -> Self {
+        let (up, boot) = clock::uptime();
+        Self { wall: wall_ms(), up, boot }
+    }
+}
+
 impl Note {
     /// While the sender runs: if it is found, there was a crash.
     pub(super) fn running(at: UnixMs, high_water: u64) -> Self {
-        Self { high_water, at_ms: at.0, past: None }
+        Self { high_water, at_ms: at.0, ..Self::default() }
     }
 
     /// At the end in good order.
-    pub(super) fn ended(at: UnixMs, high_water: u64, history: &History) -> Self {
+    pub(super) fn ended(at: &Moment, high_water: u64, history: &History) -> Self {
         let windows = history.windows.iter().map(|past| KeptWindow {
             window: past.window.to_string(),
             believed: past.believed,
@@ -49,7 +72,8 @@ impl Note {
         });
         let sent = history.sent.iter().map(|(ago, weight)| (ago.0, *weight));
         let past = Kept { windows: windows.collect(), sent: sent.collect(), held_for: history.held_for.0 };
-        Self { high_water, at_ms: at.0, past: Some(past) }
+        let up_ms = at.up.0 / Nanos::MILLI.0;
+        Self { high_water, at_ms: at.wall.0, boot: at.boot.clone(), up_ms, past: Some(past) }
     }
 
     /// When it was written.
@@ -67,7 +91,7 @@ impl Note {
     }
 
     /// The windows' past, and how long ago it was written. None: it is not known.
-    pub(super) fn history(&self, now: UnixMs) -> Option<(History, Nanos)> {
+    pub(super) fn history(&self, now: &Moment) -> Option<(History, Nanos)> {
         let past = self.past.as_ref()?;
         let windows = past.windows.iter().filter_map(|kept| {
             Some(Past {
@@ -82,8 +106,12 @@ impl Note {
             sent: past.sent.iter().map(|(ago, weight)| (Nanos(*ago), *weight)).collect(),
             held_for: Nanos(past.held_for),
         };
-        // A clock that was set back makes it older than it looks, which is safe.
-        let since_ms = u64::try_from(now.0.saturating_sub(self.at_ms)).unwrap_or(0);
+        // A clock that was set back makes it older than it looks, which is safe; one that was set forward would have
+        // windows end too early.
+        let by_wall = u64::try_from(now.wall.0.saturating_sub(self.at_ms)).unwrap_or(0);
+        let by_uptime = (now.up.0 / Nanos::MILLI.0).saturating_sub(self.up_ms);
+        let is_same_boot = !self.boot.is_empty() && self.boot == now.boot;
+        let since_ms = if is_same_boot { by_wall.min(by_uptime) } else { by_wall };
         Some((history, Nanos(since_ms.saturating_mul(Nanos::MILLI.0))))
     }
 }
@@ -97,12 +125,27 @@ mod tests {
         let window = Window::read("bucket:20/1s", Model::SlidingLog).unwrap();
         let past = Past { window, believed: 17, arrived: vec![(Nanos(5), 1)], full_in: Some(Nanos(9)) };
         let history = History { windows: vec![past], sent: vec![(Nanos(3), 2)], held_for: Nanos(4) };
-        let note = Note::ended(UnixMs(1000), 77, &history);
+        let note = Note::ended(&moment(1000, 50, "a"), 77, &history);
         let back = Note::read(&note.write()).unwrap();
         assert_eq!(back, note);
-        assert_eq!(back.history(UnixMs(1250)), Some((history, Nanos::from_millis(250))));
-        assert_eq!(back.history(UnixMs(0)).map(|(_, since)| since), Some(Nanos::ZERO));
-        assert_eq!(Note::read(&Note::running(UnixMs(1), 5).write()).unwrap().history(UnixMs(2)), None);
+        assert_eq!(back.history(&moment(1250, 300, "a")), Some((history, Nanos::from_millis(250))));
+        let running = Note::read(&Note::running(UnixMs(1), 5).write()).unwrap();
+        assert_eq!(running.history(&moment(2, 51, "a")), None);
         assert_eq!(Note::read("else"), None);
+    }
+
+    fn moment(wall_ms: i64, up_ms: u64, boot: &str) -> Moment {
+        Moment { wall: UnixMs(wall_ms), up: Nanos::from_millis(up_ms), boot: boot.into() }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_between_two_runs_ends_no_window_early() {
+        let note = Note::ended(&moment(1000, 50, "a"), 1, &History::default());
+        let since = |now: &Moment| note.history(now).unwrap().1;
+        assert_eq!(since(&moment(3_600_000, 60, "a")), Nanos::from_millis(10), "set forward");
+        assert_eq!(since(&moment(0, 5000, "a")), Nanos::ZERO, "set back");
+        assert_eq!(since(&moment(9000, 60, "b")), Nanos::from_secs(8), "the machine has started anew");
+        let old = Note { boot: String::new(), ..note.clone() };
+        assert_eq!(old.history(&moment(2000, 60, "")).unwrap().1, Nanos::SECOND, "a note that does not say");
     }
 }

@@ -118,7 +118,11 @@ impl Sender {
                     return Ok(());
                 }
             };
-            LocalSet::new().block_on(&runtime, dispatcher::run(queue, options, listener, told, shown, says))
+            let ended =
+                LocalSet::new().block_on(&runtime, dispatcher::run(queue, options, listener, told, shown, says));
+            // Nobody waits for the system to give up on a name.
+            runtime.shutdown_background();
+            ended
         };
         let thread = thread::Builder::new().name("weir-send".into()).spawn(run).map_err(system)?;
         ready.blocking_recv().unwrap_or_else(|_| Err(SendFailed::System("cannot begin to send".into())))?;

@@ -97,7 +97,10 @@ impl Output {
 
 impl Running {
     pub(crate) fn new(command: &mut Command) -> Self {
-        let mut child = command.spawn().unwrap();
+        Self::of(command.spawn().unwrap())
+    }
+
+    pub(crate) fn of(mut child: Child) -> Self {
         let stdout = child.stdout.take().map(drain);
         let stderr = child.stderr.take().map(drain);
         Self { child, stdout, stderr }

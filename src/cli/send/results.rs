@@ -18,6 +18,8 @@ use crate::send::{Ended, Entry, Listener, News};
 /// Writes results, and counts them.
 pub(super) struct Results {
     file: Option<File>,
+    /// What is in it, up to the end of a line.
+    length: u64,
     tally: Arc<Mutex<Tally>>,
     buffer: Vec<u8>,
     /// By the fingerprint of its id: what the file says of a job that may have been sent before a crash.
@@ -65,20 +67,21 @@ impl Results {
         store: &Queue,
         alive: Sender<()>,
     ) -> Result<Self, String> {
-        let mut results = Self { file: None, tally, buffer: Vec::new(), known: HashMap::new(), _alive: alive };
+        let mut results =
+            Self { file: None, length: 0, tally, buffer: Vec::new(), known: HashMap::new(), _alive: alive };
         let Some(path) = path else { return Ok(results) };
         let cannot = |error: io::Error| format!("cannot write {}: {error}", path.display());
         let file = File::options().read(true).append(true).create(true).open(path).map_err(cannot)?;
         if file.metadata().map_err(cannot)?.is_file() {
             let leased = store.counts().map_err(|error| error.to_string())?.of(State::Leased);
-            results.read(&file, leased > 0).map_err(cannot)?;
+            results.length = results.read(&file, leased > 0).map_err(cannot)?;
         }
         results.file = Some(file);
         Ok(results)
     }
 
     /// Cuts the torn end off; after a crash, also learns what is there.
-    fn read(&mut self, file: &File, after_crash: bool) -> io::Result<()> {
+    fn read(&mut self, file: &File, after_crash: bool) -> io::Result<u64> {
         let length = file.metadata()?.len();
         let mut whole = 0;
         if after_crash {
@@ -95,7 +98,10 @@ impl Results {
         } else {
             whole = last_line_end(file, length)?;
         }
-        if whole < length { file.set_len(whole) } else { Ok(()) }
+        if whole < length {
+            file.set_len(whole)?;
+        }
+        Ok(whole)
     }
 
     fn learn(&mut self, line: &[u8]) {
@@ -168,13 +174,17 @@ impl Listener for Results {
             if let (News::Ended(ended), true) = (news, self.file.is_some()) {
                 self.write(ended, tally.keys());
             }
-            tally.count(news);
         }
-        drop(tally);
-        match &mut self.file {
-            Some(file) if !self.buffer.is_empty() => file.write_all(&self.buffer),
-            _ => Ok(()),
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.write_all(&self.buffer)
+        {
+            // They will be told again: of half of them nothing stays. What is no file cannot be cut.
+            let _ = file.set_len(self.length);
+            return Err(error);
         }
+        self.length += self.buffer.len() as u64;
+        news.iter().for_each(|news| tally.count(news));
+        Ok(())
     }
 
     fn known(&mut self, entry: &Entry) -> Option<State> {

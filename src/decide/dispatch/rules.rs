@@ -35,7 +35,10 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        let retryable = policy::Retryable { statuses: vec![(408, 408), (425, 425), (500, 504)], ..Default::default() };
+        let mut retryable =
+            policy::Retryable { statuses: vec![(408, 408), (425, 425), (500, 504)], ..Default::default() };
+        // What is not HTTP says nothing about the job.
+        retryable.kinds.push(policy::Kind::Protocol);
         Self {
             key: window::Rules::default(),
             learns_way_in: true,

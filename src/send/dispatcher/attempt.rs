@@ -76,6 +76,11 @@ impl Edge {
             Ok(answer) => read(answer, self.options.most_body).await,
             Err(error) => Err(error),
         };
+        let is_unsent = answer.as_ref().is_err_and(|error| error.kind.is_unsent());
+        {
+            let mut hand = self.hand.borrow_mut();
+            hand.away = if is_unsent { hand.away.saturating_add(1) } else { 0 };
+        }
         match answer {
             Ok(answer) => self.answered(job, attempt, answer),
             Err(error) => {

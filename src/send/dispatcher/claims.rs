@@ -14,6 +14,8 @@ use crate::decide::Nanos;
 const MOST_AHEAD: usize = 2048;
 /// So many are taken in hand before anything else has its turn: what is due is not to wait for all of them.
 const AT_ONCE: usize = 16;
+/// Before a service that cannot be reached is tried again; up to a second.
+const FIRST_PAUSE: Nanos = Nanos::from_millis(20);
 /// No further job once those of a claim have so many bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -29,13 +31,17 @@ impl Edge {
         let mut until = self.until.clone();
         loop {
             arrivals.mark_unchanged();
-            let wants = self.wants();
+            let mut wants = self.wants();
             if wants.is_empty() {
                 tokio::select! {
                     () = self.hungry.notified() => {}
                     () = self.starved.notified() => {}
                 }
                 continue;
+            }
+            let pause = self.while_away(&mut wants);
+            if pause > Nanos::ZERO {
+                self.timer.sleep(pause).await;
             }
             let claim = Claim {
                 now: wall_ms(),
@@ -84,7 +90,8 @@ impl Edge {
     fn wants(&self) -> Vec<(Option<u32>, Want)> {
         let hand = self.hand.borrow();
         // What is held back for a mark, or not recorded yet, counts: memory is bounded if the disk stalls.
-        if hand.failed.is_some() || self.is_told_to_end() || hand.changes.len() > 4 * MOST_AHEAD {
+        let stalled = hand.untold || hand.changes.len() > 4 * MOST_AHEAD;
+        if hand.failed.is_some() || self.is_told_to_end() || stalled {
             return Vec::new();
         }
         let hints = hand.hints.iter().map(|(hint, key)| (Some(*key), Some(hint.clone())));
@@ -100,6 +107,19 @@ impl Edge {
 
     pub(super) fn has_room(&self, hand: &Hand, key: Option<u32>) -> bool {
         hand.dispatch.queued(key) <= self.ahead(hand, key) / 2
+    }
+
+    /// If no service can be reached, a few jobs find out now and then, and not all of them again and again.
+    fn while_away(&self, wants: &mut [(Option<u32>, Want)]) -> Nanos {
+        let (away, few) = (self.hand.borrow().away as usize, least(&self.options));
+        if away <= few {
+            return Nanos::ZERO;
+        }
+        for (_, want) in wants {
+            want.most = want.most.min(few);
+        }
+        let doublings = (away / few).min(6);
+        Nanos(FIRST_PAUSE.0 << doublings).min(Nanos::SECOND)
     }
 
     /// Holds more jobs if they went out while others were fetched, and fewer if most of them only wait.

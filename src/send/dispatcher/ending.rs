@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::super::note::Note;
-use super::super::sender::{SendFailed, Until, wall_ms};
+use super::super::note::{Moment, Note};
+use super::super::sender::{SendFailed, Until};
 use super::super::store::{KeyNote, Step};
 use super::Edge;
 use crate::decide::Nanos;
@@ -79,7 +79,7 @@ impl Edge {
             hand.jobs.values().filter_map(|held| held.flying.as_ref()).for_each(|flying| flying.task.abort());
         }
         self.put_down();
-        let (now, at) = (self.timer.now(), wall_ms());
+        let (now, at) = (self.timer.now(), Moment::now());
         let notes = {
             let mut hand = self.hand.borrow_mut();
             let keys = (0..).zip(&self.options.keys);
@@ -87,7 +87,7 @@ impl Edge {
             for (number, key) in keys {
                 let high_water = hand.marks.get(number as usize).map_or(0, |mark| mark.1);
                 let Some(history) = hand.dispatch.history(now, number) else { continue };
-                let note = Note::ended(at, high_water, &history).write();
+                let note = Note::ended(&at, high_water, &history).write();
                 notes.push(KeyNote { key: key.name().to_owned(), note });
             }
             notes

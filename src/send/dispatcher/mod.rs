@@ -33,7 +33,7 @@ use tokio::task::AbortHandle;
 use self::attempt::Sending;
 use super::job::{Entry, UnixMs};
 use super::news::{Listener, News, Try};
-use super::note::Note;
+use super::note::{Moment, Note};
 use super::options::Options;
 use super::sender::{SendFailed, Until, lock, wall_ms};
 use super::store::{Change, Lease, Step, Store};
@@ -115,6 +115,10 @@ struct Hand {
     /// Keys that are used no more.
     lost: Vec<u32>,
     failed: Option<SendFailed>,
+    /// So many connections in a row could not be made.
+    away: u32,
+    /// There is no room for what is to be told.
+    untold: bool,
     origins: HashMap<(bool, String, u16), Arc<Origin>>,
 }
 
@@ -203,7 +207,8 @@ impl Edge {
         let (timer, ring) = Timer::new(clock).map_err(system)?;
         let most_idle = if options.fresh { 0 } else { options.rules.in_flight };
         let client = Client::new(timer.clone(), ClientOptions { most_idle, ..ClientOptions::default() });
-        let (now, wall) = (clock.now(), wall_ms());
+        let (now, moment) = (clock.now(), Moment::now());
+        let wall = moment.wall;
         options.rules.epoch = Nanos(u64::try_from(wall.0).unwrap_or(0).saturating_mul(Nanos::MILLI.0)) - now;
         options.rules.key.way_in = options.rules.key.way_in.map(|bound| bound + MACHINES);
         let count = u32::try_from(options.keys.len()).unwrap_or(u32::MAX);
@@ -216,7 +221,7 @@ impl Edge {
             let note = texts.filter_map(|text| Note::read(text)).max_by_key(Note::written);
             let high_water = note.as_ref().map_or(0, |note| note.high_water);
             if let Some(note) = note {
-                let (history, since) = match note.history(wall) {
+                let (history, since) = match note.history(&moment) {
                     Some(known) => known,
                     None => (crash::history(&*store, key, options.memory(), wall)?, Nanos::ZERO),
                 };
@@ -240,6 +245,8 @@ impl Edge {
             has_stranded: false,
             lost: Vec::new(),
             failed: None,
+            away: 0,
+            untold: false,
             origins: HashMap::new(),
         };
         let marks_of = (0..).zip(&options.keys).map(|(number, key)| (key.mark().to_owned(), number));

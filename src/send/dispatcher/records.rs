@@ -1,5 +1,6 @@
 //! Keeps what happened: told to the listener, then recorded in the store; one group at a time.
 
+use std::io::{self, ErrorKind};
 use std::rc::Rc;
 
 use super::super::note::Note;
@@ -31,21 +32,31 @@ impl Edge {
     pub(super) async fn report(self: Rc<Self>) {
         loop {
             self.talk.notified().await;
-            self.tell_news();
+            if !self.tell_news() && self.hand.borrow().untold {
+                self.timer.sleep(Nanos::SECOND).await;
+                self.talk.notify_one();
+            }
             self.happened.notify_one();
         }
     }
 
     /// Says whether it could be told.
     fn tell_news(&self) -> bool {
-        let news = std::mem::take(&mut self.hand.borrow_mut().news);
+        let mut news = std::mem::take(&mut self.hand.borrow_mut().news);
         if news.is_empty() {
             return true;
         }
         let told = self.listener.borrow_mut().told(&news);
+        let mut hand = self.hand.borrow_mut();
+        hand.untold = false;
         let Err(error) = told else { return true };
+        if finds_no_room(&error) && !self.is_told_to_end() {
+            news.append(&mut hand.news);
+            (hand.news, hand.untold) = (news, true);
+            return false;
+        }
         let why = SendFailed::Listener(format!("cannot keep what came of the jobs: {error}"));
-        self.hand.borrow_mut().failed.get_or_insert(why);
+        hand.failed.get_or_insert(why);
         self.settled.notify_one();
         false
     }
@@ -124,4 +135,9 @@ impl Edge {
             }
         }
     }
+}
+
+/// There may be some again later.
+fn finds_no_room(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }

@@ -1,0 +1,124 @@
+"""The part of the page that is about `weir send`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness import queues, results, sending, stores
+from harness.results import Section
+from harness.send_goals import submits
+from harness.sending import (
+    GENERATED,
+    IN_FILE,
+    IN_MEMORY,
+    LATE,
+    LATE_KEYS,
+    LIMIT,
+    SATURATED,
+    SEND,
+    SETTLE_S,
+    TTL,
+    UNLIMITED,
+    WAY_MS,
+    Setting,
+)
+from harness.table import Row, number, table
+
+METHOD = f"""\
+`weir serve exchange` has a core of its own, `weir send` the other. Refusals and what was accepted are counted by the
+exchange. Each key has {LIMIT} requests in a second, ways in and out are 0 to {WAY_MS} ms, ten refusals block a key,
+each answer closes its connection, and nonces have to arrive in order: this is the document's exchange. The others
+differ from it in what their line says. More jobs are there than can go; the count begins {SETTLE_S} s after the first
+was accepted, when windows that were empty are full. Jobs are in a SQLite file, results go to another.
+
+What is *calculated* is what the bound on arrivals allows if every request takes the longest way: N / (T + J + 1 ms) for
+each key, and no more than 1 / J, since a request waits until the one before it has surely arrived.
+"""
+PEERS_METHOD = """\
+A job is a request to `weir serve body`, read from a file of lines, kept in the store, sent, answered, recorded, and
+written to a file of results: the rate is of all of that. To the peers a job is a call of a function that does nothing,
+which is enqueued before the clock runs, and whose result nobody keeps: their rate is of their workers alone. Everybody
+has both cores; Redis keeps nothing on disk, and the SQLite file is synced before a job counts as accepted.
+"""
+
+
+def write(section: Section) -> Iterator[str]:
+    """All tables of the section."""
+    yield "## Send: through rate limits, and without any"
+    yield METHOD.strip()
+    header = ["exchange", "keys", "s", "accepted/s", "calculated", "429", "400", "CPU us/job"]
+    yield table(header, [_row(section, setting) for setting in (sending.DOCUMENT, *sending.SETTINGS)])
+    yield (
+        f"The document's generator makes a request and sleeps 0 to 21 ms; a job is of use for {TTL}."
+        " Response times count from when the request was made."
+    )
+    yield _generated(section)
+    yield "### No limit"
+    yield PEERS_METHOD.strip()
+    header = ["", "version", "jobs/s", f"`{IN_FILE}` is x", "enqueued/s", "CPU us/job", "peak MB"]
+    yield table(header, [_queue(section, name) for name in (IN_FILE, IN_MEMORY, *queues.PEERS)])
+    yield "### The store, and the exactness of sends"
+    yield table(["", ""], _figures(section))
+
+
+def _row(section: Section, setting: Setting) -> Row:
+    def of(*path: str, form: str = "{:.0f}") -> str:
+        return number(section.median(setting.name, SEND, results.noted(*path)), form)
+
+    least = None if setting.key_per_s is None else setting.keys * setting.key_per_s
+    seconds = section.plan["send_s" if setting.name == SATURATED else "setting_s"]
+    return [
+        setting.name,
+        str(setting.keys),
+        str(seconds),
+        of("accepted_per_s", form="{:,.1f}"),
+        number(least, "{:,.1f}"),
+        of("exceeded"),
+        of("overtaken"),
+        number(section.median(setting.name, SEND, results.cpu), "{:,.0f}"),
+    ]
+
+
+def _generated(section: Section) -> str:
+    def of(*path: str, form: str = "{:.0f}") -> str:
+        return number(section.median(GENERATED, SEND, results.noted(*path)), form)
+
+    header = ["made", "per s", "lost", "expired", "429", "400", "response p50 ms", "p99 ms", "max ms"]
+    row = [of("made"), of("made_per_s", form="{:.1f}"), *map(of, ("lost", "expired", "exceeded", "overtaken"))]
+    return table(header, [[*row, *(of("response_ms", name) for name in ("p50", "p99", "max"))]])
+
+
+def _queue(section: Section, name: str) -> Row:
+    trials = section.trials(UNLIMITED, name)
+    rate = results.noted("jobs_per_s")
+    ours = name in (IN_FILE, IN_MEMORY)
+    version = section.versions.get("weir", "-") if ours else (trials[0].report["version"] if trials else "-")
+    return [
+        name,
+        version,
+        number(section.median(UNLIMITED, name, rate), "{:,.0f}"),
+        "" if name == IN_FILE else number(section.ratio(UNLIMITED, IN_FILE, name, rate), "{:.1f}"),
+        "" if ours else number(section.median(UNLIMITED, name, results.noted("enqueued_per_s")), "{:,.0f}"),
+        number(section.median(UNLIMITED, name, results.cpu), "{:.1f}") if ours else "",
+        number(section.median(UNLIMITED, name, results.memory), "{:.0f}") if ours else "",
+    ]
+
+
+def _figures(section: Section) -> Iterator[Row]:
+    for batch, under_way in stores.SUBMITS:
+        found = section.median(stores.STORE, stores.STORE, submits(batch, under_way))
+        what = stores.SUBMIT.format(batch=batch, under_way=under_way)
+        yield [f"durable submits per second: {what}", number(found, "{:,.0f}")]
+    for name in (IN_FILE, IN_MEMORY):
+        found = [section.median(LATE, name, results.noted("lateness_ms", at)) for at in ("p50", "p99")]
+        rate = section.median(LATE, name, results.noted("sends_per_s"))
+        what = f"`{name}`, {LATE_KEYS} keys of 1 per 10 ms, {number(rate, '{:,.0f}')} sends/s: late by p50, p99"
+        yield [what, ", ".join(number(value, "{:.2f} ms") for value in found)]
+    jobs = section.plan["kept_jobs"]
+    for what, name, form in (
+        ("peak memory while they come in and wait", "peak_mb", "{:.0f} MB"),
+        ("from the start of the next sender to its first request", "reopen_s", "{:.2f} s"),
+    ):
+        yield [f"{jobs:,} jobs on disk: {what}", number(section.median(stores.KEPT, SEND, results.noted(name)), form)]
+    found = section.median(stores.IDLE, SEND, results.noted("cpu_share"))
+    yield [f"an empty queue for {stores.IDLE_S} s: of a core", number(found, "{:.2%}")]

@@ -1,0 +1,276 @@
+"""`weir send` through the limits of `weir serve exchange`, and as fast as it goes where there are none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import queues, stores
+from harness.process import environment, run
+from harness.programs import SCRIPTS
+from harness.sender import empty, ended_after, fill, jobs, requests_served, say, scratch, served, summary
+from harness.servers import Server, StartError
+from harness.trial import Bench, Trial, rounds, shown
+
+SEND = "weir send"
+IN_FILE, IN_MEMORY = f"{SEND}, SQLite", f"{SEND}, memory"
+SATURATED, GENERATED = "the document's exchange, saturated", "the document's generator"
+UNLIMITED, LATE = "no limit, a service that echoes", "10,000 sends/s"
+
+LIMIT, WINDOW_S, WAY_MS = 20, 1.0, 50
+#: The bound counts whole milliseconds, so a slot is free one later.
+STEP_S = 0.001
+KEYS = 5
+#: What a run takes to come to an even pace.
+SETTLE_S = 5
+LATE_KEYS, LATE_RATE = 100, 10_000
+TTL = "1s"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An exchange, and how it is sent to."""
+
+    name: str
+    keys: int = KEYS
+    limit: str = f"{LIMIT}/1s"
+    way_ms: int = WAY_MS
+    bound: str = f"{WAY_MS}ms"
+    exchange: tuple[str, ...] = ()
+    send: tuple[str, ...] = ("--fresh",)
+    #: What a key can have at least, by the bound on arrivals; None: there is no such bound.
+    key_per_s: float | None = None
+
+
+def _promised(way_s: float, limit: int = LIMIT) -> float:
+    """Per key. In order a request waits until the one before it has surely arrived."""
+    windowed = limit / (WINDOW_S + way_s + STEP_S)
+    return min(windowed, 1 / way_s) if way_s else windowed
+
+
+DOCUMENT = Setting(SATURATED, key_per_s=_promised(WAY_MS / 1000))
+KEEPS = ("--keep-alive",)
+SETTINGS = (
+    *(Setting(f"{keys} key{'s' * (keys > 1)}", keys=keys, key_per_s=_promised(0.05)) for keys in (1, 3, 20, 200)),
+    *(
+        Setting(f"ways of 0 to {ms} ms", way_ms=ms, bound=f"{ms}ms", key_per_s=_promised(ms / 1e3))
+        for ms in (0, 5, 500)
+    ),
+    Setting("bound learnt from answers", bound="learn"),
+    Setting("no bound, answers alone", bound="none"),
+    Setting("connections are kept", exchange=KEEPS, send=(), key_per_s=_promised(0.05)),
+    Setting("a sliding counter", limit=f"counter:{LIMIT}/1s", key_per_s=_promised(0.05, LIMIT - 1)),
+    Setting("aligned windows", limit=f"aligned:{LIMIT}/1s", key_per_s=_promised(0.05)),
+    Setting("a token bucket", limit=f"bucket:{LIMIT}/1s", key_per_s=_promised(0.05)),
+    Setting("5 at once", limit="concurrency:5"),
+)
+
+
+def measure(bench: Bench) -> list[Trial]:
+    """The document's exchange, other ones, no limit at all, and what a store holds."""
+    if "weir" not in bench.programs:
+        return []
+    trials = [_exchange(bench, DOCUMENT, bench.plan.send_s, 0), _generated(bench)]
+    trials += [_exchange(bench, setting, bench.plan.setting_s, 0) for setting in SETTINGS]
+    trials += _unlimited(bench)
+    trials += [_late(bench, name, number) for number, name in _rounds(bench, (IN_FILE, IN_MEMORY))]
+    trials += stores.measure(bench)
+    return trials
+
+
+def setting(case: str) -> Setting:
+    """The setting of that name."""
+    return next(setting for setting in (DOCUMENT, *SETTINGS) if setting.name == case)
+
+
+def _rounds(bench: Bench, names: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    return rounds(names, bench.plan.pairs, bench.plan.seed)
+
+
+# --- The exchange
+
+
+class Count(threading.Thread):
+    """Asks the exchange what it has accepted, twice: when the pace is even, and so many seconds later."""
+
+    def __init__(self, server: Server, seconds: float) -> None:
+        """A thread that is not started yet."""
+        super().__init__(daemon=True)
+        self._server, self._seconds = server, seconds
+        self.accepted, self.took_s = 0, 0.0
+
+    def run(self) -> None:
+        """Wait for the first request, then for the rest."""
+        deadline = time.monotonic() + 30
+        while not stats(self._server)["accepted"] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(SETTLE_S)
+        begun, before = time.monotonic(), stats(self._server)["accepted"]
+        time.sleep(self._seconds)
+        self.accepted = stats(self._server)["accepted"] - before
+        self.took_s = time.monotonic() - begun
+
+
+def stats(server: Server) -> dict[str, Any]:
+    """What the exchange has counted."""
+    return dict(json.loads(server.get("/stats")))
+
+
+def _exchange_flags(setting: Setting) -> list[str]:
+    way = f"0ms..{setting.way_ms}ms" if setting.way_ms else "0ms"
+    flags = ["--keys", str(setting.keys), "--limit", setting.limit, "--latency-in", way, "--latency-out", way]
+    return ["exchange", *flags, *setting.exchange]
+
+
+def _send(bench: Bench, server: Server, setting: Setting, folder: Path, source: str, *more: str) -> list[str]:
+    keys = folder / "keys.txt"
+    keys.write_text("\n".join(stats(server)["keys"]) + "\n")
+    url = f"{server.url}api/request?api_key={{key}}&nonce={{nonce}}&req_id={{id}}"
+    command = [str(bench.programs["weir"]), "send", source, "--url", url, "--keys-file", str(keys), "--ordered"]
+    command += ["--limit", setting.limit, "--delay-bound", setting.bound, *setting.send]
+    return [*command, "--out", str(folder / "results.jsonl"), "--format", "json", "--quiet", *more]
+
+
+def _exchange(bench: Bench, setting: Setting, seconds: int, number: int) -> Trial:
+    """More jobs than can go, for so long: the exchange counts, and nobody else."""
+    trial = empty(setting.name, SEND, number, seconds)
+    try:
+        with served(bench, *_exchange_flags(setting)) as server, scratch() as folder:
+            whole = seconds + SETTLE_S + 2
+            source = jobs(folder, int(setting.keys * (LIMIT * whole / WINDOW_S * 1.2 + LIMIT)))
+            command = _send(bench, server, setting, folder, str(source))
+            trial.command = shown(command)
+            count = Count(server, seconds)
+            count.start()
+            finished = run(
+                ended_after(whole) + command,
+                core=bench.generator_core,
+                cost=bench.programs["cost"],
+                seconds=whole,
+            )
+            count.join()
+            said, counted = summary(finished), stats(server)
+            fill(trial, finished, said)
+            trial.requests = count.accepted
+            trial.server = {
+                "accepted_per_s": count.accepted / max(count.took_s, 1e-9),
+                "accepted": counted["accepted"],
+                "refused": counted["refused"],
+                "exceeded": counted["refused"]["exceeded"] + counted["refused"]["blocked"],
+                "overtaken": counted["refused"]["invalid_nonce"],
+                "done": said["done"],
+                "lost": counted["accepted"] - said["done"],
+            }
+    except (ValueError, KeyError, OSError, StartError) as error:
+        trial.error = f"not measured: {error}"
+    say(trial, "{accepted_per_s:.1f}/s accepted, {exceeded} x 429, {overtaken} x 400, {lost} lost")
+    return trial
+
+
+def _generated(bench: Bench) -> Trial:
+    """The document's generator at the document's exchange: nothing lost, nothing late."""
+    seconds = bench.plan.send_s
+    trial = empty(GENERATED, SEND, 0, seconds)
+    made = [sys.executable, str(SCRIPTS / "send_generator.py"), "--seconds", str(seconds), "--seed", "1"]
+    try:
+        with served(bench, *_exchange_flags(DOCUMENT)) as server, scratch() as folder:
+            more = ("--ttl", TTL, "--store", str(folder / "jobs.db"))
+            command = _send(bench, server, DOCUMENT, folder, "-", *more)
+            trial.command = f"{shown(made)} | {shown(command)}"
+            with subprocess.Popen(made, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as generator:
+                finished = run(
+                    command,
+                    core=bench.generator_core,
+                    cost=bench.programs["cost"],
+                    seconds=seconds,
+                    stdin=generator.stdout,
+                )
+                asked = int(generator.communicate()[1])
+            # 1 is what it ends with if a job has expired, which is counted.
+            said, counted = json.loads(finished.stdout), stats(server)
+            fill(trial, finished, said)
+            trial.requests = counted["accepted"]
+            trial.server = {
+                "made": asked,
+                "made_per_s": asked / seconds,
+                "accepted": counted["accepted"],
+                "exceeded": counted["refused"]["exceeded"] + counted["refused"]["blocked"],
+                "overtaken": counted["refused"]["invalid_nonce"],
+                "lost": asked - said["done"] - said["expired"] - said["graveyard"],
+                "buried": said["graveyard"],
+                "expired": said["expired"],
+                "response_ms": said["response_ms"],
+            }
+    except (ValueError, KeyError, OSError, StartError) as error:
+        trial.error = f"not measured: {error}"
+    say(trial, "{made} made, {lost} lost, {expired} expired, {exceeded} x 429, {overtaken} x 400")
+    return trial
+
+
+# --- No limit
+
+
+def _unlimited(bench: Bench) -> list[Trial]:
+    """Ours and its peers, interleaved: what is one job to both is a request here and a call of a function there."""
+    names = (IN_FILE, IN_MEMORY, *queues.PEERS)
+    return [
+        queues.trial(bench, name, number, UNLIMITED) if name in queues.PEERS else _echoed(bench, name, number)
+        for number, name in _rounds(bench, names)
+    ]
+
+
+def _echoed(bench: Bench, name: str, number: int) -> Trial:
+    count = bench.plan.sent_jobs
+    trial = empty(UNLIMITED, name, number, 0)
+    try:
+        with served(bench, "body") as server, scratch() as folder:
+            command = [str(bench.programs["weir"]), "send", str(jobs(folder, count)), "--url", server.url + "echo"]
+            command += ["-m", "GET", "--out", str(folder / "results.jsonl"), "--format", "json", "--quiet"]
+            if name == IN_MEMORY:
+                command += ["--store", "memory"]
+            trial.command = shown(command)
+            finished = run(command, core=None, cost=bench.programs["cost"], seconds=120)
+            said = summary(finished)
+            counted = requests_served(server)
+            fill(trial, finished, said)
+            trial.requests = said["done"]
+            trial.server = {"jobs_per_s": said["done"] / said["duration_s"], "served": counted}
+            if said["done"] != count or counted < count:
+                trial.error = f"{said['done']} of {count} done, and the service has counted {counted}"
+    except (ValueError, KeyError, OSError, StartError) as error:
+        trial.error = f"not measured: {error}"
+    say(trial, "{jobs_per_s:,.0f} jobs/s")
+    return trial
+
+
+def _late(bench: Bench, name: str, number: int) -> Trial:
+    """How much later than its limit allows a request leaves: many keys, each of which may send every 10 ms."""
+    seconds = bench.plan.late_s
+    trial = empty(LATE, name, number, seconds)
+    try:
+        with served(bench, "body") as server, scratch() as folder:
+            keys = folder / "keys.txt"
+            keys.write_text("\n".join(f"key-{key:03}" for key in range(LATE_KEYS)) + "\n")
+            source = jobs(folder, LATE_RATE * (seconds + 2))
+            command = [str(bench.programs["weir"]), "send", str(source), "--url", f"{server.url}echo?key={{key}}"]
+            command += ["-m", "GET", "--keys-file", str(keys), "--limit", "bucket:1/10ms", "--delay-bound", "0ms"]
+            command += ["--format", "json", "--quiet"]
+            if name == IN_MEMORY:
+                command += ["--store", "memory"]
+            trial.command = shown(command)
+            finished = run(ended_after(seconds) + command, core=None, cost=bench.programs["cost"], seconds=seconds)
+            said = summary(finished)
+            fill(trial, finished, said)
+            trial.requests = said["done"]
+            trial.server = {"sends_per_s": said["done"] / said["duration_s"], "lateness_ms": said["lateness_ms"]}
+    except (ValueError, KeyError, OSError, StartError) as error:
+        trial.error = f"not measured: {error}"
+    say(trial, "{sends_per_s:,.0f} sends/s, late {lateness_ms}")
+    return trial

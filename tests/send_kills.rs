@@ -1,0 +1,201 @@
+//! `weir send` is killed at any moment, again and again, while it takes jobs in and sends: what it has accepted is
+//! delivered, nothing is sent twice but what was in flight at a kill, and that is flagged. `WEIR_KILLS=1000` for more of it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "how long a process is suspended, and when it is killed, is up to the test"
+)]
+
+mod support;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use support::{Reply, Running, Server, Serving, Weir, until};
+use weir::decide::dice::Dice;
+use weir::send::State;
+use weir::send::store::{Filter, Options, Sqlite, Store};
+
+/// Nothing that a test waits for takes longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// So many requests are out at once.
+const FLIGHT: usize = 4;
+
+fn kills() -> u64 {
+    std::env::var("WEIR_KILLS").map_or(20, |kills| kills.parse().unwrap())
+}
+
+/// Which jobs came in which round.
+type Sends = Arc<Mutex<Vec<(u64, String)>>>;
+
+/// `weir send -` with these lines on stdin, which stays open.
+fn start(weir: &Weir, args: &[&str], lines: &str) -> (Running, std::process::ChildStdin) {
+    let plain = ["send", "-", "--store", "jobs.db", "--out", "out.jsonl", "-q"];
+    let mut command = weir.command(&[&plain, args].concat());
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // It may be killed before it has read them all, but not before they are in the pipe.
+    stdin.write_all(lines.as_bytes()).unwrap();
+    (Running::of(child), stdin)
+}
+
+fn lines(round: u64, count: u64) -> String {
+    (0..count).map(|number| format!("{{\"id\":\"{round}-{number}\"}}\n")).collect()
+}
+
+/// The results that have been added, and are whole.
+#[derive(Default)]
+struct Results {
+    read: u64,
+    /// By job: the round in which it was told of, and the result.
+    told: BTreeMap<String, (u64, Value)>,
+}
+
+impl Results {
+    fn look(&mut self, weir: &Weir, round: u64) {
+        let Ok(mut file) = File::open(weir.path("out.jsonl")) else { return };
+        file.seek(SeekFrom::Start(self.read)).unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+        self.read += whole.len() as u64;
+        for line in whole.lines() {
+            let result: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+            let id = result["id"].as_str().unwrap().to_owned();
+            assert_eq!(result["state"], "done", "{result}");
+            let before = self.told.insert(id, (round, result));
+            assert!(before.is_none(), "told twice: {before:?}");
+        }
+    }
+}
+
+/// Jobs that the store has, from this number on.
+fn kept(weir: &Weir, after: u64) -> Vec<(u64, String, State)> {
+    let options = Options { create: false, ..Options::default() };
+    let Ok(store) = Sqlite::open(&weir.path("jobs.db"), &options) else { return Vec::new() };
+    let all = store.list(&Filter::default(), after, usize::MAX).unwrap();
+    all.into_iter().map(|entry| (entry.number, entry.job.id.unwrap(), entry.status.state)).collect()
+}
+
+#[test]
+fn no_kill_loses_a_job_or_hides_that_it_was_sent_twice() {
+    let kills = kills();
+    let (sends, round) = (Sends::default(), Arc::new(AtomicU64::new(0)));
+    let server = {
+        let (sends, round) = (Arc::clone(&sends), Arc::clone(&round));
+        Server::start(move |seen| {
+            let id = seen.line().split(' ').nth(1).unwrap().trim_start_matches('/').to_owned();
+            sends.lock().unwrap().push((round.load(Ordering::Relaxed), id));
+            Reply::ok("x").after(Duration::from_micros(seen.number % 7 * 500))
+        })
+    };
+    let weir = Weir::new();
+    let url = server.url("/{id}");
+    let args = ["--url", &url, "--concurrency", &FLIGHT.to_string()];
+    let mut dice = Dice::new(kills, 1);
+    let (mut results, mut accepted) = (Results::default(), Vec::<(u64, String, State)>::new());
+    for number in 0..kills {
+        round.store(number, Ordering::Relaxed);
+        let count = 10 + dice.bits() % 60;
+        let begun = server.requests();
+        let (running, stdin) = start(&weir, &args, &lines(number, count));
+        // Often in the middle of the jobs, now and then as they come in, now and then when all are done.
+        let after = (dice.bits() % (count + 10)).min(count);
+        until("some requests", PATIENCE, || server.requests() >= begun + after);
+        std::thread::sleep(Duration::from_micros(dice.bits() % 4000));
+        running.signal(Signal::KILL);
+        assert_eq!(running.finish().code, -1);
+        drop(stdin);
+        // What it sent last may not be read yet.
+        until("its connections to be closed", PATIENCE, || server.counts().open == 0);
+        results.look(&weir, number);
+        if number % 2 == 0 {
+            let after = accepted.last().map_or(0, |(number, ..)| *number);
+            accepted.extend(kept(&weir, after));
+        }
+    }
+    round.store(kills, Ordering::Relaxed);
+    let (running, stdin) = start(&weir, &args, "");
+    drop(stdin);
+    let output = running.finish();
+    assert_eq!(output.code, 0, "{output:?}");
+    results.look(&weir, kills);
+
+    let last = kept(&weir, 0);
+    assert!(accepted.len() as u64 > kills * 5, "there was something to lose");
+    let states: HashMap<&str, State> = last.iter().map(|(_, id, state)| (id.as_str(), *state)).collect();
+    for (_, id, _) in accepted.iter().chain(&last) {
+        assert_eq!(states.get(id.as_str()), Some(&State::Done), "{id} was accepted");
+        assert!(results.told.contains_key(id), "{id} was accepted and has no result");
+    }
+    check_sends(&sends.lock().unwrap(), &results, kills);
+}
+
+fn check_sends(sends: &[(u64, String)], results: &Results, kills: u64) {
+    let mut rounds: HashMap<&str, Vec<u64>> = HashMap::new();
+    for (round, id) in sends {
+        rounds.entry(id).or_default().push(*round);
+    }
+    let (mut twice_by_round, mut flagged) = (BTreeMap::<u64, usize>::new(), 0);
+    for (id, rounds) in &rounds {
+        let (told, result) = results.told.get(*id).unwrap_or_else(|| panic!("{id} was sent and has no result"));
+        let flag = result["maybe_sent"] == true;
+        flagged += usize::from(flag);
+        assert!(rounds.is_sorted() && rounds.iter().all(|round| round <= told), "{id}: {rounds:?}, told in {told}");
+        for pair in rounds.windows(2) {
+            assert!(pair[0] < pair[1], "{id} was sent twice without a kill");
+            *twice_by_round.entry(pair[0]).or_default() += 1;
+        }
+        assert!(rounds.len() == 1 || flag, "{id} was sent in {rounds:?} and is not flagged");
+    }
+    assert_eq!(rounds.len(), results.told.len(), "what is done was sent");
+    let most = twice_by_round.values().max().copied().unwrap_or(0);
+    assert!(most <= FLIGHT, "{most} jobs of one kill were sent again");
+    let twice: usize = twice_by_round.values().sum();
+    println!("{kills} kills, {} jobs: {twice} sent again, {most} at most of one kill, {flagged} flagged", rounds.len());
+}
+
+#[test]
+fn after_a_kill_no_limit_is_broken_and_no_nonce_comes_again() {
+    let kills = kills().div_ceil(5).min(100);
+    let limit = ["--limit", "20/200ms"];
+    let exchange = Serving::start(
+        &[&["exchange", "--latency-in", "0ms..20ms", "--latency-out", "0ms..20ms"], &limit[..]].concat(),
+    );
+    let stats = || exchange.get("/stats").json();
+    let weir = Weir::new();
+    let keys: Vec<String> = stats()["keys"].as_object().unwrap().keys().cloned().collect();
+    weir.write("keys.txt", keys.join("\n"));
+    let url = format!("{}/api/request?api_key={{key}}&nonce={{nonce}}&req_id={{id}}", exchange.url);
+    // A busy machine delays what is on its way: the bound has room to spare.
+    let asked = ["--url", &url, "--keys-file", "keys.txt", "--delay-bound", "400ms", "--ordered"];
+    let args = [&asked, &limit[..]].concat();
+    let accepted = || stats()["accepted"].as_u64().unwrap();
+    let mut dice = Dice::new(kills, 2);
+    for number in 0..kills {
+        let begun = accepted();
+        let (running, stdin) = start(&weir, &args, &lines(number, 150));
+        let after = dice.bits() % 150;
+        until("some requests", PATIENCE, || accepted() >= begun + after);
+        running.signal(Signal::KILL);
+        assert_eq!(running.finish().code, -1);
+        drop(stdin);
+    }
+    let (running, stdin) = start(&weir, &args, "");
+    drop(stdin);
+    let output = running.finish();
+    assert_eq!(output.code, 0, "{output:?}");
+    let told = stats();
+    let refused: u64 = told["refused"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(refused, 0, "{}", told["refused"]);
+    let all = kept(&weir, 0);
+    assert!(all.iter().all(|(.., state)| *state == State::Done) && all.len() as u64 >= kills * 20, "{}", all.len());
+    println!("{kills} kills, {} jobs, {} accepted, none refused", all.len(), told["accepted"]);
+}

@@ -1,0 +1,329 @@
+//! `weir send` while things go wrong: the service restarts, talks nonsense and hangs up, the process is suspended, the disk
+//! is full, a name is not known. No limit is broken after it, and no job is lost.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "how long a process is suspended, and when it is killed, is up to the test"
+)]
+
+mod support;
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use support::{Reply, Running, Server, Serving, Weir, until};
+use weir::send::store::{self, Sqlite, Store, StoreError, Which};
+use weir::send::{Job, Request, State};
+
+/// Nothing that a test waits for takes longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LIMIT: &str = "20/200ms";
+
+fn jobs(weir: &Weir, count: usize) {
+    let lines: String = (0..count).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
+    weir.write("jobs.jsonl", lines);
+}
+
+fn results(weir: &Weir) -> HashMap<String, Value> {
+    let text = weir.read("out.jsonl");
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let all: HashMap<_, _> = lines.map(|line| (line["id"].as_str().unwrap().to_owned(), line)).collect();
+    assert_eq!(all.len(), text.lines().count(), "each job has one result");
+    all
+}
+
+fn send(weir: &Weir, url: &str, args: &[&str]) -> Running {
+    let plain =
+        ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "out.jsonl", "--format", "json", "-q", "--url", url];
+    weir.start(&[&plain, args].concat())
+}
+
+fn exchange(args: &[&str]) -> Serving {
+    let ways = ["exchange", "--latency-in", "0ms..20ms", "--latency-out", "0ms..20ms", "--limit", LIMIT];
+    Serving::start(&[&ways, args].concat())
+}
+
+/// Sends to the exchange with all its keys. A busy machine delays what is on its way: the bound has room to spare.
+fn send_to(exchange: &Serving, weir: &Weir) -> Running {
+    let stats = exchange.get("/stats").json();
+    let keys: Vec<String> = stats["keys"].as_object().unwrap().keys().cloned().collect();
+    weir.write("keys.txt", keys.join("\n"));
+    let url = format!("{}/api/request?api_key={{key}}&nonce={{nonce}}&req_id={{id}}", exchange.url);
+    send(weir, &url, &["--keys-file", "keys.txt", "--limit", LIMIT, "--delay-bound", "400ms", "--ordered"])
+}
+
+fn accepted(exchange: &Serving) -> u64 {
+    exchange.get("/stats").json()["accepted"].as_u64().unwrap()
+}
+
+fn refused(exchange: &Serving) -> u64 {
+    let stats = exchange.get("/stats").json();
+    stats["refused"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
+}
+
+#[test]
+fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
+    let exchange = exchange(&[]);
+    let weir = Weir::new();
+    jobs(&weir, 800);
+    let running = send_to(&exchange, &weir);
+    for round in 1..=4 {
+        until("some requests", PATIENCE, || accepted(&exchange) >= round * 120);
+        running.signal(Signal::STOP);
+        // Longer than the window, and than window and bound together.
+        std::thread::sleep(Duration::from_millis(250 * round));
+        running.signal(Signal::CONT);
+    }
+    let output = running.finish();
+    assert_eq!((output.code, refused(&exchange)), (0, 0), "{output:?}");
+    let results = results(&weir);
+    assert!(results.len() == 800 && results.values().all(|result| result["state"] == "done"));
+}
+
+#[test]
+fn a_service_that_restarts_loses_no_job_and_refuses_none() {
+    let first = exchange(&[]);
+    let port = first.address.rsplit(':').next().unwrap().to_owned();
+    let weir = Weir::new();
+    jobs(&weir, 600);
+    let running = send_to(&first, &weir);
+    until("some requests", PATIENCE, || accepted(&first) >= 200);
+    let known = accepted(&first);
+    assert_eq!(refused(&first), 0);
+    first.signal(Signal::KILL);
+    assert_eq!(first.finish().code, -1);
+    let options = store::Options { create: false, ..store::Options::default() };
+    until("connections to be refused", PATIENCE, || {
+        let queue = Sqlite::open(&weir.path("jobs.db"), &options).unwrap();
+        queue.counts().unwrap().of(State::Dead) > 0
+    });
+    let second = exchange(&["--port", &port]);
+    let output = running.finish();
+    assert_eq!((output.code, refused(&second)), (0, 0), "{output:?}");
+    let results = results(&weir);
+    assert!(results.len() == 600 && results.values().all(|result| result["state"] == "done"));
+    assert!(accepted(&second) > 0 && known + accepted(&second) >= 600 - 5, "what was out is all that is unknown");
+    let tries: u64 = results.values().map(|result| result["attempts"].as_u64().unwrap()).sum();
+    assert!(tries <= 600 + 5, "{tries} tries: a connection that is refused costs none");
+}
+
+#[test]
+fn a_service_that_is_away_is_tried_now_and_then_and_not_by_every_job() {
+    let weir = Weir::new();
+    jobs(&weir, 5000);
+    let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", place.local_addr().unwrap());
+    drop(place);
+    let running = send(&weir, &url, &[]);
+    let options = store::Options { create: false, ..store::Options::default() };
+    until("all jobs to be accepted, and some to be tried", PATIENCE, || {
+        let Ok(queue) = Sqlite::open(&weir.path("jobs.db"), &options) else { return false };
+        let counts = queue.counts().unwrap();
+        counts.open() == 5000 && counts.of(State::Dead) > 0
+    });
+    std::thread::sleep(Duration::from_secs(2));
+    running.interrupt();
+    let output = running.finish();
+    assert_eq!(output.code, 130, "{output:?}");
+    let told: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert!(told["failed"].as_u64().unwrap() < 2000, "{told}");
+}
+
+/// What is wrong with an answer.
+fn troubles() -> Vec<Reply> {
+    let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it";
+    vec![
+        Reply::nothing().reset(),
+        Reply::nothing().close(),
+        Reply::raw("HTTP/1.1 20").reset(),
+        Reply::raw(half).reset(),
+        Reply::raw(half).close(),
+        Reply::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nno").close(),
+        Reply::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhal").close(),
+        Reply::raw("this is not HTTP at all\r\n\r\n").close(),
+        Reply::raw([0; 300]).close(),
+        Reply::raw(format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1 << 20))).close(),
+        Reply::raw("HTTP/1.1 099 What\r\n\r\n").close(),
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n").close(),
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab").close(),
+    ]
+}
+
+#[test]
+fn answers_that_are_cut_short_or_nonsense_break_no_limit_and_lose_no_job() {
+    const EACH: usize = 6;
+    let (limit, window) = (10, Duration::from_millis(200));
+    let count = troubles().len() * EACH;
+    let tried = Mutex::new(HashSet::new());
+    let server = Server::start(move |seen| {
+        let number: usize = seen.line().split(['/', '?']).nth(1).unwrap().trim_start_matches('j').parse().unwrap();
+        // The first try of each goes wrong: an even share of all that can.
+        let is_first = tried.lock().unwrap().insert(number);
+        if is_first { troubles().swap_remove(number % troubles().len()) } else { Reply::ok("fine") }
+    });
+    let weir = Weir::new();
+    jobs(&weir, count);
+    let url = server.url("/{id}?nonce={nonce}");
+    let flags = ["--limit", "10/200ms", "--delay-bound", "none", "--ordered", "--key", "k"];
+    let output = send(&weir, &url, &flags).finish();
+    assert_eq!(output.code, 0, "{output:?}");
+    let results = results(&weir);
+    assert_eq!(results.len(), count);
+    for (id, result) in &results {
+        assert_eq!((&result["state"], &result["attempts"]), (&"done".into(), &2.into()), "{id}: {result}");
+    }
+    let seen = server.seen();
+    assert_eq!(seen.len(), 2 * count);
+    for (first, next) in seen.iter().zip(&seen[limit..]) {
+        assert!(next.at - first.at > window, "{limit} and one more within {:?}", next.at - first.at);
+    }
+    let nonce = |line: &str| line.split(['=', ' ']).nth(2).unwrap().parse::<u64>().unwrap();
+    let nonces: Vec<u64> = seen.iter().map(|seen| nonce(seen.line())).collect();
+    assert!(nonces.windows(2).all(|pair| pair[0] < pair[1]), "{nonces:?}");
+}
+
+#[test]
+fn a_name_that_is_not_known_keeps_its_job_and_holds_nobody_up() {
+    let server = Server::hello();
+    let weir = Weir::new();
+    let others: String = (0..50).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
+    weir.write("jobs.jsonl", format!("{{\"id\":\"gone\",\"url\":\"http://nowhere.invalid/\"}}\n{others}"));
+    let running = send(&weir, &server.url("/"), &["--concurrency", "2", "--retries", "0"]);
+    let options = store::Options { create: false, ..store::Options::default() };
+    let state = |id: &str| {
+        let queue = Sqlite::open(&weir.path("jobs.db"), &options).ok()?;
+        Some(queue.inspect(&Which::Id(id.into())).unwrap()?.entry.status)
+    };
+    until("the others", PATIENCE, || server.requests() == 50);
+    until("the name to be asked for", PATIENCE, || state("gone").is_some_and(|status| status.state == State::Dead));
+    running.interrupt();
+    let output = running.finish();
+    assert_eq!(output.code, 130, "{output:?}");
+    let gone = state("gone").unwrap();
+    assert_eq!((gone.state, gone.tries, gone.maybe_sent), (State::Dead, 0, false), "it costs no try");
+    assert_eq!(results(&weir).len(), 50);
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
+    const COUNT: usize = 300;
+    let server = Server::start(|_| Reply::ok("x").after(Duration::from_millis(2)));
+    let weir = Weir::new();
+    let small = weir.path("small");
+    fs::create_dir(&small).unwrap();
+    let Some(disk) = Disk::mount(&small) else {
+        eprintln!("no disk can be mounted here");
+        return;
+    };
+    let lines = (0..COUNT).map(|number| format!("{{\"id\":\"j{number}\",\"body\":\"{}\"}}\n", "x".repeat(2000)));
+    weir.write("jobs.jsonl", lines.collect::<String>());
+    let url = server.url("/{id}");
+    let running = weir.start(&[
+        "send",
+        "jobs.jsonl",
+        "--store",
+        "small/jobs.db",
+        "--out",
+        "out.jsonl",
+        "--url",
+        &url,
+        "--concurrency",
+        "1",
+        "-q",
+    ]);
+    until("some requests", PATIENCE, || server.requests() >= 20);
+    let ballast = small.join("ballast");
+    fill(&ballast);
+    // Another process submits: that is refused in a line, and what is there goes on when there is room.
+    let queue = Sqlite::open(&small.join("jobs.db"), &store::Options::default()).unwrap();
+    let more = |id: String| Job {
+        id: Some(id),
+        request: Request {
+            method: "GET".into(),
+            url: server.url("/more"),
+            body: vec![b'x'; 50_000],
+            ..Request::default()
+        },
+        weight: 1,
+        ..Job::default()
+    };
+    let told = queue.submit((0..100).map(|number| more(format!("a{number}"))).collect()).wait().unwrap_err();
+    let StoreError::NoSpace(_, taken) = told else { panic!("{told}") };
+    assert!(
+        told.to_string().starts_with("no space is left for the store") && !told.to_string().contains('\n'),
+        "{told}"
+    );
+    fs::remove_file(&ballast).unwrap();
+    assert_eq!(queue.submit(vec![more("b".into())]).wait().unwrap().len(), 1);
+    drop(queue);
+    let output = running.finish();
+    assert_eq!(output.code, 0, "{output:?}");
+    let results = results(&weir);
+    assert_eq!(results.len(), COUNT + 1 + taken);
+    assert!(results.values().all(|result| result["state"] == "done" && result["attempts"] == 1));
+    assert_eq!(server.requests() as usize, results.len(), "each was sent once");
+    drop(disk);
+}
+
+#[test]
+fn results_that_find_no_room_are_told_when_there_is_some() {
+    const COUNT: usize = 200;
+    let body = "x".repeat(3000);
+    let server = Server::start(move |_| Reply::ok(&body).after(Duration::from_millis(2)));
+    let weir = Weir::new();
+    let small = weir.path("small");
+    fs::create_dir(&small).unwrap();
+    let Some(disk) = Disk::mount(&small) else {
+        eprintln!("no disk can be mounted here");
+        return;
+    };
+    jobs(&weir, COUNT);
+    let url = server.url("/{id}");
+    let args = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "small/out.jsonl", "--url", &url, "-q"];
+    let running = weir.start(&[&args[..], &["--concurrency", "1"]].concat());
+    until("some requests", PATIENCE, || server.requests() >= 20);
+    let ballast = small.join("ballast");
+    fill(&ballast);
+    let stuck = fs::metadata(small.join("out.jsonl")).unwrap().len();
+    let before = server.requests();
+    until("an answer more than there is room for", PATIENCE, || server.requests() >= before + 4);
+    assert!(fs::metadata(small.join("out.jsonl")).unwrap().len() < stuck + 4096 * 2, "there was room");
+    fs::remove_file(&ballast).unwrap();
+    let output = running.finish();
+    assert_eq!(output.code, 0, "{output:?}");
+    fs::copy(small.join("out.jsonl"), weir.path("out.jsonl")).unwrap();
+    let results = results(&weir);
+    assert!(results.len() == COUNT && results.values().all(|result| result["state"] == "done"));
+    assert_eq!(server.requests() as usize, COUNT, "each was sent once");
+    drop(disk);
+}
+
+fn fill(ballast: &Path) {
+    let mut file = File::create(ballast).unwrap();
+    for size in [1 << 16, 1 << 12, 1] {
+        while file.write_all(&vec![0; size]).is_ok() {}
+    }
+}
+
+/// A disk of 32 MiB, until it is dropped.
+struct Disk<'a>(&'a Path);
+
+impl<'a> Disk<'a> {
+    fn mount(at: &'a Path) -> Option<Self> {
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=32m", "tmpfs"]).arg(at).output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(Self(at))
+    }
+}
+
+impl Drop for Disk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
