@@ -15,7 +15,8 @@ main() {
     local purpose=${1:-}
     case $purpose in
         demo) ;;
-        check | test | fuzz) wants+=(c++) ;; # fuzz targets hold libFuzzer, which is C++
+        test) wants+=(c++ chromium npm) ;; # pages are opened in a browser; npm brings a checker of accessibility
+        check | fuzz) wants+=(c++) ;;      # fuzz targets hold libFuzzer, which is C++
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
         *) fail "'$purpose' is nothing to set up for; choose demo, test, check, fuzz or bench" ;;
     esac
@@ -23,7 +24,7 @@ main() {
     rust "$purpose"
     case $purpose in
         demo) venv && examples && package ;;
-        test) venv && tools && examples && package ;;
+        test) venv && tools && examples && axe && package ;;
         check) venv && tools ;;
         bench) venv && package ;;
         *) ;;
@@ -168,6 +169,16 @@ examples() {
         say "installing what the examples need"
         pip install -r examples/requirements.txt
         stamp examples "$now"
+    fi
+}
+
+# What the test of pages injects into them.
+axe() {
+    local now=axe-core@4.14.1
+    if ! is_done axe "$now"; then
+        say "installing $now"
+        npm install --silent --no-audit --no-fund --prefix .venv/axe "$now" </dev/null
+        stamp axe "$now"
     fi
 }
 

@@ -204,6 +204,23 @@ fn the_series_has_a_line_for_each_second_and_its_sums_agree() {
 }
 
 #[test]
+fn the_page_of_a_load_is_the_one_that_its_kept_run_gives() {
+    let server = Server::start(mixed);
+    let weir = Weir::new();
+    let flags = ["-n", "200", "-c", "4", "-q", "--slo", "p99<1ms", "--out", "run.json", "--html", "run.html"];
+    let shown = weir.run(&[&["load", &server.url("/a?b=c")], flags.as_slice()].concat());
+    assert_eq!(shown.code, 1);
+    let page = weir.read("run.html");
+    assert!(page.starts_with("<!doctype html>") && page.contains(&format!("<h1>GET {}</h1>", server.url("/a?b=c"))));
+    let output = weir.run(&["report", "run.json", "--html", "again.html"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    assert_eq!(output.stdout, shown.stdout, "the report is on stdout all the same");
+    assert_eq!(weir.read("again.html"), page);
+    let output = weir.run(&["report", "run.json", "--html", "no/folder/run.html"]);
+    assert!(output.code == 2 && output.one_line().contains("no/folder/run.html"));
+}
+
+#[test]
 fn the_reports_of_other_tools_have_the_lines_that_scripts_look_for() {
     let server = Server::start(mixed);
     let weir = Weir::new();

@@ -165,6 +165,7 @@ fn files_that_are_missing_are_named() {
         (["--out", "no/folder/run.json"], "no/folder/run.json"),
         (["--jtl", "no/folder/log.jtl"], "no/folder/log.jtl"),
         (["--csv", "no/folder/run.csv"], "no/folder/run.csv"),
+        (["--html", "no/folder/run.html"], "no/folder/run.html"),
         (["--out", "."], "."),
     ] {
         let line = refused(&[&["load", &server.url("/")], flags.as_slice()].concat());
@@ -178,7 +179,7 @@ fn a_load_that_cannot_start_leaves_an_earlier_result_alone() {
     let weir = Weir::new();
     let nobody = format!("http://127.0.0.1:{}/", free_port());
     for url in ["ftp://h/", nobody.as_str()] {
-        for flag in ["--out", "--csv", "--jtl"] {
+        for flag in ["--out", "--csv", "--html", "--jtl"] {
             weir.write("kept", "an earlier result");
             refused_in(&weir, &["load", url, "-n", "1", flag, "kept"]);
             assert_eq!(weir.read("kept"), "an earlier result", "{url} {flag}");
@@ -259,6 +260,7 @@ fn help_names_every_flag_of_the_contract() {
         "--out",
         "--jtl",
         "--csv",
+        "--html",
         "--help",
         "--version",
         "-q",

@@ -20,7 +20,7 @@ use crate::load::options::Body;
 use crate::load::{self, LoadError, Options, Plan};
 use crate::measure::Run;
 use crate::measure::slo::Slo;
-use crate::report::{Format, csv, jtl};
+use crate::report::{Format, csv, jtl, page};
 
 #[derive(Debug, Args)]
 pub(super) struct LoadArgs {
@@ -137,6 +137,9 @@ pub(super) struct LoadArgs {
     /// Write the run second by second, as CSV
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     csv: Option<PathBuf>,
+    /// Write the run as a page to look at: one file, for any browser
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    html: Option<PathBuf>,
 }
 
 const CLOSED: &str = "Closed loop (ab's and wrk's words)";
@@ -230,13 +233,14 @@ fn code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
 struct Outputs {
     json: Option<(PathBuf, File)>,
     csv: Option<(PathBuf, File)>,
+    html: Option<(PathBuf, File)>,
     jtl: Option<(PathBuf, File)>,
 }
 
 impl Outputs {
     fn open(asked: &LoadArgs) -> Result<Self, String> {
         let open = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
-        Ok(Self { json: open(&asked.out)?, csv: open(&asked.csv)?, jtl: open(&asked.jtl)? })
+        Ok(Self { json: open(&asked.out)?, csv: open(&asked.csv)?, html: open(&asked.html)?, jtl: open(&asked.jtl)? })
     }
 
     /// Writes all files; one that fails does not keep the others from being written.
@@ -249,6 +253,7 @@ impl Outputs {
         let done = [
             self.json.map(|(path, file)| (path, put(run.to_json())(file))),
             self.csv.map(|(path, file)| (path, put(csv::series(run))(file))),
+            self.html.map(|(path, file)| (path, put(page::render(&page::of_run(run)))(file))),
             self.jtl.zip(log).map(|((path, _), log)| (path, log.finish())),
         ];
         let mut code = exit::OK;

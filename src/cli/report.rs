@@ -9,7 +9,7 @@ use clap::Args;
 use super::exit;
 use super::messages::Messages;
 use crate::measure::Run;
-use crate::report::{Format, csv, render};
+use crate::report::{Format, csv, page, render};
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
@@ -22,6 +22,9 @@ pub(super) struct ReportArgs {
     /// Write the run second by second, as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write the run as a page to look at: one file, for any browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
@@ -36,11 +39,13 @@ pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
             return exit::USAGE;
         }
     };
-    if let Some(path) = &asked.csv
-        && let Err(error) = fs::write(path, csv::series(&run))
-    {
-        messages.error(&format!("cannot write {}: {error}", path.display()));
-        return exit::USAGE;
+    let csv = asked.csv.as_ref().map(|path| (path, csv::series(&run)));
+    let html = asked.html.as_ref().map(|path| (path, page::render(&page::of_run(&run))));
+    for (path, text) in csv.into_iter().chain(html) {
+        if let Err(error) = fs::write(path, text) {
+            messages.error(&format!("cannot write {}: {error}", path.display()));
+            return exit::USAGE;
+        }
     }
     show(&run, asked.format, messages)
 }

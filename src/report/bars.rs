@@ -26,9 +26,9 @@ const DECADES: [&[u64]; 5] = [
 ];
 
 /// One row: how many times lie above the bound of the row before and up to this one's.
-struct Row {
-    label: String,
-    count: u64,
+pub(super) struct Row {
+    pub(super) label: String,
+    pub(super) count: u64,
 }
 
 /// The lines of the histogram; none if it is empty.
@@ -48,7 +48,8 @@ pub(super) fn lines(histogram: &Histogram, paint: Paint) -> Vec<String> {
     heading.into_iter().chain(rows.iter().map(line)).collect()
 }
 
-fn rows(histogram: &Histogram) -> Vec<Row> {
+/// The rows of the histogram; none if it is empty.
+pub(super) fn rows(histogram: &Histogram) -> Vec<Row> {
     if histogram.count() == 0 {
         return Vec::new();
     }

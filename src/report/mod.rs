@@ -7,6 +7,7 @@
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
 //! - [`csv`]: the run second by second
 //! - [`jtl`]: every request as a line of JMeter's log
+//! - [`page`]: a page to look at, of a run or of anything else
 //! - `figure`, `bars`, `paint`: how a number, a histogram and a colour are written in weir's own report
 
 use std::fmt;
@@ -22,6 +23,7 @@ pub mod csv;
 mod figure;
 pub mod jmeter;
 pub mod jtl;
+pub mod page;
 mod paint;
 #[cfg(test)]
 mod sample;

@@ -36,9 +36,8 @@ fn doubts(run: &Run, paint: Paint) -> Vec<String> {
     lines.iter().map(|line| paint.red(line)).collect()
 }
 
-fn headline(run: &Run, paint: Paint) -> Vec<String> {
-    let target = &run.target;
-    let asked = format!("{} {}", target.method, target.url);
+/// What was run, in a few short facts.
+pub(super) fn facts(run: &Run) -> [String; 4] {
     let limit = count(run.connections.limit);
     let plural = if run.connections.limit == 1 { "" } else { "s" };
     let model = match run.model {
@@ -52,13 +51,18 @@ fn headline(run: &Run, paint: Paint) -> Vec<String> {
         _ => String::new(),
     };
     let threads = run.manifest.threads;
-    let facts = [
+    [
         model,
         format!("{}{warmup}", seconds(run.duration_s)),
         format!("{threads} thread{}", if threads == 1 { "" } else { "s" }),
         // Version alone; the cipher is in the JSON.
-        target.tls.as_deref().map_or("no TLS", |tls| tls.split(',').next().unwrap_or(tls)).into(),
-    ];
+        run.target.tls.as_deref().map_or("no TLS", |tls| tls.split(',').next().unwrap_or(tls)).into(),
+    ]
+}
+
+fn headline(run: &Run, paint: Paint) -> Vec<String> {
+    let asked = format!("{} {}", run.target.method, run.target.url);
+    let facts = facts(run);
     let mut lines = vec![paint.bold(&cut(&asked, WIDTH)), cut(&facts.join(" · "), WIDTH)];
     if run.interrupted {
         let left = match run.requests.unfinished {
@@ -138,17 +142,22 @@ fn clocks(run: &Run, paint: Paint) -> Vec<String> {
     let cells = |own: &[f64; 8], other: &[f64; 8]| {
         own.iter().zip(other).map(|(ms, other)| format!("{:>9}", ms_like(*ms, ms.max(*other)))).collect::<String>()
     };
-    let same = response.iter().zip(service).all(|(r, s)| (r - s).abs() <= r * 0.01);
     let mut lines = vec![
         format!("{:<15}{}", "", paint.dim(&heading)),
         format!("{:<15}{}", "response time", paint.bold(&cells(&response, &service))),
     ];
-    if same {
+    if is_same(run) {
         lines.push(paint.dim("service time   the same, within 1 %"));
     } else {
         lines.push(format!("{:<15}{}", "service time", cells(&service, &response)));
     }
     lines
+}
+
+/// Whether response and service times are the same to within 1 %.
+pub(super) fn is_same(run: &Run) -> bool {
+    let (response, service) = (figures(&run.response_ms), figures(&run.service_ms));
+    response.iter().zip(service).all(|(r, s)| (r - s).abs() <= r * 0.01)
 }
 
 const NAMES: [&str; 8] = ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
@@ -171,10 +180,11 @@ fn ends(run: &Run, paint: Paint) -> Vec<String> {
         let lines = wrap(&first, words).into_iter();
         lines.map(move |line| if failed { paint.red(line.trim_end()) } else { line.trim_end().to_owned() })
     };
-    let statuses = run.status.iter().enumerate().flat_map(|(i, (status, n))| {
-        let failed = !matches!(status.as_bytes().first(), Some(b'1'..=b'3'));
-        rows(if i == 0 { "status" } else { "" }, status, *n, "", failed)
-    });
+    let statuses = run
+        .status
+        .iter()
+        .enumerate()
+        .flat_map(|(i, (status, n))| rows(if i == 0 { "status" } else { "" }, status, *n, "", is_failure(status)));
     // The classes of statuses are in the rows above.
     let without_answer = run.failures.iter().filter(|(kind, _)| !kind.ends_with("xx")).enumerate();
     let failures = without_answer.flat_map(|(i, (kind, n))| {
@@ -207,6 +217,11 @@ fn own(run: &Run, paint: Paint) -> Vec<String> {
     vec![line(paint, "weir itself", &facts)]
 }
 
+/// Whether an answer with this status is a failed request.
+pub(super) fn is_failure(status: &str) -> bool {
+    !matches!(status.as_bytes().first(), Some(b'1'..=b'3'))
+}
+
 /// The width of the column of labels.
 const LABEL: usize = 13;
 
@@ -218,7 +233,8 @@ fn line(paint: Paint, name: &str, facts: &[String]) -> String {
     label(name, paint) + &facts.join(" · ")
 }
 
-fn seconds(s: f64) -> String {
+/// A length in seconds, to the millisecond.
+pub(super) fn seconds(s: f64) -> String {
     Nanos::from_secs_f64((s * 1e3).round() / 1e3).to_string()
 }
 

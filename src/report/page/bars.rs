@@ -1,0 +1,47 @@
+//! Values beside each other: a bar and its number for each.
+
+use super::Unit;
+
+/// Rows of bars that begin at zero, so that their lengths can be compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bars {
+    /// What is compared.
+    pub title: String,
+    /// What the reader should know of it; may be empty.
+    pub note: String,
+    /// What the rows are, e.g. `variant`, and what the bars show, e.g. `requests per second`.
+    pub columns: [String; 2],
+    /// The unit of all values.
+    pub unit: Unit,
+    /// A row each, from the top.
+    pub bars: Vec<Bar>,
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bar {
+    /// Its name.
+    pub name: String,
+    /// The length of the bar; >= 0.
+    pub value: f64,
+    /// The interval in which the value lies, if it is known.
+    pub interval: Option<(f64, f64)>,
+    /// What stands after the number, e.g. a share; may be empty.
+    pub note: String,
+}
+
+impl Bars {
+    /// The end of the longest bar or interval; above 0.
+    pub(super) fn most(&self) -> f64 {
+        let ends = self.bars.iter().map(|bar| bar.interval.map_or(bar.value, |(_, high)| high.max(bar.value)));
+        let most = ends.fold(0.0, f64::max);
+        if most > 0.0 { most } else { 1.0 }
+    }
+}
+
+impl Bar {
+    /// A bar without an interval or a note.
+    pub fn new(name: impl Into<String>, value: f64) -> Self {
+        Self { name: name.into(), value, interval: None, note: String::new() }
+    }
+}

@@ -1,0 +1,241 @@
+//! Lines over an axis: a course in time, a distribution, a sweep.
+
+use serde_json::{Value, json};
+
+use super::{Scale, Tone, Unit};
+
+/// A chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// What it shows.
+    pub title: String,
+    /// What the reader should know of it; may be empty.
+    pub note: String,
+    /// From left to right.
+    pub x: Axis,
+    /// From the bottom to the top.
+    pub y: Axis,
+    /// What is drawn; the first ones stand out most.
+    pub lines: Vec<Line>,
+    /// Stretches of the x axis that mean something, such as a warm-up.
+    pub spans: Vec<Span>,
+    /// Values of the y axis that mean something, such as a deadline.
+    pub levels: Vec<Level>,
+    /// Charts of a page that name the same group zoom together; may be empty.
+    pub group: String,
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it shows, without the unit.
+    pub name: String,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// How it is stretched.
+    pub scale: Scale,
+}
+
+/// A line of points.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// Its name in the legend.
+    pub name: String,
+    /// Failures are [`Tone::Bad`]; all others take the next colour.
+    pub tone: Tone,
+    /// In ascending order.
+    pub x: Vec<f64>,
+    /// As many as `x`; a gap where there is nothing to show.
+    pub y: Vec<Option<f64>>,
+    /// The interval round each point, e.g. of 95 %: as many as `x`, or none at all.
+    pub band: Vec<Option<(f64, f64)>>,
+}
+
+/// A stretch of the x axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// What it means.
+    pub name: String,
+}
+
+/// A value of the y axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// Where it is.
+    pub at: f64,
+    /// What it means.
+    pub name: String,
+}
+
+impl Axis {
+    /// An even axis.
+    pub fn new(name: &str, unit: Unit) -> Self {
+        Self { name: name.to_owned(), unit, scale: Scale::Linear }
+    }
+
+    /// Stretched in another way.
+    #[must_use]
+    pub fn scaled(mut self, scale: Scale) -> Self {
+        self.scale = scale;
+        self
+    }
+}
+
+impl Line {
+    /// A line through points, in ascending order of x.
+    pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
+        let (x, y) = points.into_iter().unzip();
+        Self { name: name.into(), x, y, ..Self::default() }
+    }
+
+    /// With an interval round each point.
+    #[must_use]
+    pub fn within(mut self, band: impl IntoIterator<Item = Option<(f64, f64)>>) -> Self {
+        self.band = band.into_iter().collect();
+        self
+    }
+
+    /// In a tone.
+    #[must_use]
+    pub fn in_tone(mut self, tone: Tone) -> Self {
+        self.tone = tone;
+        self
+    }
+
+    /// All values that it shows, its band's too.
+    pub(super) fn values(&self) -> impl Iterator<Item = f64> + '_ {
+        let band = self.band.iter().flatten().flat_map(|(low, high)| [*low, *high]);
+        self.y.iter().flatten().copied().chain(band)
+    }
+}
+
+impl Chart {
+    /// A chart without lines yet.
+    pub fn new(title: &str, x: Axis, y: Axis) -> Self {
+        Self {
+            title: title.to_owned(),
+            note: String::new(),
+            x,
+            y,
+            lines: Vec::new(),
+            spans: Vec::new(),
+            levels: Vec::new(),
+            group: String::new(),
+        }
+    }
+
+    /// With one more line.
+    #[must_use]
+    pub fn line(mut self, line: Line) -> Self {
+        self.lines.push(line);
+        self
+    }
+
+    /// Whether there is anything to draw.
+    pub fn is_empty(&self) -> bool {
+        self.lines.iter().all(|line| line.values().next().is_none())
+    }
+
+    /// Which of the colours each line has: a number, or the one of failures.
+    pub(super) fn hues(&self) -> Vec<String> {
+        let mut next = 0;
+        let hue = |line: &Line| match line.tone {
+            Tone::Bad => "bad".to_owned(),
+            _ => {
+                next += 1;
+                ((next - 1) % HUES).to_string()
+            }
+        };
+        self.lines.iter().map(hue).collect()
+    }
+}
+
+/// How many colours the style has.
+const HUES: usize = 6;
+
+/// The charts of a page as the script reads them: values of x that several lines share stand there once.
+pub(super) fn to_json(charts: &[&Chart]) -> Value {
+    let mut shared: Vec<&[f64]> = Vec::new();
+    let mut index = |x| {
+        shared.iter().position(|known| *known == x).unwrap_or_else(|| {
+            shared.push(x);
+            shared.len() - 1
+        })
+    };
+    let mut all = Vec::new();
+    for chart in charts {
+        let lines = chart.lines.iter().zip(chart.hues()).map(|(line, hue)| {
+            let mut fields = json!({
+                "name": line.name,
+                "hue": hue,
+                "x": index(line.x.as_slice()),
+                "y": line.y.iter().map(|y| y.map_or(Value::Null, number)).collect::<Vec<_>>(),
+            });
+            if !line.band.is_empty() {
+                let side = |side: fn(&(f64, f64)) -> f64| -> Value {
+                    line.band.iter().map(|b| b.as_ref().map_or(Value::Null, |b| number(side(b)))).collect()
+                };
+                fields["low"] = side(|b| b.0);
+                fields["high"] = side(|b| b.1);
+            }
+            fields
+        });
+        let lines: Value = lines.collect();
+        let axes = [&chart.x, &chart.y].map(|axis| {
+            json!({ "name": axis.name, "unit": axis.unit.word(), "of": axis.unit.name(), "scale": axis.scale.word() })
+        });
+        let spans: Value = chart.spans.iter().map(|s| json!([number(s.from), number(s.to), s.name])).collect();
+        let levels: Value = chart.levels.iter().map(|l| json!([number(l.at), l.name])).collect();
+        let (title, group) = (&chart.title, &chart.group);
+        all.push(json!({
+            "title": title, "group": group, "lines": lines, "axes": axes, "spans": spans, "levels": levels,
+        }));
+    }
+    let shared: Vec<Vec<Value>> = shared.iter().map(|x| x.iter().copied().map(number).collect()).collect();
+    json!({ "x": shared, "charts": all })
+}
+
+/// To seven digits, which is more than can be seen, and half the size.
+fn number(value: f64) -> Value {
+    if !value.is_finite() {
+        return Value::Null;
+    }
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return Value::from(value as i64);
+    }
+    let rounded: f64 = format!("{value:.6e}").parse().unwrap_or(value);
+    if rounded.fract() == 0.0 { Value::from(rounded as i64) } else { Value::from(rounded) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart() -> Chart {
+        let axis = |name| Axis::new(name, Unit::Count);
+        let x = [1.0, 2.0, 3.0];
+        Chart::new("t", axis("x"), axis("y"))
+            .line(Line::new("a", x.map(|x| (x, Some(x * 1.0 / 3.0)))).within(x.map(|x| Some((0.0, x)))))
+            .line(Line::new("b", x.map(|x| (x, None))).in_tone(Tone::Bad))
+            .line(Line::new("c", [(1.0, Some(f64::NAN))]))
+    }
+
+    #[test]
+    fn what_lines_share_stands_there_once_and_numbers_are_short() {
+        let json = to_json(&[&chart(), &chart()]);
+        assert_eq!(json["x"], json!([[1, 2, 3], [1]]));
+        let line = &json["charts"][1]["lines"][0];
+        assert_eq!(line["y"], json!([0.3333333, 0.6666667, 1]));
+        assert_eq!((&line["low"], &line["high"]), (&json!([0, 0, 0]), &json!([1, 2, 3])));
+        assert_eq!(json["charts"][0]["lines"][2]["y"], json!([null]), "not a number is a gap");
+    }
+
+    #[test]
+    fn failures_have_the_colour_of_failures_and_the_others_take_turns() {
+        assert_eq!(chart().hues(), ["0", "bad", "1"]);
+    }
+}

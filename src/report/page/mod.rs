@@ -1,0 +1,156 @@
+//! A page to look at: one HTML file that holds all it needs and asks no network for anything.
+//!
+//! What it shows is plain data, a [`Page`]: a verdict, the figures that matter, and sections of charts, tables and words.
+//! [`of_run`] makes one of a run; whoever has something else to show (a study, a comparison) fills in their own.
+//! [`render`] is one function for all of them, so that every page looks and works the same, and the only place where
+//! text becomes HTML.
+//!
+//! - [`chart`]: lines over an axis, with bands, for the eye to zoom into; [`bars`]: values beside each other, to compare
+//! - [`table`]: what has to be read digit by digit
+//! - [`unit`]: how a number of a kind is written, the same in charts, tables and the script
+//! - [`svg`]: a chart as a picture, for places where no script runs
+//! - `html`, `scale`: how it becomes a file; `page.js`, `page.css` and `chart.css` go into it as they are
+
+pub mod bars;
+pub mod chart;
+mod html;
+mod run;
+mod scale;
+pub mod svg;
+pub mod table;
+pub mod unit;
+
+pub use self::bars::{Bar, Bars};
+pub use self::chart::{Axis, Chart, Level, Line, Span};
+pub use self::html::render;
+pub use self::run::{of_run, percentiles};
+pub use self::scale::Scale;
+pub use self::table::{Cell, Table};
+pub use self::unit::Unit;
+
+/// What a page shows, from the top to the bottom.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// What was measured, e.g. `GET http://localhost:8080/`.
+    pub title: String,
+    /// How, in a few short facts.
+    pub about: Vec<String>,
+    /// What to think of it.
+    pub verdict: Verdict,
+    /// The handful of figures that matter most.
+    pub figures: Vec<Figure>,
+    /// Plots first, then tables, then method and manifest.
+    pub sections: Vec<Section>,
+}
+
+/// What a reader should think of something; it decides colour and mark, never the words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// Neither good nor bad.
+    #[default]
+    Plain,
+    /// As it should be.
+    Good,
+    /// Not as it should be.
+    Bad,
+    /// Not to be relied on.
+    Doubt,
+}
+
+/// The conclusion, before anything else.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verdict {
+    /// What it comes to.
+    pub tone: Tone,
+    /// In a few words, e.g. `All 3 objectives held`.
+    pub words: String,
+    /// In one or two sentences, with the figures that carry it.
+    pub sentence: String,
+    /// What it rests on: trust, objectives, comparisons.
+    pub points: Vec<Point>,
+}
+
+/// One thing that a verdict rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Whether it speaks for or against.
+    pub tone: Tone,
+    /// A sentence.
+    pub text: String,
+}
+
+/// A figure to be seen at a glance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What it is, e.g. `p99`.
+    pub name: String,
+    /// The value, in `unit`.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+    /// What it has to be seen beside, e.g. `of 500/s offered`; may be empty.
+    pub note: String,
+    /// Whether it is good.
+    pub tone: Tone,
+}
+
+/// A part of a page under a heading.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    /// The heading.
+    pub title: String,
+    /// What is below it, in this order.
+    pub blocks: Vec<Block>,
+}
+
+/// A piece of a section.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Block {
+    /// A paragraph.
+    Text(String),
+    /// Lines over an axis; charts and bars that follow each other stand side by side where there is room.
+    Chart(Chart),
+    /// Values beside each other.
+    Bars(Bars),
+    /// Rows and columns.
+    Table(Table),
+    /// Names and what they stand for.
+    Facts(Vec<(String, String)>),
+    /// A command line, to be copied.
+    Command(String),
+}
+
+impl Section {
+    /// A section with this heading.
+    pub fn new(title: &str, blocks: Vec<Block>) -> Self {
+        Self { title: title.to_owned(), blocks }
+    }
+}
+
+impl Point {
+    /// A sentence in a tone.
+    pub fn new(tone: Tone, text: impl Into<String>) -> Self {
+        Self { tone, text: text.into() }
+    }
+}
+
+impl Figure {
+    /// A figure without a note.
+    pub fn new(name: &str, value: f64, unit: Unit) -> Self {
+        Self { name: name.to_owned(), value, unit, note: String::new(), tone: Tone::Plain }
+    }
+
+    /// What it has to be seen beside.
+    #[must_use]
+    pub fn beside(mut self, note: impl Into<String>) -> Self {
+        self.note = note.into();
+        self
+    }
+
+    /// Whether it is good.
+    #[must_use]
+    pub fn in_tone(mut self, tone: Tone) -> Self {
+        self.tone = tone;
+        self
+    }
+}

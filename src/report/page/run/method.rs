@@ -1,0 +1,99 @@
+//! How it was measured, and how to do it again.
+
+use crate::measure::Run;
+use crate::measure::run::{Manifest, Model};
+use crate::report::figure;
+use crate::report::page::{Block, Section, Unit};
+use crate::report::text::facts;
+
+pub(super) fn method(run: &Run) -> Section {
+    let model = match run.model {
+        Model::Open => {
+            "Open loop: requests start at times that were fixed beforehand, whether or not answers come, as visitors do \
+             who know nothing of each other. When the service stalls, those who come meanwhile wait, and their wait \
+             counts."
+        }
+        Model::Closed => {
+            "Closed loop: each connection sends its next request when it has the answer to the last one, as users do \
+             who never pause. When the service stalls, nobody comes meanwhile; to see what such a stall does to \
+             visitors, give a rate (an open loop)."
+        }
+    };
+    let per_s = |n: u64| if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 };
+    let traffic = [run.bytes.read, run.bytes.written].map(|n| Unit::Bytes.show(per_s(n)) + "/s");
+    let mut facts = vec![
+        ("load", facts(run)[0].clone()),
+        ("measured", facts(run)[1].clone()),
+        ("connections", format!("{} opened", figure::count(run.connections.opened))),
+        ("traffic", format!("{} in, {} out", traffic[0], traffic[1])),
+        ("in the system", format!("{} requests on average", figure::rate(run.in_flight_mean))),
+    ];
+    let queue = [
+        (run.requests.waited, "waited for a free connection"),
+        (run.connections.most_backlog, "waiting at most"),
+        (run.requests.dropped, "dropped, never sent"),
+    ];
+    let queue: Vec<String> =
+        queue.into_iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{} {words}", figure::count(n))).collect();
+    if !queue.is_empty() {
+        facts.push(("queue", queue.join(", ")));
+    }
+    let [p50, p99] = [run.lateness_ms.p50, run.lateness_ms.p99].map(|ms| Unit::Milliseconds.show(ms));
+    facts.push(("sent late by", format!("{p50} (p50), {p99} (p99)")));
+    let cpu = Unit::Milliseconds.show(run.cpu_us_per_request / 1e3);
+    facts.push((
+        "weir's own CPU",
+        format!("{cpu} per request, busiest thread {:.0} % of a core", run.cpu_share * 100.0),
+    ));
+    let facts = facts.into_iter().map(|(name, words)| (name.to_owned(), words)).collect();
+    Section::new("Method", vec![Block::Text(model.into()), Block::Facts(facts)])
+}
+
+pub(super) fn manifest(run: &Run) -> Section {
+    let Manifest { command, seed, threads, hostname, os, cpu, cores, memory_mib, .. } = &run.manifest;
+    let mut blocks = Vec::new();
+    if !command.is_empty() {
+        blocks.push(Block::Text("To run it again (secrets are left out):".into()));
+        blocks.push(Block::Command(command.iter().map(|arg| quoted(arg)).collect::<Vec<_>>().join(" ")));
+    }
+    let server = run.target.server.clone().unwrap_or_default();
+    let memory = if *memory_mib > 0 { Unit::Bytes.show(*memory_mib as f64 * 1_048_576.0) } else { String::new() };
+    let facts = [
+        ("weir", run.weir.clone()),
+        ("seed", seed.to_string()),
+        ("generator threads", threads.to_string()),
+        ("machine", hostname.clone()),
+        ("system", os.clone()),
+        ("processor", cpu.clone()),
+        ("cores", if *cores > 0 { cores.to_string() } else { String::new() }),
+        ("memory", memory),
+        ("service", server),
+        ("TLS", run.target.tls.clone().unwrap_or_default()),
+    ];
+    let facts = facts.into_iter().filter(|(_, words)| !words.is_empty());
+    blocks.push(Block::Facts(facts.map(|(name, words)| (name.to_owned(), words)).collect()));
+    Section::new("Manifest", blocks)
+}
+
+/// An argument as a shell takes it.
+fn quoted(arg: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !arg.is_empty() && arg.chars().all(harmless) {
+        arg.to_owned()
+    } else {
+        format!("'{}'", arg.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn an_argument_can_be_pasted_into_a_shell() {
+        assert_eq!(quoted("--rate=5"), "--rate=5");
+        assert_eq!(quoted("p99<200ms"), "'p99<200ms'");
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,175 @@
+//! A run as a page.
+
+mod method;
+mod plots;
+mod tables;
+
+use self::method::{manifest, method};
+pub use self::plots::percentiles;
+use self::plots::{course, times};
+use self::tables::{clocks, ends, stretches};
+use super::{Block, Figure, Page, Point, Section, Tone, Unit, Verdict};
+use crate::measure::Run;
+use crate::measure::run::Model;
+use crate::report::figure;
+use crate::report::text::{facts, seconds};
+
+/// The page of a run: whether it may be believed, what came of it, how it went, and how to run it again.
+pub fn of_run(run: &Run) -> Page {
+    let mut about: Vec<String> = facts(run).into();
+    about.extend(date(run.manifest.started_unix_s));
+    let tables = [ends(run), clocks(run), stretches(run)].into_iter().flatten().map(Block::Table).collect();
+    let tables = Section::new("In full", tables);
+    let sections = [times(run), course(run), tables, method(run), manifest(run)];
+    Page {
+        title: format!("{} {}", run.target.method, run.target.url),
+        about,
+        verdict: verdict(run),
+        figures: figures(run),
+        sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
+    }
+}
+
+fn date(unix_s: f64) -> Option<String> {
+    let since = std::time::Duration::try_from_secs_f64(unix_s).ok().filter(|since| !since.is_zero())?;
+    // Beyond the year 9999 there is no such date, and a file may say anything.
+    (unix_s < 2.5e11).then(|| httpdate::fmt_http_date(std::time::UNIX_EPOCH + since))
+}
+
+fn verdict(run: &Run) -> Verdict {
+    let missed = run.slo.iter().filter(|held| !held.ok).count();
+    let all = run.slo.len();
+    let (tone, words) = match (run.trust.ok, missed, all) {
+        (false, ..) => (Tone::Doubt, "Not to be trusted".to_owned()),
+        (true, 0, 0) => (Tone::Plain, "A sound measurement".to_owned()),
+        (true, 0, 1) => (Tone::Good, "The objective held".to_owned()),
+        (true, 0, _) => (Tone::Good, format!("All {all} objectives held")),
+        (true, _, 1) => (Tone::Bad, "The objective failed".to_owned()),
+        (true, ..) => (Tone::Bad, format!("{missed} of {all} objectives failed")),
+    };
+    let mut points: Vec<Point> = run.trust.reasons.iter().map(|reason| Point::new(Tone::Doubt, reason)).collect();
+    if run.interrupted {
+        let left = figure::count(run.requests.unfinished);
+        points.push(Point::new(Tone::Doubt, format!("Interrupted; {left} requests on their way are not counted.")));
+    }
+    points.extend(run.slo.iter().map(|held| {
+        let tone = if held.ok { Tone::Good } else { Tone::Bad };
+        Point::new(tone, format!("{} \u{2013} {}", held.objective, held.measured))
+    }));
+    if run.trust.ok {
+        let late = match run.lateness_ms.p99 {
+            0.0 => String::new(), // in the closed loop there is nothing to be late for
+            ms => format!("weir sent 99 % of the requests at most {} late, and ", Unit::Milliseconds.show(ms)),
+        };
+        let busy = run.cpu_share * 100.0;
+        let words = format!("Nothing speaks against the run: {late}weir's busiest thread used {busy:.0} % of a core.");
+        points.push(Point::new(Tone::Good, words));
+    }
+    Verdict { tone, words, sentence: sentence(run), points }
+}
+
+fn sentence(run: &Run) -> String {
+    let requests = &run.requests;
+    if requests.total == 0 {
+        return "Not one request was made.".into();
+    }
+    let failed = match requests.failed {
+        0 => "No request failed.".into(),
+        n => {
+            let (n, all) = (figure::count(n), figure::count(requests.total));
+            format!("{n} of {all} requests failed ({}).", Unit::Share.show(run.error_share()))
+        }
+    };
+    if run.answers() == 0 {
+        return format!("Not one request was answered. {failed}");
+    }
+    let rate = Unit::PerSecond.show(run.rate_per_s.achieved);
+    let length = seconds(run.duration_s);
+    let users = match run.connections.limit {
+        1 => "1 connection got".into(),
+        n => format!("{} connections got", figure::count(n)),
+    };
+    let load = match run.model {
+        Model::Closed => format!("{users} {rate} answered for {length}"),
+        Model::Open => {
+            let offered = Unit::PerSecond.show(run.rate_per_s.offered);
+            format!("Of {offered} offered for {length}, {rate} were answered")
+        }
+    };
+    let [p50, p99] = [run.response_ms.p50, run.response_ms.p99].map(|ms| Unit::Milliseconds.show(ms));
+    format!("{load}: half of the answers within {p50}, 99 % within {p99}. {failed}")
+}
+
+fn figures(run: &Run) -> Vec<Figure> {
+    if run.requests.total == 0 {
+        return Vec::new();
+    }
+    let rate = Figure::new("answers", run.rate_per_s.achieved, Unit::PerSecond);
+    let rate = match run.model {
+        Model::Closed => rate,
+        Model::Open => rate.beside(format!("of {} offered", Unit::PerSecond.show(run.rate_per_s.offered))),
+    };
+    let failed = Figure::new("failed", run.requests.failed as f64, Unit::Count);
+    let failed = match run.requests.failed {
+        0 => failed,
+        _ => failed.beside(Unit::Share.show(run.error_share())).in_tone(Tone::Bad),
+    };
+    let mut all = vec![rate, Figure::new("requests", run.requests.total as f64, Unit::Count), failed];
+    if run.answers() > 0 {
+        let spread = &run.response_ms;
+        let times = [("p50", spread.p50), ("p99", spread.p99), ("p99.9", spread.p999), ("max", spread.max)];
+        all.extend(times.map(|(name, ms)| Figure::new(name, ms, Unit::Milliseconds).beside("response time")));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    fn words(run: &Run) -> [String; 2] {
+        let verdict = of_run(run).verdict;
+        [verdict.words, verdict.sentence.replace('\u{a0}', " ")]
+    }
+
+    #[test]
+    fn the_verdict_says_first_whether_the_run_is_to_be_believed_then_what_came_of_it() {
+        assert_eq!(
+            words(&sample::closed()),
+            [
+                "All 3 objectives held",
+                "50 connections got 10,001/s answered for 2s: half of the answers within 4.91 ms, 99 % within 6.28 ms. \
+                 No request failed."
+            ]
+        );
+        assert_eq!(
+            words(&sample::open()),
+            [
+                "Not to be trusted",
+                "Of 520/s offered for 3s, 282/s were answered: half of the answers within 1.08 s, 99 % within 2.11 s. \
+                 165 of 1,560 requests failed (10.6 %)."
+            ]
+        );
+        assert_eq!(words(&sample::empty()), ["Not to be trusted", "Not one request was made."]);
+        let mut run = sample::closed();
+        run.slo[1].ok = false;
+        assert_eq!(words(&run)[0], "1 of 3 objectives failed");
+        run.slo.clear();
+        assert_eq!(words(&run)[0], "A sound measurement");
+    }
+
+    #[test]
+    fn doubts_come_before_objectives() {
+        let tones: Vec<Tone> = of_run(&sample::open()).verdict.points.iter().map(|point| point.tone).collect();
+        assert_eq!(tones, [Tone::Doubt, Tone::Doubt, Tone::Bad, Tone::Bad, Tone::Good]);
+    }
+
+    #[test]
+    fn a_date_that_nobody_can_have_seen_is_left_out() {
+        assert_eq!(date(1.7e9).as_deref(), Some("Tue, 14 Nov 2023 22:13:20 GMT"));
+        for unix_s in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300, 2.5e11] {
+            assert_eq!(date(unix_s), None);
+        }
+    }
+}

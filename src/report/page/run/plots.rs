@@ -1,0 +1,138 @@
+//! What is seen better than read: the distribution of response times, and the course of the run.
+
+use crate::measure::run::Model;
+use crate::measure::series::Point as Stretch;
+use crate::measure::{Histogram, Run};
+use crate::report::page::{Axis, Bar, Bars, Block, Chart, Line, Scale, Section, Span, Tone, Unit};
+use crate::report::text::is_same;
+use crate::report::{bars, figure};
+
+pub(super) fn times(run: &Run) -> Section {
+    let (Ok(response), Ok(service)) = (run.response_histogram(), run.service_histogram()) else {
+        return Section::default(); // a damaged histogram was refused when the run was read
+    };
+    if response.count() == 0 {
+        return Section::default();
+    }
+    let same = is_same(run);
+    let both = [("response time", &response), ("service time", &service)];
+    let mut tails = percentiles(&both[..if same { 1 } else { 2 }]);
+    if same {
+        tails.note += " Service time is the same, within 1 %.";
+    }
+    let all = response.count().max(1) as f64;
+    let bar = |row: bars::Row| {
+        let share = figure::percent(row.count as f64 / all);
+        Bar { note: share, ..Bar::new(spaced(&row.label), row.count as f64) }
+    };
+    let distribution = Bars {
+        title: "Distribution".into(),
+        note: "How many answers took longer than the row above says, up to what its own row says.".into(),
+        columns: ["response time".into(), "answers".into()],
+        unit: Unit::Count,
+        bars: bars::rows(&response).into_iter().map(bar).collect(),
+    };
+    let clocks = match run.model {
+        Model::Open => {
+            "Response time counts from the moment when a request was meant to start, service time from when it was \
+             sent. Where they part, requests had to wait for a free connection."
+        }
+        Model::Closed => {
+            "Response time counts from the moment when a connection was free for the next request, service time from \
+             when it was sent."
+        }
+    };
+    let blocks = vec![Block::Text(clocks.into()), Block::Chart(tails), Block::Bars(distribution)];
+    Section::new("Response time", blocks)
+}
+
+/// `≤ 2ms` with a blank before the unit, as all times on the page have.
+fn spaced(label: &str) -> String {
+    match label.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(at) if at > 0 => format!("{}\u{a0}{}", &label[..at], &label[at..]),
+        _ => label.to_owned(),
+    }
+}
+
+/// Distributions of times as curves over percentiles, as HdrHistogram plots them.
+pub fn percentiles(named: &[(&str, &Histogram)]) -> Chart {
+    let lines: Vec<Line> = named.iter().map(|(name, times)| Line::new(*name, tail(times))).collect();
+    let scale = Scale::fitting(lines.iter().flat_map(Line::values));
+    let x = Axis::new("share of answers that were at least as fast", Unit::Quantile).scaled(Scale::Tail);
+    let mut chart = Chart::new("Percentiles", x, Axis::new("time", Unit::Milliseconds).scaled(scale));
+    chart.note = "Each step to the right is ten times rarer.".into();
+    chart.lines = lines;
+    chart
+}
+
+/// Quantiles evenly apart in rarity, up to the one that only the slowest answer reaches.
+fn tail(histogram: &Histogram) -> Vec<(f64, Option<f64>)> {
+    const PER_DECADE: f64 = 40.0;
+    let end = (2.0 * histogram.count() as f64).log10();
+    let steps = (end * PER_DECADE).ceil().max(1.0);
+    let quantiles = (0..=steps as u64).map(|i| 1.0 - 10_f64.powf(-end * i as f64 / steps));
+    quantiles.map(|q| (q, Some(histogram.quantile(q).as_millis_f64()))).collect()
+}
+
+pub(super) fn course(run: &Run) -> Section {
+    if run.series.len() < 2 {
+        return Section::default();
+    }
+    let line = |name: &str, value: fn(&Stretch) -> f64| {
+        Line::new(name, run.series.iter().map(|point| (point.t_s, Some(value(point)))))
+    };
+    let time = |name: &str, value: fn(&Stretch) -> f64| {
+        // Without answers there are no times, which the series says with zeros.
+        let points = run.series.iter().map(|p| (p.t_s, Some(value(p)).filter(|_| p.max_ms > 0.0)));
+        Line::new(name, points)
+    };
+    let per_s = |n: u64, point: &Stretch| if point.width_s > 0.0 { n as f64 / point.width_s } else { 0.0 };
+    let chart = |title: &str, y: Axis, lines: Vec<Line>| {
+        let mut chart = Chart::new(title, Axis::new("since the start", Unit::Seconds), y);
+        chart.lines = lines;
+        chart.group = "time".into();
+        if run.warmup_s > 0.0 {
+            chart.spans.push(Span { from: 0.0, to: run.warmup_s, name: "warm-up".into() });
+        }
+        Block::Chart(chart)
+    };
+    let good = Line::new("ok", run.series.iter().map(|p| (p.t_s, Some(per_s(p.ok, p)))));
+    let failed = Line::new("failed", run.series.iter().map(|p| (p.t_s, Some(per_s(p.failed, p))))).in_tone(Tone::Bad);
+    let any_failed = run.series.iter().any(|point| point.failed > 0);
+    let times = vec![time("p50", |p| p.p50_ms), time("p99", |p| p.p99_ms), time("max", |p| p.max_ms)];
+    let scale = Scale::fitting(times.iter().flat_map(Line::values));
+    let mut inside = vec![line("in flight", |p| p.in_flight as f64)];
+    if run.series.iter().any(|point| point.backlog > 0) {
+        inside.push(line("waiting for a connection", |p| p.backlog as f64));
+    }
+    let per_second = || Axis::new("requests per second, by when they ended", Unit::PerSecond);
+    let mut blocks = vec![
+        chart("Throughput", per_second(), vec![good]),
+        chart("Response time", Axis::new("time", Unit::Milliseconds).scaled(scale), times),
+    ];
+    if any_failed {
+        blocks.push(chart("Failures", per_second(), vec![failed]));
+    } else {
+        blocks.insert(0, Block::Text("No request failed at any time.".into()));
+    }
+    blocks.push(chart("In the system", Axis::new("requests, at the end of each point", Unit::Count), inside));
+    Section::new("Over time", blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::Nanos;
+
+    #[test]
+    fn a_curve_goes_from_the_fastest_to_the_slowest_answer() {
+        let mut histogram = Histogram::precise();
+        (1..=1000).for_each(|ms| histogram.record(Nanos::from_millis(ms)));
+        let points = tail(&histogram);
+        assert_eq!((points[0].0, points[0].1), (0.0, Some(histogram.min().as_millis_f64())));
+        assert_eq!(points.last().and_then(|point| point.1), Some(histogram.max().as_millis_f64()));
+        assert!(points.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1));
+        let of_nothing = percentiles(&[("nothing", &Histogram::precise())]);
+        assert!(of_nothing.lines[0].values().all(f64::is_finite));
+    }
+}

@@ -1,0 +1,154 @@
+//! Where a value lies on an axis, and which round values stand there. `page.js` does the same.
+
+/// How an axis is stretched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// Each step is ten times the one before; for values above 0.
+    Log,
+    /// For quantiles: each step is ten times rarer, 90 %, 99 %, 99.9 %, as HdrHistogram plots them.
+    Tail,
+}
+
+impl Scale {
+    /// Where a value lies, in a measure that is even on paper.
+    pub(super) fn at(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Log => value.max(f64::MIN_POSITIVE).log10(),
+            Self::Tail => -(1.0 - value).max(1e-9).log10(),
+        }
+    }
+
+    /// Whether a value has a place on such an axis.
+    pub(super) fn holds(self, value: f64) -> bool {
+        match self {
+            Self::Linear => value.is_finite(),
+            Self::Log => value.is_finite() && value > 0.0,
+            Self::Tail => (0.0..1.0).contains(&value),
+        }
+    }
+
+    /// The word by which the script knows it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Log => "log",
+            Self::Tail => "tail",
+        }
+    }
+
+    /// Logarithmic where values differ so much that small ones could not be seen otherwise.
+    pub fn fitting(values: impl IntoIterator<Item = f64>) -> Self {
+        let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
+        for value in values {
+            if value <= 0.0 {
+                return Self::Linear;
+            }
+            (low, high) = (low.min(value), high.max(value));
+        }
+        if high > 30.0 * low { Self::Log } else { Self::Linear }
+    }
+
+    /// Round values from `low` to `high`, about `wanted` of them; seconds are rounded to what clocks show.
+    pub(super) fn ticks(self, low: f64, high: f64, wanted: f64, seconds: bool) -> Vec<f64> {
+        match self {
+            Self::Linear if seconds && high - low > 30.0 * wanted => clock(low, high, wanted),
+            Self::Linear => linear(low, high, wanted),
+            Self::Log => {
+                let ticks = decades(low, high, wanted);
+                if ticks.len() > 2 { ticks } else { linear(low, high, wanted) }
+            }
+            Self::Tail => {
+                let nines = (1..9).map(|n| 1.0 - 0.1_f64.powi(n));
+                let all = [0.0, 0.5].into_iter().chain(nines);
+                all.filter(|q| (low - 1e-12..=high + 1e-12).contains(q)).collect()
+            }
+        }
+    }
+}
+
+fn linear(low: f64, high: f64, wanted: f64) -> Vec<f64> {
+    let raw = (high - low) / wanted.max(1.0);
+    if raw.is_nan() || raw <= 0.0 || raw.is_infinite() {
+        return vec![low];
+    }
+    let power = 10_f64.powf(raw.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * power).find(|step| *step >= raw * 0.999).unwrap_or(raw);
+    multiples(low, high, step)
+}
+
+/// Whole minutes, hours or days.
+fn clock(low: f64, high: f64, wanted: f64) -> Vec<f64> {
+    const STEPS: [f64; 10] = [60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 21_600.0, 43_200.0];
+    let raw = (high - low) / wanted.max(1.0);
+    let step = STEPS.into_iter().find(|step| *step >= raw * 0.999).unwrap_or((raw / 86_400.0).ceil() * 86_400.0);
+    multiples(low, high, step)
+}
+
+fn multiples(low: f64, high: f64, step: f64) -> Vec<f64> {
+    let (first, last) = ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());
+    let count = (last - first + 1.0).clamp(0.0, 100.0) as u64;
+    (0..count).map(|i| (first + i as f64) * step).collect()
+}
+
+fn decades(low: f64, high: f64, wanted: f64) -> Vec<f64> {
+    if low.is_nan() || low <= 0.0 || !high.is_finite() {
+        return Vec::new();
+    }
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let within = |v: &f64| *v >= low * 0.999 && *v <= high * 1.001;
+    let all = |steps: &[f64]| -> Vec<f64> {
+        (first..=last).flat_map(|p| steps.iter().map(move |m| m * 10_f64.powi(p))).filter(within).collect()
+    };
+    let fine = all(&[1.0, 2.0, 5.0]);
+    if fine.len() as f64 <= wanted * 1.5 { fine } else { all(&[1.0]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ticks_are_round_and_about_as_many_as_wanted() {
+        assert_eq!(Scale::Linear.ticks(0.0, 103.0, 5.0, false), [0.0, 50.0, 100.0]);
+        assert_eq!(Scale::Linear.ticks(0.0, 9.0, 5.0, false), [0.0, 2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(Scale::Log.ticks(1.5, 60.0, 5.0, false), [2.0, 5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(Scale::Log.ticks(0.9, 12_000.0, 5.0, false), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
+        assert_eq!(Scale::Log.ticks(100.0, 104.0, 5.0, false), [100.0, 101.0, 102.0, 103.0, 104.0]);
+        assert_eq!(Scale::Linear.ticks(0.0, 10_000.0, 6.0, true), [0.0, 1800.0, 3600.0, 5400.0, 7200.0, 9000.0]);
+        assert_eq!(Scale::Tail.ticks(0.0, 0.999, 5.0, false).len(), 5);
+    }
+
+    #[test]
+    fn a_tail_is_stretched_by_rarity() {
+        for (quantile, at) in [(0.0, 0.0), (0.9, 1.0), (0.999, 3.0)] {
+            assert!((Scale::Tail.at(quantile) - at).abs() < 1e-9);
+        }
+        assert!(Scale::Tail.at(1.0).is_finite() && Scale::Log.at(0.0).is_finite());
+    }
+
+    #[test]
+    fn values_far_apart_are_stretched_and_zeros_cannot_be() {
+        assert_eq!(Scale::fitting([1.0, 20.0]), Scale::Linear);
+        assert_eq!(Scale::fitting([1.0, 200.0]), Scale::Log);
+        assert_eq!(Scale::fitting([0.0, 200.0]), Scale::Linear);
+        assert_eq!(Scale::fitting([]), Scale::Linear);
+    }
+
+    proptest! {
+        #[test]
+        fn ticks_lie_within_and_in_order(low in 1e-6..1e6_f64, more in 1e-6..1e9_f64, wanted in 2.0..10.0_f64) {
+            let high = low + more;
+            for scale in [Scale::Linear, Scale::Log] {
+                let ticks = scale.ticks(low, high, wanted, false);
+                prop_assert!(ticks.len() <= 40, "{scale:?}: {ticks:?}");
+                prop_assert!(ticks.is_sorted());
+                prop_assert!(ticks.iter().all(|t| *t >= low * 0.998 - more * 1e-6 && *t <= high * 1.002));
+            }
+        }
+    }
+}

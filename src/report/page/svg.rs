@@ -1,0 +1,287 @@
+//! A chart as a still picture: what is seen without the script, on paper, and in documents.
+
+use super::html::Html;
+use super::{Axis, Bar, Chart, Line, Scale, Unit};
+
+const STYLE: &str = include_str!("chart.css");
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 260.0;
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 44.0;
+const RIGHT: f64 = 18.0;
+/// The width of a character of the labels, as a guess that is never too small.
+const CHARACTER: f64 = 7.2;
+/// Points of a line that are drawn apart; more of them would lie on one another.
+const COLUMNS: f64 = 320.0;
+
+/// Where values lie in the picture.
+struct Frame<'a> {
+    x: Range<'a>,
+    y: Range<'a>,
+    left: f64,
+}
+
+/// An axis, and what part of it is shown.
+struct Range<'a> {
+    axis: &'a Axis,
+    low: f64,
+    high: f64,
+}
+
+impl Range<'_> {
+    /// In [0, 1].
+    fn at(&self, value: f64) -> f64 {
+        let (low, high) = (self.axis.scale.at(self.low), self.axis.scale.at(self.high));
+        ((self.axis.scale.at(value) - low) / (high - low)).clamp(0.0, 1.0)
+    }
+
+    fn ticks(&self, wanted: f64) -> Vec<f64> {
+        self.axis.scale.ticks(self.low, self.high, wanted, self.axis.unit == Unit::Seconds)
+    }
+}
+
+impl Frame<'_> {
+    fn x(&self, value: f64) -> f64 {
+        round(self.left + self.x.at(value) * (WIDTH - RIGHT - self.left))
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        round(TOP + (1.0 - self.y.at(value)) * (HEIGHT - BOTTOM - TOP))
+    }
+}
+
+/// A tenth of a point is less than can be seen.
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// A chart as a file of its own, with its title and its legend, light or dark as its reader likes it.
+pub fn file(chart: &Chart) -> String {
+    const HEAD: f64 = 58.0;
+    let mut html = Html::default();
+    html.raw(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-12 -8 664 334\" font-family=\"system-ui, sans-serif\" ",
+    );
+    html.raw("role=\"img\" aria-label=\"").text(&chart.title).raw("\">\n<style>").raw(STYLE).raw("</style>\n");
+    rectangle(&mut html, "card", [-12.0, -8.0, WIDTH + 24.0, HEIGHT + HEAD + 16.0]);
+    html.raw("<text class=\"title\" y=\"18\">").text(&chart.title).raw("</text>");
+    let mut x = 0.0;
+    for (line, hue) in chart.lines.iter().zip(chart.hues()) {
+        path(&mut html, "line h", &hue, &format!("M{x} 38h16"));
+        label(&mut html, x + 22.0, 42.0, "start", &line.name);
+        x = round(x + 40.0 + line.name.chars().count() as f64 * CHARACTER);
+    }
+    html.raw("\n<g transform=\"translate(0 58)\">\n");
+    body(&mut html, chart);
+    html.raw("</g>\n</svg>\n");
+    html.into_string()
+}
+
+/// Draws it into a page, to be scaled to any width.
+pub(super) fn draw(html: &mut Html, chart: &Chart) {
+    html.raw("<svg viewBox=\"0 0 640 260\" role=\"img\" aria-label=\"").text(&chart.title).raw("\">");
+    body(html, chart);
+    html.raw("</svg>");
+}
+
+fn body(html: &mut Html, chart: &Chart) {
+    let mut frame = frame(chart);
+    let (x_ticks, y_ticks) = (frame.x.ticks(7.0), frame.y.ticks(5.0));
+    let longest = y_ticks.iter().map(|t| chart.y.unit.tick(*t).chars().count()).max().unwrap_or(0);
+    frame.left = 14.0 + longest as f64 * CHARACTER;
+    for span in &chart.spans {
+        let (from, to) = (frame.x(span.from), frame.x(span.to));
+        rectangle(html, "span", [from, TOP, (to - from).max(0.0), HEIGHT - BOTTOM - TOP]);
+        label(html, from + 4.0, TOP + 13.0, "start", &span.name);
+    }
+    for tick in y_ticks {
+        let y = frame.y(tick);
+        path(html, "grid", "", &format!("M{} {y}H{}", frame.left, WIDTH - RIGHT));
+        label(html, frame.left - 7.0, y + 4.0, "end", &chart.y.unit.tick(tick));
+    }
+    for tick in x_ticks {
+        label(html, frame.x(tick), HEIGHT - BOTTOM + 18.0, "middle", &chart.x.unit.tick(tick));
+    }
+    label(html, 0.0, 12.0, "start", &chart.y.name);
+    label(html, WIDTH - RIGHT, HEIGHT - 6.0, "end", &chart.x.name);
+    for level in &chart.levels {
+        let y = frame.y(level.at);
+        path(html, "level", "", &format!("M{} {y}H{}", frame.left, WIDTH - RIGHT));
+        label(html, WIDTH - RIGHT - 4.0, y - 5.0, "end", &level.name);
+    }
+    for (line, hue) in chart.lines.iter().zip(chart.hues()).rev() {
+        let (shape, outline) = (course(&frame, line), envelope(&frame, line));
+        if !outline.is_empty() {
+            path(html, "band h", &hue, &outline);
+        }
+        path(html, "line h", &hue, &shape);
+    }
+}
+
+/// A bar, and a whisker over its interval, each as a share of the longest.
+pub(super) fn bar(html: &mut Html, bar: &Bar, most: f64) {
+    html.raw("<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
+    rectangle(
+        html,
+        "h0",
+        [0.0, 0.0, round(bar.value / most * 100.0).max(if bar.value > 0.0 { 0.4 } else { 0.0 }), 10.0],
+    );
+    if let Some((low, high)) = bar.interval {
+        let ends = [low, high].map(|end| round(end / most * 100.0));
+        path(html, "whisker", "", &format!("M{} 5H{}M{0} 2V8M{1} 2V8", ends[0], ends[1]));
+    }
+    html.raw("</svg>");
+}
+
+fn frame(chart: &Chart) -> Frame<'_> {
+    let xs = chart.lines.iter().flat_map(|line| line.x.iter().copied());
+    let levels = chart.levels.iter().map(|level| level.at);
+    let ys = chart.lines.iter().flat_map(Line::values).chain(levels);
+    let x = match (extent(xs, chart.x.scale), chart.x.scale) {
+        (Some((low, high)), _) if high > low => (low, high),
+        (Some((low, _)), Scale::Linear) => (low, low + 1.0),
+        (Some((low, _)), Scale::Log) => (low, low * 10.0),
+        (_, Scale::Tail | Scale::Linear) => (0.0, 0.9),
+        (None, Scale::Log) => (1.0, 10.0),
+    };
+    let y = match (extent(ys, chart.y.scale), chart.y.scale) {
+        (Some((low, high)), Scale::Linear) => {
+            let base = low.min(0.0);
+            (base * 1.05, if high > base { high + (high - base) * 0.05 } else { base + 1.0 })
+        }
+        (Some((low, high)), Scale::Log) => (low / 1.15, high * 1.15),
+        (Some((low, high)), Scale::Tail) if high > low => (low, high),
+        (None, Scale::Log) => (1.0, 10.0),
+        (_, Scale::Tail | Scale::Linear) => (0.0, 0.9),
+    };
+    let [x, y] = [(&chart.x, x), (&chart.y, y)].map(|(axis, (low, high))| Range { axis, low, high });
+    Frame { x, y, left: 0.0 }
+}
+
+fn extent(values: impl Iterator<Item = f64>, scale: Scale) -> Option<(f64, f64)> {
+    let placed = values.filter(|v| scale.holds(*v));
+    placed.fold(None, |known, v| Some(known.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))
+}
+
+/// The line. Of points that share a column the least and the greatest are kept, so that no peak is lost.
+fn course(frame: &Frame<'_>, line: &Line) -> String {
+    let mut text = String::new();
+    let (mut joined, mut i) = (false, 0);
+    while let (Some(x), Some(y)) = (line.x.get(i), line.y.get(i)) {
+        let Some(y) = y.filter(|y| y.is_finite()) else {
+            (joined, i) = (false, i + 1);
+            continue;
+        };
+        let column = column(frame, *x);
+        let (mut low, mut high) = ((*x, y), (*x, y));
+        i += 1;
+        while let (Some(x), Some(Some(y))) = (line.x.get(i), line.y.get(i)) {
+            if column != self::column(frame, *x) || !y.is_finite() {
+                break;
+            }
+            if *y < low.1 {
+                low = (*x, *y);
+            }
+            if *y > high.1 {
+                high = (*x, *y);
+            }
+            i += 1;
+        }
+        let ends = if low.0 <= high.0 { [low, high] } else { [high, low] };
+        let ends = &ends[..if low == high { 1 } else { 2 }];
+        let ends_here = !line.y.get(i).copied().flatten().is_some_and(f64::is_finite);
+        let alone = !joined && ends_here && ends.len() == 1;
+        for (x, y) in ends {
+            text.push_str(&format!("{}{} {}", if joined { 'L' } else { 'M' }, frame.x(*x), frame.y(*y)));
+            joined = true;
+        }
+        if alone {
+            text.push_str("h.1"); // a single point would be invisible
+        }
+    }
+    text
+}
+
+fn column(frame: &Frame<'_>, x: f64) -> i64 {
+    (frame.x.at(x) * COLUMNS) as i64
+}
+
+/// The outline of the band: along its upper side, and back along the lower one.
+fn envelope(frame: &Frame<'_>, line: &Line) -> String {
+    let points: Vec<_> = line.x.iter().zip(&line.band).filter_map(|(x, band)| Some((*x, (*band)?))).collect();
+    let step = points.len().div_ceil(COLUMNS as usize).max(1);
+    let sides = points.chunks(step).filter_map(|chunk| {
+        let low = chunk.iter().map(|p| p.1.0).fold(f64::INFINITY, f64::min);
+        Some((chunk.first()?.0, low, chunk.iter().map(|p| p.1.1).fold(f64::NEG_INFINITY, f64::max)))
+    });
+    let sides: Vec<_> = sides.collect();
+    let there = sides.iter().map(|(x, _, high)| (frame.x(*x), frame.y(*high)));
+    let back = sides.iter().rev().map(|(x, low, _)| (frame.x(*x), frame.y(*low)));
+    let outline: Vec<String> = there.chain(back).map(|(x, y)| format!("{x} {y}")).collect();
+    if outline.is_empty() { String::new() } else { format!("M{}Z", outline.join("L")) }
+}
+
+fn path(html: &mut Html, class: &'static str, hue: &str, course: &str) {
+    html.raw("<path class=\"").raw(class).text(hue).raw("\" d=\"").text(course).raw("\"/>");
+}
+
+fn rectangle(html: &mut Html, class: &'static str, [x, y, width, height]: [f64; 4]) {
+    html.raw("<rect class=\"").raw(class).raw("\" x=\"").number(x).raw("\" y=\"").number(y);
+    html.raw("\" width=\"").number(round(width)).raw("\" height=\"").number(height).raw("\"/>");
+}
+
+fn label(html: &mut Html, x: f64, y: f64, anchor: &'static str, words: &str) {
+    html.raw("<text x=\"").number(round(x)).raw("\" y=\"").number(round(y)).raw("\" text-anchor=\"").raw(anchor);
+    html.raw("\">").text(words).raw("</text>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Chart {
+        let axis = |name| Axis::new(name, Unit::Count);
+        Chart::new("t", axis("x"), axis("y")).line(Line::new("l", points))
+    }
+
+    fn drawn(chart: &Chart) -> String {
+        course(&frame(chart), &chart.lines[0])
+    }
+
+    #[test]
+    fn of_many_points_the_peaks_stay() {
+        let points = (0..100_000).map(|i| (f64::from(i), Some(if i == 54_321 { 1000.0 } else { f64::from(i % 7) })));
+        let chart = chart(points);
+        let course = drawn(&chart);
+        assert!(course.len() < 20_000, "{}", course.len());
+        let peak = format!(" {}", frame(&chart).y(1000.0));
+        assert!(course.split(['M', 'L']).any(|point| point.ends_with(&peak)), "{course}");
+    }
+
+    #[test]
+    fn a_gap_parts_the_line_and_a_single_point_is_seen() {
+        let course =
+            drawn(&chart([(0.0, Some(1.0)), (1.0, None), (2.0, Some(1.0)), (3.0, Some(f64::NAN)), (4.0, Some(2.0))]));
+        assert_eq!(
+            (course.matches('M').count(), course.matches("h.1").count(), course.matches('L').count()),
+            (3, 3, 0)
+        );
+    }
+
+    #[test]
+    fn charts_with_nothing_or_absurd_values_in_them_are_drawn_all_the_same() {
+        let absurd = [0.0, -1e300, 1e300, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE];
+        for scale in [Scale::Linear, Scale::Log, Scale::Tail] {
+            for x in absurd {
+                for y in absurd {
+                    let mut chart = chart([(x, Some(y)), (x + 1.0, None)]);
+                    (chart.x.scale, chart.y.scale) = (scale, scale);
+                    assert!(file(&chart).contains("</svg>"));
+                }
+            }
+            let mut empty = chart([]);
+            (empty.x.scale, empty.y.scale) = (scale, scale);
+            assert!(!file(&empty).contains("NaN"));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Rows and columns, to be read digit by digit.
+
+use super::{Tone, Unit};
+
+/// A table; all rows have as many cells as there are columns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// What it shows.
+    pub title: String,
+    /// Headings. The first column names its row.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Vec<Cell>>,
+    /// Whether it is long and waits to be opened.
+    pub folded: bool,
+}
+
+/// What stands in a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// Words, to the left.
+    Text(String),
+    /// A number, to the right.
+    Number(f64, Unit),
+    /// Words that say how good something is.
+    Judged(Tone, String),
+    /// Nothing that could stand there.
+    Empty,
+}
+
+impl Table {
+    /// A table with these columns and no rows yet.
+    pub fn new(title: &str, columns: &[&str]) -> Self {
+        let columns = columns.iter().map(|name| (*name).to_owned()).collect();
+        Self { title: title.to_owned(), columns, ..Self::default() }
+    }
+
+    /// With one more row.
+    #[must_use]
+    pub fn row(mut self, cells: impl IntoIterator<Item = Cell>) -> Self {
+        self.rows.push(cells.into_iter().collect());
+        self
+    }
+
+    /// Whether a column holds numbers, and stands to the right.
+    pub(super) fn is_number(&self, column: usize) -> bool {
+        self.rows.iter().any(|row| matches!(row.get(column), Some(Cell::Number(..))))
+    }
+}
+
+impl Cell {
+    /// Words.
+    pub fn text(words: impl Into<String>) -> Self {
+        Self::Text(words.into())
+    }
+
+    /// A whole number.
+    pub fn count(n: u64) -> Self {
+        Self::Number(n as f64, Unit::Count)
+    }
+
+    /// A time in milliseconds.
+    pub fn ms(value: f64) -> Self {
+        Self::Number(value, Unit::Milliseconds)
+    }
+}

@@ -1,0 +1,166 @@
+//! The unit of a number: how it is written. `page.js` writes the same (`units`), which a test in a browser holds.
+
+use crate::decide::Nanos;
+use crate::report::figure;
+
+/// What a number counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Whole things.
+    Count,
+    /// Things per second.
+    PerSecond,
+    /// A time in milliseconds.
+    Milliseconds,
+    /// A time in seconds.
+    Seconds,
+    /// A share in [0, 1], written in percent.
+    Share,
+    /// Bytes, in powers of 1000.
+    Bytes,
+    /// A quantile in [0, 1], written as a percentile.
+    Quantile,
+    /// Anything else, by the name that follows the number; may be empty.
+    Of(String),
+}
+
+impl Unit {
+    /// The value, to three digits or so, with its unit.
+    pub fn show(&self, value: f64) -> String {
+        match self {
+            Self::Count if value.fract() == 0.0 => figure::count(value as u64),
+            Self::Count => figure::rate(value),
+            Self::PerSecond => figure::rate(value) + "/s",
+            Self::Milliseconds => apart(&figure::ms(value)),
+            Self::Seconds => since(value),
+            Self::Share => apart(&figure::share(value)),
+            Self::Bytes => apart(&figure::bytes(value)),
+            Self::Quantile => format!("p{}", percentile(value)),
+            Self::Of(name) => format!("{}\u{a0}{name}", signed(value)).trim_end().to_owned(),
+        }
+    }
+
+    /// A round value, as it stands at an axis: all of its digits and none besides.
+    pub(super) fn tick(&self, value: f64) -> String {
+        match self {
+            _ if value == 0.0 => "0".to_owned(),
+            Self::Milliseconds => apart(&figure::round_time(Nanos::from_secs_f64(value / 1e3))),
+            Self::Seconds if value >= 3600.0 && value % 3600.0 == 0.0 => format!("{}\u{a0}h", round(value / 3600.0)),
+            Self::Seconds if value >= 120.0 && value % 60.0 == 0.0 => format!("{}\u{a0}min", round(value / 60.0)),
+            Self::Seconds => apart(&figure::round_time(Nanos::from_secs_f64(value))),
+            Self::Share => format!("{}\u{a0}%", round(value * 100.0)),
+            Self::Quantile => format!("{}\u{a0}%", percentile(value)),
+            Self::Bytes => {
+                let power = (value.log10() / 3.0 + 1e-9).floor().clamp(0.0, 4.0);
+                let unit = ["B", "kB", "MB", "GB", "TB"].get(power as usize).unwrap_or(&"B");
+                format!("{}\u{a0}{unit}", round(value / 1000_f64.powf(power)))
+            }
+            _ => round(value),
+        }
+    }
+
+    /// The word by which the script knows it.
+    pub(super) fn word(&self) -> &str {
+        match self {
+            Self::Count => "count",
+            Self::PerSecond => "per_s",
+            Self::Milliseconds => "ms",
+            Self::Seconds => "s",
+            Self::Share => "share",
+            Self::Bytes => "bytes",
+            Self::Quantile => "quantile",
+            Self::Of(_) => "of",
+        }
+    }
+
+    /// The name that follows the number, if it has one of its own.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Of(name) => name,
+            _ => "",
+        }
+    }
+}
+
+/// A time that may be long, in seconds: `12.5 s`, `2 min 5 s`, `1 h 0 min 30 s`.
+fn since(seconds: f64) -> String {
+    if seconds < 120.0 {
+        return apart(&figure::ms(seconds * 1e3));
+    }
+    let all = seconds.round() as u64;
+    let (hours, minutes, seconds) = (all / 3600, all / 60 % 60, all % 60);
+    let hours = if hours > 0 { format!("{hours}\u{a0}h ") } else { String::new() };
+    format!("{hours}{minutes}\u{a0}min {seconds}\u{a0}s")
+}
+
+/// A number that may be negative, as differences are.
+fn signed(value: f64) -> String {
+    if value < 0.0 { format!("\u{2212}{}", figure::rate(-value)) } else { figure::rate(value) }
+}
+
+/// `4.91ms` with a blank that does not break before the unit.
+fn apart(text: &str) -> String {
+    match text.find(|c: char| c.is_ascii_alphabetic() || c == '%') {
+        Some(at) => format!("{}\u{a0}{}", text[..at].trim_end(), &text[at..]),
+        None => text.to_owned(),
+    }
+}
+
+/// As many digits as tell a quantile from its neighbours: `50`, `99.9`, `99.999`.
+fn percentile(quantile: f64) -> String {
+    let nines = -(1.0 - quantile).max(1e-9).log10();
+    round_to(quantile * 100.0, (nines + 1e-9).floor().max(0.0) as usize)
+}
+
+/// A number at an axis: thousands apart, and up to six decimals where it needs them.
+fn round(value: f64) -> String {
+    let sign = if value < 0.0 { "\u{2212}" } else { "" };
+    let magnitude = value.abs();
+    if magnitude >= 1000.0 {
+        return format!("{sign}{}", figure::count(magnitude.round() as u64));
+    }
+    format!("{sign}{}", round_to(magnitude, 6))
+}
+
+fn round_to(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(unit: &Unit, values: &[f64]) -> String {
+        values.iter().map(|v| unit.show(*v)).collect::<Vec<_>>().join(", ").replace('\u{a0}', " ")
+    }
+
+    fn ticks(unit: &Unit, values: &[f64]) -> String {
+        values.iter().map(|v| unit.tick(*v)).collect::<Vec<_>>().join(", ").replace('\u{a0}', " ")
+    }
+
+    #[test]
+    fn a_value_has_its_unit_and_three_digits() {
+        assert_eq!(shown(&Unit::Milliseconds, &[0.0453, 4.912, 1500.0]), "45.3 us, 4.91 ms, 1.50 s");
+        assert_eq!(shown(&Unit::Seconds, &[3.0, 0.25, 125.0, 3630.0]), "3 s, 250 ms, 2 min 5 s, 1 h 0 min 30 s");
+        assert_eq!(shown(&Unit::Quantile, &[0.0, 0.5, 0.9, 0.995, 0.9996]), "p0, p50, p90, p99.5, p99.96");
+        assert_eq!(shown(&Unit::Share, &[0.0, 0.000_001, 0.104]), "0 %, <0.001 %, 10.4 %");
+        assert_eq!(shown(&Unit::Bytes, &[1_530_000.0]), "1.53 MB");
+        assert_eq!(shown(&Unit::Of("points".into()), &[-12.34, 3.0]), "\u{2212}12.3 points, 3.00 points");
+        assert_eq!(shown(&Unit::Of(String::new()), &[2.0]), "2.00");
+        assert_eq!(shown(&Unit::Count, &[1234.0, 2.5]), "1,234, 2.50");
+    }
+
+    #[test]
+    fn a_round_value_has_no_digit_too_many() {
+        assert_eq!(ticks(&Unit::Milliseconds, &[0.0, 0.5, 20.0, 1500.0]), "0, 500 us, 20 ms, 1.5 s");
+        assert_eq!(ticks(&Unit::Quantile, &[0.5, 0.9, 0.999_99]), "50 %, 90 %, 99.999 %");
+        assert_eq!(ticks(&Unit::Bytes, &[0.0, 1000.0, 2_500_000.0]), "0, 1 kB, 2.5 MB");
+        assert_eq!(ticks(&Unit::Count, &[0.0, 0.2, 12_000.0]), "0, 0.2, 12,000");
+        assert_eq!(ticks(&Unit::Seconds, &[0.5, 90.0, 120.0, 5400.0, 7200.0]), "500 ms, 90 s, 2 min, 90 min, 2 h");
+        assert_eq!(ticks(&Unit::Share, &[0.05]), "5 %");
+    }
+}
