@@ -42,6 +42,7 @@
 pub mod call;
 pub mod cli;
 pub mod decide;
+pub mod document;
 pub mod gate;
 pub mod http;
 pub mod live;

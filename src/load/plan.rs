@@ -58,6 +58,8 @@ pub struct Plan {
     pub spin: bool,
     /// The seed.
     pub seed: u64,
+    /// How often the workers report, and how long a point of the series is.
+    pub stretch: Nanos,
 }
 
 /// When requests start.
@@ -185,6 +187,7 @@ impl Plan {
             pace,
             spin: options.spin,
             seed,
+            stretch: Nanos::SECOND,
         })
     }
 

@@ -7,6 +7,7 @@
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field
 //! - [`csv`]: the run second by second
 //! - [`jtl`]: every request as a line of JMeter's log
+//! - [`plot`]: lines as SVG, for what is made of many runs
 //! - `figure`, `bars`, `paint`: how a number, a histogram and a colour are written in weir's own report
 
 use std::fmt;
@@ -23,6 +24,7 @@ mod figure;
 pub mod jmeter;
 pub mod jtl;
 mod paint;
+pub mod plot;
 #[cfg(test)]
 mod sample;
 pub mod text;
