@@ -9,7 +9,9 @@
 //! - [`steady`]: has a service warmed up? change points
 //! - [`trust`]: may the run be believed, and if not, why
 //! - [`slo`]: objectives such as `p99<200ms`, held or not
+//! - [`compare`]: variants that were run several times: which is better, and is the difference real
 
+pub mod compare;
 pub mod histogram;
 pub mod outcome;
 pub mod progress;
