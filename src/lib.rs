@@ -54,3 +54,4 @@ pub mod send;
 pub mod serve;
 pub mod server;
 pub mod simulate;
+pub mod study;

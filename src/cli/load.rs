@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, Command, FromArgMatches};
 
 use super::exit;
 use super::interrupt::Interrupt;
@@ -154,6 +154,22 @@ impl Stages {
     fn read(text: &str) -> Result<Self, String> {
         words::stages(text).map(Self)
     }
+}
+
+/// The flags that a load knows, without their dashes.
+pub(super) fn flags() -> Vec<String> {
+    let command = LoadArgs::augment_args(Command::new("load"));
+    command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
+}
+
+/// Reads the arguments of a load that stand elsewhere than on our command line.
+///
+/// # Errors
+/// What is wrong with them, in one line.
+pub(super) fn parse(args: &[String]) -> Result<Options, String> {
+    let command = LoadArgs::augment_args(Command::new("load")).no_binary_name(true).disable_help_flag(true);
+    let read = command.try_get_matches_from(args).and_then(|matches| LoadArgs::from_arg_matches(&matches));
+    read.map(LoadArgs::into_options).map_err(|error| super::one_line(&error))
 }
 
 pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8 {

@@ -10,6 +10,7 @@ mod report;
 mod send;
 pub mod serve;
 pub mod simulate;
+mod study;
 
 use std::ffi::OsString;
 
@@ -72,6 +73,11 @@ enum Command {
     Send(Box<send::SendArgs>),
     /// See in virtual time what protection from overload does, for your own figures or scenarios with names
     Simulate(Box<simulate::SimulateArgs>),
+    /// Find out which variant is better: start each again and again, drive the same load at it, compare
+    Study(study::StudyArgs),
+    /// Keep watch over a program that a study has started
+    #[command(name = crate::study::GUARD, hide = true)]
+    Guard,
     /// Show a run that was kept with --out, in any format
     Report(report::ReportArgs),
 }
@@ -90,6 +96,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Gate(asked) => gate::run(&asked, &messages),
         Command::Send(asked) => send::run(&asked, &messages),
         Command::Simulate(asked) => simulate::run(&asked, &messages),
+        Command::Study(asked) => study::run(&asked, &args, &messages),
+        Command::Guard => study::guard(&messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }
 }

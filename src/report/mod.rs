@@ -19,6 +19,7 @@ use crate::measure::Run;
 
 pub mod ab;
 mod bars;
+pub mod comparison;
 pub mod csv;
 mod figure;
 pub mod jmeter;

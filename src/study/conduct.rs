@@ -23,24 +23,24 @@ use crate::machine::processes;
 use crate::measure::Run;
 
 /// In the environment of all that a study starts: whatever is left of it is found by this.
-pub const MARK: &str = "WEIR_STUDY";
+pub(super) const MARK: &str = "WEIR_STUDY";
 
 /// Makes measurements.
-pub struct Conductor<'a> {
+pub(super) struct Conductor<'a> {
     /// What is to be found out.
-    pub definition: &'a Definition,
+    pub(super) definition: &'a Definition,
     /// How loads are written.
-    pub words: &'a LoadWords<'a>,
+    pub(super) words: &'a LoadWords<'a>,
     /// How we start ourselves anew.
-    pub launcher: &'a Launcher,
+    pub(super) launcher: &'a Launcher,
     /// Names this run of the study among all.
-    pub token: &'a str,
+    pub(super) token: &'a str,
     /// Who has which cores.
-    pub split: &'a Split,
+    pub(super) split: &'a Split,
     /// Whether to go on.
-    pub go_on: &'a (dyn Fn() -> bool + Sync),
+    pub(super) go_on: &'a (dyn Fn() -> bool + Sync),
     /// Where Python packages are, by variant and by service.
-    pub environments: BTreeMap<String, PathBuf>,
+    pub(super) environments: BTreeMap<String, PathBuf>,
 }
 
 impl std::fmt::Debug for Conductor<'_> {
@@ -51,13 +51,13 @@ impl std::fmt::Debug for Conductor<'_> {
 
 /// A measurement, and the files that belong to it.
 #[derive(Debug, Default)]
-pub struct Measured {
+pub(super) struct Measured {
     /// What came of it.
-    pub cell: Cell,
+    pub(super) cell: Cell,
     /// The runs of its loads, with the names of their files.
-    pub runs: Vec<(String, Run)>,
+    pub(super) runs: Vec<(String, Run)>,
     /// What the variant used.
-    pub samples: Samples,
+    pub(super) samples: Samples,
 }
 
 impl Conductor<'_> {
@@ -65,7 +65,7 @@ impl Conductor<'_> {
     ///
     /// # Errors
     /// What keeps it from being set up.
-    pub fn set_up(&mut self, program: &Program, variant: Option<&Variant>) -> Result<(), Trouble> {
+    pub(super) fn set_up(&mut self, program: &Program, variant: Option<&Variant>) -> Result<(), Trouble> {
         let patience = self.definition.times.setup;
         if !program.requirements.is_empty() {
             let mark = BTreeMap::from([(MARK.to_owned(), self.token.to_owned())]);
@@ -90,7 +90,7 @@ impl Conductor<'_> {
     ///
     /// # Errors
     /// Somebody has had enough; what fails is a finding and no error.
-    pub fn measure(&self, place: &Place, point: &[(String, String)], folder: &Path) -> Result<Measured, Trouble> {
+    pub(super) fn measure(&self, place: &Place, point: &[(String, String)], folder: &Path) -> Result<Measured, Trouble> {
         let variant = &self.definition.variants[place.variant];
         let started_unix_s = clock::unix_s();
         let clock = Clock::started(Nanos::ZERO);
@@ -280,7 +280,8 @@ impl Conductor<'_> {
         }
         path.extend(std::env::var_os("PATH").iter().flat_map(std::env::split_paths));
         // So that a file can say "weir" wherever this one is.
-        path.extend(self.launcher.last().map(Path::new).and_then(Path::parent).map(Path::to_owned));
+        let own = self.launcher.last().map(Path::new).and_then(Path::parent);
+        path.extend(own.filter(|own| !own.as_os_str().is_empty()).map(Path::to_owned));
         let path: OsString = std::env::join_paths(path).unwrap_or_default();
         environment.insert("PATH".to_owned(), path.to_string_lossy().into_owned());
         for (name, value) in &program.environment {

@@ -6,16 +6,16 @@ use super::definition::Cpus;
 
 /// Cores by number; empty is all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Split {
+pub(super) struct Split {
     /// Of services and variants.
-    pub service: Vec<usize>,
+    pub(super) service: Vec<usize>,
     /// Of the load and of the sampling.
-    pub load: Vec<usize>,
+    pub(super) load: Vec<usize>,
 }
 
 impl Split {
     /// Deals out the cores of this process. With one core there is nothing to deal out.
-    pub fn of(cpus: Cpus) -> Self {
+    pub(super) fn of(cpus: Cpus) -> Self {
         Self::deal(&ours(), cpus)
     }
 
@@ -35,7 +35,7 @@ impl Split {
     }
 
     /// Whether nobody has a core of the other.
-    pub fn is_apart(&self) -> bool {
+    pub(super) fn is_apart(&self) -> bool {
         !self.service.is_empty() && self.load.iter().all(|cpu| !self.service.contains(cpu))
     }
 }
@@ -47,7 +47,7 @@ fn ours() -> Vec<usize> {
 }
 
 /// Keeps this thread, and those that it starts from now on, to these cores. A system that refuses leaves all as it is.
-pub fn keep_to(cpus: &[usize]) {
+pub(super) fn keep_to(cpus: &[usize]) {
     if cpus.is_empty() {
         return;
     }

@@ -134,7 +134,7 @@ pub enum Cpus {
 }
 
 /// How long things may take.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Times {
     /// Until a program is ready.
     pub ready: Nanos,
@@ -147,7 +147,6 @@ pub struct Times {
     /// For a client.
     pub client: Nanos,
     /// The whole study: nothing is begun after it.
-    #[serde(skip)]
     pub study: Nanos,
 }
 

@@ -17,9 +17,9 @@ use crate::measure::{Progress, Run};
 
 /// A load of a measurement, checked.
 #[derive(Debug)]
-pub struct Drive {
+pub(super) struct Drive {
     /// Its name.
-    pub name: String,
+    pub(super) name: String,
     plan: Plan,
     /// The same load without an end.
     warm_up: Option<Plan>,
@@ -37,7 +37,7 @@ impl Drive {
     ///
     /// # Errors
     /// What is wrong, in one line.
-    pub fn all(definition: &Definition, values: &Values, repeat: u64, words: &LoadWords<'_>) -> Result<Vec<Self>, String> {
+    pub(super) fn all(definition: &Definition, values: &Values, repeat: u64, words: &LoadWords<'_>) -> Result<Vec<Self>, String> {
         let one = |load: &Load| {
             let mut options = options(load, values, &definition.folder, words)?;
             options.seed = Some(definition.seed.wrapping_add(repeat));
@@ -61,11 +61,6 @@ impl Drive {
         };
         definition.loads.iter().map(one).collect()
     }
-
-    /// How long it takes at most, if that is known.
-    pub fn length(&self) -> Nanos {
-        self.plan.until
-    }
 }
 
 /// Drives all loads until all of them are steady, or the time is over; `go_on` can end it before. None if there is no
@@ -73,7 +68,7 @@ impl Drive {
 ///
 /// # Errors
 /// Why a load could not start.
-pub fn warm_up(
+pub(super) fn warm_up(
     drives: &[Drive],
     split: &Split,
     go_on: &(dyn Fn() -> bool + Sync),
@@ -110,7 +105,7 @@ pub fn warm_up(
 ///
 /// # Errors
 /// Why a load could not start.
-pub fn measure(drives: &[Drive], split: &Split, go_on: &(dyn Fn() -> bool + Sync)) -> Result<Vec<Run>, LoadError> {
+pub(super) fn measure(drives: &[Drive], split: &Split, go_on: &(dyn Fn() -> bool + Sync)) -> Result<Vec<Run>, LoadError> {
     let plans: Vec<&Plan> = drives.iter().map(|drive| &drive.plan).collect();
     side_by_side(&plans, split, &|_, _| go_on())
 }
@@ -120,15 +115,13 @@ fn side_by_side(
     split: &Split,
     look: &(dyn Fn(usize, &Progress<'_>) -> bool + Sync),
 ) -> Result<Vec<Run>, LoadError> {
+    let drive = |index: usize| {
+        keep_to(&split.load);
+        load::run(plans[index], &[], &mut |progress| look(index, progress), None)
+    };
     thread::scope(|scope| {
-        let start = |(index, plan): (usize, &&'_ Plan)| {
-            let plan: &Plan = plan;
-            scope.spawn(move || {
-                keep_to(&split.load);
-                load::run(plan, &[], &mut |progress| look(index, progress), None)
-            })
-        };
-        let threads: Vec<_> = plans.iter().enumerate().map(start).collect();
+        let drive = &drive;
+        let threads: Vec<_> = (0..plans.len()).map(|index| scope.spawn(move || drive(index))).collect();
         let lost = || LoadError::System(std::io::Error::other("a thread of the load has ended"));
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(lost()))).collect()
     })

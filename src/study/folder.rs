@@ -14,7 +14,7 @@ use crate::machine::processes;
 
 /// A study's results.
 #[derive(Debug)]
-pub struct Folder {
+pub(super) struct Folder {
     path: PathBuf,
     /// Locked as long as we are there, so that no other study writes here.
     _lock: File,
@@ -35,7 +35,7 @@ impl Folder {
     ///
     /// # Errors
     /// It cannot be written, or another study is at it.
-    pub fn open(path: &Path) -> Result<Self, String> {
+    pub(super) fn open(path: &Path) -> Result<Self, String> {
         let wrong = |error: io::Error| format!("cannot write {}: {error}", path.display());
         fs::create_dir_all(path).map_err(wrong)?;
         let lock = File::open(path).map_err(wrong)?;
@@ -47,7 +47,7 @@ impl Folder {
     }
 
     /// The folder itself.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -69,7 +69,7 @@ impl Folder {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(&self, token: &str) -> io::Result<()> {
+    pub(super) fn begin(&self, token: &str) -> io::Result<()> {
         let note = serde_json::to_string(&Note { token: token.to_owned() })?;
         write_whole(&self.path.join(NOTE), note.as_bytes())
     }
@@ -78,7 +78,7 @@ impl Folder {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn finish(&self) -> io::Result<()> {
+    pub(super) fn finish(&self) -> io::Result<()> {
         match fs::remove_file(self.path.join(NOTE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -86,12 +86,12 @@ impl Folder {
     }
 
     /// Where the files of a measurement are.
-    pub fn cell_path(&self, variant: &str, point: &[(String, String)], repeat: u64) -> PathBuf {
+    pub(super) fn cell_path(&self, variant: &str, point: &[(String, String)], repeat: u64) -> PathBuf {
         self.path.join("cells").join(variant).join(name_of(point)).join(repeat.to_string())
     }
 
     /// A measurement that was made before, if its definition is still this one.
-    pub fn kept(&self, path: &Path, definition: &str) -> Option<Cell> {
+    pub(super) fn kept(&self, path: &Path, definition: &str) -> Option<Cell> {
         let cell: Cell = serde_json::from_str(&fs::read_to_string(path.join(CELL)).ok()?).ok()?;
         (cell.definition == definition).then_some(cell)
     }
@@ -100,7 +100,7 @@ impl Folder {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn keep(&self, path: &Path, measured: &Measured) -> io::Result<()> {
+    pub(super) fn keep(&self, path: &Path, measured: &Measured) -> io::Result<()> {
         // What a measurement of another definition has left there is not of this one.
         let _ = fs::remove_file(path.join(CELL));
         fs::create_dir_all(path)?;
@@ -117,7 +117,7 @@ impl Folder {
     ///
     /// # Errors
     /// They cannot be removed.
-    pub fn forget(&self) -> io::Result<()> {
+    pub(super) fn forget(&self) -> io::Result<()> {
         match fs::remove_dir_all(self.path.join("cells")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -128,7 +128,7 @@ impl Folder {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn write(&self, name: &str, text: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&self, name: &str, text: &[u8]) -> io::Result<()> {
         let path = self.path.join(name);
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         write_whole(&path, text)

@@ -1,27 +1,30 @@
 //! Which variant is better, and is it real? Starts each of them again and again, drives the same load at it, and says.
 //!
 //! - [`file`]: `study.toml` -> [`definition`]; `placeholders` in it
-//! - `order`: which measurement comes when; [`cell`]: one of them; [`conduct`]: makes it, with
+//! - `order`: which measurement comes when; [`cell`]: one of them; `conduct`: makes it, with
 //!   `running` (a program under a guard), `ready`, `packages`, `drive` (its loads), `sampling`, `cores`
 //! - `folder`: what is kept, so that a study that was interrupted goes on
-//! - [`findings`]: what the measurements say; `text`, `figures`: the same as a report and as plots
+//! - [`findings`]: what the measurements say; [`text`], [`figures`]: the same as a report and as plots
 //!
 //! `docs/design/study.md` has the reasons.
 
 pub mod cell;
-pub mod conduct;
+mod conduct;
 mod cores;
 pub mod definition;
 mod drive;
 pub mod file;
+pub mod figures;
 mod fingerprint;
+pub mod findings;
 mod folder;
 mod order;
 mod packages;
 mod placeholders;
 mod ready;
-pub mod running;
+mod running;
 mod sampling;
+pub mod text;
 mod trouble;
 
 use std::collections::BTreeMap;
@@ -29,14 +32,17 @@ use std::path::Path;
 
 use serde_json::json;
 
+pub use self::folder::name_of;
+pub use self::running::{GUARD, Launcher};
+
 use self::cell::{Cell, Failure, Place};
 use self::conduct::{Conductor, Measured};
 use self::cores::Split;
 use self::definition::Definition;
 use self::file::LoadWords;
+use self::findings::Findings;
 use self::fingerprint::fingerprint;
 use self::folder::Folder;
-use self::running::Launcher;
 use self::trouble::Trouble;
 use crate::decide::Nanos;
 use crate::machine::clock::{self, Clock};
@@ -93,6 +99,29 @@ pub struct Outcome {
     pub apart: bool,
     /// The folder.
     folder: Folder,
+}
+
+impl Outcome {
+    /// Where the results are.
+    fn folder(&self) -> &Folder {
+        &self.folder
+    }
+}
+
+/// Writes the report, its plots and the data behind them.
+///
+/// # Errors
+/// They cannot be written: why, in one line.
+pub fn keep(findings: &Findings<'_>) -> Result<(), String> {
+    let folder = findings.outcome.folder();
+    let wrong = |error: std::io::Error| format!("cannot write to {}: {error}", folder.path().display());
+    let figures = figures::all(findings);
+    for figure in &figures {
+        folder.write(&format!("plots/{}.svg", figure.name), figure.plot.svg().as_bytes()).map_err(wrong)?;
+        folder.write(&format!("plots/{}.csv", figure.name), figure.plot.csv().as_bytes()).map_err(wrong)?;
+    }
+    folder.write("report.md", text::markdown(findings, &figures).as_bytes()).map_err(wrong)?;
+    folder.write("study.json", format!("{:#}\n", text::json(findings)).as_bytes()).map_err(wrong)
 }
 
 /// Makes all measurements that are not there yet.

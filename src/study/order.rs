@@ -6,7 +6,7 @@ use crate::decide::dice::Dice;
 /// All measurements, round by round: each combination once in every round, in an order of its own. What changes while a
 /// study goes on (a warm machine, a busy neighbour) then meets all variants alike. (Abedi and Brecht: "Conducting
 /// repeatable experiments in highly variable cloud computing environments", ICPE 2017)
-pub fn order(variants: usize, points: usize, repeats: u64, seed: u64) -> Vec<Place> {
+pub(super) fn order(variants: usize, points: usize, repeats: u64, seed: u64) -> Vec<Place> {
     let mut order = Vec::new();
     for repeat in 1..=repeats {
         let mut dice = Dice::new(seed, repeat);

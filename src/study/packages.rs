@@ -19,7 +19,7 @@ const COMPLETE: &str = "complete";
 ///
 /// # Errors
 /// What the making said.
-pub fn environment(
+pub(super) fn environment(
     requirements: &[String],
     launcher: &Launcher,
     mark: &BTreeMap<String, String>,
@@ -48,7 +48,7 @@ pub fn environment(
 }
 
 /// The interpreter's folder in an environment.
-pub fn programs(environment: &Path) -> PathBuf {
+pub(super) fn programs(environment: &Path) -> PathBuf {
     environment.join("venv/bin")
 }
 
@@ -62,7 +62,7 @@ fn kept_in() -> PathBuf {
 ///
 /// # Errors
 /// It cannot be run, fails, or takes too long.
-pub fn once(
+pub(super) fn once(
     command: Vec<String>,
     folder: &Path,
     environment: BTreeMap<String, String>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// What placeholders stand for.
-pub type Values = BTreeMap<String, String>;
+pub(super) type Values = BTreeMap<String, String>;
 
 /// A piece of a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ enum Piece<'a> {
 }
 
 /// The names in a text.
-pub fn names(text: &str) -> Vec<&str> {
+pub(super) fn names(text: &str) -> Vec<&str> {
     let name = |piece| if let Piece::Placeholder(name) = piece { Some(name) } else { None };
     pieces(text).into_iter().filter_map(name).collect()
 }
@@ -24,7 +24,7 @@ pub fn names(text: &str) -> Vec<&str> {
 ///
 /// # Errors
 /// The first name that stands for nothing.
-pub fn fill(text: &str, values: &Values) -> Result<String, String> {
+pub(super) fn fill(text: &str, values: &Values) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     for piece in pieces(text) {
         match piece {

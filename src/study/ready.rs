@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// It has ended, it is not ready in time, or somebody has had enough.
-pub fn wait(
+pub(super) fn wait(
     running: &Running,
     ready: &Ready,
     port: u16,

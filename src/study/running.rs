@@ -29,7 +29,7 @@ const LOOK: Nanos = Nanos::from_millis(50);
 
 /// A program that runs, or ran.
 #[derive(Debug)]
-pub struct Running {
+pub(super) struct Running {
     guard: Child,
     orders: UnixStream,
     state: Arc<(Mutex<State>, Condvar)>,
@@ -47,7 +47,7 @@ struct State {
 
 /// The end of what was said on a stream.
 #[derive(Debug, Default)]
-pub struct Tail {
+pub(super) struct Tail {
     kept: Mutex<Kept>,
 }
 
@@ -65,7 +65,7 @@ impl Running {
     ///
     /// # Errors
     /// Why it cannot be started, in one line.
-    pub fn start(launcher: &Launcher, start: Start, wanted_line: Option<&str>) -> Result<Self, String> {
+    pub(super) fn start(launcher: &Launcher, start: Start, wanted_line: Option<&str>) -> Result<Self, String> {
         let refused = |error: std::io::Error| format!("the system refuses to start a program: {error}");
         let (ours, theirs) = UnixStream::pair().map_err(refused)?;
         let (own, args) = launcher.split_first().ok_or("it is not known how to start a guard")?;
@@ -137,22 +137,22 @@ impl Running {
     }
 
     /// The number of its guard, below which all of it is.
-    pub fn guard(&self) -> u32 {
+    pub(super) fn guard(&self) -> u32 {
         self.guard.id()
     }
 
     /// The number of its first process.
-    pub fn pid(&self) -> Option<u32> {
+    pub(super) fn pid(&self) -> Option<u32> {
         lock(&self.state.0).started.clone()?.ok()
     }
 
     /// Whether nothing of it is left.
-    pub fn is_gone(&self) -> bool {
+    pub(super) fn is_gone(&self) -> bool {
         lock(&self.state.0).gone
     }
 
     /// Waits a little for all of it to end; whether it has.
-    pub fn ends_within(&self, time: Nanos) -> bool {
+    pub(super) fn ends_within(&self, time: Nanos) -> bool {
         self.wait_until(time, |state| state.gone).gone
     }
 
@@ -160,7 +160,7 @@ impl Running {
     ///
     /// # Errors
     /// It takes longer, or somebody has had enough.
-    pub fn end(&self, patience: Nanos, go_on: &(dyn Fn() -> bool + Sync)) -> Result<(), Trouble> {
+    pub(super) fn end(&self, patience: Nanos, go_on: &(dyn Fn() -> bool + Sync)) -> Result<(), Trouble> {
         let clock = Clock::started(Nanos::ZERO);
         while !self.ends_within(LOOK) {
             if !go_on() {
@@ -174,22 +174,22 @@ impl Running {
     }
 
     /// How its first process ended, if it has.
-    pub fn ending(&self) -> Option<Ending> {
+    pub(super) fn ending(&self) -> Option<Ending> {
         lock(&self.state.0).ended
     }
 
     /// What it said last.
-    pub fn stdout(&self) -> &Tail {
+    pub(super) fn stdout(&self) -> &Tail {
         &self.stdout
     }
 
     /// What it complained about last.
-    pub fn stderr(&self) -> &Tail {
+    pub(super) fn stderr(&self) -> &Tail {
         &self.stderr
     }
 
     /// Ends all of it: SIGTERM, and SIGKILL if it has not ended within `grace`.
-    pub fn stop(&mut self, grace: Nanos) {
+    pub(super) fn stop(&mut self, grace: Nanos) {
         self.order(&Order::Stop(grace.0 / 1_000_000));
         if !self.ends_within(grace + PATIENCE) {
             // What cannot be killed hangs in the kernel; its guard is not the one to wait for.
@@ -224,18 +224,18 @@ impl Tail {
     }
 
     /// Whether the line that was waited for has come.
-    pub fn has_wanted(&self) -> bool {
+    pub(super) fn has_wanted(&self) -> bool {
         self.lock().wanted.as_ref().is_some_and(|(_, came)| *came)
     }
 
     /// All that is kept.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut kept = self.lock();
         String::from_utf8_lossy(kept.bytes.make_contiguous()).into_owned()
     }
 
     /// The last lines that say something.
-    pub fn last_lines(&self, count: usize) -> Vec<String> {
+    pub(super) fn last_lines(&self, count: usize) -> Vec<String> {
         let text = self.text();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let shown = |line: &&str| line.chars().take(500).collect();

@@ -10,11 +10,11 @@ use crate::machine::clock::{Clock, thread_cpu};
 use crate::machine::process_tree::{ProcessTree, Sample};
 
 /// How often.
-pub const EVERY: Nanos = Nanos::from_millis(100);
+pub(super) const EVERY: Nanos = Nanos::from_millis(100);
 
 /// Samples in the making.
 #[derive(Debug)]
-pub struct Sampling {
+pub(super) struct Sampling {
     clock: Clock,
     over: AtomicBool,
     /// Memory beyond which the variant is to be ended, in bytes.
@@ -25,20 +25,20 @@ pub struct Sampling {
 
 /// All samples, and what they took.
 #[derive(Clone, Debug, Default)]
-pub struct Samples {
+pub(super) struct Samples {
     /// In order of time, from the start of the measurement.
-    pub samples: Vec<Sample>,
+    pub(super) samples: Vec<Sample>,
     cpu: Nanos,
 }
 
 impl Sampling {
     /// None taken yet; `clock` gives their times.
-    pub fn new(clock: Clock, most_memory: Option<u64>) -> Self {
+    pub(super) fn new(clock: Clock, most_memory: Option<u64>) -> Self {
         Self { clock, over: AtomicBool::new(false), most_memory, excess: Mutex::new(None) }
     }
 
     /// Begins, on a thread of its own that is prepared first, with all that is below `guard`.
-    pub fn begin<'scope>(
+    pub(super) fn begin<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         guard: u32,
@@ -79,17 +79,17 @@ impl Sampling {
     }
 
     /// How much memory it used, once that was too much.
-    pub fn excess(&self) -> Option<u64> {
+    pub(super) fn excess(&self) -> Option<u64> {
         *self.excess.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The time of its clock.
-    pub fn now(&self) -> Nanos {
+    pub(super) fn now(&self) -> Nanos {
         self.clock.now()
     }
 
     /// The next sample is the last.
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         self.over.store(true, Relaxed);
     }
 }
@@ -97,7 +97,7 @@ impl Sampling {
 impl Samples {
     /// Those from a time on, which is 0 for them.
     #[must_use]
-    pub fn since(mut self, from: Nanos) -> Self {
+    pub(super) fn since(mut self, from: Nanos) -> Self {
         let from = from.as_secs_f64();
         let before = self.samples.len();
         self.samples.retain(|sample| sample.t_s >= from);
@@ -108,7 +108,7 @@ impl Samples {
     }
 
     /// What they say together, for so many good answers; None of fewer than two.
-    pub fn usage(&self, answers: Option<f64>) -> Option<Usage> {
+    pub(super) fn usage(&self, answers: Option<f64>) -> Option<Usage> {
         let (first, last) = (self.samples.first()?, self.samples.last()?);
         let seconds = last.t_s - first.t_s;
         if seconds <= 0.0 {
@@ -143,7 +143,7 @@ impl Samples {
     }
 
     /// As a table; what was not looked at is empty.
-    pub fn csv(&self) -> String {
+    pub(super) fn csv(&self) -> String {
         let mut text = String::from(
             "t_s,processes,threads,cpu_s,rss_bytes,pss_bytes,open_files,voluntary_switches,involuntary_switches\n",
         );

@@ -5,7 +5,7 @@ use super::running::Running;
 
 /// What keeps a measurement from its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub(super) enum Trouble {
     /// Somebody has had enough: there is no measurement.
     Interrupted,
     /// It failed, which is a finding.
@@ -17,7 +17,7 @@ const LINES: usize = 8;
 
 impl Trouble {
     /// Of a program, with what it said last.
-    pub fn of(why: String, running: &Running) -> Self {
+    pub(super) fn of(why: String, running: &Running) -> Self {
         // What it said on its way to the grave may still be in the pipe.
         let mut last_lines = running.stderr().last_lines(LINES);
         if last_lines.is_empty() {
@@ -27,13 +27,13 @@ impl Trouble {
     }
 
     /// Without any words of the program.
-    pub fn plain(why: impl Into<String>) -> Self {
+    pub(super) fn plain(why: impl Into<String>) -> Self {
         Self::Failed(Failure { why: why.into(), last_lines: Vec::new() })
     }
 
     /// The same, with who it is that failed, where that is not the variant.
     #[must_use]
-    pub fn by(self, who: &str) -> Self {
+    pub(super) fn by(self, who: &str) -> Self {
         match self {
             Self::Failed(failure) => Self::Failed(Failure { why: format!("{who}: {}", failure.why), ..failure }),
             Self::Interrupted => Self::Interrupted,

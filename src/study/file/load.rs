@@ -101,7 +101,7 @@ fn check(load: &Load, node: &Node<'_>, members: &[Named<'_>], definition: &Defin
 ///
 /// # Errors
 /// What is wrong, in one line.
-pub fn plan(load: &Load, values: &Values, folder: &Path, words: &LoadWords<'_>) -> Result<Plan, String> {
+fn plan(load: &Load, values: &Values, folder: &Path, words: &LoadWords<'_>) -> Result<Plan, String> {
     Plan::new(&options(load, values, folder, words)?).map_err(|error| error.to_string())
 }
 
@@ -109,7 +109,7 @@ pub fn plan(load: &Load, values: &Values, folder: &Path, words: &LoadWords<'_>) 
 ///
 /// # Errors
 /// What is wrong, in one line.
-pub fn options(load: &Load, values: &Values, folder: &Path, words: &LoadWords<'_>) -> Result<Options, String> {
+pub(in crate::study) fn options(load: &Load, values: &Values, folder: &Path, words: &LoadWords<'_>) -> Result<Options, String> {
     let filled = |text: &String| {
         placeholders::fill(text, values).map_err(|name| format!("{{{name}}} stands for nothing for this variant"))
     };

@@ -16,7 +16,8 @@ use crate::document::{self, Problem};
 use crate::measure::compare::{Better, Metric};
 
 pub use self::example::EXAMPLE;
-pub use self::load::{LoadWords, options};
+pub use self::load::LoadWords;
+pub(super) use self::load::options;
 
 /// Points of a sweep at most; a typing error rather than a study.
 const MOST_POINTS: usize = 1000;
