@@ -7,11 +7,12 @@
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
+//!  │ ├──► study ─► load, report ────► document, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► load ──► report ──────────► measure, decide
 //!  │ │      └────► http ────────────► machine, decide
 //!  │ ├──► serve ─► server ──────────► machine, decide
-//!  │ ├──► gate ──► server, call, http
+//!  │ ├──► gate ──► server, call, http, document
 //!  │ │                     └────────► http, machine, decide
 //!  │ └──► send ──► call, http, machine, decide
 //!  └────────────► machine ──────────► measure, decide
@@ -21,6 +22,8 @@
 //!   free connection does now ([`decide::feed`])
 //! - [`measure`] PURE: one request's record ([`measure::Outcome`]), histograms, the run, trust, objectives
 //! - [`simulate`] PURE: overload in virtual time: callers, gates, an upstream, and what comes of it
+//! - [`study`] which variant is better: starts each again and again, drives the same load at it, compares
+//! - [`document`] a file in TOML that a person wrote: typed reading, mistakes told by place
 //! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection; and connections to upstreams, kept
 //! - [`call`] one call and its attempts, under deadline, hedge, retry and budget
 //! - [`gate`] a gateway: an answer in time, whatever the upstream does

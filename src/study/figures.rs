@@ -66,7 +66,11 @@ fn swept(findings: &Findings<'_>, measure: usize) -> Figure {
             };
             match series.iter_mut().find(|series| series.name == name) {
                 Some(series) => series.points.push(point),
-                None => series.push(Series { name, points: vec![point] }),
+                // A variant has its colour in all plots, if only variants are told apart.
+                None => {
+                    let colour = if findings.definition.sweep.len() > 1 { series.len() } else { variant };
+                    series.push(Series { name, points: vec![point], colour });
+                }
             }
         }
     }
@@ -76,7 +80,7 @@ fn swept(findings: &Findings<'_>, measure: usize) -> Figure {
         title: name.clone(),
         note: "median of the runs; from the lowest to the highest of them; hollow: not to be trusted".into(),
         x_label: parameter.map_or_else(|| "variant".to_owned(), |parameter| parameter.name.clone()),
-        y_label: format!("{name}{unit}"),
+        y_label: format!("{}{unit}", of.metric.name),
         categories,
         percentiles: false,
         series,
@@ -110,7 +114,10 @@ fn curve(findings: &Findings<'_>, load: &str, point: usize) -> Figure {
             let y = merged.quantile(share).as_millis_f64();
             Point { x: share, y, low: y, high: y, runs: cells.len(), doubtful: cells.iter().any(|cell| !cell.is_trusted()) }
         });
-        series.push(Series { name: findings.variant(variant).to_owned(), points: points.collect() });
+        let points: Vec<Point> = points.collect();
+        if !points.is_empty() {
+            series.push(Series { name: findings.variant(variant).to_owned(), points, colour: variant });
+        }
     }
     let at = name_of(&findings.points[point]);
     let place = if findings.points[point].is_empty() { String::new() } else { format!(" at {at}") };

@@ -106,11 +106,20 @@ impl<'a> Findings<'a> {
         places.into_iter().zip(verdicts).map(judged).collect()
     }
 
-    /// Which variants are held against which: each against each, or all against the first if they are many.
+    /// Which variants are held against which: each against each, or all against the first if they are many. Only those
+    /// that have figures.
     pub fn pairs(&self) -> Vec<(usize, usize)> {
-        let count = self.definition.variants.len();
-        let bases = if count > ALL_PAIRS { 1 } else { count };
-        (0..bases).flat_map(|base| (base + 1..count).map(move |other| (base, other))).collect()
+        let is_measured = |variant: &usize| {
+            let name = self.variant(*variant);
+            self.outcome.cells.iter().any(|cell| cell.variant == name && cell.is_measured())
+        };
+        // Who has always failed has lost without a verdict.
+        let all: Vec<usize> = (0..self.definition.variants.len()).filter(is_measured).collect();
+        let bases = if all.len() > ALL_PAIRS { 1 } else { all.len() };
+        let others = |(at, base): (usize, &usize)| {
+            all[at + 1..].iter().map(|other| (*base, *other)).collect::<Vec<_>>()
+        };
+        all[..bases].iter().enumerate().flat_map(others).collect()
     }
 
     /// The name of a variant.

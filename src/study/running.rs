@@ -141,11 +141,6 @@ impl Running {
         self.guard.id()
     }
 
-    /// The number of its first process.
-    pub(super) fn pid(&self) -> Option<u32> {
-        lock(&self.state.0).started.clone()?.ok()
-    }
-
     /// Whether nothing of it is left.
     pub(super) fn is_gone(&self) -> bool {
         lock(&self.state.0).gone

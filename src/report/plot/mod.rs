@@ -35,6 +35,8 @@ pub struct Series {
     pub name: String,
     /// In order of x.
     pub points: Vec<Point>,
+    /// Its colour and the shape of its points, by number.
+    pub colour: usize,
 }
 
 /// A point of a line.
@@ -128,13 +130,16 @@ impl Plot {
     /// The names of the lines, and where they end.
     fn legend(&self, svg: &mut Svg, top: f64) -> f64 {
         let (mut x, mut y) = (LEFT, top);
-        for (index, series) in self.series.iter().enumerate() {
-            let width = 34.0 + 6.8 * series.name.chars().count() as f64;
+        for series in &self.series {
+            let colour = COLOURS[series.colour % COLOURS.len()];
+            let width = 46.0 + 6.8 * series.name.chars().count() as f64;
             if x > LEFT && x + width > WIDTH - RIGHT {
                 (x, y) = (LEFT, y + ROW);
             }
-            svg.path(&[(x, y - 4.0), (x + 20.0, y - 4.0)], COLOURS[index % COLOURS.len()]);
-            svg.mark(index, (x + 10.0, y - 4.0), COLOURS[index % COLOURS.len()], true);
+            svg.path(&[(x, y - 4.0), (x + 20.0, y - 4.0)], colour);
+            if !self.percentiles {
+                svg.mark(series.colour, (x + 10.0, y - 4.0), colour, true);
+            }
             svg.text(x + 26.0, y, "start", "tick", &series.name);
             x += width;
         }
@@ -142,7 +147,7 @@ impl Plot {
     }
 
     fn draw(&self, svg: &mut Svg, index: usize, series: &Series, x: &Axis, y: &Axis) {
-        let colour = COLOURS[index % COLOURS.len()];
+        let colour = COLOURS[series.colour % COLOURS.len()];
         // Names in a row are no line; their points stand beside each other.
         let apart = if self.categories.is_empty() { 0.0 } else { 14.0 };
         let aside = apart * (index as f64 - (self.series.len() as f64 - 1.0) / 2.0);
@@ -158,7 +163,7 @@ impl Plot {
         }
         for point in &series.points {
             svg.whisker(at(point, point.low), at(point, point.high), colour);
-            svg.mark(index, at(point, point.y), colour, !point.doubtful);
+            svg.mark(series.colour, at(point, point.y), colour, !point.doubtful);
         }
     }
 }
@@ -180,7 +185,11 @@ mod tests {
             title: "Throughput".into(),
             x_label: "connections".into(),
             y_label: "answers per second".into(),
-            series: vec![Series { name: "a <b> & \"c\"".into(), points: values.iter().map(point).collect() }],
+            series: vec![Series {
+                name: "a <b> & \"c\"".into(),
+                points: values.iter().map(point).collect(),
+                colour: 0,
+            }],
             ..Plot::default()
         }
     }
