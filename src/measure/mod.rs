@@ -9,8 +9,10 @@
 //! - [`steady`]: has a service warmed up? change points
 //! - [`trust`]: may the run be believed, and if not, why
 //! - [`slo`]: objectives such as `p99<200ms`, held or not
+//! - [`capacity`]: the highest load that keeps the objectives: search, steps, the scalability law
 //! - [`compare`]: variants that were run several times: which is better, and is the difference real
 
+pub mod capacity;
 pub mod compare;
 pub mod histogram;
 pub mod outcome;

@@ -13,6 +13,8 @@
 pub mod metric;
 pub mod sample;
 mod shift;
+#[cfg(test)]
+mod trials;
 pub mod verdict;
 
 pub use metric::{Better, Metric, Scale};

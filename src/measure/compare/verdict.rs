@@ -22,13 +22,15 @@ pub struct Settings {
     pub minimum_points: f64,
     /// How sure a verdict has to be, over all pairs that are judged together; in (0, 1).
     pub confidence: f64,
+    /// How often runs are drawn anew; the least p-value is 1 in so many.
+    pub resamples: usize,
     /// Repeats the resampling.
     pub seed: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { minimum: 0.03, minimum_points: 0.01, confidence: 0.95, seed: 0 }
+        Self { minimum: 0.03, minimum_points: 0.01, confidence: 0.95, resamples: 9_999, seed: 0 }
     }
 }
 
@@ -77,12 +79,12 @@ pub enum Why {
 pub struct Verdict {
     /// The finding, on the other side.
     pub finding: Finding,
-    /// The middle of the figures of the base (of a ratio, the geometric mean), if there are any; ...
+    /// The mean of the figures of the base (of a ratio, the geometric one), if there are any; ...
     pub base: Option<f64>,
     /// ... and of the other side.
     pub other: Option<f64>,
-    /// The other as a multiple of the base; for metrics compared in points, the difference. Trimmed, and by round where
-    /// there are rounds, so not quite what the two figures above give.
+    /// The other as a multiple of the base; for metrics compared in points, the difference. Of the rounds that
+    /// both sides have, where there are rounds.
     pub effect: Option<f64>,
     /// The interval that holds the true effect with the confidence that was asked for, for this pair alone.
     pub interval: Option<(f64, f64)>,
@@ -116,7 +118,9 @@ impl fmt::Display for Why {
             Self::OneRun => f.write_str("one run cannot tell: how much runs differ by themselves is not known"),
             Self::TooFew => write!(f, "not enough repeats to tell: {LEAST} a side at least"),
             Self::TooNoisy(Some(runs)) => write!(f, "not enough repeats to tell: about {runs} a side would"),
-            Self::TooNoisy(None) => f.write_str("not enough repeats to tell: the effect is at the edge of what matters"),
+            Self::TooNoisy(None) => {
+                f.write_str("not enough repeats to tell: the effect is at the edge of what matters")
+            }
             Self::Untrusted => f.write_str("not to be trusted: too many of its runs are not"),
         }
     }
@@ -126,8 +130,11 @@ impl fmt::Display for Why {
 /// multiple test procedure", Scandinavian Journal of Statistics 1979), so that of many comparisons of equals hardly ever
 /// one comes out as a difference.
 pub fn judge(pairs: &[Pair<'_>], settings: &Settings) -> Vec<Verdict> {
-    let shifts: Vec<Option<Shift>> =
-        pairs.iter().zip(0..).map(|(pair, salt)| pair.shift(Dice::new(settings.seed, salt))).collect();
+    let shifts: Vec<Option<Shift>> = pairs
+        .iter()
+        .zip(0..)
+        .map(|(pair, salt)| pair.shift(settings.resamples, Dice::new(settings.seed, salt)))
+        .collect();
     let edges = pairs.iter().map(|pair| settings.edge(pair.metric.scale));
     let known = shifts.iter().zip(edges);
     let different = holm(known.clone().map(|(shift, _)| shift.as_ref().map(|shift| shift.p(0.0))));
@@ -162,16 +169,16 @@ impl Pair<'_> {
         (values(base), values(other))
     }
 
-    fn shift(&self, dice: Dice) -> Option<Shift> {
+    fn shift(&self, resamples: usize, dice: Dice) -> Option<Shift> {
         let (base, other) = self.sides();
         if base.len().min(other.len()) < LEAST {
             return None;
         }
         Some(if self.is_by_round() {
             let differences: Vec<f64> = base.iter().zip(&other).map(|(base, other)| other - base).collect();
-            Shift::paired(&differences, dice)
+            Shift::paired(&differences, resamples, dice)
         } else {
-            Shift::apart(&base, &other, dice)
+            Shift::apart(&base, &other, resamples, dice)
         })
     }
 
@@ -211,7 +218,14 @@ impl Pair<'_> {
         verdict
     }
 
-    fn find(&self, shift: &Shift, half: f64, tests: (Option<f64>, Option<f64>), runs: usize, settings: &Settings) -> Finding {
+    fn find(
+        &self,
+        shift: &Shift,
+        half: f64,
+        tests: (Option<f64>, Option<f64>),
+        runs: usize,
+        settings: &Settings,
+    ) -> Finding {
         let (edge, risk) = (settings.edge(self.metric.scale), 1.0 - settings.confidence);
         let sure = |p: Option<f64>| p.is_some_and(|p| p <= risk);
         let finding = if sure(tests.0) && shift.at.abs() >= edge {
