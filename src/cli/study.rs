@@ -13,13 +13,14 @@ use super::{exit, load};
 use crate::decide::Nanos;
 use crate::live::counter::Counter;
 use crate::machine;
+use crate::study::cell::Cell;
 use crate::study::definition::Definition;
 use crate::study::file::{self, EXAMPLE, LoadWords};
 use crate::study::findings::Findings;
 use crate::study::{self, Asked, Far, News, Outcome, text};
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(super) struct StudyArgs {
     #[command(subcommand)]
     new: Option<New>,
@@ -38,6 +39,9 @@ pub(super) struct StudyArgs {
     /// Measure everything anew
     #[arg(long)]
     fresh: bool,
+    /// Exit code 3 if a measurement is not to be trusted
+    #[arg(long)]
+    strict: bool,
     /// The form of the findings on stdout
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -118,17 +122,19 @@ fn study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Messages
         Format::Text => say(text::render(&findings, &report).trim_end())?,
         Format::Json => say(&format!("{:#}", text::json(&findings)))?,
     }
-    Ok(code(&outcome))
+    Ok(code(&outcome, asked.strict))
 }
 
-fn code(outcome: &Outcome) -> u8 {
-    let measured = outcome.cells.iter().any(study::cell::Cell::is_measured);
-    match (outcome.interrupted, measured) {
-        (true, _) => exit::INTERRUPTED,
-        (false, true) => exit::OK,
-        // Nothing could be measured: that is no result.
-        (false, false) => exit::USAGE,
+fn code(outcome: &Outcome, strict: bool) -> u8 {
+    if outcome.interrupted {
+        return exit::INTERRUPTED;
     }
+    let mut measured = outcome.cells.iter().filter(|cell| cell.is_measured()).peekable();
+    if measured.peek().is_none() {
+        // Nothing could be measured: that is no result.
+        return exit::USAGE;
+    }
+    if strict && !measured.all(Cell::is_trusted) { exit::UNTRUSTED } else { exit::OK }
 }
 
 fn read(path: &Path, words: &LoadWords<'_>, messages: &Messages) -> Result<Definition, Wrong> {
@@ -147,7 +153,8 @@ fn read(path: &Path, words: &LoadWords<'_>, messages: &Messages) -> Result<Defin
 /// A definition in a few words.
 fn contents(definition: &Definition) -> String {
     let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
-    let (variants, points, repeats) = (definition.variants.len(), definition.points().len(), definition.repeats as usize);
+    let (variants, points, repeats) =
+        (definition.variants.len(), definition.points().len(), definition.repeats as usize);
     let all = count(variants * points * repeats, "measurement");
     let parts = [count(variants, "variant"), count(points, "point"), count(repeats, "round")];
     format!("{}: {all}", parts.join(" x "))
@@ -157,8 +164,7 @@ fn contents(definition: &Definition) -> String {
 fn launcher(args: &[OsString]) -> Vec<OsString> {
     use std::os::unix::ffi::OsStringExt;
     let line = fs::read("/proc/self/cmdline").unwrap_or_default();
-    let all: Vec<OsString> =
-        line.split(|b| *b == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
+    let all: Vec<OsString> = line.split(|b| *b == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
     // The line ends with a 0, so there is an empty word behind the last.
     let before = all.len().saturating_sub(args.len());
     let own = std::env::current_exe().map_or_else(|_| OsString::from("weir"), PathBuf::into_os_string);

@@ -5,7 +5,7 @@
 //! *subreaper*: whatever descends from it stays below it, so it finds all of it, and it ends when nothing is left. It
 //! holds one end of a socket; when ours closes, because we told it so or because we were killed, it ends the program.
 //!
-//! [`run`] is the guard's own side, a hidden command of ours; `crate::study::program` is the other one.
+//! [`run`] is the guard's own side, a hidden command of ours; the study has the other one.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};

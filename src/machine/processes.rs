@@ -118,8 +118,12 @@ pub fn signal(pid: u32, signal: Signal) {
 pub fn kill_all(family: impl Fn() -> Vec<Stat>) {
     let mut halted = BTreeSet::new();
     loop {
-        let fresh: Vec<u32> =
-            family().iter().filter(|stat| !stat.is_zombie).map(|stat| stat.pid).filter(|pid| halted.insert(*pid)).collect();
+        let fresh: Vec<u32> = family()
+            .iter()
+            .filter(|stat| !stat.is_zombie)
+            .map(|stat| stat.pid)
+            .filter(|pid| halted.insert(*pid))
+            .collect();
         if fresh.is_empty() {
             break;
         }

@@ -90,7 +90,12 @@ impl Conductor<'_> {
     ///
     /// # Errors
     /// Somebody has had enough; what fails is a finding and no error.
-    pub(super) fn measure(&self, place: &Place, point: &[(String, String)], folder: &Path) -> Result<Measured, Trouble> {
+    pub(super) fn measure(
+        &self,
+        place: &Place,
+        point: &[(String, String)],
+        folder: &Path,
+    ) -> Result<Measured, Trouble> {
         let variant = &self.definition.variants[place.variant];
         let started_unix_s = clock::unix_s();
         let clock = Clock::started(Nanos::ZERO);
@@ -216,7 +221,10 @@ impl Conductor<'_> {
             measured.runs.push((file, run));
         }
         if let Some(WarmUp { steady: false, took_s }) = warm_up {
-            measured.cell.doubts.push(format!("never steady: throughput or response times still changed after {took_s:.1} s."));
+            measured
+                .cell
+                .doubts
+                .push(format!("never steady: throughput or response times still changed after {took_s:.1} s."));
         }
         measured.cell.usage = measured.samples.usage(Some(good));
     }
@@ -252,8 +260,7 @@ impl Conductor<'_> {
     }
 
     fn start(&self, program: &Program, values: &Values, port: u16) -> Result<(Running, Nanos), Trouble> {
-        let command =
-            program.command.iter().map(|word| self.fill(word, values)).collect::<Result<Vec<_>, _>>()?;
+        let command = program.command.iter().map(|word| self.fill(word, values)).collect::<Result<Vec<_>, _>>()?;
         let start = self.start_of(program, command, values)?;
         let filled = match &program.ready {
             Ready::Url(url) => Ready::Url(self.fill(url, values)?),
@@ -297,7 +304,8 @@ impl Conductor<'_> {
     }
 
     fn own_values(&self, repeat: u64, out: &Path) -> Values {
-        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+        let absolute =
+            |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
         Values::from([
             ("repeat".to_owned(), repeat.to_string()),
             ("folder".to_owned(), absolute(&self.definition.folder)),
@@ -325,7 +333,11 @@ fn runs_that_answered_nothing(runs: &[(String, Run)]) -> Option<String> {
     let failures = run.failures.iter().map(|(kind, count)| format!("{kind}: {count}"));
     let seen = answers.chain(failures).collect::<Vec<_>>().join(", ");
     let of = &run.target.url;
-    Some(if seen.is_empty() { format!("{of} was not asked at all") } else { format!("no good answer from {of}; {seen}") })
+    Some(if seen.is_empty() {
+        format!("{of} was not asked at all")
+    } else {
+        format!("no good answer from {of}; {seen}")
+    })
 }
 
 /// The numbers of the last line that is a JSON object.
@@ -338,8 +350,7 @@ fn figures(stdout: &str) -> BTreeMap<String, f64> {
 fn free_ports(count: usize) -> Result<Vec<u16>, Trouble> {
     let none = |error: std::io::Error| Trouble::plain(format!("there is no free port: {error}"));
     // All are held until all are found, or the same one might be found twice.
-    let held =
-        (0..count).map(|_| TcpListener::bind(("127.0.0.1", 0))).collect::<Result<Vec<_>, _>>().map_err(none)?;
+    let held = (0..count).map(|_| TcpListener::bind(("127.0.0.1", 0))).collect::<Result<Vec<_>, _>>().map_err(none)?;
     held.iter().map(|listener| listener.local_addr().map(|address| address.port()).map_err(none)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Drives the loads of a measurement: until the service is steady, and then for what counts.
 
-use std::sync::{Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -37,7 +37,12 @@ impl Drive {
     ///
     /// # Errors
     /// What is wrong, in one line.
-    pub(super) fn all(definition: &Definition, values: &Values, repeat: u64, words: &LoadWords<'_>) -> Result<Vec<Self>, String> {
+    pub(super) fn all(
+        definition: &Definition,
+        values: &Values,
+        repeat: u64,
+        words: &LoadWords<'_>,
+    ) -> Result<Vec<Self>, String> {
         let one = |load: &Load| {
             let mut options = options(load, values, &definition.folder, words)?;
             options.seed = Some(definition.seed.wrapping_add(repeat));
@@ -105,7 +110,11 @@ pub(super) fn warm_up(
 ///
 /// # Errors
 /// Why a load could not start.
-pub(super) fn measure(drives: &[Drive], split: &Split, go_on: &(dyn Fn() -> bool + Sync)) -> Result<Vec<Run>, LoadError> {
+pub(super) fn measure(
+    drives: &[Drive],
+    split: &Split,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<Run>, LoadError> {
     let plans: Vec<&Plan> = drives.iter().map(|drive| &drive.plan).collect();
     side_by_side(&plans, split, &|_, _| go_on())
 }

@@ -38,12 +38,15 @@ fn is_flat(plot: &Plot) -> bool {
 fn swept(findings: &Findings<'_>, measure: usize) -> Figure {
     let of = &findings.measures[measure];
     let parameter = findings.definition.sweep.first();
-    let numbers: Option<Vec<f64>> =
-        parameter.map(|parameter| parameter.values.iter().map(|value| value.parse().ok()).collect()).unwrap_or_default();
+    let numbers: Option<Vec<f64>> = parameter
+        .map(|parameter| parameter.values.iter().map(|value| value.parse().ok()).collect())
+        .unwrap_or_default();
     let categories = match (parameter, &numbers) {
         (_, Some(_)) => Vec::new(),
         (Some(parameter), None) => parameter.values.clone(),
-        (None, None) => (0..findings.definition.variants.len()).map(|index| findings.variant(index).to_owned()).collect(),
+        (None, None) => {
+            (0..findings.definition.variants.len()).map(|index| findings.variant(index).to_owned()).collect()
+        }
     };
     let mut series: Vec<Series> = Vec::new();
     for variant in 0..findings.definition.variants.len() {
@@ -93,7 +96,14 @@ fn curves(findings: &Findings<'_>, load: &str) -> Vec<Figure> {
     let count = findings.points.len();
     let step = count.div_ceil(MOST_CURVES).max(1);
     // The last point is the one under the most load, as most sweeps go.
-    (0..count).rev().step_by(step).collect::<Vec<_>>().into_iter().rev().map(|point| curve(findings, load, point)).collect()
+    (0..count)
+        .rev()
+        .step_by(step)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .map(|point| curve(findings, load, point))
+        .collect()
 }
 
 fn curve(findings: &Findings<'_>, load: &str, point: usize) -> Figure {
@@ -103,7 +113,8 @@ fn curve(findings: &Findings<'_>, load: &str, point: usize) -> Figure {
         let mut merged = Histogram::precise();
         for cell in &cells {
             let path = findings.outcome.folder().cell_path(&cell.variant, &cell.point, cell.repeat);
-            let run = fs::read_to_string(path.join(format!("{load}.json"))).ok().and_then(|text| Run::from_json(&text).ok());
+            let run =
+                fs::read_to_string(path.join(format!("{load}.json"))).ok().and_then(|text| Run::from_json(&text).ok());
             if let Some(histogram) = run.and_then(|run| run.response_histogram().ok()) {
                 merged.add(&histogram);
             }
@@ -112,7 +123,14 @@ fn curve(findings: &Findings<'_>, load: &str, point: usize) -> Figure {
         let known = |share: &f64| merged.count() as f64 * (1.0 - share) >= 10.0;
         let points = SHARES.into_iter().filter(known).map(|share| {
             let y = merged.quantile(share).as_millis_f64();
-            Point { x: share, y, low: y, high: y, runs: cells.len(), doubtful: cells.iter().any(|cell| !cell.is_trusted()) }
+            Point {
+                x: share,
+                y,
+                low: y,
+                high: y,
+                runs: cells.len(),
+                doubtful: cells.iter().any(|cell| !cell.is_trusted()),
+            }
         });
         let points: Vec<Point> = points.collect();
         if !points.is_empty() {

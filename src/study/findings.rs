@@ -100,7 +100,8 @@ impl<'a> Findings<'a> {
             places.iter().map(|(base, other, point)| (sample(*base, *point), sample(*other, *point))).collect();
         let metric = &self.measures[measure].metric;
         let pairs: Vec<Pair<'_>> = samples.iter().map(|(base, other)| Pair { metric, base, other }).collect();
-        let settings = Settings { minimum: self.definition.minimum_effect, seed: self.definition.seed, ..Settings::default() };
+        let settings =
+            Settings { minimum: self.definition.minimum_effect, seed: self.definition.seed, ..Settings::default() };
         let verdicts = judge(&pairs, &settings);
         let judged = |((base, other, point), verdict)| Judged { measure, point, base, other, verdict };
         places.into_iter().zip(verdicts).map(judged).collect()
@@ -116,9 +117,8 @@ impl<'a> Findings<'a> {
         // Who has always failed has lost without a verdict.
         let all: Vec<usize> = (0..self.definition.variants.len()).filter(is_measured).collect();
         let bases = if all.len() > ALL_PAIRS { 1 } else { all.len() };
-        let others = |(at, base): (usize, &usize)| {
-            all[at + 1..].iter().map(|other| (*base, *other)).collect::<Vec<_>>()
-        };
+        let others =
+            |(at, base): (usize, &usize)| all[at + 1..].iter().map(|other| (*base, *other)).collect::<Vec<_>>();
         all[..bases].iter().enumerate().flat_map(others).collect()
     }
 
@@ -135,9 +135,8 @@ impl<'a> Findings<'a> {
 
     fn sample(&self, measure: usize, variant: usize, point: usize) -> Sample {
         let of = &self.measures[measure];
-        let figure = |cell: &Cell| {
-            Some(Figure { round: cell.repeat, value: of.value(cell)?, trusted: cell.is_trusted() })
-        };
+        let figure =
+            |cell: &Cell| Some(Figure { round: cell.repeat, value: of.value(cell)?, trusted: cell.is_trusted() });
         Sample { figures: self.cells(variant, point).filter_map(figure).collect(), in_rounds: true }
     }
 

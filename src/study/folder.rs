@@ -39,8 +39,9 @@ impl Folder {
         let wrong = |error: io::Error| format!("cannot write {}: {error}", path.display());
         fs::create_dir_all(path).map_err(wrong)?;
         let lock = File::open(path).map_err(wrong)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| format!("{}: another study is writing there; wait for it, or take another --out", path.display()))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            format!("{}: another study is writing there; wait for it, or take another --out", path.display())
+        })?;
         let folder = Self { path: path.to_owned(), _lock: lock };
         folder.clean_up().map_err(wrong)?;
         Ok(folder)

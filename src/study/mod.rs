@@ -13,10 +13,10 @@ mod conduct;
 mod cores;
 pub mod definition;
 mod drive;
-pub mod file;
 pub mod figures;
-mod fingerprint;
+pub mod file;
 pub mod findings;
+mod fingerprint;
 mod folder;
 mod order;
 mod packages;
@@ -162,15 +162,8 @@ pub fn run(
     if !todo.is_empty() {
         folder.begin(&token).map_err(wrong)?;
     }
-    let mut conductor = Conductor {
-        definition,
-        words,
-        launcher,
-        token: &token,
-        split: &split,
-        go_on,
-        environments: BTreeMap::new(),
-    };
+    let mut conductor =
+        Conductor { definition, words, launcher, token: &token, split: &split, go_on, environments: BTreeMap::new() };
     let broken = match todo.is_empty() {
         true => BTreeMap::new(),
         false => set_up(&mut conductor, definition, tell),

@@ -43,7 +43,8 @@ pub(super) fn environment(
     for command in [venv, install] {
         once(command, Path::new("."), mark.clone(), launcher, patience, go_on)?;
     }
-    fs::write(folder.join(COMPLETE), requirements.join("\n")).map_err(|error| wrong("cannot keep an environment", error))?;
+    fs::write(folder.join(COMPLETE), requirements.join("\n"))
+        .map_err(|error| wrong("cannot keep an environment", error))?;
     Ok(folder)
 }
 

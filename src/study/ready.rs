@@ -32,7 +32,8 @@ pub(super) fn wait(
             return Err(Trouble::Interrupted);
         }
         if running.is_gone() {
-            let ending = running.ending().map_or_else(|| "its guard was killed".to_owned(), |ending| ending.to_string());
+            let ending =
+                running.ending().map_or_else(|| "its guard was killed".to_owned(), |ending| ending.to_string());
             return Err(Trouble::of(format!("it ended before it was ready: {ending}"), running));
         }
         // Whoever answers on the port of a program that is gone is somebody else.

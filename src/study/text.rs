@@ -37,7 +37,8 @@ fn of_pair(findings: &Findings<'_>, (base, other): (usize, usize), judged: &[&Ju
     let mut sentences = Vec::new();
     for kind in 0..4 {
         let alike: Vec<&&Judged> = judged.iter().filter(|it| order(it.verdict.finding) == kind).collect();
-        let size = |it: &Judged| it.verdict.effect.filter(|effect| *effect > 0.0).map_or(0.0, |effect| effect.ln().abs());
+        let size =
+            |it: &Judged| it.verdict.effect.filter(|effect| *effect > 0.0).map_or(0.0, |effect| effect.ln().abs());
         let Some(most) = alike.iter().max_by(|a, b| size(a).total_cmp(&size(b))) else { continue };
         let metric = &findings.measures[most.measure].metric;
         let named = findings.measures.iter().filter(|measure| measure.is_main).count() > 1;
@@ -83,7 +84,8 @@ fn cautions(findings: &Findings<'_>) -> Vec<String> {
     let outcome = findings.outcome;
     let mut cautions = Vec::new();
     if findings.definition.quick {
-        cautions.push("This was a quick run, to see whether everything works: too short and too few for an answer.".into());
+        cautions
+            .push("This was a quick run, to see whether everything works: too short and too few for an answer.".into());
     }
     if outcome.missing > 0 {
         let why = if outcome.out_of_time { "the time was over" } else { "it was interrupted" };
@@ -158,7 +160,11 @@ fn tables(findings: &Findings<'_>, measure: usize) -> String {
             None => "–".to_owned(),
             Some(spread) => {
                 let [median, low, high] = [spread.median, spread.low, spread.high].map(|v| figure(&of.metric, Some(v)));
-                let doubt = if spread.untrusted > 0 { format!(" ⚠ {}/{}", spread.untrusted, spread.runs) } else { String::new() };
+                let doubt = if spread.untrusted > 0 {
+                    format!(" ⚠ {}/{}", spread.untrusted, spread.runs)
+                } else {
+                    String::new()
+                };
                 format!("{median} ({low} … {high}){doubt}")
             }
         };
@@ -204,7 +210,8 @@ fn troubles(findings: &Findings<'_>) -> String {
             text.push_str("  ```\n\n");
         }
     }
-    let doubtful: Vec<&Cell> = findings.outcome.cells.iter().filter(|cell| cell.is_measured() && !cell.is_trusted()).collect();
+    let doubtful: Vec<&Cell> =
+        findings.outcome.cells.iter().filter(|cell| cell.is_measured() && !cell.is_trusted()).collect();
     if !doubtful.is_empty() {
         text.push_str("\n## Not to be trusted\n\n");
     }
@@ -223,11 +230,16 @@ fn method(findings: &Findings<'_>) -> String {
     let steady = findings.outcome.cells.iter().filter_map(|cell| cell.warm_up);
     let warm_ups: Vec<f64> = steady.map(|warm_up| warm_up.took_s).collect();
     let longest = warm_ups.iter().copied().fold(0.0, f64::max);
-    let sampling = findings.outcome.cells.iter().filter_map(|cell| cell.usage.as_ref()).map(|usage| usage.sampling_cores);
+    let sampling =
+        findings.outcome.cells.iter().filter_map(|cell| cell.usage.as_ref()).map(|usage| usage.sampling_cores);
     let sampling = sampling.fold(0.0, f64::max);
     let mut text = String::from("## How it was measured\n\n");
     let variants = definition.variants.iter().map(|variant| {
-        format!("- **{}**: `{}`\n", variant.program.name, one_line(&variant.program.command.join(" ")).replace('`', "'"))
+        format!(
+            "- **{}**: `{}`\n",
+            variant.program.name,
+            one_line(&variant.program.command.join(" ")).replace('`', "'")
+        )
     });
     text.extend(variants);
     text.push_str(&format!(

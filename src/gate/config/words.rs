@@ -1,8 +1,8 @@
 //! How people write quantiles, budgets, rates and waits that grow.
 
+use crate::decide::Nanos;
 use crate::decide::deadline::Form;
 use crate::decide::policy::{Backoff, Budget};
-use crate::decide::Nanos;
 pub(super) use crate::document::words::time;
 
 /// Reads `p95`, `p99.9` as 0.95, 0.999.

@@ -64,7 +64,8 @@ impl Process {
         for thread in threads.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
             let status = fs::read_to_string(format!("{folder}/{thread}/status")).unwrap_or_default();
             let count = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-            if let (Some(voluntary), Some(not)) = (count("voluntary_ctxt_switches:"), count("nonvoluntary_ctxt_switches:"))
+            if let (Some(voluntary), Some(not)) =
+                (count("voluntary_ctxt_switches:"), count("nonvoluntary_ctxt_switches:"))
             {
                 self.switches.insert(thread, (voluntary, not));
             }

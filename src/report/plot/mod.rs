@@ -196,7 +196,8 @@ mod tests {
 
     /// Numbers after `name="`.
     fn coordinates(svg: &str, name: &str) -> Vec<f64> {
-        let starts = svg.match_indices(&format!(" {name}=\"")).map(|(at, found)| at + found.len());
+        let begin = format!(" {name}=\"");
+        let starts = svg.match_indices(&begin).map(|(at, found)| at + found.len());
         starts.filter_map(|at| svg[at..].split('"').next()?.parse().ok()).collect()
     }
 

@@ -28,7 +28,9 @@ impl Svg {
     pub(super) fn text(&mut self, x: f64, y: f64, anchor: &str, class: &str, words: &str) {
         if !words.is_empty() {
             let words = escaped(words);
-            self.push(&format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>"));
+            self.push(&format!(
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>"
+            ));
         }
     }
 
@@ -58,7 +60,8 @@ impl Svg {
 
     /// The mark of a series; hollow for what is in doubt.
     pub(super) fn mark(&mut self, series: usize, (x, y): (f64, f64), colour: &str, solid: bool) {
-        let style = format!("fill=\"{}\" stroke=\"{colour}\" stroke-width=\"1.5\"", if solid { colour } else { "#fff" });
+        let style =
+            format!("fill=\"{}\" stroke=\"{colour}\" stroke-width=\"1.5\"", if solid { colour } else { "#fff" });
         let shape = match series % 3 {
             0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" {style}/>"),
             1 => format!("<rect x=\"{:.1}\" y=\"{:.1}\" width=\"8\" height=\"8\" {style}/>", x - 4.0, y - 4.0),

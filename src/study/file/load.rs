@@ -50,7 +50,9 @@ pub(super) fn load(it: &Named<'_>, known: &Known, definition: &Definition, words
         }
         let word = word(&member.node);
         if let Some(Word::Values(values)) = &word {
-            values.iter().for_each(|value| known.check(&member.node, value, &of_variants));
+            for value in values {
+                whole &= known.check(&member.node, value, &of_variants);
+            }
         }
         whole &= word.is_some();
         load.words.extend(word.map(|word| (flag, word)));
@@ -109,7 +111,12 @@ fn plan(load: &Load, values: &Values, folder: &Path, words: &LoadWords<'_>) -> R
 ///
 /// # Errors
 /// What is wrong, in one line.
-pub(in crate::study) fn options(load: &Load, values: &Values, folder: &Path, words: &LoadWords<'_>) -> Result<Options, String> {
+pub(in crate::study) fn options(
+    load: &Load,
+    values: &Values,
+    folder: &Path,
+    words: &LoadWords<'_>,
+) -> Result<Options, String> {
     let filled = |text: &String| {
         placeholders::fill(text, values).map_err(|name| format!("{{{name}}} stands for nothing for this variant"))
     };

@@ -42,14 +42,16 @@ struct Known {
 }
 
 impl Known {
-    /// Notes each placeholder of the text that stands for nothing.
-    fn check(&self, node: &Node<'_>, text: &str, more: &[&str]) {
+    /// Notes each placeholder of the text that stands for nothing; whether there is none.
+    fn check(&self, node: &Node<'_>, text: &str, more: &[&str]) -> bool {
         let unknown = |name: &&str| !self.names.contains(*name) && !more.contains(name);
-        for name in placeholders::names(text).into_iter().filter(unknown) {
+        let unknown: Vec<&str> = placeholders::names(text).into_iter().filter(unknown).collect();
+        for name in &unknown {
             let all: Vec<&str> = self.names.iter().map(String::as_str).chain(more.iter().copied()).collect();
             let remedy = format!("{}; {{{{{name}}}}} writes the braces themselves", one_of(&all));
             node.wrong(format!("{{{name}}} stands for nothing"), remedy);
         }
+        unknown.is_empty()
     }
 }
 
@@ -80,7 +82,12 @@ fn definition(root: &Table<'_>, notes: &Notes<'_>, words: &LoadWords<'_>) -> Def
     if of_variants.is_empty() {
         root.wrong("there is no variant", r#"write [variants.NAME] with command = "...""#);
     } else if of_variants.len() == 1 && variants.len() == 1 && sweep.is_empty() {
-        notes.warning(of_variants[0].start, &of_variants[0].node.at, "one variant is compared with nothing", "add another one");
+        notes.warning(
+            of_variants[0].start,
+            &of_variants[0].node.at,
+            "one variant is compared with nothing",
+            "add another one",
+        );
     }
     let all_clients = !variants.is_empty() && variants.iter().all(|variant| variant.is_client);
     if of_loads.is_empty() && !all_clients && variants.len() == of_variants.len() {
@@ -106,7 +113,10 @@ fn definition(root: &Table<'_>, notes: &Notes<'_>, words: &LoadWords<'_>) -> Def
         quick: false,
     };
     if definition.points().len() > MOST_POINTS {
-        root.wrong(format!("the sweep has {} points", definition.points().len()), format!("have {MOST_POINTS} at most"));
+        root.wrong(
+            format!("the sweep has {} points", definition.points().len()),
+            format!("have {MOST_POINTS} at most"),
+        );
         definition.sweep.clear();
     }
     definition.loads = of_loads.iter().filter_map(|it| load::load(it, &known, &definition, words)).collect();
@@ -208,6 +218,3 @@ fn strings(node: &Node<'_>) -> Vec<String> {
     }
     node.string().map(str::to_owned).into_iter().collect()
 }
-
-#[cfg(test)]
-mod tests;

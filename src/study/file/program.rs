@@ -87,7 +87,7 @@ fn command(node: &Node<'_>, known: &Known, more: &[&str]) -> Option<Vec<String>>
         return Some(vec!["sh".into(), "-c".into(), text.into()]);
     }
     let words = lines(node, known, more);
-    if words.first().is_none_or(|word| word.is_empty()) {
+    if words.first().is_none_or(String::is_empty) {
         node.wrong("the command is empty", r#"write command = ["program", "argument"]"#);
         return None;
     }
@@ -96,7 +96,9 @@ fn command(node: &Node<'_>, known: &Known, more: &[&str]) -> Option<Vec<String>>
 
 fn lines(node: &Node<'_>, known: &Known, more: &[&str]) -> Vec<String> {
     let lines = strings(node);
-    lines.iter().for_each(|line| known.check(node, line, more));
+    for line in &lines {
+        known.check(node, line, more);
+    }
     lines
 }
 
