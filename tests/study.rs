@@ -117,7 +117,7 @@ fn variants_are_measured_at_each_point_in_each_round_and_reported() {
             "{picture}"
         );
     }
-    let run = results.join("cells/slow/connections=4/3/work.json");
+    let run = results.join("runs/slow/connections=4/work/3.json");
     weir::measure::Run::from_json(&fs::read_to_string(run).unwrap()).unwrap();
     assert_tidy(&results);
 }
@@ -228,12 +228,8 @@ ready = "port"
 [variants.quits]
 command = "echo no such table >&2; exit 7"
 ready = "port"
-[variants.dies]
-command = "weir serve work --port {port} --delay 1ms --mix good=1 >/dev/null & sleep 0.6; kill -9 $!; echo out of luck >&2; exit 3"
 [variants.errors]
 command = ["weir", "serve", "work", "--port", "{port}", "--mix", "error=1", "--delay", "1ms"]
-[variants.leaks]
-command = "(head -c 150000000 /dev/zero; sleep 1000) | tail > /dev/null & exec weir serve work --port {port} --delay 1ms --mix good=1"
 [variants.broken]
 setup = "echo no compiler >&2; exit 5"
 command = ["true"]
@@ -242,13 +238,8 @@ kind = "client"
 command = "echo '{\"other\": 1}'"
 [figures]
 rate = "higher"
-[limits]
-memory = "100MiB"
 "#;
-    let text = SHORT
-        .replace("repeats = 2", "repeats = 1")
-        .replace("200ms", "1500ms")
-        .replace("ready = \"10s\"", "ready = \"1s\"");
+    let text = SHORT.replace("repeats = 2", "repeats = 1").replace("ready = \"10s\"", "ready = \"3s\"");
     let output = study(&weir, &format!("{text}{bad}{GOOD}"));
     assert_eq!(output.code, 0, "{output:?}");
     let found = json(&output);
@@ -256,9 +247,7 @@ memory = "100MiB"
         ("missing", "there is no command 'no-such-command'", ""),
         ("never-ready", "never ready", "I wait for my database"),
         ("quits", "ended before it was ready: exit code 7", "no such table"),
-        ("dies", "ended in the middle: exit code 3", "out of luck"),
         ("errors", "no good answer", ""),
-        ("leaks", "ended for its memory", ""),
         ("broken", "set-up", "no compiler"),
         ("client", "no number \"rate\"", ""),
     ] {
@@ -268,7 +257,29 @@ memory = "100MiB"
     assert!(failure(&found, "errors").0.contains("status 500"), "{found:#}");
     assert_eq!(cells(&found, "good")[0]["failure"], Value::Null, "{found:#}");
     let report = fs::read_to_string(weir.path("results/report.md")).unwrap();
-    assert!(report.contains("no such table") && report.contains("**dies**"), "{report}");
+    assert!(report.contains("no such table") && report.contains("**quits**"), "{report}");
+}
+
+#[test]
+fn a_load_ends_with_its_service() {
+    let weir = Weir::new();
+    let bad = r#"
+[limits]
+memory = "100MiB"
+[variants.dies]
+command = "weir serve work --port {port} --delay 1ms --mix good=1 >/dev/null & sleep 2; kill -9 $!; echo out of luck >&2; exit 3"
+[variants.leaks]
+command = "(head -c 150000000 /dev/zero; sleep 1000) | tail > /dev/null & exec weir serve work --port {port} --delay 1ms --mix good=1"
+"#;
+    // Far longer than a test may take.
+    let text = SHORT.replace("repeats = 2", "repeats = 1").replace("200ms", "10m");
+    weir.write("study.toml", format!("{text}{bad}"));
+    let output = weir.run(&["study", "study.toml", "--format", "json", "--quiet"]);
+    assert_eq!(output.code, 2, "nothing could be measured: {output:?}");
+    let found = json(&output);
+    let (why, said) = failure(&found, "dies");
+    assert!(why.contains("ended in the middle: exit code 3") && said.contains("out of luck"), "{why}: {said}");
+    assert!(failure(&found, "leaks").0.contains("ended for its memory"), "{found:#}");
 }
 
 #[test]
@@ -314,7 +325,7 @@ fn several_loads_run_at_the_same_time() {
     let found = json(&output);
     let cell = cells(&found, "good")[0];
     let read = |name: &str| {
-        let text = fs::read_to_string(weir.path(&format!("results/cells/good/all/1/{name}.json"))).unwrap();
+        let text = fs::read_to_string(weir.path(&format!("results/runs/good/all/{name}/1.json"))).unwrap();
         weir::measure::Run::from_json(&text).unwrap()
     };
     let (work, other) = (read("work"), read("other"));

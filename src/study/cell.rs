@@ -64,7 +64,7 @@ pub struct WarmUp {
 pub struct LoadFigures {
     /// The load.
     pub load: String,
-    /// The run's file, beside the cell's.
+    /// The run's file, from the results' folder.
     pub run: String,
     /// Good answers per second.
     pub rate_per_s: f64,

@@ -11,6 +11,7 @@ use super::cores::{Split, keep_to};
 use super::definition::{Definition, Program, Ready, Variant};
 use super::drive::{self, Drive};
 use super::file::LoadWords;
+use super::folder::Folder;
 use super::placeholders::{Values, fill};
 use super::running::{Launcher, Running};
 use super::sampling::{Samples, Sampling};
@@ -202,17 +203,20 @@ impl Conductor<'_> {
         }
         let (warm_up, runs) = ran.map_err(|error| Trouble::of(error.to_string(), running))?;
         measured.cell.warm_up = warm_up;
-        self.take(&drives, runs, warm_up, measured);
+        self.take(&drives, runs, warm_up, place, measured);
         match runs_that_answered_nothing(&measured.runs) {
             Some(why) => Err(Trouble::of(why, running)),
             None => Ok(()),
         }
     }
 
-    fn take(&self, drives: &[Drive], runs: Vec<Run>, warm_up: Option<WarmUp>, measured: &mut Measured) {
+    fn take(&self, drives: &[Drive], runs: Vec<Run>, warm_up: Option<WarmUp>, place: &Place, measured: &mut Measured) {
+        let variant = &self.definition.variants[place.variant].program.name;
+        let point = &self.definition.points()[place.point];
         let mut good = 0.0;
-        for (drive, run) in drives.iter().zip(runs) {
-            let file = format!("{}.json", drive.name);
+        for (drive, mut run) in drives.iter().zip(runs) {
+            run.manifest.command = ["weir", "study", variant, &drive.name].map(str::to_owned).to_vec();
+            let file = Folder::run_name(variant, point, &drive.name, place.repeat);
             let figures = LoadFigures::of(&drive.name, &file, &run);
             good += figures.rate_per_s * run.duration_s;
             measured.cell.loads.push(figures);

@@ -112,9 +112,10 @@ fn curve(findings: &Findings<'_>, load: &str, point: usize) -> Figure {
         let cells: Vec<_> = findings.cells(variant, point).filter(|cell| cell.is_measured()).collect();
         let mut merged = Histogram::precise();
         for cell in &cells {
-            let path = findings.outcome.folder().cell_path(&cell.variant, &cell.point, cell.repeat);
-            let run =
-                fs::read_to_string(path.join(format!("{load}.json"))).ok().and_then(|text| Run::from_json(&text).ok());
+            let path = findings.outcome.folder().path();
+            let file = cell.loads.iter().find(|of| of.load == load).map(|of| path.join(&of.run));
+            let text = file.and_then(|file| fs::read_to_string(file).ok());
+            let run = text.and_then(|text| Run::from_json(&text).ok());
             if let Some(histogram) = run.and_then(|run| run.response_histogram().ok()) {
                 merged.add(&histogram);
             }

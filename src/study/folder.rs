@@ -91,6 +91,12 @@ impl Folder {
         self.path.join("cells").join(variant).join(name_of(point)).join(repeat.to_string())
     }
 
+    /// Where the runs of a load in a measurement are, from the results' folder: all rounds in one folder, as `weir compare`
+    /// takes them.
+    pub(super) fn run_name(variant: &str, point: &[(String, String)], load: &str, repeat: u64) -> String {
+        format!("runs/{variant}/{}/{load}/{repeat}.json", name_of(point))
+    }
+
     /// A measurement that was made before, if its definition is still this one.
     pub(super) fn kept(&self, path: &Path, definition: &str) -> Option<Cell> {
         let cell: Cell = serde_json::from_str(&fs::read_to_string(path.join(CELL)).ok()?).ok()?;
@@ -106,7 +112,7 @@ impl Folder {
         let _ = fs::remove_file(path.join(CELL));
         fs::create_dir_all(path)?;
         for (name, run) in &measured.runs {
-            write_whole(&path.join(name), run.to_json().as_bytes())?;
+            self.write(name, run.to_json().as_bytes())?;
         }
         write_whole(&path.join("samples.csv"), measured.samples.csv().as_bytes())?;
         let mut text = serde_json::to_string_pretty(&measured.cell)?;
@@ -119,10 +125,13 @@ impl Folder {
     /// # Errors
     /// They cannot be removed.
     pub(super) fn forget(&self) -> io::Result<()> {
-        match fs::remove_dir_all(self.path.join("cells")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+        for name in ["cells", "runs", "plots"] {
+            match fs::remove_dir_all(self.path.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     /// Writes a file of the result.

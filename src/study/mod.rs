@@ -180,6 +180,8 @@ pub fn run(
         };
         tell(&News::Begins(place, far(cells.len(), took, made)));
         let (path, point) = (path(place), &points[place.point]);
+        // Programs may write there.
+        std::fs::create_dir_all(&path).map_err(wrong)?;
         let mut measured = match broken.get(&place.variant) {
             Some(failure) => failed(definition, place, point, failure),
             None => match conductor.measure(place, point, &path) {

@@ -24,6 +24,8 @@ pub const GUARD: &str = "guard-program";
 const TAIL: usize = 16 * 1024;
 /// A guard that has been told to end all, and has killed all, needs no more than this.
 const PATIENCE: Nanos = Nanos::from_secs(10);
+/// The longest wait for what somebody has said who is gone.
+const LAST_WORDS: Nanos = Nanos::SECOND;
 /// How often it is asked whether to go on.
 const LOOK: Nanos = Nanos::from_millis(50);
 
@@ -58,6 +60,8 @@ struct Kept {
     wanted: Option<(String, bool)>,
     /// The line that is being said.
     line: Vec<u8>,
+    /// Nobody is left to say anything.
+    ended: bool,
 }
 
 impl Running {
@@ -175,12 +179,22 @@ impl Running {
 
     /// What it said last.
     pub(super) fn stdout(&self) -> &Tail {
+        self.settle(&self.stdout);
         &self.stdout
     }
 
     /// What it complained about last.
     pub(super) fn stderr(&self) -> &Tail {
+        self.settle(&self.stderr);
         &self.stderr
+    }
+
+    /// The last words of what is gone may still be on their way.
+    fn settle(&self, tail: &Tail) {
+        let clock = Clock::started(Nanos::ZERO);
+        while self.is_gone() && !tail.lock().ended && clock.now() < LAST_WORDS {
+            clock.sleep_until(clock.now() + Nanos::MILLI);
+        }
     }
 
     /// Ends all of it: SIGTERM, and SIGKILL if it has not ended within `grace`.
@@ -211,6 +225,7 @@ impl Tail {
             while let Ok(length @ 1..) = stream.read(&mut buffer) {
                 tail.lock().add(&buffer[..length]);
             }
+            tail.lock().ended = true;
         });
     }
 

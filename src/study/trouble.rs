@@ -18,7 +18,6 @@ const LINES: usize = 8;
 impl Trouble {
     /// Of a program, with what it said last.
     pub(super) fn of(why: String, running: &Running) -> Self {
-        // What it said on its way to the grave may still be in the pipe.
         let mut last_lines = running.stderr().last_lines(LINES);
         if last_lines.is_empty() {
             last_lines = running.stdout().last_lines(LINES);

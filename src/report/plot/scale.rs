@@ -105,9 +105,9 @@ impl Axis {
     }
 }
 
-/// 0, 20, 40, ... : about five round values.
+/// 0, 20, 40, ...: about five round values.
 fn round_steps(low: f64, high: f64) -> Vec<f64> {
-    let raw = (high - low) / 5.0;
+    let raw = (high - low) / 6.0;
     if raw <= 0.0 || !raw.is_finite() {
         return vec![low];
     }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_few() {
-        assert_eq!(round_steps(0.0, 105.0), [0.0, 25.0, 50.0, 75.0, 100.0]);
+        assert_eq!(round_steps(0.0, 105.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(round_steps(0.0, 0.0), [0.0]);
         assert_eq!(round_factors(3.0, 700.0), [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0]);
         assert_eq!([0.25, 40.0, 12_500.0, 3e6, 1000.0, 0.0].map(shown), ["0.25", "40", "12.5k", "3M", "1000", "0"]);
