@@ -19,7 +19,6 @@ use crate::measure::Run;
 
 pub mod ab;
 mod bars;
-pub mod comparison;
 pub mod csv;
 mod figure;
 pub mod jmeter;

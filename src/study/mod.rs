@@ -1,6 +1,6 @@
 //! Which variant is better, and is it real? Starts each of them again and again, drives the same load at it, and says.
 //!
-//! - [`file`]: `study.toml` -> [`definition`]; `placeholders` in it
+//! - [`mod@file`]: `study.toml` -> [`definition`]; `placeholders` in it
 //! - `order`: which measurement comes when; [`cell`]: one of them; `conduct`: makes it, with
 //!   `running` (a program under a guard), `ready`, `packages`, `drive` (its loads), `sampling`, `cores`
 //! - `folder`: what is kept, so that a study that was interrupted goes on

@@ -40,8 +40,9 @@ pub(super) fn environment(
     let mut install = vec![format!("{shown}/venv/bin/python")];
     install.extend(["-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--"].map(str::to_owned));
     install.extend_from_slice(requirements);
-    for command in [venv, install] {
-        once(command, Path::new("."), mark.clone(), launcher, patience, go_on)?;
+    for (what, command) in [("make an environment for Python", venv), ("install its packages", install)] {
+        let made = once(command, Path::new("."), mark.clone(), launcher, patience, go_on);
+        made.map_err(|why| why.by(&format!("cannot {what}")))?;
     }
     fs::write(folder.join(COMPLETE), requirements.join("\n"))
         .map_err(|error| wrong("cannot keep an environment", error))?;
@@ -71,7 +72,9 @@ pub(super) fn once(
     patience: Nanos,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), Trouble> {
-    let shown = command.join(" ");
+    // A shell's line says more than the shell.
+    let shown = command.last().filter(|_| command.first().is_some_and(|word| word == "sh")).cloned();
+    let shown = shown.unwrap_or_else(|| command.iter().take(4).cloned().collect::<Vec<_>>().join(" "));
     let start = Start { command, environment, folder: folder.to_owned(), cpus: Vec::new() };
     let running = Running::start(launcher, start, None).map_err(Trouble::plain)?;
     running.end(patience, go_on).map_err(|why| match why {
