@@ -43,18 +43,15 @@ impl Service {
     /// The share of requests later than the limit at this rate, over half an hour.
     fn late(self, rate: f64) -> f64 {
         let requests = self.traffic(rate, Dice::new(1, 1)).take_while(|(start, _)| *start < 1800.0);
-        let (late, all) = requests.fold((0_u64, 0_u64), |(late, all), (start, done)| {
-            (late + u64::from(done - start > LIMIT_S), all + 1)
-        });
+        let (late, all) = requests
+            .fold((0_u64, 0_u64), |(late, all), (start, done)| (late + u64::from(done - start > LIMIT_S), all + 1));
         late as f64 / all as f64
     }
 
     /// A step, as the edge makes it: the first second is cut off.
     fn step(self, trial: Trial, seed: u64) -> (End, u64) {
-        let demands = [
-            Demand::InTime { limit: Nanos::from_secs_f64(LIMIT_S), allowed: 0.01 },
-            Demand::Ok { allowed: 0.01 },
-        ];
+        let demands =
+            [Demand::InTime { limit: Nanos::from_secs_f64(LIMIT_S), allowed: 0.01 }, Demand::Ok { allowed: 0.01 }];
         let rate = trial.load;
         let mut traffic = self.traffic(rate, Dice::new(seed, 7)).peekable();
         let mut step: Option<Step> = None;
@@ -74,7 +71,13 @@ impl Service {
             });
             seen.in_flight = open.len() as u64;
             let Some(step) = &mut step else {
-                step = Some(Step::new(&demands, Some(rate), trial.precision, Length { least: 3, most: 30 }, seen.in_flight));
+                step = Some(Step::new(
+                    &demands,
+                    Some(rate),
+                    trial.precision,
+                    Length { least: 3, most: 30 },
+                    seen.in_flight,
+                ));
                 continue;
             };
             if let Some(decision) = step.add(&seen, trial.thorough) {
