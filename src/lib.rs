@@ -8,6 +8,7 @@
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
 //!  │ ├──► study ─► load, report ────► document, machine, measure, decide
+//!  │ ├──► capacity ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► load ──► report ──────────► measure, decide
 //!  │ │      └────► http ────────────► machine, decide
@@ -29,6 +30,7 @@
 //! - [`gate`] a gateway: an answer in time, whatever the upstream does
 //! - [`send`] jobs to deliver through the limits of a service: a durable queue, and the sender
 //! - [`load`] drives a plan: an event loop per thread
+//! - [`capacity`] drives load after load until it is known how much a service can take
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL
 //! - [`live`] the run while it goes
 //! - [`serve`] services that misbehave on purpose: what each of them answers, and when
@@ -43,6 +45,7 @@
 //! [`report`] shows.
 
 pub mod call;
+pub mod capacity;
 pub mod cli;
 pub mod decide;
 pub mod document;

@@ -6,14 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and those that it may import; itself aside.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     (
         "cli",
         &[
-            "live", "load", "gate", "send", "serve", "server", "simulate", "study", "document", "machine", "report",
-            "http", "measure", "decide",
+            "live", "load", "capacity", "gate", "send", "serve", "server", "simulate", "study", "document", "machine",
+            "report", "http", "measure", "decide",
         ],
     ),
+    ("capacity", &["load", "machine", "measure", "decide"]),
     ("call", &["http", "machine", "decide"]),
     ("gate", &["call", "server", "http", "document", "machine", "decide"]),
     ("send", &["call", "http", "machine", "decide"]),

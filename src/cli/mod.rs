@@ -1,5 +1,8 @@
 //! Arguments -> a checked config; nothing else. `main.rs` and the Python package's script both call [`run`].
 
+mod asking;
+mod capacity;
+mod compare;
 mod gate;
 mod interrupt;
 mod life;
@@ -78,6 +81,10 @@ enum Command {
     /// Keep watch over a program that a study has started
     #[command(name = crate::study::GUARD, hide = true)]
     Guard,
+    /// Find out how much load a service can take and still keep its objectives
+    Capacity(Box<capacity::CapacityArgs>),
+    /// Hold runs against each other, also those of other tools: is one worse, and is the difference real?
+    Compare(compare::CompareArgs),
     /// Show a run that was kept with --out, in any format
     Report(report::ReportArgs),
 }
@@ -98,6 +105,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Simulate(asked) => simulate::run(&asked, &messages),
         Command::Study(asked) => study::run(&asked, &args, &messages),
         Command::Guard => study::guard(&messages),
+        Command::Capacity(asked) => capacity::run(*asked, &args, &messages),
+        Command::Compare(asked) => compare::run(&asked, &messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }
 }

@@ -55,6 +55,8 @@ pub(super) struct Worker<'a> {
     clock: Clock,
     feed: Feed,
     table: Table,
+    /// Connections to make before the start.
+    preconnect: usize,
     tally: Tally,
     reports: Sender<Report>,
     log: Option<Lines>,
@@ -97,6 +99,7 @@ impl<'a> Worker<'a> {
             clock,
             feed: plan.feed(index, plan.threads),
             table: Table::new(plan.connections_of(index), plan.threads)?,
+            preconnect: plan.preconnect_of(index),
             tally: Tally::new(plan.warmup, plan.until),
             reports,
             log,
@@ -114,9 +117,7 @@ impl<'a> Worker<'a> {
     /// Drives its share of the plan to the end.
     pub(super) fn run(mut self) {
         sharpen_sleeps();
-        if self.shared.plan.preconnect {
-            self.preconnect();
-        }
+        self.preconnect();
         self.start_together();
         self.tally.note_cpu(Nanos::ZERO, thread_cpu());
         let mut ready = Vec::with_capacity(256);

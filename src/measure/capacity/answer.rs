@@ -61,8 +61,8 @@ pub struct Tried {
     /// Requests per second, or users.
     pub load: f64,
     /// What came of it.
-    pub end: End,
-    /// Why it failed.
+    pub end: Ended,
+    /// Why it failed, or seemed to.
     pub why: Option<String>,
     /// How sure that is, in [0.5, 1].
     pub sure: f64,
@@ -89,10 +89,12 @@ pub struct Tried {
 /// What came of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum End {
-    /// All objectives held.
+pub enum Ended {
+    /// All objectives held, for sure.
     Holds,
-    /// One did not.
+    /// A whole step could not tell: so near is the limit.
+    Unclear,
+    /// An objective did not hold, for sure.
     Fails,
     /// One did not, and weir itself was late or saturated.
     Generator,
