@@ -7,11 +7,13 @@
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
+//!  │ ├──► study ─► load, report ────► document, machine, measure, decide
+//!  │ ├──► capacity ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► load ──► report ──────────► measure, decide
 //!  │ │      └────► http ────────────► machine, decide
 //!  │ ├──► serve ─► server ──────────► machine, decide
-//!  │ ├──► gate ──► server, call, http
+//!  │ ├──► gate ──► server, call, http, document
 //!  │ │                     └────────► http, machine, decide
 //!  │ └──► send ──► call, http, machine, decide
 //!  └────────────► machine ──────────► measure, decide
@@ -21,11 +23,14 @@
 //!   free connection does now ([`decide::feed`])
 //! - [`measure`] PURE: one request's record ([`measure::Outcome`]), histograms, the run, trust, objectives
 //! - [`simulate`] PURE: overload in virtual time: callers, gates, an upstream, and what comes of it
+//! - [`study`] which variant is better: starts each again and again, drives the same load at it, compares
+//! - [`document`] a file in TOML that a person wrote: typed reading, mistakes told by place
 //! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection; and connections to upstreams, kept
 //! - [`call`] one call and its attempts, under deadline, hedge, retry and budget
 //! - [`gate`] a gateway: an answer in time, whatever the upstream does
 //! - [`send`] jobs to deliver through the limits of a service: a durable queue, and the sender
 //! - [`load`] drives a plan: an event loop per thread
+//! - [`capacity`] drives load after load until it is known how much a service can take
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL
 //! - [`live`] the run while it goes
 //! - [`serve`] services that misbehave on purpose: what each of them answers, and when
@@ -40,8 +45,10 @@
 //! [`report`] shows.
 
 pub mod call;
+pub mod capacity;
 pub mod cli;
 pub mod decide;
+pub mod document;
 pub mod gate;
 pub mod http;
 pub mod live;
@@ -53,3 +60,4 @@ pub mod send;
 pub mod serve;
 pub mod server;
 pub mod simulate;
+pub mod study;

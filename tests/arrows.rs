@@ -6,22 +6,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and those that it may import; itself aside.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     (
         "cli",
         &[
-            "live", "load", "gate", "send", "serve", "server", "simulate", "machine", "report", "http", "measure",
-            "decide",
+            "live", "load", "capacity", "gate", "send", "serve", "server", "simulate", "study", "document", "machine",
+            "report", "http", "measure", "decide",
         ],
     ),
+    ("capacity", &["load", "machine", "measure", "decide"]),
     ("call", &["http", "machine", "decide"]),
-    ("gate", &["call", "server", "http", "machine", "decide"]),
+    ("gate", &["call", "server", "http", "document", "machine", "decide"]),
     ("send", &["call", "http", "machine", "decide"]),
     ("live", &["measure", "decide"]),
     ("load", &["report", "http", "machine", "measure", "decide"]),
     ("serve", &["server", "machine", "decide"]),
     ("server", &["machine", "decide"]),
     ("simulate", &["decide"]),
+    ("study", &["load", "report", "document", "machine", "measure", "decide"]),
+    ("document", &["decide"]),
     ("report", &["measure", "decide"]),
     ("http", &["machine", "decide"]),
     ("machine", &["measure", "decide"]),

@@ -6,17 +6,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, Command, FromArgMatches};
 
+use super::asking::{Asking, redacted};
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use super::report::show;
 use crate::decide::schedule::{Arrivals, Stage};
 use crate::decide::words;
-use crate::http::tls::TlsOptions;
 use crate::live::bar::{Bar, Extent};
-use crate::load::options::Body;
 use crate::load::{self, LoadError, Options, Plan};
 use crate::measure::Run;
 use crate::measure::slo::Slo;
@@ -24,9 +23,6 @@ use crate::report::{Format, csv, jtl, page};
 
 #[derive(Debug, Args)]
 pub(super) struct LoadArgs {
-    /// Where to, e.g. http://localhost:8080/path
-    url: String,
-
     /// Closed loop: connections that ask all the time [default: 50]. Open loop: the cap on connections [default: 1000]
     #[arg(short, long, value_name = "N", help_heading = CLOSED)]
     connections: Option<u64>,
@@ -66,52 +62,8 @@ pub(super) struct LoadArgs {
     #[arg(long, help_heading = OPEN)]
     spin: bool,
 
-    /// The method [default: GET, or POST with a body]
-    #[arg(short, long, value_name = "METHOD", help_heading = REQUEST)]
-    method: Option<String>,
-    /// A header; repeatable. One without a value takes a default header away
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = REQUEST)]
-    headers: Vec<String>,
-    /// The body, or @FILE; repeatable: each request takes one at random, by seed
-    #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
-    bodies: Vec<Body>,
-    /// The bodies' weights, in their order
-    #[arg(long, value_name = "W,W,...", value_delimiter = ',', help_heading = REQUEST)]
-    weights: Vec<f64>,
-    /// Basic authentication
-    #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
-    auth: Option<String>,
-    /// The longest wait for an answer, and for a free connection [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = REQUEST)]
-    timeout: Option<Duration>,
-
-    /// Close the connection after each answer
-    #[arg(long, help_heading = CONNECTION)]
-    no_keepalive: bool,
-    /// Requests in flight on a connection at a time
-    #[arg(long, value_name = "N", help_heading = CONNECTION)]
-    pipeline: Option<u64>,
-    /// Connect to this Unix socket
-    #[arg(long, value_name = "PATH", help_heading = CONNECTION)]
-    unix_socket: Option<PathBuf>,
-    /// Connect here, whatever the URL's host
-    #[arg(long, value_name = "HOST:PORT", help_heading = CONNECTION)]
-    connect_to: Option<String>,
-    /// Trust the CA certificates in this PEM file only
-    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
-    cacert: Option<PathBuf>,
-    /// Our own certificate (PEM); needs --key
-    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
-    cert: Option<PathBuf>,
-    /// Our own private key (PEM); needs --cert
-    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
-    key: Option<PathBuf>,
-    /// Accept any certificate
-    #[arg(short = 'k', long, help_heading = CONNECTION)]
-    insecure: bool,
-    /// The name to ask for in TLS [default: the URL's host]
-    #[arg(long, value_name = "NAME", help_heading = CONNECTION)]
-    sni: Option<String>,
+    #[command(flatten)]
+    asking: Asking,
 
     /// Leave the requests of this first stretch out of the result
     #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = RESULT)]
@@ -145,8 +97,6 @@ pub(super) struct LoadArgs {
 const CLOSED: &str = "Closed loop (ab's and wrk's words)";
 const USERS: &str = "Closed loop (JMeter's words)";
 const OPEN: &str = "Open loop";
-const REQUEST: &str = "Request";
-const CONNECTION: &str = "Connection";
 const RESULT: &str = "Result";
 
 /// Stages as one value: clap takes a bare list for a repeatable option.
@@ -157,6 +107,22 @@ impl Stages {
     fn read(text: &str) -> Result<Self, String> {
         words::stages(text).map(Self)
     }
+}
+
+/// The flags that a load knows, without their dashes.
+pub(super) fn flags() -> Vec<String> {
+    let command = LoadArgs::augment_args(Command::new("load"));
+    command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
+}
+
+/// Reads the arguments of a load that stand elsewhere than on our command line.
+///
+/// # Errors
+/// What is wrong with them, in one line.
+pub(super) fn parse(args: &[String]) -> Result<Options, String> {
+    let command = LoadArgs::augment_args(Command::new("load")).no_binary_name(true).disable_help_flag(true);
+    let read = command.try_get_matches_from(args).and_then(|matches| LoadArgs::from_arg_matches(&matches));
+    read.map(LoadArgs::into_options).map_err(|error| super::one_line(&error))
 }
 
 pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8 {
@@ -173,7 +139,7 @@ pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8
 fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let outputs = Outputs::open(&asked)?;
     let (format, strict, slos) = (asked.format, asked.strict, asked.slos.clone());
-    let command = redacted(args, &asked.secrets());
+    let command = redacted(args, &asked.asking.secrets());
     let plan = Plan::new(&asked.into_options()).map_err(|e| e.to_string())?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     let label = plan.target.path.split('?').next().unwrap_or("/");
@@ -283,36 +249,9 @@ fn sync(file: &File) -> io::Result<()> {
     }
 }
 
-/// The command line as the manifest keeps it: without passwords, in whatever way they were written (`-a X`, `-qaX`,
-/// `--auth=X`, `X@host`).
-fn redacted(args: &[OsString], secrets: &[String]) -> Vec<String> {
-    let hide = |arg: &OsString| {
-        let text = arg.to_string_lossy().into_owned();
-        secrets.iter().filter(|secret| !secret.is_empty()).fold(text, |text, secret| text.replace(secret, "***"))
-    };
-    args.iter().map(hide).collect()
-}
-
-/// Headers whose value lets whoever reads it in.
-pub(super) fn is_secret(header: &str) -> bool {
-    let name = header.trim().to_ascii_lowercase();
-    ["authorization", "cookie", "token", "secret", "api-key", "apikey"].iter().any(|word| name.ends_with(word))
-}
-
 impl LoadArgs {
-    /// What nobody who reads the result should learn.
-    fn secrets(&self) -> Vec<String> {
-        let headers = self.headers.iter().filter_map(|line| line.split_once(':'));
-        let values = headers.filter(|(name, _)| is_secret(name)).map(|(_, value)| value.trim());
-        let after_scheme = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
-        let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
-        let user = authority.rsplit_once('@').map(|(user, _)| user);
-        values.chain(user).chain(self.auth.as_deref()).map(str::to_owned).collect()
-    }
-
     fn into_options(self) -> Options {
         Options {
-            url: self.url,
             connections: self.connections,
             threads: self.threads,
             requests: self.requests,
@@ -324,49 +263,10 @@ impl LoadArgs {
             rate: self.rate,
             arrivals: self.arrivals,
             stages: self.stages.map(|s| s.0).unwrap_or_default(),
-            method: self.method,
-            headers: self.headers,
-            bodies: self.bodies,
-            weights: self.weights,
-            auth: self.auth,
-            timeout: self.timeout,
-            no_keepalive: self.no_keepalive,
-            pipeline: self.pipeline,
-            unix_socket: self.unix_socket,
-            connect_to: self.connect_to,
-            tls: TlsOptions { cacert: self.cacert, cert: self.cert, key: self.key, insecure: self.insecure },
-            sni: self.sni,
             warmup: self.warmup,
             seed: Some(self.seed),
             spin: self.spin,
+            ..self.asking.into_options()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_manifest_holds_no_password() {
-        let typed = [
-            "weir",
-            "load",
-            "http://me:pw@h/a@b",
-            "-a",
-            "me:pw",
-            "-ame:pw",
-            "--auth=me:pw",
-            "-H",
-            "Authorization: Bearer pw",
-            "-HX-Api-Key: pw",
-            "--header=cookie: pw",
-            "-H",
-            "Accept: */*",
-        ];
-        let kept = redacted(&typed.map(OsString::from), &["me:pw", "Bearer pw", "pw"].map(String::from));
-        assert!(!kept.join(" ").contains("pw"), "{kept:?}");
-        assert_eq!(kept[2], "http://***@h/a@b");
-        assert_eq!(kept.last().map(String::as_str), Some("Accept: */*"));
     }
 }

@@ -1,5 +1,8 @@
 //! Arguments -> a checked config; nothing else. `main.rs` and the Python package's script both call [`run`].
 
+mod asking;
+mod capacity;
+mod compare;
 mod gate;
 mod interrupt;
 mod life;
@@ -10,6 +13,7 @@ mod report;
 mod send;
 pub mod serve;
 pub mod simulate;
+mod study;
 
 use std::ffi::OsString;
 
@@ -72,6 +76,15 @@ enum Command {
     Send(Box<send::SendArgs>),
     /// See in virtual time what protection from overload does, for your own figures or scenarios with names
     Simulate(Box<simulate::SimulateArgs>),
+    /// Find out which variant is better: start each again and again, drive the same load at it, compare
+    Study(study::StudyArgs),
+    /// Keep watch over a program that a study has started
+    #[command(name = crate::study::GUARD, hide = true)]
+    Guard,
+    /// Find out how much load a service can take and still keep its objectives
+    Capacity(Box<capacity::CapacityArgs>),
+    /// Hold runs against each other, also those of other tools: is one worse, and is the difference real?
+    Compare(compare::CompareArgs),
     /// Show a run that was kept with --out, in any format
     Report(report::ReportArgs),
 }
@@ -90,6 +103,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Gate(asked) => gate::run(&asked, &messages),
         Command::Send(asked) => send::run(&asked, &messages),
         Command::Simulate(asked) => simulate::run(&asked, &messages),
+        Command::Study(asked) => study::run(&asked, &args, &messages),
+        Command::Guard => study::guard(&messages),
+        Command::Capacity(asked) => capacity::run(*asked, &args, &messages),
+        Command::Compare(asked) => compare::run(&asked, &messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }
 }

@@ -34,6 +34,16 @@ impl Dice {
         -self.unit().ln()
     }
 
+    /// The next draw from the normal distribution of mean 0 and variance 1 (Box and Muller).
+    pub fn normal(&mut self) -> f64 {
+        (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
+    /// The next draw from 0, 1, ..., `n` - 1, each as likely as the others (to 1 in 2^32 / n); 0 if `n` is 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        (((self.bits() >> 32) * n as u64) >> 32) as usize
+    }
+
     /// The `k`-th draw of the stream in (0, 1], without those before it.
     pub fn unit_at(&self, k: u64) -> f64 {
         to_unit(mix(self.state.wrapping_add(GAMMA.wrapping_mul(k.wrapping_add(1)))))

@@ -1,4 +1,4 @@
-//! How people write times, stages and kinds of arrivals; the same words on the command line and in Python.
+//! How people write times, shares, stages and kinds of arrivals; the same words on the command line and in Python.
 
 use std::time::Duration;
 
@@ -60,6 +60,16 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
     }
 }
 
+/// Reads `3%` or `0.03`, as 0.03.
+///
+/// # Errors
+/// What is expected, in words.
+pub fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let share = number.trim().parse::<f64>().ok().map(|number| number / scale);
+    share.filter(|share| (0.0..=100.0).contains(share)).ok_or_else(|| format!("'{text}' is no share; write e.g. 3%"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +81,14 @@ mod tests {
         assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
         for wrong in ["", "10", "s", "-1s", "1d", "1 s", "infs", "nans", "1e99h"] {
             assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shares_as_people_write_them() {
+        assert_eq!((share("3%"), share("0.03"), share("2.5 %")), (Ok(0.03), Ok(0.03), Ok(0.025)));
+        for wrong in ["", "%", "-1%", "a", "nan", "inf", "1e9%%"] {
+            assert!(share(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -124,20 +124,20 @@ struct Gathered {
 fn gather(shared: &Shared<'_>, reports: &Receiver<Report>, watch: &mut Watch<'_>) -> Gathered {
     let plan = shared.plan;
     let mut gathered =
-        Gathered { tally: Tally::new(plan.warmup, plan.until), series: Series::default(), stopped: None };
-    // Workers report each second on their own; it counts once all have, or when the run is over.
-    let mut seconds: BTreeMap<u64, (u64, Interval)> = BTreeMap::new();
+        Gathered { tally: Tally::new(plan.warmup, plan.until), series: Series::of(plan.stretch), stopped: None };
+    // Workers report each stretch on their own; it counts once all have, or when the run is over.
+    let mut stretches: BTreeMap<u64, (u64, Interval)> = BTreeMap::new();
     let (mut running, mut ended) = (plan.threads, 0);
     while running > 0 {
         let mut whole = None;
         match reports.recv_timeout(Duration::from_millis(100)) {
-            Ok(Report::Second(second, interval)) => {
+            Ok(Report::Stretch(stretch, interval)) => {
                 ended += interval.ok + interval.failed;
-                let (reported, sum) = seconds.entry(second).or_default();
+                let (reported, sum) = stretches.entry(stretch).or_default();
                 *reported += 1;
                 sum.add(&interval);
                 if *reported >= running {
-                    whole = seconds.remove(&second).map(|(_, sum)| (second, sum));
+                    whole = stretches.remove(&stretch).map(|(_, sum)| (stretch, sum));
                 }
             }
             Ok(Report::Done(tally)) => {
@@ -147,8 +147,8 @@ fn gather(shared: &Shared<'_>, reports: &Receiver<Report>, watch: &mut Watch<'_>
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        if let Some((second, sum)) = &whole {
-            gathered.series.add(*second, sum);
+        if let Some((stretch, sum)) = &whole {
+            gathered.series.add(*stretch, sum);
         }
         let elapsed = shared.clock.get().map_or(Nanos::ZERO, Clock::now);
         let progress = Progress { elapsed, ended, second: whole.as_ref().map(|(_, sum)| sum) };
@@ -157,8 +157,8 @@ fn gather(shared: &Shared<'_>, reports: &Receiver<Report>, watch: &mut Watch<'_>
             shared.stop.store(true, Ordering::Relaxed);
         }
     }
-    for (second, (_, sum)) in seconds {
-        gathered.series.add(second, &sum);
+    for (stretch, (_, sum)) in stretches {
+        gathered.series.add(stretch, &sum);
     }
     gathered
 }

@@ -52,12 +52,14 @@ pub struct Plan {
     pub keep_alive: bool,
     /// Requests in flight on a connection at a time.
     pub pipeline: usize,
-    /// Whether all connections are made before the start.
-    pub preconnect: bool,
+    /// How many connections are made before the start.
+    pub preconnect: u64,
     /// Whether to spin in place of sleeping.
     pub spin: bool,
     /// The seed.
     pub seed: u64,
+    /// How often the workers report, and how long a point of the series is.
+    pub stretch: Nanos,
 }
 
 /// When requests start.
@@ -181,10 +183,15 @@ impl Plan {
             timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
             keep_alive,
             pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
-            preconnect: keep_alive && matches!(pace, Pace::Closed(_)) && options.users.is_none(),
+            preconnect: if keep_alive && matches!(pace, Pace::Closed(_)) && options.users.is_none() {
+                connections
+            } else {
+                0
+            },
             pace,
             spin: options.spin,
             seed,
+            stretch: Nanos::SECOND,
         })
     }
 
@@ -210,8 +217,16 @@ impl Plan {
 
     /// The connections that thread `index` may have.
     pub fn connections_of(&self, index: u64) -> usize {
-        let share = self.connections / self.threads + u64::from(index < self.connections % self.threads);
-        usize::try_from(share).unwrap_or(usize::MAX)
+        self.share_of(self.connections, index)
+    }
+
+    /// The connections that thread `index` makes before the start.
+    pub fn preconnect_of(&self, index: u64) -> usize {
+        self.share_of(self.preconnect, index)
+    }
+
+    fn share_of(&self, all: u64, index: u64) -> usize {
+        usize::try_from(all / self.threads + u64::from(index < all % self.threads)).unwrap_or(usize::MAX)
     }
 
     /// The number of requests that the plan will make, where that is known beforehand.

@@ -54,11 +54,6 @@ impl Table {
         0..self.slots.len() as u32
     }
 
-    /// How many connections there may be.
-    pub(super) fn most(&self) -> usize {
-        self.most
-    }
-
     /// How many connections there are.
     pub(super) fn in_use(&self) -> usize {
         self.slots.len() - self.vacant.len()

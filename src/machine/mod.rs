@@ -2,10 +2,15 @@
 //!
 //! - [`clock`]: the only place that asks what time it is
 //! - [`executor`]: where a library's own tasks run
+//! - [`guard`]: a process that sees to it that nothing of a program is left
+//! - [`process_tree`]: what a service and its children use, sampled; [`processes`]: who is there
 //! - [`timer`]: waiting for an exact time on an event loop
 
 pub mod clock;
 pub mod executor;
+pub mod guard;
+pub mod process_tree;
+pub mod processes;
 pub mod timer;
 
 use std::fs;

@@ -6,9 +6,14 @@
 //! - [`series`]: the run second by second, in bounded memory
 //! - [`progress`]: how far a run is, for whoever looks on
 //! - [`run`]: the result of a plan, as people's tools read it
+//! - [`steady`]: has a service warmed up? change points
 //! - [`trust`]: may the run be believed, and if not, why
 //! - [`slo`]: objectives such as `p99<200ms`, held or not
+//! - [`capacity`]: the highest load that keeps the objectives: search, steps, the scalability law
+//! - [`compare`]: variants that were run several times: which is better, and is the difference real
 
+pub mod capacity;
+pub mod compare;
 pub mod histogram;
 pub mod outcome;
 pub mod progress;
@@ -16,6 +21,7 @@ pub mod recorder;
 pub mod run;
 pub mod series;
 pub mod slo;
+pub mod steady;
 pub mod trust;
 
 pub use histogram::Histogram;

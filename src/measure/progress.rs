@@ -10,6 +10,6 @@ pub struct Progress<'a> {
     pub elapsed: Nanos,
     /// Requests ended so far, up to the last whole second.
     pub ended: u64,
-    /// The last whole second over all threads, when it has just come in.
+    /// The last whole second (or what else the plan has for a stretch) over all threads, when it has just come in.
     pub second: Option<&'a Interval>,
 }

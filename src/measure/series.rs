@@ -1,7 +1,7 @@
 //! The run second by second, in bounded memory.
 //!
 //! A soak of a month must not fill the memory, and a run of ten seconds must show each of them. So a series starts
-//! with points of one second and, when it has [`MOST`] of them, merges neighbours and goes on with points twice as
+//! with points of one second (or whatever is asked for) and, when it has [`MOST`] of them, merges neighbours and goes on with points twice as
 //! wide. Each point keeps its histogram (packed), so the merged percentiles are true ones.
 
 use base64::Engine;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::Histogram;
 use super::recorder::Interval;
+use crate::decide::Nanos;
 
 /// The most points that a series keeps.
 pub const MOST: usize = 1200;
@@ -52,7 +53,9 @@ impl Point {
 #[derive(Debug)]
 pub struct Series {
     points: Vec<Packed>,
-    /// Seconds that a point covers; a power of two.
+    /// What a point covers at first.
+    stretch: Nanos,
+    /// Stretches that a point covers now; a power of two.
     width: u64,
 }
 
@@ -73,17 +76,22 @@ struct IntervalCounts {
 
 impl Default for Series {
     fn default() -> Self {
-        Self { points: Vec::new(), width: 1 }
+        Self::of(Nanos::SECOND)
     }
 }
 
 impl Series {
-    /// Adds what was seen in second number `second` (from 0).
-    pub fn add(&mut self, second: u64, interval: &Interval) {
-        while second / self.width >= MOST as u64 {
+    /// One whose points cover so much at first.
+    pub fn of(stretch: Nanos) -> Self {
+        Self { points: Vec::new(), stretch, width: 1 }
+    }
+
+    /// Adds what was seen in stretch number `stretch` (from 0).
+    pub fn add(&mut self, stretch: u64, interval: &Interval) {
+        while stretch / self.width >= MOST as u64 {
             self.widen();
         }
-        let index = usize::try_from(second / self.width).unwrap_or(MOST - 1);
+        let index = usize::try_from(stretch / self.width).unwrap_or(MOST - 1);
         while self.points.len() <= index {
             self.points.push(Packed::empty());
         }
@@ -104,7 +112,7 @@ impl Series {
 
     /// The points; the last one ends at `end_s`, the length of the run.
     pub fn points(&self, end_s: f64) -> Vec<Point> {
-        let width = self.width as f64;
+        let width = self.width as f64 * self.stretch.as_secs_f64();
         let points = self.points.iter().enumerate().map(|(i, packed)| {
             let start = i as f64 * width;
             packed.point(start, width.min((end_s - start).max(0.0)))
@@ -168,7 +176,6 @@ impl Packed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Nanos;
 
     fn second(ok: u64, ms: u64) -> Interval {
         let mut interval = Interval { ok, bytes_in: 10 * ok, ..Interval::default() };

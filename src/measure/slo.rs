@@ -35,7 +35,42 @@ enum Clock {
     Service,
 }
 
+/// What an objective demands of each request, or of all of them together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Demand {
+    /// At most the share `allowed`, in [0, 1), may have a longer response time than `limit`, or no answer.
+    InTime {
+        /// The longest response time that is in time.
+        limit: Nanos,
+        /// The share that may be late.
+        allowed: f64,
+    },
+    /// At most the share `allowed`, in [0, 1], may fail.
+    Ok {
+        /// The share that may fail.
+        allowed: f64,
+    },
+    /// The mean response time is below this.
+    Mean {
+        /// The limit.
+        limit: Nanos,
+    },
+}
+
 impl Slo {
+    /// What it demands, if it is an upper bound on response times or failures: something that a load can be too high for.
+    pub fn demand(&self) -> Option<Demand> {
+        let limit = Nanos::from_secs_f64(self.limit / 1e3);
+        match self.figure {
+            _ if !self.below => None,
+            Figure::Quantile(Clock::Response, q) => Some(Demand::InTime { limit, allowed: 1.0 - q }),
+            Figure::Max(Clock::Response) => Some(Demand::InTime { limit, allowed: 0.0 }),
+            Figure::Mean(Clock::Response) => Some(Demand::Mean { limit }),
+            Figure::Errors => Some(Demand::Ok { allowed: self.limit }),
+            _ => None,
+        }
+    }
+
     /// Holds the objective against a run.
     pub fn check(&self, run: &Run) -> Held {
         let (value, measured) = self.measure(run);
@@ -107,6 +142,12 @@ fn quantile_with_unanswered(run: &Run, clock: Clock, q: f64) -> f64 {
     let (answers, all) = (histogram.count() as f64, run.requests.total as f64);
     let share = q * all / answers;
     if answers == 0.0 || share > 1.0 { f64::INFINITY } else { histogram.quantile(share).as_millis_f64() }
+}
+
+impl fmt::Display for Slo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
 }
 
 fn trim(value: f64) -> String {

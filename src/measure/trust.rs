@@ -13,6 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::recorder::Totals;
+use super::run::Run;
 use crate::decide::Nanos;
 
 /// The least measured time, in seconds, that is not called too short.
@@ -59,6 +60,12 @@ impl Trust {
             [too_little, late, saturated, little, unanswered].iter().filter_map(|rule| rule(evidence)).collect();
         Self { ok: reasons.is_empty(), reasons }
     }
+}
+
+/// Whether what was slow in a run may have been weir itself: a thread that had no time left, or sends that were late by
+/// more than a tenth of the slow response times.
+pub fn is_own_fault(run: &Run) -> bool {
+    run.cpu_share > CPU_SHARE || run.lateness_ms.p99 > (run.response_ms.p99 / 10.0).max(Nanos::MILLI.as_millis_f64())
 }
 
 fn too_little(e: &Evidence<'_>) -> Option<String> {

@@ -1,6 +1,6 @@
 //! A run as text: for people, for the scripts and eyes that know other tools, and as plain data.
 //!
-//! Everything here is made from a [`Run`] alone, so that a run read back from its JSON gives the same reports as the
+//! Reports of a run are made from a [`Run`] alone, so that a run read back from its JSON gives the same reports as the
 //! one that has just ended; only the log of all requests ([`jtl`]) is written while it goes.
 //!
 //! - [`text`]: weir's own report
@@ -8,6 +8,10 @@
 //! - [`csv`]: the run second by second
 //! - [`jtl`]: every request as a line of JMeter's log
 //! - [`page`]: a page to look at, of a run or of anything else
+//! - [`plot`]: lines as SVG, for what is made of many runs
+//! - [`read`]: results read back, weir's own and those of other tools
+//! - [`capacity`]: how much a service can take
+//! - [`comparison`]: sides of runs held against each other
 //! - `figure`, `bars`, `paint`: how a number, a histogram and a colour are written in weir's own report
 
 use std::fmt;
@@ -19,12 +23,16 @@ use crate::measure::Run;
 
 pub mod ab;
 mod bars;
+pub mod capacity;
+pub mod comparison;
 pub mod csv;
 mod figure;
 pub mod jmeter;
 pub mod jtl;
 pub mod page;
 mod paint;
+pub mod plot;
+pub mod read;
 #[cfg(test)]
 mod sample;
 pub mod text;

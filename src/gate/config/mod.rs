@@ -8,8 +8,6 @@ mod load;
 mod parse;
 mod pattern;
 mod policy;
-mod problem;
-mod read;
 mod rewrite;
 mod route;
 mod smart;
@@ -23,7 +21,6 @@ use http::{HeaderName, HeaderValue, Method};
 
 pub use self::parse::parse;
 pub(in crate::gate) use self::pattern::captures;
-pub use self::problem::Problem;
 pub use self::smart::{Plain, SMART, plain, smart};
 pub(crate) use self::words::{budget, quantile};
 use crate::decide::Nanos;
@@ -34,6 +31,8 @@ use crate::decide::deadline::Form;
 use crate::decide::hosts::{Balance, Health};
 use crate::decide::policy::Policy;
 use crate::decide::throttle::ThrottleRule;
+pub use crate::document::Problem;
+use crate::document::{problem, read};
 use crate::http::client::Protocol;
 use crate::http::tls::TlsOptions;
 

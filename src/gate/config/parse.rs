@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use toml::de::DeTable;
-
 use super::problem::{Notes, Problem};
-use super::read::{Named, Node, Table};
+use super::read::{Named, Node, Table, named};
 use super::route::{Names, check_twins, route};
 use super::{Config, PolicyConfig, UpstreamConfig, policy, upstream};
+use crate::document;
 use crate::server::MOST_WORKERS;
 
 /// Reads a configuration. Files that it names are relative to `folder`, and are read, too.
@@ -15,21 +14,8 @@ use crate::server::MOST_WORKERS;
 /// # Errors
 /// All that is wrong, in order of position. Where the text is no TOML, only that.
 pub fn parse(text: &str, folder: &Path) -> Result<Config, Vec<Problem>> {
-    let notes = Notes::new(text, folder);
-    let (document, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let start = error.span().map_or(text.len(), |span| span.start);
-        notes.problem(start, "", format!("this is no TOML: {}", error.message()), "");
-    }
-    if !errors.is_empty() {
-        let mut problems = notes.finish().0;
-        // What follows on the same line is mostly caused by the first.
-        problems.dedup_by_key(|problem| problem.line);
-        return Err(problems);
-    }
-    let config = config(&Table::root(document.get_ref(), &notes), &notes);
-    let (problems, warnings) = notes.finish();
-    if problems.is_empty() { Ok(Config { warnings, ..config }) } else { Err(problems) }
+    let (config, warnings) = document::parse(text, folder, config)?;
+    Ok(Config { warnings, ..config })
 }
 
 fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
@@ -45,11 +31,11 @@ fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
     let trust_forwarded = root.get("trust_forwarded").and_then(|node| node.boolean()).unwrap_or(false);
 
     let upstreams = root.get("upstreams");
-    let of_upstreams = members(upstreams.as_ref());
+    let of_upstreams = named(upstreams.as_ref());
     if of_upstreams.is_empty() {
         root.wrong("there is no upstream", r#"write [upstreams.NAME] with urls = ["http://HOST:PORT"]"#);
     }
-    let of_policies = members(root.get("policies").as_ref());
+    let of_policies = named(root.get("policies").as_ref());
     let upstreams: Vec<UpstreamConfig> = of_upstreams.iter().filter_map(upstream::upstream).collect();
     let policies: Vec<(&str, Option<PolicyConfig>)> = of_policies.iter().map(|it| (it.key, policy_named(it))).collect();
     let names = Names { upstreams: of_upstreams.iter().map(|it| it.key).collect(), policies };
@@ -92,19 +78,6 @@ fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
         routes: routes.into_iter().map(|it| it.route).collect(),
         warnings: Vec::new(),
     }
-}
-
-/// The members of a table of tables. Their names are labels of metrics and words in logs, so they are simple.
-fn members<'a>(node: Option<&Node<'a>>) -> Vec<Named<'a>> {
-    let members = node.and_then(Node::table).map(|table| table.members()).unwrap_or_default();
-    for it in &members {
-        let simple = it.key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-        if it.key.is_empty() || it.key.len() > 64 || !simple {
-            let what = format!("{:?} is no name", it.key);
-            it.node.notes().problem(it.start, &it.node.at, what, "take up to 64 letters, digits, \"-\" and \"_\"");
-        }
-    }
-    members
 }
 
 fn policy_named(it: &Named<'_>) -> Option<PolicyConfig> {

@@ -15,12 +15,12 @@ const PAUSE: Nanos = Nanos::from_millis(100);
 const PRECONNECT: Nanos = Nanos::from_secs(5);
 
 impl Worker<'_> {
-    /// Makes all connections before the start, while the service has nothing else to do: a loaded one may take new
+    /// Makes connections before the start, while the service has nothing else to do: a loaded one may take new
     /// connections so slowly that its queue of them overflows, and then some users would begin seconds later.
     pub(super) fn preconnect(&mut self) {
         let mut ready = Vec::with_capacity(256);
         // Each once: a service that hangs up on silent connections must not be tried again and again.
-        let mut left_to_open = self.table.most();
+        let mut left_to_open = self.preconnect;
         while !self.shared.stop.load(Ordering::Relaxed) {
             // What fails now is tried again, and counted, in the run.
             while left_to_open > 0 && self.table.can_open() && self.open(0).is_ok() {

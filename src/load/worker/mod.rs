@@ -41,11 +41,11 @@ pub(super) struct Shared<'a> {
     pub(super) claimed: AtomicU64,
 }
 
-/// What a worker reports: once a second, and at its end.
+/// What a worker reports: once a stretch, and at its end.
 #[derive(Debug)]
 pub(super) enum Report {
-    /// What happened in second number `.0`.
-    Second(u64, Box<Interval>),
+    /// What happened in stretch number `.0`.
+    Stretch(u64, Box<Interval>),
     /// It is done.
     Done(Box<Tally>),
 }
@@ -55,6 +55,8 @@ pub(super) struct Worker<'a> {
     clock: Clock,
     feed: Feed,
     table: Table,
+    /// Connections to make before the start.
+    preconnect: usize,
     tally: Tally,
     reports: Sender<Report>,
     log: Option<Lines>,
@@ -67,7 +69,7 @@ pub(super) struct Worker<'a> {
     wall: Option<WallOffset>,
     /// When answers are looked for again, where the kernel times them.
     next_harvest: Nanos,
-    second: u64,
+    stretch: u64,
     next_tick: Nanos,
 }
 
@@ -97,6 +99,7 @@ impl<'a> Worker<'a> {
             clock,
             feed: plan.feed(index, plan.threads),
             table: Table::new(plan.connections_of(index), plan.threads)?,
+            preconnect: plan.preconnect_of(index),
             tally: Tally::new(plan.warmup, plan.until),
             reports,
             log,
@@ -106,7 +109,7 @@ impl<'a> Worker<'a> {
             unread: Vec::new(),
             wall: stamped.then(|| clock.wall_offset()),
             next_harvest: Nanos::ZERO,
-            second: 0,
+            stretch: 0,
             next_tick: Nanos::ZERO,
         })
     }
@@ -114,9 +117,7 @@ impl<'a> Worker<'a> {
     /// Drives its share of the plan to the end.
     pub(super) fn run(mut self) {
         sharpen_sleeps();
-        if self.shared.plan.preconnect {
-            self.preconnect();
-        }
+        self.preconnect();
         self.start_together();
         self.tally.note_cpu(Nanos::ZERO, thread_cpu());
         let mut ready = Vec::with_capacity(256);
@@ -324,21 +325,21 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What is done from time to time: timeouts, and the report of each second.
+    /// What is done from time to time: timeouts, and the report of each stretch.
     fn tick(&mut self, now: Nanos) {
         let plan = self.shared.plan;
         self.expire(now);
         let backlog = self.feed.backlog(now);
         self.tally.see_backlog(backlog);
         self.tally.note_cpu(now, thread_cpu());
-        let second = now.0 / Nanos::SECOND.0;
-        if second > self.second {
+        let stretch = now.0 / plan.stretch.0;
+        if stretch > self.stretch {
             self.publish(backlog);
-            self.second = second;
+            self.stretch = stretch;
         }
-        let next_second = Nanos::from_secs(second + 1);
+        let next_stretch = Nanos((stretch + 1) * plan.stretch.0);
         let scan = Nanos((plan.timeout.0 / 20).clamp(1_000_000, 100_000_000));
-        self.next_tick = next_second.min(now + scan);
+        self.next_tick = next_stretch.min(now + scan);
     }
 
     fn expire(&mut self, now: Nanos) {
@@ -354,7 +355,7 @@ impl<'a> Worker<'a> {
     fn publish(&mut self, backlog: u64) {
         let interval = self.tally.take_interval(backlog);
         // The receiver is gone only when the run is given up.
-        let _ = self.reports.send(Report::Second(self.second, interval));
+        let _ = self.reports.send(Report::Stretch(self.stretch, interval));
     }
 
     /// Nothing is on its way and nothing is to come.

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 
-use crate::cli::load::is_secret;
+use crate::cli::asking::is_secret;
 use crate::http::target::Target;
 use crate::send::template::has_field;
 use crate::send::{Detail, Entry, UnixMs};

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration: where, what, and what to write instead.
+//! What is wrong with a document: where, what, and what to write instead.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -35,28 +35,28 @@ impl std::error::Error for Problem {}
 
 /// What was found while a text is read.
 #[derive(Debug)]
-pub(super) struct Notes<'a> {
+pub(crate) struct Notes<'a> {
     text: &'a str,
     /// Where each line begins.
     lines: Vec<usize>,
     /// What files in the text are relative to.
-    pub(super) folder: &'a Path,
+    pub(crate) folder: &'a Path,
     problems: RefCell<Vec<Problem>>,
     warnings: RefCell<Vec<Problem>>,
 }
 
 impl<'a> Notes<'a> {
-    pub(super) fn new(text: &'a str, folder: &'a Path) -> Self {
+    pub(crate) fn new(text: &'a str, folder: &'a Path) -> Self {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         Self { text, lines, folder, problems: RefCell::default(), warnings: RefCell::default() }
     }
 
     /// `start` is an offset in bytes.
-    pub(super) fn problem(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
+    pub(crate) fn problem(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
         self.problems.borrow_mut().push(self.place(start, at, what.into(), remedy.into()));
     }
 
-    pub(super) fn warning(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
+    pub(crate) fn warning(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
         self.warnings.borrow_mut().push(self.place(start, at, what.into(), remedy.into()));
     }
 
@@ -66,7 +66,7 @@ impl<'a> Notes<'a> {
     }
 
     /// Line and column.
-    pub(super) fn position(&self, start: usize) -> (usize, usize) {
+    pub(crate) fn position(&self, start: usize) -> (usize, usize) {
         let line = self.lines.partition_point(|begin| *begin <= start).max(1);
         let begin = self.lines.get(line - 1).copied().unwrap_or(0);
         let before = self.text.get(begin..start).unwrap_or_default();
@@ -74,7 +74,7 @@ impl<'a> Notes<'a> {
     }
 
     /// Problems and warnings, in order of position.
-    pub(super) fn finish(self) -> (Vec<Problem>, Vec<Problem>) {
+    pub(crate) fn finish(self) -> (Vec<Problem>, Vec<Problem>) {
         let sorted = |notes: RefCell<Vec<Problem>>| {
             let mut notes = notes.into_inner();
             notes.sort();
@@ -86,7 +86,7 @@ impl<'a> Notes<'a> {
 }
 
 /// What of `known` was meant by `given`, if it is near to one.
-pub(super) fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
     // Long words are nobody's typing error, and the distance takes time.
     let most = (given.chars().count() / 3).max(1);
     let words = known.iter().copied().filter(|word| given.len() < 64 && word.len() < 64);
@@ -94,7 +94,7 @@ pub(super) fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
 }
 
 /// `did you mean "x"?`, or what there is.
-pub(super) fn meant(given: &str, known: &[&str]) -> String {
+pub(crate) fn meant(given: &str, known: &[&str]) -> String {
     match nearest(given, known) {
         Some(word) => format!("did you mean \"{word}\"?"),
         None => one_of(known),
@@ -102,7 +102,7 @@ pub(super) fn meant(given: &str, known: &[&str]) -> String {
 }
 
 /// `choose "a", "b" or "c"`.
-pub(super) fn one_of(known: &[&str]) -> String {
+pub(crate) fn one_of(known: &[&str]) -> String {
     let quoted = |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
     match known {
         [] => String::new(),

@@ -13,11 +13,11 @@ use crate::decide::Nanos;
 
 /// A value and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Node<'a> {
+pub(crate) struct Node<'a> {
     value: &'a DeValue<'a>,
     start: usize,
     /// The keys that lead to it.
-    pub(super) at: String,
+    pub(crate) at: String,
     notes: &'a Notes<'a>,
 }
 
@@ -27,48 +27,48 @@ impl<'a> Node<'a> {
     }
 
     /// All that was found so far.
-    pub(super) fn notes(&self) -> &'a Notes<'a> {
+    pub(crate) fn notes(&self) -> &'a Notes<'a> {
         self.notes
     }
 
     /// Notes a problem with it.
-    pub(super) fn wrong(&self, what: impl Into<String>, remedy: impl Into<String>) {
+    pub(crate) fn wrong(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.notes.problem(self.start, &self.at, what, remedy);
     }
 
     /// Notes that it is not what it should be: `"x" is no time; write ...`.
-    pub(super) fn is_no(&self, kind: &str, remedy: impl Into<String>) {
+    pub(crate) fn is_no(&self, kind: &str, remedy: impl Into<String>) {
         self.wrong(format!("{} is no {kind}", self.shown()), remedy);
     }
 
     /// Notes what is legal and surely not meant.
-    pub(super) fn odd(&self, what: impl Into<String>, remedy: impl Into<String>) {
+    pub(crate) fn odd(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.notes.warning(self.start, &self.at, what, remedy);
     }
 
     /// Its offset in bytes.
-    pub(super) fn start(&self) -> usize {
+    pub(crate) fn start(&self) -> usize {
         self.start
     }
 
-    pub(super) fn is_table(&self) -> bool {
+    pub(crate) fn is_table(&self) -> bool {
         self.value.is_table()
     }
 
-    pub(super) fn is_string(&self) -> bool {
+    pub(crate) fn is_string(&self) -> bool {
         self.value.is_str()
     }
 
-    pub(super) fn is_integer(&self) -> bool {
+    pub(crate) fn is_integer(&self) -> bool {
         self.value.is_integer()
     }
 
-    pub(super) fn value(&self) -> &'a DeValue<'a> {
+    pub(crate) fn value(&self) -> &'a DeValue<'a> {
         self.value
     }
 
     /// The value as a reader of the file knows it.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match self.value {
             DeValue::String(text) => {
                 let short: String = text.chars().take(60).collect();
@@ -84,7 +84,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(super) fn string(&self) -> Option<&'a str> {
+    pub(crate) fn string(&self) -> Option<&'a str> {
         let text = self.value.as_str();
         if text.is_none() {
             self.is_no("string", "write it in quotes");
@@ -92,7 +92,7 @@ impl<'a> Node<'a> {
         text
     }
 
-    pub(super) fn boolean(&self) -> Option<bool> {
+    pub(crate) fn boolean(&self) -> Option<bool> {
         let yes = self.value.as_bool();
         if yes.is_none() {
             self.is_no("boolean", "write true or false");
@@ -100,7 +100,7 @@ impl<'a> Node<'a> {
         yes
     }
 
-    pub(super) fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
+    pub(crate) fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
         let number = self.value.as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
@@ -110,7 +110,7 @@ impl<'a> Node<'a> {
         number
     }
 
-    pub(super) fn number(&self, range: RangeInclusive<f64>) -> Option<f64> {
+    pub(crate) fn number(&self, range: RangeInclusive<f64>) -> Option<f64> {
         let number = match self.value {
             DeValue::Integer(n) if n.radix() == 10 => n.as_str().parse::<f64>().ok(),
             DeValue::Float(n) => n.as_str().parse().ok(),
@@ -124,7 +124,7 @@ impl<'a> Node<'a> {
     }
 
     /// A time that may be none at all.
-    pub(super) fn any_time(&self) -> Option<Nanos> {
+    pub(crate) fn any_time(&self) -> Option<Nanos> {
         let time = self.value.as_str().and_then(words::time);
         if time.is_none() {
             self.is_no("time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
@@ -133,7 +133,7 @@ impl<'a> Node<'a> {
     }
 
     /// A time above zero.
-    pub(super) fn time(&self) -> Option<Nanos> {
+    pub(crate) fn time(&self) -> Option<Nanos> {
         let time = self.any_time()?;
         if time == Nanos::ZERO {
             self.wrong("there has to be some time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
@@ -142,7 +142,7 @@ impl<'a> Node<'a> {
     }
 
     /// A number of bytes.
-    pub(super) fn size(&self, range: RangeInclusive<usize>) -> Option<usize> {
+    pub(crate) fn size(&self, range: RangeInclusive<usize>) -> Option<usize> {
         let size = self.value.as_str().and_then(words::size);
         let Some(size) = size else {
             self.is_no("size", r#"write it as "512B", "64KiB" or "1MiB""#);
@@ -156,7 +156,7 @@ impl<'a> Node<'a> {
     }
 
     /// One of these words.
-    pub(super) fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
+    pub(crate) fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let found = self.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
         if found.is_none() {
@@ -165,7 +165,7 @@ impl<'a> Node<'a> {
         found.map(|(_, value)| *value)
     }
 
-    pub(super) fn statuses(&self) -> Option<Vec<(u16, u16)>> {
+    pub(crate) fn statuses(&self) -> Option<Vec<(u16, u16)>> {
         let nodes = if self.value.is_array() { self.list()? } else { vec![self.clone()] };
         if nodes.is_empty() {
             self.wrong("there is no status in it", r#"write it as "200-299,304", as a number, or as a list of such"#);
@@ -182,7 +182,7 @@ impl<'a> Node<'a> {
     }
 
     /// The statuses that one string or number says; None if it says none.
-    pub(super) fn status_words(&self) -> Option<Vec<(u16, u16)>> {
+    pub(crate) fn status_words(&self) -> Option<Vec<(u16, u16)>> {
         match self.value {
             DeValue::String(text) => words::statuses(text),
             DeValue::Integer(number) if number.radix() == 10 => words::statuses(number.as_str()),
@@ -190,7 +190,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(super) fn list(&self) -> Option<Vec<Self>> {
+    pub(crate) fn list(&self) -> Option<Vec<Self>> {
         let Some(list) = self.value.as_array() else {
             self.is_no("list", "write it in brackets, [ ... ]");
             return None;
@@ -201,7 +201,7 @@ impl<'a> Node<'a> {
         Some(list.iter().enumerate().map(node).collect())
     }
 
-    pub(super) fn table(&self) -> Option<Table<'a>> {
+    pub(crate) fn table(&self) -> Option<Table<'a>> {
         let Some(inner) = self.value.as_table() else {
             self.is_no("table", "write it in braces, { key = value }");
             return None;
@@ -212,7 +212,7 @@ impl<'a> Node<'a> {
 
 /// A table and its place. Remembers which keys it was asked for: all others are unknown.
 #[derive(Debug)]
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     inner: &'a DeTable<'a>,
     start: usize,
     at: String,
@@ -222,26 +222,26 @@ pub(super) struct Table<'a> {
 
 /// A key that the file's author has chosen, and its value.
 #[derive(Debug)]
-pub(super) struct Named<'a> {
-    pub(super) key: &'a str,
+pub(crate) struct Named<'a> {
+    pub(crate) key: &'a str,
     /// Where the key stands.
-    pub(super) start: usize,
-    pub(super) node: Node<'a>,
+    pub(crate) start: usize,
+    pub(crate) node: Node<'a>,
 }
 
 impl<'a> Table<'a> {
     /// The whole document.
-    pub(super) fn root(inner: &'a DeTable<'a>, notes: &'a Notes<'a>) -> Self {
+    pub(crate) fn root(inner: &'a DeTable<'a>, notes: &'a Notes<'a>) -> Self {
         Self { inner, start: 0, at: String::new(), notes, known: RefCell::default() }
     }
 
-    pub(super) fn get(&self, key: &'static str) -> Option<Node<'a>> {
+    pub(crate) fn get(&self, key: &'static str) -> Option<Node<'a>> {
         self.known.borrow_mut().push(key);
         self.inner.get(key).map(|value| Node::new(value, joined(&self.at, key), self.notes))
     }
 
     /// All members, in order of position.
-    pub(super) fn members(&self) -> Vec<Named<'a>> {
+    pub(crate) fn members(&self) -> Vec<Named<'a>> {
         let named = |(key, value): (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>)| {
             let node = Node::new(value, joined(&self.at, key.get_ref()), self.notes);
             Named { key: key.get_ref(), start: key.span().start, node }
@@ -251,21 +251,34 @@ impl<'a> Table<'a> {
         members
     }
 
-    pub(super) fn wrong(&self, what: impl Into<String>, remedy: impl Into<String>) {
+    pub(crate) fn wrong(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.notes.problem(self.start, &self.at, what, remedy);
     }
 
-    pub(super) fn odd(&self, what: impl Into<String>, remedy: impl Into<String>) {
+    pub(crate) fn odd(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.notes.warning(self.start, &self.at, what, remedy);
     }
 
     /// Notes the keys that nobody has asked for.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         let known = self.known.borrow();
         for member in self.members().iter().filter(|member| !known.contains(&member.key)) {
             self.notes.problem(member.start, &member.node.at, "there is no such key", meant(member.key, &known));
         }
     }
+}
+
+/// The members of a table of tables. Their names are labels of metrics, words in logs and names of files, so they are simple.
+pub(crate) fn named<'a>(node: Option<&Node<'a>>) -> Vec<Named<'a>> {
+    let members = node.and_then(Node::table).map(|table| table.members()).unwrap_or_default();
+    for it in &members {
+        let simple = it.key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        if it.key.is_empty() || it.key.len() > 64 || !simple {
+            let what = format!("{:?} is no name", it.key);
+            it.node.notes.problem(it.start, &it.node.at, what, "take up to 64 letters, digits, \"-\" and \"_\"");
+        }
+    }
+    members
 }
 
 /// `at.key`; what TOML wants in quotes is in quotes.

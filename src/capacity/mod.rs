@@ -1,0 +1,232 @@
+//! Drives loads at a service, one after the other, until it is known how much it can take.
+//!
+//! What to try next, and what came of it, is decided in [`crate::measure::capacity`]; here loads are driven.
+//!
+//! - [`find`]: the whole search
+//! - `drive`: one load; and a single user, to see how a service answers that has nothing else to do
+//! - `sampling`: what the service's processes use meanwhile
+
+mod drive;
+mod sampling;
+
+use std::fmt;
+
+use self::drive::{Driven, Driver};
+use crate::load::{LoadError, Options, PlanError};
+use crate::measure::Progress;
+use crate::measure::capacity::answer::{Answer, Ended, Growth, Limit, SCHEMA, Tried};
+use crate::measure::capacity::search::{Range, Trial};
+use crate::measure::capacity::step::Length;
+use crate::measure::capacity::usl::{Measured, Usl};
+use crate::measure::capacity::{End, Search};
+use crate::measure::run::{Manifest, Model};
+use crate::measure::slo::{Demand, Slo};
+
+/// What to find out.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What is asked, and over which connections; its pace is left open.
+    pub options: Options,
+    /// What has to hold; at least one, and each with a [`Slo::demand`].
+    pub slos: Vec<Slo>,
+    /// Closed: how many users. Open: how many requests per second.
+    pub model: Model,
+    /// Where and how finely to search.
+    pub range: Range,
+    /// How long a step may last, in seconds.
+    pub length: Length,
+    /// Seconds at the beginning of a step that are cut off, at least.
+    pub settle_s: u64,
+    /// The service's process, if it runs on this machine.
+    pub pid: Option<u32>,
+}
+
+/// What there is to tell while it goes.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// A load is being tried.
+    Trying {
+        /// Its number, from 1 on.
+        step: usize,
+        /// Requests per second, or users.
+        load: f64,
+        /// How far it is.
+        progress: &'a Progress<'a>,
+    },
+    /// A load has been tried.
+    Tried(&'a Tried),
+}
+
+/// Who looks on; `false` ends the search.
+pub type Watch<'a> = dyn FnMut(&News<'_>) -> bool + 'a;
+
+/// Why a search could not begin.
+#[derive(Debug)]
+pub enum CapacityError {
+    /// What was asked for is no load.
+    Plan(PlanError),
+    /// The first load could not start.
+    Load(LoadError),
+    /// An objective that no load is too high for.
+    Objective(String),
+    /// There is no such process.
+    Process(u32),
+    /// Not one request of a single user was answered well.
+    Broken(String),
+}
+
+impl std::error::Error for CapacityError {}
+
+impl fmt::Display for CapacityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan(e) => e.fmt(f),
+            Self::Load(e) => e.fmt(f),
+            Self::Objective(text) => write!(
+                f,
+                "--slo: '{text}' is nothing that a load can be too high for; give upper bounds on response times or errors, \
+                 e.g. p99<200ms or errors<1%"
+            ),
+            Self::Process(pid) => write!(f, "--pid: there is no process {pid}"),
+            Self::Broken(why) => write!(f, "a single user gets no good answer: {why}"),
+        }
+    }
+}
+
+impl From<PlanError> for CapacityError {
+    fn from(e: PlanError) -> Self {
+        Self::Plan(e)
+    }
+}
+
+impl From<LoadError> for CapacityError {
+    fn from(e: LoadError) -> Self {
+        Self::Load(e)
+    }
+}
+
+/// Searches until the limit is known, or `watch` says no.
+///
+/// # Errors
+/// When it cannot begin; what happens later is part of the answer.
+pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<Answer, CapacityError> {
+    let demand = |slo: &Slo| slo.demand().ok_or_else(|| CapacityError::Objective(slo.to_string()));
+    let demands = asked.slos.iter().map(demand).collect::<Result<Vec<Demand>, _>>()?;
+    let mut driver = Driver::new(asked, &demands, command)?;
+    let mut search = Search::new(asked.range);
+    let mut found = Found::default();
+    found.calm(&driver.calm(watch)?);
+    while let Some(trial) = search.next().filter(|_| !found.interrupted && found.broken.is_none()) {
+        match driver.drive(trial, found.steps.len() + 1, watch) {
+            Ok(driven) => {
+                search.told(trial, driven.end);
+                found.interrupted |= driven.cut_off || !watch(&News::Tried(&driven.tried));
+                let overloaded = driven.end != End::Holds;
+                found.take(driven);
+                if overloaded && !found.interrupted && search.next().is_some() {
+                    found.recovered(driver.recover(watch), trial);
+                }
+            }
+            Err(LoadError::Interrupted) => found.interrupted = true,
+            Err(why) if found.steps.is_empty() => return Err(why.into()),
+            Err(why) => {
+                found.broken = Some(format!("at {} the service was not to be reached any more: {why}", trial.load))
+            }
+        }
+    }
+    Ok(found.answer(asked, &search))
+}
+
+/// What has been found out so far.
+#[derive(Debug, Default)]
+struct Found {
+    steps: Vec<Tried>,
+    measured: Vec<Measured>,
+    manifest: Manifest,
+    interrupted: bool,
+    /// Why it cannot go on.
+    broken: Option<String>,
+}
+
+impl Found {
+    fn calm(&mut self, manifest: &Manifest) {
+        self.manifest = manifest.clone();
+    }
+
+    fn take(&mut self, driven: Driven) {
+        if !driven.cut_off {
+            self.measured.push(Measured { users: driven.tried.load, rate_per_s: driven.tried.achieved_per_s });
+            self.steps.push(driven.tried);
+        }
+    }
+
+    fn recovered(&mut self, recovered: Result<bool, LoadError>, trial: Trial) {
+        let load = trial.load;
+        match recovered {
+            Ok(true) => {}
+            Ok(false) => {
+                self.broken = Some(format!("after {load:.0} it did not recover within 30 s, with nothing to do"))
+            }
+            Err(LoadError::Interrupted) => self.interrupted = true,
+            Err(why) => self.broken = Some(format!("after {load:.0} it was not to be reached any more: {why}")),
+        }
+    }
+
+    fn answer(self, asked: &Asked, search: &Search) -> Answer {
+        let bracket = search.bracket();
+        let at = |load: Option<f64>, fails: bool| {
+            let is_end = |end| matches!((end, fails), (Ended::Holds, false) | (Ended::Fails | Ended::Generator, true));
+            self.steps.iter().rev().find(|tried| load == Some(tried.load) && is_end(tried.end)).cloned()
+        };
+        let (holds, fails) = (at(bracket.holds, false), at(bracket.fails, true));
+        let limit = match fails.as_ref().map(|tried| tried.end) {
+            Some(Ended::Generator) => Limit::Generator,
+            Some(_) => Limit::Service,
+            None => Limit::None,
+        };
+        let why = match (&self.broken, &fails) {
+            (Some(why), _) => why.clone(),
+            (None, Some(tried)) => tried.why.clone().unwrap_or_default(),
+            (None, None) if self.interrupted => "interrupted before a load failed".into(),
+            (None, None) => "the highest load that was to be tried holds; raise --most".into(),
+        };
+        let both = [&holds, &fails].into_iter().flatten().map(|tried| tried.sure);
+        let sure = if holds.is_some() || fails.is_some() { both.product() } else { 0.0 };
+        let saturated = fails.as_ref().and_then(|tried| saturated(tried, self.manifest.cores));
+        let closed = asked.model == Model::Closed;
+        let usl = closed.then(|| Usl::fit(&self.measured).map(Growth::of)).flatten();
+        Answer {
+            weir: env!("CARGO_PKG_VERSION").into(),
+            schema: SCHEMA,
+            model: asked.model,
+            url: asked.options.url.clone(),
+            objectives: asked.slos.iter().map(Slo::to_string).collect(),
+            holds: bracket.holds,
+            fails: bracket.fails,
+            sure,
+            limit,
+            why,
+            saturated,
+            usl,
+            interrupted: self.interrupted,
+            manifest: self.manifest,
+            steps: self.steps,
+        }
+    }
+}
+
+/// What of the service's machine was used up at a load, if something was.
+fn saturated(tried: &Tried, cores: u64) -> Option<String> {
+    let used = tried.service_cores?;
+    let generator = tried.generator_share;
+    let all = cores as f64;
+    Some(match used {
+        used if used + generator > 0.9 * all => {
+            format!("all {cores} cores: the service used {used:.2}, weir itself {generator:.2}")
+        }
+        used if used > 0.9 && (used - used.round()).abs() < 0.1 => {
+            format!("CPU: the service used {used:.2} of {cores} cores, as many as it has threads that work, it seems")
+        }
+        used => format!("no CPU: the service used {used:.2} of {cores} cores, so it waited for something else"),
+    })
+}

@@ -1,0 +1,206 @@
+//! `weir capacity`: arguments -> a search for the highest load that keeps the objectives.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::asking::{Asking, redacted};
+use super::exit;
+use super::interrupt::Interrupt;
+use super::messages::Messages;
+use crate::capacity::{self, Asked, CapacityError, News};
+use crate::decide::schedule::Arrivals;
+use crate::decide::words;
+use crate::live::bar::{Bar, Extent};
+use crate::load::{LoadError, Options};
+use crate::measure::capacity::answer::{Answer, Limit};
+use crate::measure::capacity::search::Range;
+use crate::measure::capacity::step::Length;
+use crate::measure::run::Model;
+use crate::measure::slo::Slo;
+use crate::report::capacity as report;
+
+#[derive(Debug, Args)]
+pub(super) struct CapacityArgs {
+    /// What has to hold, e.g. "p99<200ms", "mean<50ms", "errors<1%"; repeatable
+    #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, required = true, help_heading = SEARCH)]
+    slos: Vec<Slo>,
+    /// Closed loop: how many users, each of whom waits for its answer before asking again
+    #[arg(long, help_heading = SEARCH)]
+    users: bool,
+    /// The first load to try, in requests per second or users [default: 100/s, or 1 user]
+    #[arg(long, value_name = "LOAD", help_heading = SEARCH)]
+    from: Option<f64>,
+    /// The highest load to try [default: 1,000,000/s, or 10,000 users]
+    #[arg(long, value_name = "LOAD", help_heading = SEARCH)]
+    most: Option<f64>,
+    /// How far apart the bounds may be in the end
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = words::share, help_heading = SEARCH)]
+    precision: f64,
+    /// How long a load is tried at most; it takes less where it is clear
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = words::time, help_heading = SEARCH)]
+    step: Duration,
+    /// The beginning of each load that is cut off, at least
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::time, help_heading = SEARCH)]
+    settle: Duration,
+    /// How arrivals are spread: constant, or poisson as those of many visitors are
+    #[arg(long, value_name = "KIND", default_value = "poisson", value_parser = words::arrivals, help_heading = SEARCH)]
+    arrivals: Arrivals,
+    /// The service's process on this machine: says what it used
+    #[arg(long, value_name = "PID", help_heading = SEARCH)]
+    pid: Option<u32>,
+    /// Repeats arrivals and choices of bodies
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH)]
+    seed: u64,
+    /// The cap on connections [default: 1000]
+    #[arg(short, long, value_name = "N", conflicts_with = "users", help_heading = SEARCH)]
+    connections: Option<u64>,
+    /// Generator threads [default: as many as the load needs]
+    #[arg(short, long, value_name = "N", help_heading = SEARCH)]
+    threads: Option<u64>,
+
+    #[command(flatten)]
+    asking: Asking,
+
+    /// Exit code 3 if the limit is weir's own
+    #[arg(long, help_heading = RESULT)]
+    strict: bool,
+    /// The form of the report on stdout
+    #[arg(short, long, value_enum, default_value_t = Form::Text, help_heading = RESULT)]
+    format: Form,
+    /// Keep the answer as JSON
+    #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
+    out: Option<PathBuf>,
+}
+
+const SEARCH: &str = "Search";
+const RESULT: &str = "Result";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For a terminal
+    Text,
+    /// One JSON object
+    Json,
+}
+
+pub(super) fn run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> u8 {
+    match try_run(asked, args, messages) {
+        Ok(code) => code,
+        Err(why) => {
+            messages.error(&why);
+            exit::USAGE
+        }
+    }
+}
+
+fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
+    let (format, strict, out) = (asked.format, asked.strict, asked.out.clone());
+    let command = redacted(args, &asked.asking.secrets());
+    let asked = asked.into_asked()?;
+    let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
+    let mut bar: Option<(usize, Bar)> = None;
+    let found = capacity::find(&asked, &command, &mut |news| {
+        match news {
+            News::Trying { step, progress, .. } if !messages.is_quiet() => {
+                if bar.as_ref().is_none_or(|(number, _)| number != step) {
+                    let seconds = asked.length.most + asked.settle_s;
+                    finish(&mut bar);
+                    let until = Duration::from_secs(seconds).into();
+                    bar = Some((*step, Bar::new(Extent { until, requests: None })));
+                }
+                if let Some((_, bar)) = &mut bar {
+                    bar.update(progress);
+                }
+            }
+            News::Trying { .. } => {}
+            News::Tried(tried) => {
+                finish(&mut bar);
+                messages.note(&report::step(asked.model, tried));
+            }
+        }
+        !interrupt.asked()
+    });
+    finish(&mut bar);
+    let answer = match found {
+        Ok(answer) => answer,
+        Err(why @ CapacityError::Load(LoadError::Interrupted)) => {
+            messages.error(&why.to_string());
+            return Ok(exit::INTERRUPTED);
+        }
+        Err(why) => return Err(why.to_string()),
+    };
+    show(&answer, format).map_err(|error| format!("cannot write the report to stdout: {error}"))?;
+    if let Some(path) = out {
+        fs::write(&path, answer.to_json()).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    Ok(code(&answer, strict))
+}
+
+fn finish(bar: &mut Option<(usize, Bar)>) {
+    if let Some((_, bar)) = bar.take() {
+        bar.finish();
+    }
+}
+
+/// Prints the answer; a reader that has gone away is no fault.
+fn show(answer: &Answer, format: Form) -> io::Result<()> {
+    let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let text = match format {
+        Form::Text => report::render(answer, color),
+        Form::Json => answer.to_json(),
+    };
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn code(answer: &Answer, strict: bool) -> u8 {
+    match answer {
+        answer if answer.interrupted => exit::INTERRUPTED,
+        answer if strict && answer.limit == Limit::Generator => exit::UNTRUSTED,
+        answer if answer.holds.is_none() => exit::OBJECTIVE,
+        _ => exit::OK,
+    }
+}
+
+impl CapacityArgs {
+    fn into_asked(self) -> Result<Asked, String> {
+        let (start, least, most) = if self.users { (1.0, 1.0, 10_000.0) } else { (100.0, 0.1, 1e6) };
+        let (start, most) = (self.from.unwrap_or(start), self.most.unwrap_or(most));
+        if !(start >= least && start <= most && most <= 1e8) {
+            return Err(format!("--from: {start} is out of range; give {least} to {most}, which is --most"));
+        }
+        if !(0.005..=1.0).contains(&self.precision) {
+            return Err(format!("--precision: {} is out of range; give 0.5% to 100%", self.precision));
+        }
+        if !(3..=3600).contains(&self.step.as_secs()) {
+            return Err("--step: give 3s to 1h; shorter ones tell nothing".into());
+        }
+        if self.settle.as_secs() > 600 {
+            return Err("--settle: give 10m at most".into());
+        }
+        let length = Length { least: 3, most: self.step.as_secs() };
+        Ok(Asked {
+            options: Options {
+                connections: self.connections,
+                threads: self.threads,
+                arrivals: self.arrivals,
+                seed: Some(self.seed),
+                ..self.asking.into_options()
+            },
+            slos: self.slos,
+            model: if self.users { Model::Closed } else { Model::Open },
+            range: Range { start, least, most, precision: self.precision, whole: self.users },
+            length,
+            settle_s: self.settle.as_secs_f64().ceil() as u64,
+            pid: self.pid,
+        })
+    }
+}

@@ -1,0 +1,132 @@
+//! `weir compare`: kept runs, by weir or other tools -> is one side worse than the other?
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::exit;
+use super::messages::Messages;
+use crate::decide::words;
+use crate::measure::compare::Settings;
+use crate::report::comparison::{Asked, Comparison, Kept, Side, likeness, markdown, text};
+use crate::report::read::read;
+
+#[derive(Debug, Args)]
+pub(super) struct CompareArgs {
+    /// Runs, or folders of runs of the same thing; the first is what all others are held against
+    #[arg(value_name = "RUN|FOLDER", required = true, num_args = 2..)]
+    sides: Vec<PathBuf>,
+    /// What to compare: rate, mean, p99 (any percentile), max, errors; repeatable [default: rate, p50, p99, errors]
+    #[arg(short, long = "metric", value_name = "NAME", value_delimiter = ',')]
+    metrics: Vec<Asked>,
+    /// The least effect that matters
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = words::share)]
+    minimum: f64,
+    /// How sure a verdict has to be
+    #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = words::share)]
+    confidence: f64,
+    /// Compare runs of different machines, plans or tools, too
+    #[arg(long)]
+    force: bool,
+    /// Exit code 3 if a run is not to be trusted
+    #[arg(long)]
+    strict: bool,
+    /// Repeats the resampling
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// The form of the report on stdout
+    #[arg(short, long, value_enum, default_value_t = Form::Text)]
+    format: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For a terminal
+    Text,
+    /// For a comment on a pull request
+    Markdown,
+    /// One JSON object
+    Json,
+}
+
+pub(super) fn run(asked: &CompareArgs, messages: &Messages) -> u8 {
+    match try_run(asked, messages) {
+        Ok(code) => code,
+        Err(why) => {
+            messages.error(&why);
+            exit::USAGE
+        }
+    }
+}
+
+fn try_run(asked: &CompareArgs, messages: &Messages) -> Result<u8, String> {
+    let settings = settings(asked)?;
+    let sides = asked.sides.iter().map(|path| side(path, messages)).collect::<Result<Vec<_>, _>>()?;
+    let obstacles = likeness::obstacles(&sides);
+    if let (Some(first), false) = (obstacles.first(), asked.force) {
+        return Err(format!("{first}; --force compares them all the same"));
+    }
+    let notes = obstacles.into_iter().chain(likeness::unknowns(&sides)).collect();
+    let metrics = if asked.metrics.is_empty() { &Asked::USUAL[..] } else { &asked.metrics };
+    let comparison = Comparison::new(&sides, metrics, &settings, notes);
+    let mut out = io::stdout().lock();
+    let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let shown = match asked.format {
+        Form::Text => text::render(&comparison, color),
+        Form::Markdown => markdown::render(&comparison),
+        Form::Json => comparison.to_json(),
+    };
+    match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            return Err(format!("cannot write the report to stdout: {error}"));
+        }
+        _ => {}
+    }
+    Ok(match &comparison {
+        c if asked.strict && c.has_doubts() => exit::UNTRUSTED,
+        c if c.has_worse() => exit::OBJECTIVE,
+        _ => exit::OK,
+    })
+}
+
+fn settings(asked: &CompareArgs) -> Result<Settings, String> {
+    if !(0.5..1.0).contains(&asked.confidence) {
+        return Err(format!("--confidence: {} is out of range; give 50% to 99.9%", asked.confidence));
+    }
+    if asked.minimum > 1.0 {
+        return Err(format!("--minimum: {} is out of range; give 0% to 100%", asked.minimum));
+    }
+    Ok(Settings { minimum: asked.minimum, confidence: asked.confidence, seed: asked.seed, ..Settings::default() })
+}
+
+/// A file is one run; a folder holds runs, and files that are none are named and left out.
+fn side(path: &Path, messages: &Messages) -> Result<Side, String> {
+    let name = path.display().to_string();
+    let cannot = |error: io::Error| format!("cannot read {name}: {error}");
+    if !path.is_dir() {
+        return Ok(Side { runs: vec![kept(path)?], name });
+    }
+    let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(cannot)?;
+    let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    files.sort();
+    let mut runs = Vec::new();
+    for file in files {
+        match kept(&file) {
+            Ok(run) => runs.push(run),
+            Err(why) => messages.note(&format!("{why}; left out")),
+        }
+    }
+    if runs.is_empty() {
+        return Err(format!("{name}: no run in this folder; give a folder with files that --out wrote, or a file"));
+    }
+    Ok(Side { name, runs })
+}
+
+fn kept(path: &Path) -> Result<Kept, String> {
+    let file = path.display().to_string();
+    let bytes = fs::read(path).map_err(|error| format!("cannot read {file}: {error}"))?;
+    let reading = read(&String::from_utf8_lossy(&bytes)).map_err(|why| format!("{file}: {why}"))?;
+    Ok(Kept { file, reading })
+}

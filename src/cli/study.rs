@@ -1,0 +1,234 @@
+//! `weir study`: arguments -> a study, run, shown and kept.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::interrupt::Interrupt;
+use super::messages::Messages;
+use super::{exit, load};
+use crate::decide::Nanos;
+use crate::live::counter::Counter;
+use crate::machine;
+use crate::study::cell::Cell;
+use crate::study::definition::Definition;
+use crate::study::file::{self, EXAMPLE, LoadWords};
+use crate::study::findings::Findings;
+use crate::study::{self, Asked, Far, News, Outcome, text};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub(super) struct StudyArgs {
+    #[command(subcommand)]
+    new: Option<New>,
+    /// The study's file, or a folder with a study.toml in it
+    #[arg(value_name = "FILE|FOLDER", required = true)]
+    file: Option<PathBuf>,
+    /// Where the results go; what is there already is not measured again [default: results, beside the file]
+    #[arg(short, long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Fewer repeats, fewer values, a second each: to see whether everything works
+    #[arg(long)]
+    quick: bool,
+    /// Say what is wrong with the file, or what would be measured, and end
+    #[arg(long)]
+    check: bool,
+    /// Measure everything anew
+    #[arg(long)]
+    fresh: bool,
+    /// Exit code 3 if a measurement is not to be trusted
+    #[arg(long)]
+    strict: bool,
+    /// The form of the findings on stdout
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+enum New {
+    /// Write a study's file to begin with: it works, and says what else there is
+    New {
+        /// The file to write; one that is there already is left alone
+        #[arg(value_name = "FILE", default_value = "study.toml")]
+        file: PathBuf,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// What is wrong, in one line each.
+type Wrong = Vec<String>;
+
+pub(super) fn run(asked: &StudyArgs, args: &[OsString], messages: &Messages) -> u8 {
+    let tried = match (&asked.new, &asked.file) {
+        (Some(New::New { file }), _) => new(file, messages),
+        (None, Some(file)) => study(asked, file, args, messages),
+        (None, None) => Err(vec!["name the file of a study, or write one with 'weir study new'".to_owned()]),
+    };
+    tried.unwrap_or_else(|wrong| {
+        wrong.iter().for_each(|why| messages.error(why));
+        exit::USAGE
+    })
+}
+
+/// The life of a guard.
+pub(super) fn guard(messages: &Messages) -> u8 {
+    match machine::guard::run() {
+        Ok(()) => exit::OK,
+        Err(error) => {
+            messages.error(&format!("this is run by 'weir study', not by hand: {error}"));
+            exit::USAGE
+        }
+    }
+}
+
+fn new(path: &Path, messages: &Messages) -> Result<u8, Wrong> {
+    let wrong = |error: io::Error| vec![format!("cannot write {}: {error}", path.display())];
+    let mut file = fs::File::create_new(path).map_err(wrong)?;
+    file.write_all(EXAMPLE.as_bytes()).map_err(wrong)?;
+    messages.note(&format!("wrote {0}; run it with: weir study {0}", path.display()));
+    Ok(exit::OK)
+}
+
+fn study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Messages) -> Result<u8, Wrong> {
+    let path = if named.is_dir() { named.join("study.toml") } else { named.to_owned() };
+    let flags = load::flags();
+    let words = LoadWords { flags: &flags, read: &load::parse };
+    let definition = read(&path, &words, messages)?;
+    let definition = if asked.quick { definition.quick() } else { definition };
+    if asked.check {
+        let line = format!("{}: {}: fine", path.display(), contents(&definition));
+        return say(&line).map(|()| exit::OK);
+    }
+    let interrupt = Interrupt::install().map_err(|error| vec![format!("cannot listen for Ctrl-C: {error}")])?;
+    let beside = || path.parent().unwrap_or(Path::new("")).join("results");
+    let out = asked.out.clone().unwrap_or_else(beside);
+    let launcher = launcher(args);
+    let to_run = Asked { definition: &definition, words: &words, launcher: &launcher, out: &out, fresh: asked.fresh };
+    let mut view = View::new(messages, &definition);
+    let outcome = study::run(&to_run, &|| !interrupt.asked(), &mut |news| view.show(news)).map_err(|why| vec![why])?;
+    view.finish();
+    let findings = Findings::new(&definition, &outcome);
+    study::keep(&findings).map_err(|why| vec![why])?;
+    let report = out.join("report.md").display().to_string();
+    match asked.format {
+        Format::Text => say(text::render(&findings, &report).trim_end())?,
+        Format::Json => say(&format!("{:#}", text::json(&findings)))?,
+    }
+    Ok(code(&outcome, asked.strict))
+}
+
+fn code(outcome: &Outcome, strict: bool) -> u8 {
+    if outcome.interrupted {
+        return exit::INTERRUPTED;
+    }
+    let mut measured = outcome.cells.iter().filter(|cell| cell.is_measured()).peekable();
+    if measured.peek().is_none() {
+        // Nothing could be measured: that is no result.
+        return exit::USAGE;
+    }
+    if strict && !measured.all(Cell::is_trusted) { exit::UNTRUSTED } else { exit::OK }
+}
+
+fn read(path: &Path, words: &LoadWords<'_>, messages: &Messages) -> Result<Definition, Wrong> {
+    let shown = path.display();
+    let text = fs::read_to_string(path).map_err(|error| vec![format!("cannot read {shown}: {error}")])?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let named = |problems: Vec<crate::document::Problem>| -> Wrong {
+        problems.iter().map(|problem| format!("{shown}:{problem}")).collect()
+    };
+    let (definition, warnings) = file::parse(&text, folder, words).map_err(named)?;
+    named(warnings).iter().for_each(|warning| messages.note(warning));
+    Ok(definition)
+}
+
+/// A definition in a few words.
+fn contents(definition: &Definition) -> String {
+    let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+    let (variants, points, repeats) =
+        (definition.variants.len(), definition.points().len(), definition.repeats as usize);
+    let all = count(variants * points * repeats, "measurement");
+    let parts = [count(variants, "variant"), count(points, "point"), count(repeats, "round")];
+    format!("{}: {all}", parts.join(" x "))
+}
+
+/// How to start this program anew, whatever it was started through: its own arguments are the last of the process's.
+fn launcher(args: &[OsString]) -> Vec<OsString> {
+    use std::os::unix::ffi::OsStringExt;
+    let line = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let all: Vec<OsString> = line.split(|b| *b == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
+    // The line ends with a 0, so there is an empty word behind the last.
+    let before = all.len().saturating_sub(args.len());
+    let own = std::env::current_exe().map_or_else(|_| OsString::from("weir"), PathBuf::into_os_string);
+    let through = all.get(1..before).unwrap_or_default();
+    [vec![own], through.to_vec()].concat()
+}
+
+/// Prints on stdout; a reader that has gone away (`| head`) is no fault.
+fn say(text: &str) -> Result<(), Wrong> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(vec![format!("cannot write to stdout: {error}")])
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How far the study is: a bar on a terminal, a line per measurement elsewhere.
+struct View<'a> {
+    messages: &'a Messages,
+    definition: &'a Definition,
+    counter: Option<Counter>,
+}
+
+impl<'a> View<'a> {
+    fn new(messages: &'a Messages, definition: &'a Definition) -> Self {
+        let counter = (!messages.is_quiet()).then(Counter::new).filter(Counter::is_shown);
+        Self { messages, definition, counter }
+    }
+
+    fn show(&mut self, news: &News<'_>) {
+        match (news, &self.counter) {
+            (News::SettingUp(name), _) => self.messages.note(&format!("setting up {name}")),
+            (News::Begins(place, far), Some(counter)) => {
+                let name = &self.definition.variants[place.variant].program.name;
+                counter.update(far.done as u64, far.of as u64, &format!("{}  {name}", shown(far)));
+            }
+            (News::Done(cell, far), Some(counter)) => {
+                if let Some(failure) = &cell.failure {
+                    self.messages.note(&format!("{}: {}", cell.variant, failure.why));
+                }
+                counter.update(far.done as u64, far.of as u64, &shown(far));
+            }
+            (News::Begins(..), None) => {}
+            (News::Done(cell, far), None) => {
+                let point = study::name_of(&cell.point);
+                let said = cell.failure.as_ref().map_or_else(String::new, |failure| format!(": {}", failure.why));
+                self.messages.note(&format!("{}  {} at {point}{said}", shown(far), cell.variant));
+            }
+        }
+    }
+
+    fn finish(self) {
+        if let Some(counter) = self.counter {
+            counter.finish();
+        }
+    }
+}
+
+fn shown(far: &Far) -> String {
+    let left = far.left.filter(|left| *left > Nanos::ZERO).map(|left| {
+        let seconds = std::time::Duration::from_secs(left.0.div_ceil(Nanos::SECOND.0));
+        format!(", about {seconds:?} left")
+    });
+    format!("{}/{}{}", far.done, far.of, left.unwrap_or_default())
+}

@@ -1,0 +1,231 @@
+//! What a service costs: the processes that it consists of, sampled from /proc while they run.
+//!
+//! A sample has to cost next to nothing, as service and sampler share the machine. What is cheap (CPU time, resident
+//! memory, threads: one read of a file that stays open per process) is in every sample; what is dear (who has been
+//! born, shared memory, open files, switches of each thread) is in as many as a small share of a core pays for.
+
+mod process;
+mod ration;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use self::process::Process;
+use self::ration::Ration;
+use super::processes::{self, Stat};
+use crate::decide::Nanos;
+
+/// What a tree of processes used, at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// On the clock of whoever asked.
+    pub t_s: f64,
+    /// Processes alive.
+    pub processes: u64,
+    /// Their threads.
+    pub threads: u64,
+    /// User and system time so far, of those that have ended, too, in seconds; in steps of a tick, mostly 10 ms.
+    pub cpu_s: f64,
+    /// Resident memory: what processes share counts in each of them.
+    pub rss_bytes: u64,
+    /// The proportional share of memory: what n processes share counts as an n-th in each. None if not looked at now.
+    pub pss_bytes: Option<u64>,
+    /// Open files, sockets among them. None if not looked at now.
+    pub open_files: Option<u64>,
+    /// Times that threads gave up their core so far, to wait. None if not looked at now.
+    pub voluntary_switches: Option<u64>,
+    /// Times that threads lost their core so far. None if not looked at now.
+    pub involuntary_switches: Option<u64>,
+}
+
+/// A process and all that descend from it.
+#[derive(Debug)]
+pub struct ProcessTree {
+    /// Its children belong to the tree, itself does not.
+    reaper: Option<u32>,
+    members: BTreeMap<u32, Process>,
+    /// What is known not to belong to it.
+    strangers: BTreeSet<u32>,
+    /// Looks at the list of processes since all strangers were looked at anew.
+    looks: u32,
+    /// What `cpu_ticks` said last, and what it has lost since by processes that nobody waited for.
+    cpu_ticks: u64,
+    lost_ticks: u64,
+    births: Ration,
+    pss: Ration,
+    open_files: Ration,
+    switches: Ration,
+}
+
+/// After so many looks a number may belong to another process.
+const LOOKS: u32 = 50;
+
+impl ProcessTree {
+    /// The process `root` and its descendants. One that loses its parent stays a member if it was seen before.
+    pub fn of(root: u32) -> Self {
+        let mut tree = Self::new(None);
+        tree.members.extend(Process::of(root).map(|process| (root, process)));
+        tree
+    }
+
+    /// All descendants of `reaper`, without itself. If that process is a subreaper
+    /// (`PR_SET_CHILD_SUBREAPER`), no descendant ever leaves the tree.
+    pub fn below(reaper: u32) -> Self {
+        Self::new(Some(reaper))
+    }
+
+    fn new(reaper: Option<u32>) -> Self {
+        Self {
+            reaper,
+            members: BTreeMap::new(),
+            strangers: BTreeSet::new(),
+            looks: 0,
+            cpu_ticks: 0,
+            lost_ticks: 0,
+            births: Ration::default(),
+            pss: Ration::default(),
+            open_files: Ration::default(),
+            switches: Ration::default(),
+        }
+    }
+
+    /// Looks at all of it; None once nothing of it is alive.
+    pub fn sample(&mut self, now: Nanos) -> Option<Sample> {
+        if self.births.is_due(now) {
+            let cost = ration::cost_of(|| self.take_in_births());
+            self.births.spend(now, cost.1);
+        }
+        self.members.retain(|_, process| process.look());
+        let mut sample = Sample { t_s: now.as_secs_f64(), ..Sample::default() };
+        let mut ticks = self.reaper.and_then(Stat::of).map_or(0, |stat| stat.children_cpu_ticks);
+        for process in self.members.values() {
+            let stat = process.stat();
+            ticks += stat.cpu_ticks + stat.children_cpu_ticks;
+            if !stat.is_zombie {
+                sample.processes += 1;
+                sample.threads += stat.threads;
+                sample.rss_bytes += stat.rss_pages * rustix::param::page_size() as u64;
+            }
+        }
+        if sample.processes == 0 {
+            return None;
+        }
+        self.lost_ticks += self.cpu_ticks.saturating_sub(ticks);
+        self.cpu_ticks = ticks;
+        sample.cpu_s = (ticks + self.lost_ticks) as f64 / processes::ticks_per_second() as f64;
+        let members = &mut self.members;
+        sample.pss_bytes = self.pss.buy(now, || members.values_mut().filter_map(Process::pss_bytes).sum());
+        sample.open_files = self.open_files.buy(now, || members.values().filter_map(Process::open_files).sum());
+        let switches = self.switches.buy(now, || {
+            members.values_mut().map(Process::switches).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        });
+        (sample.voluntary_switches, sample.involuntary_switches) = switches.unzip();
+        Some(sample)
+    }
+
+    /// Its processes, as of the last sample.
+    pub fn members(&self) -> impl Iterator<Item = Stat> {
+        self.members.values().map(Process::stat)
+    }
+
+    /// Looks who is there that was not.
+    fn take_in_births(&mut self) {
+        let numbers = processes::numbers();
+        self.looks += 1;
+        if self.looks > LOOKS {
+            self.looks = 0;
+            self.strangers.clear();
+        }
+        let alive: BTreeSet<u32> = numbers.iter().copied().collect();
+        self.strangers.retain(|pid| alive.contains(pid));
+        let is_new = |pid: &u32| !self.members.contains_key(pid) && !self.strangers.contains(pid);
+        let mut unknown: Vec<Process> = numbers.into_iter().filter(is_new).filter_map(Process::of).collect();
+        // A child may come before its parent in the list.
+        loop {
+            let before = unknown.len();
+            for process in std::mem::take(&mut unknown) {
+                let Stat { pid, parent, .. } = process.stat();
+                if self.members.contains_key(&parent) || self.reaper == Some(parent) {
+                    self.members.insert(pid, process);
+                } else if parent == 0 || self.strangers.contains(&parent) {
+                    self.strangers.insert(pid);
+                } else {
+                    // The parent was born below the place in the list where the reading was; it is known next time.
+                    unknown.push(process);
+                }
+            }
+            if unknown.len() == before {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::machine::clock::Clock;
+
+    /// A shell that has said a line.
+    fn shell(script: &str) -> Child {
+        let mut shell = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().expect("a shell");
+        let mut line = String::new();
+        let stdout = shell.stdout.take().expect("piped");
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        shell
+    }
+
+    fn end(mut shell: Child) {
+        let pid = shell.id();
+        processes::kill_all(|| processes::descendants(pid));
+        shell.kill().expect("ours");
+        shell.wait().expect("ours");
+    }
+
+    #[test]
+    fn children_are_part_of_the_tree_and_their_time_stays_when_they_have_ended() {
+        let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        let shell = shell(&format!("(sleep 1000 & echo; wait) & ({work}); echo; wait"));
+        let clock = Clock::started(Nanos::ZERO);
+        let mut tree = ProcessTree::of(shell.id());
+        let mut most = 0.0;
+        let deadline = Nanos::from_secs(30);
+        loop {
+            let sample = tree.sample(clock.now()).expect("alive");
+            assert!(sample.cpu_s >= most, "time does not run back: {sample:?}");
+            most = sample.cpu_s;
+            if sample.processes == 3 && most > 0.05 {
+                assert!(sample.rss_bytes > 100_000 && sample.threads == 3, "{sample:?}");
+                break;
+            }
+            assert!(clock.now() < deadline, "{sample:?}");
+            clock.sleep_until(clock.now() + Nanos::from(Duration::from_millis(5)));
+        }
+        end(shell);
+        while tree.sample(clock.now()).is_some() {
+            assert!(clock.now() < deadline, "killed processes go");
+            clock.sleep_until(clock.now() + Nanos::from(Duration::from_millis(5)));
+        }
+    }
+
+    #[test]
+    fn the_first_sample_has_all_that_is_dear() {
+        let shell = shell("sleep 1000 & echo; wait");
+        let mut tree = ProcessTree::of(shell.id());
+        let sample = tree.sample(Nanos::ZERO).expect("alive");
+        assert!(sample.pss_bytes.is_some_and(|pss| pss > 0 && pss <= sample.rss_bytes + 1_000_000), "{sample:?}");
+        assert!(sample.open_files.is_some_and(|files| files >= 4), "{sample:?}");
+        assert!(sample.voluntary_switches.is_some_and(|switches| switches > 0), "{sample:?}");
+        end(shell);
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_an_empty_tree() {
+        assert_eq!(ProcessTree::of(u32::MAX >> 1).sample(Nanos::ZERO), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! How often something may be looked at that costs time.
+
+use super::super::clock;
+use crate::decide::Nanos;
+
+/// A look is paid for with so many times its cost of waiting: each kind of look takes 0.2 % of a core at most.
+const WAITS: u64 = 500;
+
+/// When a look may be taken again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ration {
+    next: Nanos,
+}
+
+impl Ration {
+    pub(super) fn is_due(&self, now: Nanos) -> bool {
+        now >= self.next
+    }
+
+    pub(super) fn spend(&mut self, now: Nanos, cost: Nanos) {
+        self.next = now + Nanos(cost.0.saturating_mul(WAITS));
+    }
+
+    /// Looks if it is due.
+    pub(super) fn buy<T>(&mut self, now: Nanos, look: impl FnOnce() -> T) -> Option<T> {
+        self.is_due(now).then(|| {
+            let (seen, cost) = cost_of(look);
+            self.spend(now, cost);
+            seen
+        })
+    }
+}
+
+/// What a look saw, and the time of this thread that it took.
+pub(super) fn cost_of<T>(look: impl FnOnce() -> T) -> (T, Nanos) {
+    let before = clock::thread_cpu();
+    let seen = look();
+    (seen, clock::thread_cpu() - before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_costs_more_is_looked_at_less_often() {
+        let mut ration = Ration::default();
+        assert!(ration.is_due(Nanos::ZERO), "the first look is free");
+        ration.spend(Nanos::SECOND, Nanos(200_000));
+        assert!(!ration.is_due(Nanos::SECOND + Nanos::from_millis(99)));
+        assert!(ration.is_due(Nanos::SECOND + Nanos::from_millis(100)));
+        ration.spend(Nanos::SECOND, Nanos::from_millis(10));
+        assert!(!ration.is_due(Nanos::from_secs(5)) && ration.is_due(Nanos::from_secs(6)));
+    }
+}

@@ -1,0 +1,168 @@
+//! The processes of this machine, as /proc shows them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What the kernel says of a process on the line of its `stat`. Times are in ticks of the clock, see
+/// [`ticks_per_second`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// Its number.
+    pub pid: u32,
+    /// The process that it is a child of.
+    pub parent: u32,
+    /// Whether it has ended and waits for its parent to take note.
+    pub is_zombie: bool,
+    /// User and system time of its threads, those that have ended included.
+    pub cpu_ticks: u64,
+    /// The same of all children that have ended and been waited for, and of theirs.
+    pub children_cpu_ticks: u64,
+    /// Its threads.
+    pub threads: u64,
+    /// When it started, in ticks since the machine did: with the number it names a process for good.
+    pub started: u64,
+    /// Resident memory, in pages.
+    pub rss_pages: u64,
+}
+
+/// The first bytes of the line hold all that is read here.
+const LINE: usize = 1024;
+
+impl Stat {
+    /// That of the process `pid`; None if there is none.
+    pub fn of(pid: u32) -> Option<Self> {
+        let file = open(pid, "stat").ok()?;
+        Self::read(pid, &file)
+    }
+
+    /// From its file, which may have been open for long; None if the process is gone.
+    pub(super) fn read(pid: u32, file: impl AsFd) -> Option<Self> {
+        let mut line = [0; LINE];
+        let length = rustix::io::pread(file, &mut line[..], 0).ok()?;
+        Self::parse(pid, line.get(..length)?)
+    }
+
+    fn parse(pid: u32, line: &[u8]) -> Option<Self> {
+        // The name stands in parentheses and may hold any of them, and blanks.
+        let after = line.iter().rposition(|b| *b == b')')? + 1;
+        let rest = String::from_utf8_lossy(line.get(after..)?);
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        Some(Self {
+            pid,
+            parent: u32::try_from(number(1)?).ok()?,
+            is_zombie: matches!(*fields.first()?, "Z" | "X"),
+            cpu_ticks: number(11)? + number(12)?,
+            children_cpu_ticks: number(13)? + number(14)?,
+            threads: number(17)?,
+            started: number(19)?,
+            rss_pages: number(21)?,
+        })
+    }
+}
+
+/// Ticks of the clock in which /proc counts CPU time.
+pub fn ticks_per_second() -> u64 {
+    rustix::param::clock_ticks_per_second().max(1)
+}
+
+/// A file of a process in /proc.
+pub(super) fn open(pid: u32, name: &str) -> io::Result<fs::File> {
+    fs::File::open(format!("/proc/{pid}/{name}"))
+}
+
+/// The numbers of all processes.
+pub fn numbers() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// All processes that descend from `root`, without itself.
+pub fn descendants(root: u32) -> Vec<Stat> {
+    let mut others: Vec<Stat> = numbers().into_iter().filter_map(Stat::of).collect();
+    let mut found = BTreeSet::from([root]);
+    let mut family = Vec::new();
+    loop {
+        let (children, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|stat| found.contains(&stat.parent));
+        if children.is_empty() {
+            return family;
+        }
+        found.extend(children.iter().map(|stat| stat.pid));
+        family.extend(children);
+        others = rest;
+    }
+}
+
+/// All processes that were started with `NAME=VALUE` in their environment, as far as they may be looked at.
+pub fn started_with(name: &str, value: &str) -> Vec<Stat> {
+    let wanted = format!("{name}={value}");
+    let has = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|b| *b == 0).any(|entry| entry == wanted.as_bytes())
+    };
+    numbers().into_iter().filter(has).filter_map(Stat::of).collect()
+}
+
+/// Sends a signal; to nobody, if the process has ended or was never ours.
+pub fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Ends all that `family` finds, at once and for sure: what would start others is halted first.
+pub fn kill_all(family: impl Fn() -> Vec<Stat>) {
+    let mut halted = BTreeSet::new();
+    loop {
+        let fresh: Vec<u32> = family()
+            .iter()
+            .filter(|stat| !stat.is_zombie)
+            .map(|stat| stat.pid)
+            .filter(|pid| halted.insert(*pid))
+            .collect();
+        if fresh.is_empty() {
+            break;
+        }
+        fresh.into_iter().for_each(|pid| signal(pid, Signal::STOP));
+    }
+    halted.into_iter().for_each(|pid| signal(pid, Signal::KILL));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
+        let line = b"42 (a) b) (c) S 7 42 42 0 -1 4194560 1 2 3 4 50 60 70 80 20 0 9 0 12345 1000000 250 1844 1 1";
+        let stat = Stat::parse(42, line).expect("a line");
+        assert_eq!((stat.parent, stat.cpu_ticks, stat.children_cpu_ticks), (7, 110, 150));
+        assert_eq!((stat.threads, stat.started, stat.rss_pages, stat.is_zombie), (9, 12345, 250, false));
+        assert_eq!(Stat::parse(42, b"42 (cut"), None);
+        assert_eq!(Stat::parse(42, b"42 (cut) S 1 2"), None);
+    }
+
+    #[test]
+    fn children_of_children_are_found_by_family_and_by_what_they_were_started_with_and_all_are_ended() {
+        let mut shell = Command::new("sh")
+            .args(["-c", "sh -c 'sleep 1000 & echo; wait' & wait"])
+            .env("WEIR_TEST_MARK", "a family")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut line = String::new();
+        let stdout = shell.stdout.take().expect("piped");
+        io::BufRead::read_line(&mut io::BufReader::new(stdout), &mut line).expect("a line");
+        assert_eq!(descendants(shell.id()).len(), 2);
+        assert_eq!(started_with("WEIR_TEST_MARK", "a family").len(), 3);
+        kill_all(|| started_with("WEIR_TEST_MARK", "a family"));
+        let ended = shell.wait().expect("ours");
+        assert!(!ended.success());
+    }
+}

@@ -1,0 +1,131 @@
+//! How much it can take, as people's tools read it (`docs/capacity.schema.json`).
+
+use serde::Serialize;
+
+use super::usl::Usl;
+use crate::measure::run::{Manifest, Model};
+
+/// The version of the object's form; it grows when a field changes its meaning or goes.
+pub const SCHEMA: u32 = 1;
+
+/// How much a service can take.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answer {
+    /// The version of weir that made it.
+    pub weir: String,
+    /// The version of this object's form, [`SCHEMA`].
+    pub schema: u32,
+    /// Open: loads are requests per second. Closed: they are users.
+    pub model: Model,
+    /// Where requests went.
+    pub url: String,
+    /// What had to hold.
+    pub objectives: Vec<String>,
+    /// The highest load that held; none if not even the least one did.
+    pub holds: Option<f64>,
+    /// The lowest load that failed; none if the highest one tried held.
+    pub fails: Option<f64>,
+    /// How sure both bounds are, in [0, 1].
+    pub sure: f64,
+    /// Whose limit it is.
+    pub limit: Limit,
+    /// Why the upper bound fails, or why there is none, in a sentence.
+    pub why: String,
+    /// What of the service's machine was used up first, if its process is known and something was.
+    pub saturated: Option<String>,
+    /// Every load that was tried, in order.
+    pub steps: Vec<Tried>,
+    /// How throughput grows with users; closed loop only, and from four numbers of users on.
+    pub usl: Option<Growth>,
+    /// Whether it was cut short; the bounds are what was known by then.
+    pub interrupted: bool,
+    /// What was run, where and when.
+    pub manifest: Manifest,
+}
+
+/// Whose limit was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    /// The service's.
+    Service,
+    /// weir's own, or that of the machine it runs on.
+    Generator,
+    /// None was reached.
+    None,
+}
+
+/// A load that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    /// Requests per second, or users.
+    pub load: f64,
+    /// What came of it.
+    pub end: Ended,
+    /// Why it failed, or seemed to.
+    pub why: Option<String>,
+    /// How sure that is, in [0.5, 1].
+    pub sure: f64,
+    /// Seconds that were looked at, without those at the beginning that are cut off.
+    pub seconds: f64,
+    /// Answers per second.
+    pub achieved_per_s: f64,
+    /// Response times: half of the answers, ...
+    pub p50_ms: f64,
+    /// ... and 99 % of them came within so many ms.
+    pub p99_ms: f64,
+    /// Failed requests as a share of all.
+    pub errors: f64,
+    /// Requests in the service, on average.
+    pub in_flight: f64,
+    /// How late weir itself sent, at the 99th percentile.
+    pub lateness_p99_ms: f64,
+    /// weir's busiest thread's share of a core.
+    pub generator_share: f64,
+    /// Cores that the service's processes used, if they are known.
+    pub service_cores: Option<f64>,
+}
+
+/// What came of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// All objectives held, for sure.
+    Holds,
+    /// A whole step could not tell: so near is the limit.
+    Unclear,
+    /// An objective did not hold, for sure.
+    Fails,
+    /// One did not, and weir itself was late or saturated.
+    Generator,
+}
+
+/// The scalability law, with what follows from it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Growth {
+    /// The law.
+    #[serde(flatten)]
+    pub law: Usl,
+    /// More users than this mostly wait for each other.
+    pub knee_users: f64,
+    /// With so many users throughput is highest; none if that is beyond twice the data.
+    pub peak_users: Option<f64>,
+    /// The throughput there.
+    pub peak_per_s: Option<f64>,
+}
+
+impl Growth {
+    /// What follows from a law.
+    pub fn of(law: Usl) -> Self {
+        let peak = law.peak();
+        Self { knee_users: law.knee(), peak_users: peak, peak_per_s: peak.and_then(|users| law.at(users)), law }
+    }
+}
+
+impl Answer {
+    /// The answer as JSON on several lines, with a newline at its end.
+    #[allow(clippy::expect_used, reason = "plain structs with string keys always serialise")]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("an answer serialises") + "\n"
+    }
+}

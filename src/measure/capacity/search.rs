@@ -1,0 +1,215 @@
+//! Which load to try next.
+//!
+//! Doubling from a start until a load fails (or halving until one holds), then bisection of the bracket by ratio. A load so
+//! near the limit that a whole step cannot tell stays inside of the bracket, and both of its sides are narrowed. At the end
+//! the lower bound is tried once more, for as long as a step may last: what seemed to hold in a few seconds may have been
+//! lucky.
+
+/// A search for the highest load that holds: requests per second, or users.
+#[derive(Clone, Debug)]
+pub struct Search {
+    range: Range,
+    /// Loads that held, in rising order: the first ones again if a later look takes the last one back.
+    held: Vec<f64>,
+    /// Loads that nothing could be told of.
+    unclear: Vec<f64>,
+    fails: Option<f64>,
+    /// The highest load that held has held for a whole step.
+    confirmed: bool,
+}
+
+/// Where and how finely to search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// The first load to try; > 0.
+    pub start: f64,
+    /// The least load of interest: if it fails, so be it.
+    pub least: f64,
+    /// The highest load to try.
+    pub most: f64,
+    /// How far apart two loads with different ends may be in the end, as a share of the lower one.
+    pub precision: f64,
+    /// Loads are whole numbers: users.
+    pub whole: bool,
+}
+
+/// What to try.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// The load.
+    pub load: f64,
+    /// For as long as a step may last, however clear it looks.
+    pub thorough: bool,
+    /// An overload of less than this share need not be told from a load that holds.
+    pub precision: f64,
+}
+
+/// While the bracket is as wide as a doubling, steps may be short; the last one makes sure.
+const COARSE: f64 = 0.1;
+
+/// What came of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It holds, for sure.
+    Holds,
+    /// A whole step could not tell.
+    Unclear,
+    /// It fails, for sure.
+    Fails,
+}
+
+/// Between which loads the limit lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bracket {
+    /// The highest load that held; none if not even the least one did.
+    pub holds: Option<f64>,
+    /// The lowest load that failed; none if the highest one tried held.
+    pub fails: Option<f64>,
+}
+
+impl Search {
+    /// Nothing is known yet.
+    pub fn new(range: Range) -> Self {
+        Self { range, held: Vec::new(), unclear: Vec::new(), fails: None, confirmed: false }
+    }
+
+    /// What to try next; none when the bracket is narrow enough.
+    pub fn next(&self) -> Option<Trial> {
+        let Range { start, least, most, .. } = self.range;
+        let fine = self.range.precision;
+        let quick = |load: f64, precision: f64| {
+            Some(Trial { load: self.whole(load).clamp(least, most), thorough: false, precision: precision.max(fine) })
+        };
+        let holds = self.held.last().copied();
+        // What is known of the next loads above the highest that held, and below the lowest that failed.
+        let above = self.unclear.iter().copied().chain(self.fails).reduce(f64::min);
+        let below = self.unclear.iter().copied().chain(holds).reduce(f64::max);
+        match (holds, above) {
+            (None, None) => return quick(start, COARSE),
+            (None, Some(above)) if above > least => return quick(above / 2.0, COARSE),
+            (None, Some(_)) => {}
+            (Some(holds), None) if holds < most => return quick(holds * 2.0, COARSE),
+            (Some(holds), Some(above)) if !self.is_narrow(holds, above) => return quick((holds * above).sqrt(), fine),
+            (Some(_), _) => {}
+        }
+        match (below, self.fails) {
+            (Some(below), None) if below < most && above.is_some() => return quick(below * 2.0, COARSE),
+            (Some(below), Some(fails)) if !self.is_narrow(below, fails) => return quick((below * fails).sqrt(), fine),
+            _ => {}
+        }
+        holds.filter(|_| !self.confirmed).map(|load| Trial { load, thorough: true, precision: fine })
+    }
+
+    /// What came of a trial.
+    pub fn told(&mut self, trial: Trial, end: End) {
+        let Trial { load, thorough, .. } = trial;
+        match end {
+            End::Holds => {
+                self.confirmed = thorough;
+                self.unclear.retain(|unclear| *unclear > load);
+                if self.held.last().is_none_or(|last| *last < load) {
+                    self.held.push(load);
+                }
+            }
+            End::Fails | End::Unclear => {
+                // A load that held before and does not now has not held.
+                self.held.retain(|held| *held < load);
+                self.confirmed = false;
+                if end == End::Unclear {
+                    self.unclear.push(load);
+                } else {
+                    self.unclear.retain(|unclear| *unclear < load);
+                    self.fails = Some(self.fails.map_or(load, |fails| fails.min(load)));
+                }
+            }
+        }
+    }
+
+    /// What is known so far.
+    pub fn bracket(&self) -> Bracket {
+        Bracket { holds: self.held.last().copied(), fails: self.fails }
+    }
+
+    fn is_narrow(&self, low: f64, high: f64) -> bool {
+        let gap = if self.range.whole { (low * self.range.precision).max(1.0) } else { low * self.range.precision };
+        high - low <= gap
+    }
+
+    fn whole(&self, load: f64) -> f64 {
+        if self.range.whole { load.floor().max(1.0) } else { load }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Searches against a service that holds up to `limit`.
+    fn find(range: Range, limit: f64) -> (Bracket, usize) {
+        let mut search = Search::new(range);
+        let mut trials = 0;
+        while let Some(trial) = search.next() {
+            search.told(trial, if trial.load <= limit { End::Holds } else { End::Fails });
+            trials += 1;
+            assert!(trials < 200, "{search:?}");
+        }
+        (search.bracket(), trials)
+    }
+
+    const RANGE: Range = Range { start: 100.0, least: 1.0, most: 1e6, precision: 0.03, whole: false };
+
+    #[test]
+    fn a_limit_above_the_highest_load_is_not_found_and_said_so() {
+        assert_eq!(find(RANGE, 1e9).0, Bracket { holds: Some(1e6), fails: None });
+        assert_eq!(find(RANGE, 0.5).0, Bracket { holds: None, fails: Some(1.0) });
+    }
+
+    #[test]
+    fn a_load_that_does_not_hold_for_a_whole_step_is_searched_below() {
+        let mut search = Search::new(RANGE);
+        while let Some(trial) = search.next() {
+            let limit = if trial.thorough { 400.0 } else { 500.0 };
+            search.told(trial, if trial.load <= limit { End::Holds } else { End::Fails });
+        }
+        let Bracket { holds: Some(holds), fails: Some(fails) } = search.bracket() else { panic!("{search:?}") };
+        assert!(holds <= 400.0 && fails > 400.0, "{search:?}");
+    }
+
+    proptest! {
+        /// Wherever the limit is and however wide the stretch around it in which nothing can be told.
+        #[test]
+        fn what_cannot_be_told_stays_inside_of_the_bracket(
+            limit in 2.0..500_000.0_f64, start in 1.0..10_000.0_f64, width in 0.0..0.2_f64, whole: bool
+        ) {
+            let mut search = Search::new(Range { start, whole, ..RANGE });
+            let mut trials = 0;
+            while let Some(trial) = search.next() {
+                search.told(trial, match trial.load {
+                    load if load <= limit / (1.0 + width) => End::Holds,
+                    load if load > limit * (1.0 + width) => End::Fails,
+                    _ => End::Unclear,
+                });
+                trials += 1;
+                prop_assert!(trials < 100, "{search:?}");
+            }
+            let (holds, fails) = (search.bracket().holds.unwrap_or(0.0), search.bracket().fails.unwrap_or(1e9));
+            prop_assert!(holds <= limit && limit <= fails, "{holds} {fails}");
+            let gap = |load: f64| if whole { (load * 0.03).max(1.0) } else { load * 0.03 } + 1e-6;
+            let (low, high) = (limit / (1.0 + width), limit * (1.0 + width));
+            prop_assert!(low - holds <= gap(low) && fails - high <= gap(fails), "{holds} {low} {high} {fails}");
+        }
+
+        #[test]
+        fn the_limit_is_between_bounds_that_are_close_and_few_steps_find_it(
+            limit in 2.0..900_000.0_f64, start in 1.0..10_000.0_f64, whole: bool
+        ) {
+            let (bracket, trials) = find(Range { start, whole, ..RANGE }, limit);
+            let (holds, fails) = (bracket.holds.unwrap(), bracket.fails.unwrap());
+            prop_assert!(holds <= limit && limit < fails);
+            prop_assert!(fails / holds <= 1.03 + 1e-9 || whole && fails - holds <= 1.0, "{holds} {fails}");
+            let doublings = (limit / start).log2().abs().ceil() as usize;
+            prop_assert!(trials <= doublings + 9, "{trials} against {doublings}");
+        }
+    }
+}

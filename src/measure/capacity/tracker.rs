@@ -1,0 +1,108 @@
+//! One objective in a step: what has been seen of it, and how clear it is.
+//!
+//! A share of requests ("at most 1 % later than 200 ms") is tested by Wald's sequential probability ratio test, between
+//! half and twice the odds that the objective allows. Requests of a second are not independent of each other, so the
+//! ratio is divided by how much more the seconds differ than independent requests would.
+
+use crate::decide::Nanos;
+use crate::measure::recorder::Interval;
+use crate::measure::slo::Demand;
+
+/// From here on a step is clear: odds of 99 to 1.
+pub const CLEAR: f64 = 4.595;
+
+/// What has been seen of one objective.
+#[derive(Clone, Debug)]
+pub struct Tracker {
+    demand: Demand,
+    /// For each second: what counts against it, and out of how much.
+    seconds: Vec<(f64, f64)>,
+}
+
+impl Tracker {
+    /// Nothing has been seen yet.
+    pub fn new(demand: Demand) -> Self {
+        Self { demand, seconds: Vec::new() }
+    }
+
+    /// Takes a second in.
+    pub fn add(&mut self, second: &Interval) {
+        let (answers, ended) = (second.response.count(), second.ok + second.failed);
+        let seen = match self.demand {
+            // What failed with an answer counts by its time, what has none took for ever.
+            Demand::InTime { limit, .. } => {
+                (ended - second.response.count_between(Nanos::ZERO, limit).min(ended), ended)
+            }
+            Demand::Ok { .. } => (second.failed, ended),
+            Demand::Mean { .. } => {
+                let sum = second.response.mean_ns() * answers as f64;
+                return self.seconds.push((if answers > 0 { sum } else { 0.0 }, answers as f64));
+            }
+        };
+        self.seconds.push((seen.0 as f64, seen.1 as f64));
+    }
+
+    /// How clear it is, as the logarithm of odds: above 0 it fails, below it holds. `more` requests that are still open
+    /// are counted against it.
+    pub fn evidence(&self, more: f64) -> f64 {
+        match self.demand {
+            Demand::InTime { allowed, .. } => self.of_share(allowed, more),
+            Demand::Ok { allowed } => self.of_share(allowed, 0.0),
+            Demand::Mean { limit } => self.of_mean(limit),
+        }
+    }
+
+    /// Whether all that was seen, taken together, keeps the objective.
+    pub fn keeps(&self) -> bool {
+        let (sum, all) = self.sums();
+        match self.demand {
+            _ if all == 0.0 => false,
+            Demand::InTime { allowed, .. } | Demand::Ok { allowed } => sum / all <= allowed,
+            Demand::Mean { limit } => sum / all < limit.0 as f64,
+        }
+    }
+
+    fn sums(&self) -> (f64, f64) {
+        self.seconds.iter().fold((0.0, 0.0), |(sum, all), (one, of)| (sum + one, all + of))
+    }
+
+    fn of_share(&self, allowed: f64, more: f64) -> f64 {
+        let (bad, all) = self.sums();
+        let (bad, all) = (bad + more, all + more);
+        if all == 0.0 {
+            return 0.0;
+        }
+        // One in 10,000 where none is allowed: for ever is longer than a step.
+        let odds = allowed.clamp(1e-4, 0.9999) / (1.0 - allowed.clamp(1e-4, 0.9999));
+        let share = |odds: f64| odds / (1.0 + odds);
+        let (good, poor) = (share(odds / 2.0), share(odds * 2.0));
+        let ratio = bad * (poor / good).ln() + (all - bad) * ((1.0 - poor) / (1.0 - good)).ln();
+        ratio / self.dispersion()
+    }
+
+    /// How much more the seconds differ than if all requests were independent; 1 at least.
+    fn dispersion(&self) -> f64 {
+        let seconds = self.seconds.iter().filter(|(_, all)| *all > 0.0);
+        let (bad, all) = self.sums();
+        let share = ((bad + 0.5) / (all + 1.0)).clamp(1e-9, 1.0 - 1e-9);
+        let squares: f64 =
+            seconds.clone().map(|(bad, all)| (bad - all * share).powi(2) / (all * share * (1.0 - share))).sum();
+        (squares / (seconds.count() as f64 - 1.0).max(1.0)).max(1.0)
+    }
+
+    /// The distance of the mean from the limit in its standard errors, on the scale of odds.
+    fn of_mean(&self, limit: Nanos) -> f64 {
+        let seconds: Vec<(f64, f64)> = self.seconds.iter().copied().filter(|(_, all)| *all > 0.0).collect();
+        let count = seconds.len() as f64;
+        let (sum, all) = self.sums();
+        if count < 3.0 {
+            return 0.0;
+        }
+        let mean = sum / all;
+        let squares: f64 = seconds.iter().map(|(sum, of)| (sum - mean * of).powi(2)).sum();
+        // Of a ratio of sums; batches of a second.
+        let error = (squares / (count * (count - 1.0))).sqrt() / (all / count);
+        // The logistic curve is the normal one, nearly, at 1.7 times the distance.
+        1.7 * (mean - limit.0 as f64) / error.max(mean * 1e-6)
+    }
+}

@@ -1,0 +1,151 @@
+//! The whole search, on services whose capacity is known by construction, in virtual time.
+
+use super::search::{Bracket, End, Range, Search, Trial};
+use super::step::{Length, Step};
+use crate::decide::Nanos;
+use crate::decide::dice::Dice;
+use crate::measure::recorder::Interval;
+use crate::measure::slo::Demand;
+
+/// Slots of a fixed time each, first come, first served; Poisson arrivals.
+#[derive(Clone, Copy, Debug)]
+struct Service {
+    slots: usize,
+    time_s: f64,
+    /// The highest rate at which 1 % of requests at most take longer than [`LIMIT_S`] in the long run. A little below
+    /// slots / time, for arrivals are random; `the_truth_is_true` holds it.
+    capacity_per_s: f64,
+}
+
+const SERVICES: [Service; 3] = [
+    Service { slots: 10, time_s: 0.020, capacity_per_s: 488.3 },
+    Service { slots: 4, time_s: 0.005, capacity_per_s: 788.7 },
+    Service { slots: 50, time_s: 0.050, capacity_per_s: 985.4 },
+];
+const LIMIT_S: f64 = 0.2;
+
+/// Requests as they come and go.
+struct Traffic {
+    service: Service,
+    rate: f64,
+    dice: Dice,
+    next: f64,
+    /// When each slot is free; with equal times they become free in the order in which they were taken.
+    free: Vec<f64>,
+    taken: usize,
+}
+
+impl Service {
+    fn traffic(self, rate: f64, dice: Dice) -> Traffic {
+        Traffic { service: self, rate, dice, next: 0.0, free: vec![0.0; self.slots], taken: 0 }
+    }
+
+    /// The share of requests later than the limit at this rate, over half an hour.
+    fn late(self, rate: f64) -> f64 {
+        let requests = self.traffic(rate, Dice::new(1, 1)).take_while(|(start, _)| *start < 1800.0);
+        let (late, all) = requests
+            .fold((0_u64, 0_u64), |(late, all), (start, done)| (late + u64::from(done - start > LIMIT_S), all + 1));
+        late as f64 / all as f64
+    }
+
+    /// A step, as the edge makes it: the first second is cut off.
+    fn step(self, trial: Trial, seed: u64) -> (End, u64) {
+        let demands =
+            [Demand::InTime { limit: Nanos::from_secs_f64(LIMIT_S), allowed: 0.01 }, Demand::Ok { allowed: 0.01 }];
+        let rate = trial.load;
+        let mut traffic = self.traffic(rate, Dice::new(seed, 7)).peekable();
+        let mut step: Option<Step> = None;
+        let mut open: Vec<(f64, f64)> = Vec::new();
+        for second in 1.. {
+            let end = second as f64;
+            while let Some(request) = traffic.next_if(|(start, _)| *start < end) {
+                open.push(request);
+            }
+            let mut seen = Interval::default();
+            open.retain(|(start, done)| {
+                if *done < end {
+                    seen.ok += 1;
+                    seen.response.record(Nanos::from_secs_f64(done - start));
+                }
+                *done >= end
+            });
+            seen.in_flight = open.len() as u64;
+            let Some(step) = &mut step else {
+                step = Some(Step::new(
+                    &demands,
+                    Some(rate),
+                    trial.precision,
+                    Length { least: 3, most: 30 },
+                    seen.in_flight,
+                ));
+                continue;
+            };
+            if let Some(decision) = step.add(&seen, trial.thorough) {
+                return (decision.end(), second);
+            }
+        }
+        unreachable!("a step ends");
+    }
+
+    fn find(self, seed: u64) -> (Bracket, u64) {
+        let range = Range { start: 100.0, least: 1.0, most: 1e6, precision: 0.03, whole: false };
+        let mut search = Search::new(range);
+        let mut seconds = 0;
+        while let Some(trial) = search.next() {
+            let (end, took) = self.step(trial, seed * 1000 + seconds);
+            seconds += took;
+            search.told(trial, end);
+        }
+        (search.bracket(), seconds)
+    }
+}
+
+impl Iterator for Traffic {
+    /// When a request starts, and when it is answered.
+    type Item = (f64, f64);
+
+    fn next(&mut self) -> Option<(f64, f64)> {
+        self.next += self.dice.exponential() / self.rate;
+        let slot = &mut self.free[self.taken % self.service.slots];
+        *slot = slot.max(self.next) + self.service.time_s;
+        self.taken += 1;
+        Some((self.next, *slot))
+    }
+}
+
+#[test]
+fn the_truth_is_true() {
+    for service in SERVICES {
+        let late = |part: f64| service.late(part * service.capacity_per_s);
+        assert!(late(0.995) < 0.01 && late(1.005) > 0.01, "{service:?}: {} {}", late(0.995), late(1.005));
+    }
+}
+
+#[test]
+fn of_a_hundred_searches_ninety_five_have_both_bounds_within_5_percent_of_the_capacity() {
+    for service in SERVICES {
+        let (mut close, mut around, mut seconds) = (0, 0, 0);
+        for seed in 0..100 {
+            let (bracket, took) = service.find(seed);
+            let part = |load: Option<f64>| load.unwrap_or(0.0) / service.capacity_per_s;
+            let (holds, fails) = (part(bracket.holds), part(bracket.fails));
+            close += u64::from(holds >= 0.95 && fails <= 1.05 && holds <= 1.05 && fails >= 0.95);
+            // A step of half a minute is too short to know better than this, so near the limit.
+            around += u64::from(holds <= 1.025 && fails >= 0.99);
+            seconds += took;
+        }
+        assert!(close >= 95 && around >= 95, "{service:?}: {close} close, {around} around");
+        assert!(seconds < 100 * 240, "{service:?}: {} s each", seconds / 100);
+    }
+}
+
+#[test]
+fn a_light_load_holds_and_a_heavy_one_fails_within_seconds() {
+    for service in SERVICES {
+        let trial = |part: f64| Trial { load: part * service.capacity_per_s, thorough: false, precision: 0.1 };
+        let step = |part: f64| service.step(trial(part), 3);
+        let (light, heavy) = (step(0.7), step(1.5));
+        assert!(light.0 == End::Holds && light.1 <= 6, "{service:?}: {light:?}");
+        assert!(heavy.0 == End::Fails && heavy.1 <= 5, "{service:?}: {heavy:?}");
+    }
+}

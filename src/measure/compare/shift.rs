@@ -1,0 +1,94 @@
+//! How far apart two samples are, and how well that is known: a studentised bootstrap over runs.
+//!
+//! The plain percentile bootstrap of five runs calls 15 differences in 100 comparisons of equals: resamples of few values
+//! are too much alike. Here each resample is measured in its own standard errors (Efron and Tibshirani, "An Introduction to
+//! the Bootstrap", 1993, ch. 12.5), and has noise of the sample's own size mixed in (Davison and Hinkley, "Bootstrap Methods
+//! and their Application", 1997, ch. 3.4), so that it does not consist of five values only.
+
+use crate::decide::dice::Dice;
+
+/// Figures that are all the same have no error, but the digits that they are written with.
+const LEAST_ERROR: f64 = 1e-9;
+
+/// A difference of two samples on the flat scale.
+#[derive(Clone, Debug)]
+pub(super) struct Shift {
+    /// The difference.
+    pub(super) at: f64,
+    /// Its standard error; never 0.
+    error: f64,
+    /// How many standard errors resamples lie away from it, in rising order.
+    distances: Vec<f64>,
+}
+
+/// A mean and its squared standard error.
+#[derive(Clone, Copy, Debug)]
+struct Middle {
+    mean: f64,
+    error_squared: f64,
+}
+
+impl Shift {
+    /// From differences by round.
+    pub(super) fn paired(differences: &[f64], resamples: usize, dice: Dice) -> Self {
+        Self::of(&[differences], resamples, |middles| middles[0].mean, dice)
+    }
+
+    /// Of `other` from `base`, whose runs have nothing to do with each other.
+    pub(super) fn apart(base: &[f64], other: &[f64], resamples: usize, dice: Dice) -> Self {
+        Self::of(&[base, other], resamples, |middles| middles[1].mean - middles[0].mean, dice)
+    }
+
+    fn of(sides: &[&[f64]], resamples: usize, difference: impl Fn(&[Middle]) -> f64, mut dice: Dice) -> Self {
+        let error = |middles: &[Middle]| middles.iter().map(|middle| middle.error_squared).sum::<f64>().sqrt();
+        let truth: Vec<Middle> = sides.iter().map(|side| Middle::of(side)).collect();
+        let at = difference(&truth);
+        let mut drawn = sides.concat();
+        let mut middles = truth.clone();
+        let mut distances = Vec::with_capacity(resamples);
+        for _ in 0..resamples {
+            for ((side, truth), middle) in sides.iter().zip(&truth).zip(&mut middles) {
+                let drawn = &mut drawn[..side.len()];
+                // Half of the variance is the sample's, half is noise.
+                let deviation = (truth.error_squared * side.len() as f64).sqrt();
+                let draw = |dice: &mut Dice| side[dice.below(side.len())] - truth.mean + deviation * dice.normal();
+                drawn.fill_with(|| truth.mean + draw(&mut dice) * std::f64::consts::FRAC_1_SQRT_2);
+                *middle = Middle::of(drawn);
+            }
+            // Equal figures have no errors, hence no distances.
+            let distance = (difference(&middles) - at).abs() / error(&middles);
+            distances.push(if distance.is_nan() { 0.0 } else { distance });
+        }
+        distances.sort_unstable_by(f64::total_cmp);
+        Self { at, error: error(&truth).max(LEAST_ERROR), distances }
+    }
+
+    /// How likely a difference this far from `truth` would be if that were the true one; two-sided, in (0, 1].
+    pub(super) fn p(&self, truth: f64) -> f64 {
+        let distance = (self.at - truth).abs() / self.error;
+        let below = self.distances.partition_point(|d| *d < distance);
+        (1 + self.distances.len() - below) as f64 / (1 + self.distances.len()) as f64
+    }
+
+    /// How likely it would be to look this far inside (-`edge`, `edge`) from outside of it; one-sided, the larger of the
+    /// two (the two one-sided tests of Schuirmann).
+    pub(super) fn p_outside(&self, edge: f64) -> f64 {
+        if self.at.abs() >= edge { 1.0 } else { self.p(edge).max(self.p(-edge)) / 2.0 }
+    }
+
+    /// Half the width of the interval that holds the true difference with this confidence.
+    pub(super) fn half_width(&self, confidence: f64) -> f64 {
+        let rank = (confidence * (self.distances.len() + 1) as f64).ceil() as usize;
+        let distance = self.distances.get(rank.saturating_sub(1)).copied().unwrap_or(f64::INFINITY);
+        distance * self.error
+    }
+}
+
+impl Middle {
+    fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        Self { mean, error_squared: squares / (n * (n - 1.0)) }
+    }
+}

@@ -1,0 +1,74 @@
+//! Whether runs may be compared at all: another machine or another plan is a difference of its own.
+
+use super::side::{Kept, Side};
+use crate::report::read::Tool;
+
+/// Offered rates that differ by more than this share are not the same plan.
+const RATE: f64 = 0.02;
+
+/// Why these runs are not comparable, a sentence each; nothing if they are.
+pub fn obstacles(sides: &[Side]) -> Vec<String> {
+    let mut runs = sides.iter().flat_map(|side| &side.runs);
+    let Some(first) = runs.next() else { return Vec::new() };
+    let mut found: Vec<String> = Vec::new();
+    for run in runs {
+        for obstacle in [tools(first, run), machines(first, run), plans(first, run)].into_iter().flatten() {
+            // Of twenty runs on another machine, one is enough to say so.
+            let kind = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
+            if !found.iter().any(|known| kind(known) == kind(&obstacle)) {
+                found.push(obstacle);
+            }
+        }
+    }
+    found
+}
+
+/// What cannot be known of runs of other tools.
+pub fn unknowns(sides: &[Side]) -> Option<String> {
+    let foreign = sides.iter().flat_map(|side| &side.runs).find(|run| run.reading.tool != Tool::Weir)?;
+    Some(format!(
+        "{} does not say on which machine it ran or whether it kept up with its own load; see to both yourself",
+        foreign.reading.tool
+    ))
+}
+
+fn tools(a: &Kept, b: &Kept) -> Option<String> {
+    let (one, other) = (a.reading.tool, b.reading.tool);
+    (one != other).then(|| {
+        format!("different tools: {} is by {one}, {} by {other}, and tools measure differently", a.file, b.file)
+    })
+}
+
+fn machines(a: &Kept, b: &Kept) -> Option<String> {
+    let (one, other) = (a.reading.machine.as_ref()?, b.reading.machine.as_ref()?);
+    let differs = [
+        ("host", one.hostname.clone(), other.hostname.clone()),
+        ("system", one.os.clone(), other.os.clone()),
+        ("processor", one.cpu.clone(), other.cpu.clone()),
+        ("cores", one.cores.to_string(), other.cores.to_string()),
+        ("MiB of memory", one.memory_mib.to_string(), other.memory_mib.to_string()),
+    ];
+    let (what, one, other) = differs.into_iter().find(|(_, one, other)| one != other)?;
+    Some(format!("different machines: {} has {what} {one}, {} has {other}", a.file, b.file))
+}
+
+fn plans(a: &Kept, b: &Kept) -> Option<String> {
+    let (one, other) = (&a.reading.plan, &b.reading.plan);
+    let differs = |what: &str, one: Option<String>, other: Option<String>| {
+        let (one, other) = (one?, other?);
+        (one != other).then(|| format!("different plans: {} has {what} {one}, {} has {other}", a.file, b.file))
+    };
+    let model = |plan: &crate::report::read::reading::Plan| plan.model.map(|model| format!("{model:?}").to_lowercase());
+    let rate = |rate: f64| format!("{rate:.0}/s");
+    differs("a loop that is", model(one), model(other))
+        .or_else(|| differs("method", one.method.clone(), other.method.clone()))
+        .or_else(|| differs("path", one.path.clone(), other.path.clone()))
+        .or_else(|| {
+            differs("connections", one.connections.map(|n| n.to_string()), other.connections.map(|n| n.to_string()))
+        })
+        .or_else(|| {
+            let (x, y) = (one.offered_per_s?, other.offered_per_s?);
+            let apart = (x - y).abs() > RATE * x.max(y);
+            apart.then(|| differs("offered rate", Some(rate(x)), Some(format!("{} ({y:.2})", rate(y)))))?
+        })
+}

@@ -1,0 +1,62 @@
+//! A comparison as Markdown, for a comment on a pull request.
+
+use super::super::figure::plain;
+use super::words::{change, figure, finding, interval, overall};
+use super::{Comparison, Overall};
+
+/// The comparison as GitHub's Markdown.
+pub fn render(comparison: &Comparison) -> String {
+    let mut lines = Vec::new();
+    for pair in &comparison.pairs {
+        let sign = match pair.finding {
+            Overall::Worse | Overall::Mixed => "🔴",
+            Overall::Better => "🟢",
+            Overall::Same => "⚪",
+            Overall::Unclear => "❔",
+        };
+        let words = overall(pair.finding, &pair.verdicts);
+        lines.push(format!("### {sign} {} against {}: {words}\n", pair.other, pair.base));
+        let interval_name = format!("{:.0} % interval", comparison.confidence * 100.0);
+        lines.push(format!("| | {} | {} | change | {interval_name} | verdict |", pair.base, pair.other));
+        lines.push("|---|---:|---:|---:|---|---|".into());
+        for judged in &pair.verdicts {
+            let metric = &judged.metric;
+            lines.push(format!(
+                "| {} | {} | {} | {} | {} | {} |",
+                cell(&metric.name),
+                figure(metric, judged.base),
+                figure(metric, judged.other),
+                change(metric, judged.effect),
+                interval(metric, judged.verdict.interval),
+                cell(&finding(&judged.verdict)),
+            ));
+        }
+        lines.push(String::new());
+    }
+    for side in &comparison.sides {
+        let (runs, tool) = (side.runs.len(), side.runs.first().map_or("", |run| run.tool.as_str()));
+        let plural = if runs == 1 { "" } else { "s" };
+        lines.push(format!("- {}: `{}`, {runs} run{plural} of {tool}", side.letter, code(&side.name)));
+        for run in side.runs.iter().filter(|run| !run.doubts.is_empty()) {
+            lines.push(format!("  - **not to be trusted**: `{}`: {}", code(&run.file), cell(&run.doubts.join(" "))));
+        }
+    }
+    lines.extend(comparison.notes.iter().map(|note| format!("- {}", cell(note))));
+    lines.push(format!(
+        "- The same: within {:.1} % ({:.1} points of errors). Sure: {:.1} % over all rows together.",
+        comparison.minimum * 100.0,
+        comparison.minimum_points * 100.0,
+        comparison.confidence * 100.0
+    ));
+    lines.join("\n") + "\n"
+}
+
+/// Words in a cell of a table.
+fn cell(words: &str) -> String {
+    plain(words).replace('|', "\\|").replace('<', "&lt;")
+}
+
+/// Words between backquotes.
+fn code(words: &str) -> String {
+    plain(words).replace('`', "'")
+}

@@ -1,0 +1,40 @@
+//! Whether runs were made in turns: then those of a round are compared with each other.
+
+use super::side::Side;
+
+/// For each side the round of each of its runs, if the runs of all sides were made in turns: sorted by time, each round
+/// has one of each side, in any order.
+pub fn find(sides: &[Side]) -> Option<Vec<Vec<u64>>> {
+    let mut runs: Vec<(f64, usize, usize)> = Vec::new();
+    for (side, of) in sides.iter().enumerate() {
+        for (index, run) in of.runs.iter().enumerate() {
+            runs.push((run.reading.started_unix_s?, side, index));
+        }
+    }
+    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let count = sides.len();
+    if count < 2 || runs.len() < 2 * count || runs.len() % count != 0 {
+        return None;
+    }
+    let mut rounds: Vec<Vec<u64>> = sides.iter().map(|side| vec![0; side.runs.len()]).collect();
+    for (number, round) in (0_u64..).zip(runs.chunks(count)) {
+        let mut seen = vec![false; count];
+        for (_, side, index) in round {
+            if std::mem::replace(&mut seen[*side], true) {
+                return None;
+            }
+            rounds[*side][*index] = number;
+        }
+    }
+    Some(rounds)
+}
+
+/// What to say of runs that were not made in turns.
+pub(super) fn advice(sides: &[Side]) -> &'static str {
+    let known = sides.iter().flat_map(|side| &side.runs).all(|run| run.reading.started_unix_s.is_some());
+    if known {
+        "the runs were not made in turns: a machine that became slower meanwhile looks like a difference; run A, B, A, B, ..."
+    } else {
+        "nothing says when these runs were made: if not in turns, a machine that became slower looks like a difference"
+    }
+}

@@ -1,0 +1,134 @@
+//! Comparisons of made-up runs, in every form.
+
+use super::{Asked, Comparison, Kept, Overall, Side, likeness, markdown, rounds, text};
+use crate::measure::Run;
+use crate::measure::compare::Settings;
+use crate::report::figure::WIDTH;
+use crate::report::read::Reading;
+use crate::report::sample;
+
+/// Runs of a service whose throughput is `level` times the sample's, one every `every_s` seconds from `from_s` on.
+fn side(name: &str, levels: &[f64], from_s: f64, every_s: f64) -> Side {
+    let run = |(i, level): (usize, &f64)| {
+        let mut run = sample::closed();
+        run.rate_per_s.achieved *= level;
+        run.manifest.started_unix_s = from_s + every_s * i as f64;
+        Kept { file: format!("{name}/{i}.json"), reading: Reading::of_run(run) }
+    };
+    Side { name: name.into(), runs: levels.iter().enumerate().map(run).collect() }
+}
+
+fn compare(sides: &[Side]) -> Comparison {
+    Comparison::new(sides, &Asked::USUAL, &Settings::default(), Vec::new())
+}
+
+const LEVELS: [f64; 6] = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0];
+
+fn three() -> Comparison {
+    let slower = LEVELS.map(|level| level * 0.9 + 0.001);
+    compare(&[
+        side("old", &LEVELS, 0.0, 100.0),
+        side("new", &slower, 40.0, 100.0),
+        side("one|more", &LEVELS, 70.0, 100.0),
+    ])
+}
+
+#[test]
+fn runs_in_turns_are_compared_by_round() {
+    let comparison = three();
+    assert!(comparison.has_worse() && comparison.notes.is_empty(), "{comparison:?}");
+    let [worse, same] = &comparison.pairs[..] else { panic!("{comparison:?}") };
+    assert_eq!((worse.finding, same.finding), (Overall::Worse, Overall::Same));
+    assert!(worse.by_round && worse.verdicts[0].finding == "worse" && worse.verdicts[1].finding == "same");
+    assert!(worse.verdicts[0].effect.is_some_and(|effect| (effect - 0.901).abs() < 0.001));
+}
+
+#[test]
+fn runs_one_side_after_the_other_are_compared_with_a_warning() {
+    let sides = [side("old", &LEVELS, 0.0, 10.0), side("new", &LEVELS, 1000.0, 10.0)];
+    assert_eq!(rounds::find(&sides), None);
+    let comparison = compare(&sides);
+    assert!(comparison.notes[0].contains("not made in turns"), "{:?}", comparison.notes);
+    assert!(!comparison.has_worse());
+}
+
+#[test]
+fn a_round_has_each_side_once_in_any_order() {
+    let sides = [side("a", &[1.0, 1.0], 0.0, 100.0), side("b", &[1.0, 1.0], 10.0, 80.0)];
+    assert_eq!(rounds::find(&sides), Some(vec![vec![0, 1], vec![0, 1]]), "a b, then b a");
+    let sides = [side("a", &[1.0, 1.0], 0.0, 10.0), side("b", &[1.0, 1.0], 100.0, 10.0)];
+    assert_eq!(rounds::find(&sides), None);
+    let sides = [side("a", &[1.0, 1.0], 0.0, 100.0), side("b", &[1.0], 10.0, 80.0)];
+    assert_eq!(rounds::find(&sides), None);
+}
+
+#[test]
+fn one_run_a_side_shows_the_change_and_no_verdict() {
+    let comparison = compare(&[side("old", &[1.0], 0.0, 1.0), side("new", &[0.5], 10.0, 1.0)]);
+    let pair = &comparison.pairs[0];
+    assert_eq!(pair.finding, Overall::Unclear);
+    assert_eq!(pair.verdicts[0].effect, Some(0.5));
+    assert!(pair.verdicts[0].why.as_deref().is_some_and(|why| why.starts_with("one run cannot tell")));
+}
+
+#[test]
+fn other_machines_and_plans_are_not_compared() {
+    let changed = |change: &dyn Fn(&mut Run)| {
+        let mut run = sample::closed();
+        change(&mut run);
+        let other =
+            Side { name: "b".into(), runs: vec![Kept { file: "b.json".into(), reading: Reading::of_run(run) }] };
+        likeness::obstacles(&[side("a", &[1.0], 0.0, 1.0), other])
+    };
+    assert!(changed(&|_| {}).is_empty());
+    assert!(changed(&|run| run.target.port = 1).is_empty(), "the same service elsewhere");
+    for (change, words) in [
+        (
+            &(|run: &mut Run| run.manifest.hostname = "other".into()) as &dyn Fn(&mut Run),
+            "different machines: a/0.json",
+        ),
+        (&|run| run.manifest.cores += 1, "cores"),
+        (&|run| run.connections.limit += 1, "connections 50, b.json has 51"),
+        (&|run| run.target.path = "/other".into(), "path"),
+        (&|run| run.target.method = "PUT".into(), "method"),
+        (&|run| run.model = crate::measure::run::Model::Open, "a loop that is closed"),
+    ] {
+        let found = changed(change);
+        assert!(found.len() == 1 && found[0].contains(words), "{words}: {found:?}");
+    }
+    let foreign = crate::report::read::read(include_str!("../read/golden/wrk.txt")).expect("wrk's");
+    let foreign = Side { name: "b".into(), runs: vec![Kept { file: "b.txt".into(), reading: foreign }] };
+    assert!(likeness::obstacles(&[side("a", &[1.0], 0.0, 1.0), foreign.clone()])[0].contains("different tools"));
+    assert!(likeness::unknowns(&[foreign]).is_some_and(|note| note.starts_with("wrk does not say")));
+}
+
+#[test]
+fn the_forms_for_people_are_these() {
+    let one = compare(&[side("old", &[1.0], 0.0, 1.0), side("new", &[0.5], 10.0, 1.0)]);
+    let mut doubtful = sample::open();
+    doubtful.target.server = None;
+    let doubtful = Side {
+        name: "overload\u{1b}[2J".into(),
+        runs: vec![Kept { file: "overload.json".into(), reading: Reading::of_run(doubtful) }],
+    };
+    let forced = compare(&[side("old", &[1.0], 0.0, 1.0), doubtful]);
+    let shown = [&three(), &one, &forced].map(|comparison| text::render(comparison, false)).join("\n=====\n\n");
+    sample::same(&shown, include_str!("../golden/compare.text.txt"), "compare.text.txt");
+    let shown = [&three(), &one, &forced].map(markdown::render).join("\n=====\n\n");
+    sample::same(&shown, include_str!("../golden/compare.markdown.txt"), "compare.markdown.txt");
+    assert!(!shown.contains('\u{1b}'));
+    for line in text::render(&forced, false).lines() {
+        assert!(line.chars().count() <= WIDTH && !line.ends_with(' '), "{line:?}");
+    }
+}
+
+#[test]
+fn the_published_schema_describes_a_comparison() {
+    let schema = serde_json::from_str(include_str!("../../../docs/compare.schema.json")).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    for comparison in [three(), compare(&[side("old", &[1.0], 0.0, 1.0), side("new", &[], 10.0, 1.0)])] {
+        let value = serde_json::from_str(&comparison.to_json()).expect("own JSON");
+        let wrong: Vec<String> = validator.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
+}

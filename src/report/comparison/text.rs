@@ -1,0 +1,73 @@
+//! A comparison for a terminal, within 100 columns.
+
+use super::super::figure::{WIDTH, cut, wrap};
+use super::super::paint::Paint;
+use super::words::{change, figure, finding, interval, overall};
+use super::{Compared, Comparison, Judged, Overall, Shown};
+use crate::measure::compare::Finding;
+
+/// The comparison, with ANSI colours if asked.
+pub fn render(comparison: &Comparison, color: bool) -> String {
+    let paint = Paint { on: color };
+    let mut blocks = vec![comparison.sides.iter().flat_map(|side| shown(side, paint)).collect::<Vec<_>>()];
+    blocks.push(comparison.notes.iter().flat_map(|note| wrap("note: ", note)).collect());
+    blocks.extend(comparison.pairs.iter().map(|pair| table(pair, comparison.confidence, paint)));
+    let (minimum, points) = (comparison.minimum * 100.0, comparison.minimum_points * 100.0);
+    let rule = format!(
+        "The same: within {minimum:.1} % ({points:.1} points of errors). Sure: {:.1} % over all rows together.",
+        comparison.confidence * 100.0
+    );
+    blocks.push(vec![paint.dim(&rule)]);
+    let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    blocks.join("\n\n") + "\n"
+}
+
+fn shown(side: &Shown, paint: Paint) -> Vec<String> {
+    let runs = side.runs.len();
+    let tool = side.runs.first().map_or("", |run| run.tool.as_str());
+    let head = format!("{}  {} ({runs} run{} of {tool})", side.letter, side.name, if runs == 1 { "" } else { "s" });
+    let mut lines = vec![paint.bold(&cut(&head, WIDTH))];
+    let doubted = side.runs.iter().filter(|run| !run.doubts.is_empty());
+    for run in doubted {
+        let words = format!("{}: {}", run.file, run.doubts.join(" "));
+        lines.extend(wrap("   not to be trusted: ", &words).iter().map(|line| paint.red(line)));
+    }
+    lines
+}
+
+fn table(pair: &Compared, confidence: f64, paint: Paint) -> Vec<String> {
+    let head = format!("{} against {}: {}", pair.other, pair.base, overall(pair.finding, &pair.verdicts));
+    let head = cut(&head, WIDTH);
+    let mut lines = vec![match pair.finding {
+        Overall::Worse | Overall::Mixed => paint.red(&head),
+        Overall::Better => paint.green(&head),
+        Overall::Same | Overall::Unclear => paint.bold(&head),
+    }];
+    let heading = format!("{:.0} % interval", confidence * 100.0);
+    let columns = format!("{:<8}{:>12}{:>12}{:>10}  {heading:<24}  verdict", "", pair.base, pair.other, "change");
+    lines.push(paint.dim(&columns));
+    lines.extend(pair.verdicts.iter().flat_map(|judged| row(judged, paint)));
+    if pair.by_round {
+        lines.push(paint.dim("runs of the same round were compared with each other"));
+    }
+    lines
+}
+
+fn row(judged: &Judged, paint: Paint) -> Vec<String> {
+    let metric = &judged.metric;
+    let first = format!(
+        "{:<8}{:>12}{:>12}{:>10}  {:<24}  ",
+        cut(&metric.name, 8),
+        figure(metric, judged.base),
+        figure(metric, judged.other),
+        change(metric, judged.effect),
+        interval(metric, judged.verdict.interval),
+    );
+    let lines = wrap(&first, &finding(&judged.verdict));
+    let painted = |line: String| match judged.verdict.finding {
+        Finding::Worse => paint.red(&line),
+        Finding::Better => paint.green(&line),
+        Finding::Same | Finding::Unclear(_) => line,
+    };
+    lines.into_iter().map(painted).collect()
+}

@@ -1,0 +1,88 @@
+//! How a figure, an effect and a finding are said.
+
+use super::super::figure::{ms, percent, rate, share};
+use super::{Judged, Overall};
+use crate::measure::compare::{Finding, Metric, Scale, Verdict};
+
+/// A figure in its unit: `9,843/s`, `12.3ms`, `0.25 %`; of other units as the number with the unit behind it.
+pub fn figure(metric: &Metric, value: Option<f64>) -> String {
+    let Some(value) = value else { return "-".into() };
+    match (metric.scale, metric.unit.as_str()) {
+        (Scale::Points, _) => share(value),
+        (_, "ms") => ms(value),
+        (_, "/s") => format!("{}/s", rate(value)),
+        (_, "") => rate(value),
+        (_, unit) => format!("{} {unit}", rate(value)),
+    }
+}
+
+/// An effect as a change: `-5.0 %`, `+1.2 points`.
+pub fn change(metric: &Metric, effect: Option<f64>) -> String {
+    let Some(effect) = effect else { return "-".into() };
+    match metric.scale {
+        // A doubling and more is said as a multiple.
+        Scale::Ratio if effect >= 10.0 => format!("x {effect:.0}"),
+        Scale::Ratio if effect >= 2.0 => format!("x {effect:.1}"),
+        Scale::Ratio => format!("{:+.1} %", (effect - 1.0) * 100.0),
+        Scale::Points => format!("{:+.1} points", effect * 100.0),
+    }
+}
+
+/// The interval of an effect: `-6.1 % to -3.9 %`.
+pub fn interval(metric: &Metric, interval: Option<(f64, f64)>) -> String {
+    interval.map_or_else(
+        || "-".into(),
+        |(low, high)| {
+            if high.is_finite() && high < 1000.0 {
+                format!("{} to {}", change(metric, Some(low)), change(metric, Some(high)))
+            } else {
+                "anything".into()
+            }
+        },
+    )
+}
+
+/// A finding with how sure it is, or why it is unclear: `worse, 99.8 % sure`.
+pub fn finding(verdict: &Verdict) -> String {
+    let sure = verdict.sure.map_or_else(String::new, |sure| match sure {
+        s if s > 0.999 => ", >99.9 % sure".into(),
+        s => format!(", {} sure", percent(s)),
+    });
+    match verdict.finding {
+        Finding::Unclear(why) => format!("unclear: {why}"),
+        finding => format!("{finding}{sure}"),
+    }
+}
+
+/// A verdict in a sentence: `B is worse than A: rate -5.0 % (-6.1 % to -3.9 %), 99.8 % sure`.
+pub fn sentence(base: &str, other: &str, metric: &Metric, verdict: &Verdict) -> String {
+    let name = &metric.name;
+    let by = format!("{name} {} ({})", change(metric, verdict.effect), interval(metric, verdict.interval));
+    let sure = verdict.sure.map_or_else(String::new, |sure| format!(", {} sure", percent(sure.min(0.999))));
+    match verdict.finding {
+        Finding::Better => format!("{other} is better than {base}: {by}{sure}"),
+        Finding::Worse => format!("{other} is worse than {base}: {by}{sure}"),
+        Finding::Same => format!("{other} is the same as {base}: {by}{sure}"),
+        Finding::Unclear(why) => match verdict.effect {
+            Some(effect) => format!("{other} against {base}: {name} {}, {why}", change(metric, Some(effect))),
+            None => format!("{other} against {base}: {name}: {why}"),
+        },
+    }
+}
+
+/// All metrics of a pair in a few words.
+pub(super) fn overall(finding: Overall, verdicts: &[Judged]) -> String {
+    let named = |wanted: Finding| {
+        let all = verdicts.iter().filter(|judged| judged.verdict.finding == wanted);
+        all.map(|judged| format!("{} {}", judged.metric.name, change(&judged.metric, judged.effect)))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match finding {
+        Overall::Better => format!("better: {}", named(Finding::Better)),
+        Overall::Worse => format!("worse: {}", named(Finding::Worse)),
+        Overall::Mixed => format!("worse: {}; and better: {}", named(Finding::Worse), named(Finding::Better)),
+        Overall::Same => "the same".into(),
+        Overall::Unclear => "nothing can be said for sure".into(),
+    }
+}

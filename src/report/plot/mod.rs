@@ -1,0 +1,233 @@
+//! A plot as SVG, and the same figures as CSV: a line per series, with what it varied between.
+//!
+//! No script, no font and no file from elsewhere is needed to look at one. Colours are those of Okabe and Ito ("Color
+//! universal design", 2008), which people with colour blindness can tell apart; shapes of points differ as well.
+
+mod scale;
+mod svg;
+
+use self::scale::Axis;
+use self::svg::Svg;
+
+/// A plot.
+#[derive(Clone, Debug, Default)]
+pub struct Plot {
+    /// What it shows.
+    pub title: String,
+    /// What is to be known about it, in a line below the title.
+    pub note: String,
+    /// What goes from left to right, with its unit.
+    pub x_label: String,
+    /// What goes up, with its unit.
+    pub y_label: String,
+    /// Names of what stands from left to right at 0, 1, 2, ...; empty if x are numbers.
+    pub categories: Vec<String>,
+    /// Whether x are shares of requests, drawn so that each nine of a percentile has as much room.
+    pub percentiles: bool,
+    /// The lines.
+    pub series: Vec<Series>,
+}
+
+/// A line.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// In order of x.
+    pub points: Vec<Point>,
+    /// Its colour and the shape of its points, by number.
+    pub colour: usize,
+}
+
+/// A point of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Point {
+    /// Where it stands.
+    pub x: f64,
+    /// Its height, ...
+    pub y: f64,
+    /// ... the least that was seen there, ...
+    pub low: f64,
+    /// ... and the most.
+    pub high: f64,
+    /// Runs behind it.
+    pub runs: usize,
+    /// Whether some of them are not to be trusted.
+    pub doubtful: bool,
+}
+
+const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31"];
+
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 440.0;
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = 24.0;
+const BELOW: f64 = 56.0;
+/// Height of a row of the legend.
+const ROW: f64 = 20.0;
+
+impl Plot {
+    /// Whether there is nothing to draw.
+    pub fn is_empty(&self) -> bool {
+        self.points().next().is_none()
+    }
+
+    fn points(&self) -> impl Iterator<Item = &Point> {
+        self.series.iter().flat_map(|series| &series.points)
+    }
+
+    /// A header, then a line per point.
+    pub fn csv(&self) -> String {
+        let mut text = String::from("series,x,y,low,high,runs,doubtful\n");
+        for series in &self.series {
+            for point in &series.points {
+                let category = self.categories.get(point.x as usize);
+                let x = category.map_or_else(|| point.x.to_string(), |name| quoted(name));
+                let Point { y, low, high, runs, doubtful, .. } = point;
+                text.push_str(&format!("{},{x},{y},{low},{high},{runs},{doubtful}\n", quoted(&series.name)));
+            }
+        }
+        text
+    }
+
+    /// The drawing.
+    pub fn svg(&self) -> String {
+        let mut svg = Svg::new(WIDTH, HEIGHT);
+        svg.text(LEFT, 26.0, "start", "title", &self.title);
+        svg.text(LEFT, 44.0, "start", "note", &self.note);
+        let top = self.legend(&mut svg, 64.0);
+        let (bottom, right) = (HEIGHT - BELOW, WIDTH - RIGHT);
+        let xs: Vec<f64> = self.points().map(|point| point.x).collect();
+        let x = if self.percentiles {
+            Axis::percentiles(LEFT, right, &xs)
+        } else if self.categories.is_empty() {
+            Axis::of_values(LEFT, right, &xs)
+        } else {
+            Axis::categories(LEFT, right, self.categories.len())
+        };
+        let ys: Vec<f64> = self.points().flat_map(|point| [point.low, point.y, point.high]).collect();
+        let y = Axis::of_range(bottom, top, &ys);
+        for tick in y.ticks() {
+            svg.line((LEFT, tick.at), (right, tick.at), "grid");
+            svg.text(LEFT - 8.0, tick.at + 4.0, "end", "tick", &tick.label);
+        }
+        svg.line((LEFT, bottom), (right, bottom), "axis");
+        let names = self.categories.iter().enumerate().map(|(index, name)| (x.at(index as f64), name.clone()));
+        let numbers = x.ticks().into_iter().map(|tick| (tick.at, tick.label));
+        let labels: Vec<(f64, String)> = if self.categories.is_empty() { numbers.collect() } else { names.collect() };
+        for (at, label) in labels {
+            svg.line((at, bottom), (at, bottom + 5.0), "axis");
+            svg.text(at, bottom + 20.0, "middle", "tick", &label);
+        }
+        svg.text((LEFT + right) / 2.0, HEIGHT - 12.0, "middle", "label", &self.x_label);
+        svg.upright(20.0, (top + bottom) / 2.0, "label", &self.y_label);
+        for (index, series) in self.series.iter().enumerate() {
+            self.draw(&mut svg, index, series, &x, &y);
+        }
+        svg.finish()
+    }
+
+    /// The names of the lines, and where they end.
+    fn legend(&self, svg: &mut Svg, top: f64) -> f64 {
+        let (mut x, mut y) = (LEFT, top);
+        for series in &self.series {
+            let colour = COLOURS[series.colour % COLOURS.len()];
+            let width = 46.0 + 6.8 * series.name.chars().count() as f64;
+            if x > LEFT && x + width > WIDTH - RIGHT {
+                (x, y) = (LEFT, y + ROW);
+            }
+            svg.path(&[(x, y - 4.0), (x + 20.0, y - 4.0)], colour);
+            if !self.percentiles {
+                svg.mark(series.colour, (x + 10.0, y - 4.0), colour, true);
+            }
+            svg.text(x + 26.0, y, "start", "tick", &series.name);
+            x += width;
+        }
+        y + 16.0
+    }
+
+    fn draw(&self, svg: &mut Svg, index: usize, series: &Series, x: &Axis, y: &Axis) {
+        let colour = COLOURS[series.colour % COLOURS.len()];
+        // Names in a row are no line; their points stand beside each other.
+        let apart = if self.categories.is_empty() { 0.0 } else { 14.0 };
+        let aside = apart * (index as f64 - (self.series.len() as f64 - 1.0) / 2.0);
+        let at = |point: &Point, height: f64| (x.at(point.x) + aside, y.at(height));
+        if self.categories.is_empty() && series.points.len() > 1 {
+            let up = series.points.iter().map(|point| at(point, point.high));
+            let down = series.points.iter().rev().map(|point| at(point, point.low));
+            svg.band(&up.chain(down).collect::<Vec<_>>(), colour);
+            svg.path(&series.points.iter().map(|point| at(point, point.y)).collect::<Vec<_>>(), colour);
+        }
+        if self.percentiles {
+            return;
+        }
+        for point in &series.points {
+            svg.whisker(at(point, point.low), at(point, point.high), colour);
+            svg.mark(series.colour, at(point, point.y), colour, !point.doubtful);
+        }
+    }
+}
+
+/// For a cell of a table.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plot(values: &[(f64, f64)]) -> Plot {
+        let point = |(x, y): &(f64, f64)| Point { x: *x, y: *y, low: y * 0.9, high: y * 1.1, runs: 3, doubtful: false };
+        Plot {
+            title: "Throughput".into(),
+            x_label: "connections".into(),
+            y_label: "answers per second".into(),
+            series: vec![Series {
+                name: "a <b> & \"c\"".into(),
+                points: values.iter().map(point).collect(),
+                colour: 0,
+            }],
+            ..Plot::default()
+        }
+    }
+
+    /// Numbers after `name="`.
+    fn coordinates(svg: &str, name: &str) -> Vec<f64> {
+        let begin = format!(" {name}=\"");
+        let starts = svg.match_indices(&begin).map(|(at, found)| at + found.len());
+        starts.filter_map(|at| svg[at..].split('"').next()?.parse().ok()).collect()
+    }
+
+    #[test]
+    fn names_cannot_break_the_drawing() {
+        let svg = plot(&[(1.0, 2.0)]).svg();
+        assert!(svg.contains("a &lt;b&gt; &amp; &quot;c&quot;") && !svg.contains("<b>"), "{svg}");
+    }
+
+    #[test]
+    fn the_table_has_what_the_drawing_shows() {
+        let csv = plot(&[(1.0, 2.0), (4.0, 8.0)]).csv();
+        assert_eq!(csv.lines().count(), 3);
+        assert_eq!(csv.lines().nth(1), Some("\"a <b> & \"\"c\"\"\",1,2,1.8,2.2,3,false"));
+    }
+
+    proptest! {
+        #[test]
+        fn everything_is_drawn_within_the_picture(
+            mut values in prop::collection::vec((0.0..1e6_f64, 0.0..1e9_f64), 1..12), percentiles: bool,
+        ) {
+            values.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let svg = Plot { percentiles, ..plot(&values) }.svg();
+            for (names, most) in [(["x1", "x2", "cx"], WIDTH), (["y1", "y2", "cy"], HEIGHT)] {
+                for name in names {
+                    let all = coordinates(&svg, name);
+                    prop_assert!(all.iter().all(|at| (0.0..=most).contains(at)), "{name}: {all:?}");
+                }
+            }
+            prop_assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
+    }
+}

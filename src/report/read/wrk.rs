@@ -1,0 +1,44 @@
+//! wrk's and wrk2's text. Times are from the send (wrk2's corrected ones from the intended start).
+
+use super::{Reading, Tool, leading, time_ms};
+use crate::measure::run::Model;
+
+pub(super) fn read(text: &str) -> Result<Reading, String> {
+    let mut reading = Reading::new(Tool::Wrk);
+    reading.plan.model = Some(Model::Closed);
+    let mut errors = 0;
+    for line in text.lines().map(str::trim) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["Running", .., "@", url] => reading.plan.path = Some(path(url)),
+            [_, "threads", "and", connections, "connections"] => reading.plan.connections = connections.parse().ok(),
+            ["Latency", average, _, most, ..] if time_ms(average).is_some() => {
+                (reading.mean_ms, reading.max_ms) = (time_ms(average), time_ms(most));
+            }
+            [share, time] if share.ends_with('%') => {
+                reading.percentiles.extend(leading(share).zip(time_ms(time)));
+            }
+            [requests, "requests", "in", ..] => reading.requests = requests.parse().unwrap_or(0),
+            ["Socket", "errors:", ..] => errors += words.iter().filter_map(|word| leading(word)).sum::<f64>() as u64,
+            ["Non-2xx", .., count] => reading.failed += count.parse::<u64>().unwrap_or(0),
+            ["Requests/sec:", rate] => reading.rate_per_s = rate.parse().ok(),
+            _ => {}
+        }
+    }
+    // wrk counts answers only; what broke comes on top.
+    reading.failed += errors;
+    reading.requests += errors;
+    if reading.rate_per_s.is_none() {
+        return Err("wrk's report, but cut off: it has no line Requests/sec".into());
+    }
+    if reading.percentiles.is_empty() {
+        reading.doubts.push("wrk was run without --latency, so there are no percentiles".into());
+    }
+    Ok(reading)
+}
+
+/// Path and query of a URL.
+pub(super) fn path(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.find('/').map_or_else(|| "/".to_owned(), |at| rest[at..].to_owned())
+}

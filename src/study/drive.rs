@@ -1,0 +1,137 @@
+//! Drives the loads of a measurement: until the service is steady, and then for what counts.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::cell::WarmUp;
+use super::cores::{Split, keep_to};
+use super::definition::{Definition, Load};
+use super::file::{LoadWords, options};
+use super::placeholders::Values;
+use crate::decide::Nanos;
+use crate::load::{self, LoadError, Plan};
+use crate::measure::steady::{self, STRETCHES};
+use crate::measure::{Progress, Run};
+
+/// A load of a measurement, checked.
+#[derive(Debug)]
+pub(super) struct Drive {
+    /// Its name.
+    pub(super) name: String,
+    plan: Plan,
+    /// The same load without an end.
+    warm_up: Option<Plan>,
+}
+
+/// Length of a load in a quick study at most.
+const QUICK: Duration = Duration::from_secs(1);
+/// A warm-up is looked at in so many stretches at least, ...
+const PARTS: u64 = 20;
+/// ... of at most this length.
+const STRETCH: Nanos = Nanos::from_millis(250);
+
+impl Drive {
+    /// All loads of the definition with these placeholders. Variants of a round meet the same arrivals and bodies.
+    ///
+    /// # Errors
+    /// What is wrong, in one line.
+    pub(super) fn all(
+        definition: &Definition,
+        values: &Values,
+        repeat: u64,
+        words: &LoadWords<'_>,
+    ) -> Result<Vec<Self>, String> {
+        let one = |load: &Load| {
+            let mut options = options(load, values, &definition.folder, words)?;
+            options.seed = Some(definition.seed.wrapping_add(repeat));
+            if definition.quick && options.stages.is_empty() {
+                options.duration = Some(options.duration.unwrap_or(QUICK).min(QUICK));
+            }
+            let plan = Plan::new(&options).map_err(|error| error.to_string())?;
+            let most = definition.times.warm_up;
+            let warm_up = (most > Nanos::ZERO).then(|| {
+                let last = options.stages.last().map(|stage| stage.to_per_s.max(1.0));
+                let mut options = options.clone();
+                (options.requests, options.loops, options.ramp_up) = (None, None, None);
+                options.rate = options.rate.or(last);
+                options.stages = Vec::new();
+                options.duration = Some(most.as_duration());
+                let stretch = Nanos((most.0 / PARTS).max(1)).min(STRETCH);
+                Plan::new(&options).map(|plan| Plan { stretch, ..plan })
+            });
+            let warm_up = warm_up.transpose().map_err(|error| error.to_string())?;
+            Ok(Self { name: load.name.clone(), plan, warm_up })
+        };
+        definition.loads.iter().map(one).collect()
+    }
+}
+
+/// Drives all loads until all of them are steady, or the time is over; `go_on` can end it before. None if there is no
+/// warm-up.
+///
+/// # Errors
+/// Why a load could not start.
+pub(super) fn warm_up(
+    drives: &[Drive],
+    split: &Split,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<WarmUp>, LoadError> {
+    let plans: Vec<&Plan> = drives.iter().filter_map(|drive| drive.warm_up.as_ref()).collect();
+    if plans.is_empty() {
+        return Ok(None);
+    }
+    let seen = Mutex::new(vec![steady::WarmUp::default(); plans.len()]);
+    let (steady, hopeless) = (AtomicBool::new(false), AtomicBool::new(false));
+    // Stretches in a row with failures alone.
+    let failing = Mutex::new(vec![0; plans.len()]);
+    let look = |index: usize, progress: &Progress<'_>| {
+        if let Some(stretch) = progress.second {
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen[index].add(stretch.ok as f64, stretch.response.quantile(0.5).as_millis_f64());
+            if seen.iter().all(steady::WarmUp::is_steady) {
+                steady.store(true, Relaxed);
+            }
+            let mut failing = failing.lock().unwrap_or_else(PoisonError::into_inner);
+            failing[index] = if stretch.ok == 0 && stretch.failed > 0 { failing[index] + 1 } else { 0 };
+            if failing[index] >= STRETCHES {
+                hopeless.store(true, Relaxed);
+            }
+        }
+        go_on() && !steady.load(Relaxed) && !hopeless.load(Relaxed)
+    };
+    let runs = side_by_side(&plans, split, &look)?;
+    let took_s = runs.iter().map(|run| run.duration_s).fold(0.0, f64::max);
+    Ok(Some(WarmUp { took_s, steady: steady.load(Relaxed) }))
+}
+
+/// Drives all loads for what counts, at the same time.
+///
+/// # Errors
+/// Why a load could not start.
+pub(super) fn measure(
+    drives: &[Drive],
+    split: &Split,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<Run>, LoadError> {
+    let plans: Vec<&Plan> = drives.iter().map(|drive| &drive.plan).collect();
+    side_by_side(&plans, split, &|_, _| go_on())
+}
+
+fn side_by_side(
+    plans: &[&Plan],
+    split: &Split,
+    look: &(dyn Fn(usize, &Progress<'_>) -> bool + Sync),
+) -> Result<Vec<Run>, LoadError> {
+    let drive = |index: usize| {
+        keep_to(&split.load);
+        load::run(plans[index], &[], &mut |progress| look(index, progress), None)
+    };
+    thread::scope(|scope| {
+        let drive = &drive;
+        let threads: Vec<_> = (0..plans.len()).map(|index| scope.spawn(move || drive(index))).collect();
+        let lost = || LoadError::System(std::io::Error::other("a thread of the load has ended"));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(lost()))).collect()
+    })
+}

@@ -1,0 +1,160 @@
+//! The plots of a study.
+
+use std::fs;
+
+use super::findings::Findings;
+use super::folder::name_of;
+use crate::measure::{Histogram, Run};
+use crate::report::plot::{Plot, Point, Series};
+
+/// A plot, and the name of its files.
+#[derive(Debug)]
+pub struct Figure {
+    /// Without an ending.
+    pub name: String,
+    /// What is drawn.
+    pub plot: Plot,
+}
+
+/// Points whose percentile curves are drawn.
+const MOST_CURVES: usize = 4;
+/// Shares at which a curve is drawn.
+const SHARES: [f64; 16] =
+    [0.0, 0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9999];
+
+/// All plots that have something to show.
+pub fn all(findings: &Findings<'_>) -> Vec<Figure> {
+    let swept = (0..findings.measures.len()).map(|measure| swept(findings, measure));
+    let curves = findings.definition.loads.iter().flat_map(|load| curves(findings, &load.name));
+    swept.chain(curves).filter(|figure| !figure.plot.is_empty() && !is_flat(&figure.plot)).collect()
+}
+
+/// A plot of nothing but zeros says nothing.
+fn is_flat(plot: &Plot) -> bool {
+    plot.series.iter().flat_map(|series| &series.points).all(|point| point.high == 0.0)
+}
+
+/// A measure against the first parameter of the sweep; one line per variant and value of the others.
+fn swept(findings: &Findings<'_>, measure: usize) -> Figure {
+    let of = &findings.measures[measure];
+    let parameter = findings.definition.sweep.first();
+    let numbers: Option<Vec<f64>> = parameter
+        .map(|parameter| parameter.values.iter().map(|value| value.parse().ok()).collect())
+        .unwrap_or_default();
+    let categories = match (parameter, &numbers) {
+        (_, Some(_)) => Vec::new(),
+        (Some(parameter), None) => parameter.values.clone(),
+        (None, None) => {
+            (0..findings.definition.variants.len()).map(|index| findings.variant(index).to_owned()).collect()
+        }
+    };
+    let mut series: Vec<Series> = Vec::new();
+    for variant in 0..findings.definition.variants.len() {
+        for (at, point) in findings.points.iter().enumerate() {
+            let Some(spread) = findings.spread(measure, variant, at) else { continue };
+            let x = match (&numbers, point.first()) {
+                (Some(_), Some((_, value))) => value.parse().unwrap_or_default(),
+                (None, Some((_, value))) => categories.iter().position(|name| name == value).unwrap_or(0) as f64,
+                (_, None) => variant as f64,
+            };
+            let others: Vec<String> = point.iter().skip(1).map(|(name, value)| format!("{name}={value}")).collect();
+            let name = [vec![findings.variant(variant).to_owned()], others].concat().join(", ");
+            let point = Point {
+                x,
+                y: spread.median,
+                low: spread.low,
+                high: spread.high,
+                runs: spread.runs,
+                doubtful: spread.untrusted > 0,
+            };
+            match series.iter_mut().find(|series| series.name == name) {
+                Some(series) => series.points.push(point),
+                // A variant has its colour in all plots, if only variants are told apart.
+                None => {
+                    let colour = if findings.definition.sweep.len() > 1 { series.len() } else { variant };
+                    series.push(Series { name, points: vec![point], colour });
+                }
+            }
+        }
+    }
+    let unit = if of.metric.unit.is_empty() { String::new() } else { format!(" ({})", of.metric.unit) };
+    let name = of.name();
+    let plot = Plot {
+        title: name.clone(),
+        note: "median of the runs; from the lowest to the highest of them; hollow: not to be trusted".into(),
+        x_label: parameter.map_or_else(|| "variant".to_owned(), |parameter| parameter.name.clone()),
+        y_label: format!("{}{unit}", of.metric.name),
+        categories,
+        percentiles: false,
+        series,
+    };
+    Figure { name: file_name(&name), plot }
+}
+
+/// Response times by percentile, all runs of a variant together; at some points of the sweep.
+fn curves(findings: &Findings<'_>, load: &str) -> Vec<Figure> {
+    let count = findings.points.len();
+    let step = count.div_ceil(MOST_CURVES).max(1);
+    // The last point is the one under the most load, as most sweeps go.
+    (0..count)
+        .rev()
+        .step_by(step)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .map(|point| curve(findings, load, point))
+        .collect()
+}
+
+fn curve(findings: &Findings<'_>, load: &str, point: usize) -> Figure {
+    let mut series = Vec::new();
+    for variant in 0..findings.definition.variants.len() {
+        let cells: Vec<_> = findings.cells(variant, point).filter(|cell| cell.is_measured()).collect();
+        let mut merged = Histogram::precise();
+        for cell in &cells {
+            let path = findings.outcome.folder().path();
+            let file = cell.loads.iter().find(|of| of.load == load).map(|of| path.join(&of.run));
+            let text = file.and_then(|file| fs::read_to_string(file).ok());
+            let run = text.and_then(|text| Run::from_json(&text).ok());
+            if let Some(histogram) = run.and_then(|run| run.response_histogram().ok()) {
+                merged.add(&histogram);
+            }
+        }
+        // A share that fewer than ten answers lie beyond is luck.
+        let known = |share: &f64| merged.count() as f64 * (1.0 - share) >= 10.0;
+        let points = SHARES.into_iter().filter(known).map(|share| {
+            let y = merged.quantile(share).as_millis_f64();
+            Point {
+                x: share,
+                y,
+                low: y,
+                high: y,
+                runs: cells.len(),
+                doubtful: cells.iter().any(|cell| !cell.is_trusted()),
+            }
+        });
+        let points: Vec<Point> = points.collect();
+        if !points.is_empty() {
+            series.push(Series { name: findings.variant(variant).to_owned(), points, colour: variant });
+        }
+    }
+    let at = name_of(&findings.points[point]);
+    let place = if findings.points[point].is_empty() { String::new() } else { format!(" at {at}") };
+    let plot = Plot {
+        title: format!("{load}: response times by percentile{place}"),
+        note: "all runs of a variant together".into(),
+        x_label: "share of requests that took no longer".into(),
+        y_label: "response time (ms)".into(),
+        categories: Vec::new(),
+        percentiles: true,
+        series,
+    };
+    Figure { name: file_name(&format!("{load} percentiles {at}")), plot }
+}
+
+/// Small letters, digits and dashes.
+fn file_name(words: &str) -> String {
+    let simple = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
+    let name: String = words.chars().map(simple).collect();
+    name.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}

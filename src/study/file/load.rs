@@ -1,0 +1,151 @@
+//! A load in a study's file: the words of `weir load`, read by whoever reads those.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::super::definition::{Definition, Load, Word};
+use super::super::placeholders::{self, Values};
+use super::{Known, OWN, scalar};
+use crate::document::problem::meant;
+use crate::document::read::{Named, Node};
+use crate::load::{Body, Options, Plan};
+
+/// How loads are written: the command line knows.
+pub struct LoadWords<'a> {
+    /// The flags without their dashes.
+    pub flags: &'a [String],
+    /// Reads arguments; what is wrong with them is one line that names the flag.
+    pub read: &'a (dyn Fn(&[String]) -> Result<Options, String> + Sync),
+}
+
+impl fmt::Debug for LoadWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadWords").field("flags", &self.flags).finish_non_exhaustive()
+    }
+}
+
+/// What the study itself decides, and what has no meaning in it.
+const NOT_HERE: [&str; 9] = ["format", "out", "jtl", "csv", "html", "strict", "slo", "warmup", "seed"];
+
+pub(super) fn load(it: &Named<'_>, known: &Known, definition: &Definition, words: &LoadWords<'_>) -> Option<Load> {
+    let table = it.node.table()?;
+    let mut load = Load { name: it.key.to_owned(), words: Vec::new() };
+    let members = table.members();
+    let known_flags: Vec<&str> =
+        words.flags.iter().map(String::as_str).filter(|flag| !NOT_HERE.contains(flag)).chain(["url"]).collect();
+    let mut whole = true;
+    let of_variants: Vec<&str> =
+        definition.variants.iter().flat_map(|variant| variant.values.keys().map(String::as_str)).collect();
+    for member in &members {
+        let flag = member.key.replace('_', "-");
+        if !known_flags.contains(&flag.as_str()) {
+            let remedy = if NOT_HERE.contains(&flag.as_str()) {
+                "leave it out; the study decides that itself".to_owned()
+            } else {
+                meant(&flag, &known_flags).replace('-', "_")
+            };
+            member.node.wrong("a load has no such key", remedy);
+            whole = false;
+            continue;
+        }
+        let word = word(&member.node);
+        if let Some(Word::Values(values)) = &word {
+            for value in values {
+                whole &= known.check(&member.node, value, &of_variants);
+            }
+        }
+        whole &= word.is_some();
+        load.words.extend(word.map(|word| (flag, word)));
+    }
+    if !members.iter().any(|member| member.key == "url") {
+        table.wrong("it has no url", r#"write url = "http://127.0.0.1:{port}/""#);
+        whole = false;
+    }
+    if whole {
+        check(&load, &it.node, &members, definition, words);
+    }
+    Some(load)
+}
+
+fn word(node: &Node<'_>) -> Option<Word> {
+    if let Some(yes) = node.value().as_bool() {
+        return Some(Word::Flag(yes));
+    }
+    if node.value().is_array() {
+        return node.list()?.iter().map(scalar).collect::<Option<Vec<String>>>().map(Word::Values);
+    }
+    scalar(node).map(|value| Word::Values(vec![value]))
+}
+
+/// Reads the load as it will be for each variant at each point of the sweep; what is wrong is told once.
+fn check(load: &Load, node: &Node<'_>, members: &[Named<'_>], definition: &Definition, words: &LoadWords<'_>) {
+    for variant in &definition.variants {
+        for point in definition.points() {
+            let mut values: Values = OWN.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect();
+            values.extend(definition.services.iter().map(|it| (format!("{}.port", it.name), "1".to_owned())));
+            values.extend(point);
+            values.extend(variant.values.clone());
+            let Err(why) = plan(load, &values, &definition.folder, words) else { continue };
+            let flag = |member: &&Named<'_>| {
+                let flag = member.key.replace('_', "-");
+                why.contains(&format!("--{flag}")) || (flag == "url" && why.contains("URL"))
+            };
+            let at = members.iter().find(flag).map_or(node, |member| &member.node);
+            // Some messages name the remedy themselves, after what is wrong.
+            let (what, remedy) = why.split_once("; ").unwrap_or((&why, ""));
+            at.wrong(what, remedy);
+            return;
+        }
+    }
+}
+
+/// The load with its placeholders filled in, checked.
+///
+/// # Errors
+/// What is wrong, in one line.
+fn plan(load: &Load, values: &Values, folder: &Path, words: &LoadWords<'_>) -> Result<Plan, String> {
+    Plan::new(&options(load, values, folder, words)?).map_err(|error| error.to_string())
+}
+
+/// The load with its placeholders filled in.
+///
+/// # Errors
+/// What is wrong, in one line.
+pub(in crate::study) fn options(
+    load: &Load,
+    values: &Values,
+    folder: &Path,
+    words: &LoadWords<'_>,
+) -> Result<Options, String> {
+    let filled = |text: &String| {
+        placeholders::fill(text, values).map_err(|name| format!("{{{name}}} stands for nothing for this variant"))
+    };
+    let mut args = Vec::new();
+    let mut url = String::new();
+    for (flag, word) in &load.words {
+        match word {
+            Word::Flag(true) => args.push(format!("--{flag}")),
+            Word::Flag(false) => {}
+            Word::Values(texts) if flag == "url" => url = texts.first().map(filled).transpose()?.unwrap_or_default(),
+            Word::Values(texts) if flag == "weights" => {
+                args.push(format!("--{flag}={}", texts.iter().map(filled).collect::<Result<Vec<_>, _>>()?.join(",")));
+            }
+            Word::Values(texts) => {
+                for text in texts {
+                    args.push(format!("--{flag}={}", filled(text)?));
+                }
+            }
+        }
+    }
+    args.extend(["--".to_owned(), url]);
+    let mut options = (words.read)(&args)?;
+    let beside = |path: &mut PathBuf| *path = folder.join(&path);
+    for body in &mut options.bodies {
+        if let Body::File(path) = body {
+            beside(path);
+        }
+    }
+    let tls = &mut options.tls;
+    [&mut tls.cacert, &mut tls.cert, &mut tls.key, &mut options.unix_socket].into_iter().flatten().for_each(beside);
+    Ok(options)
+}

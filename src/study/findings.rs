@@ -1,0 +1,222 @@
+//! What the measurements of a study say: figures by variant and point, and a verdict on each pair of variants.
+
+use serde::Serialize;
+
+use super::Outcome;
+use super::cell::Cell;
+use super::definition::{Definition, Load};
+use crate::measure::compare::{Better, Figure, Finding, Metric, Pair, Sample, Settings, Verdict, judge};
+
+/// What is compared, of which load.
+#[derive(Clone, Debug)]
+pub struct Measure {
+    /// The load; none for what is of the whole variant.
+    pub load: Option<String>,
+    /// The metric.
+    pub metric: Metric,
+    /// Whether it is what the study is mainly about.
+    pub is_main: bool,
+    of: Of,
+}
+
+#[derive(Clone, Debug)]
+enum Of {
+    Rate,
+    Median,
+    P99,
+    Failed,
+    Memory,
+    Cpu,
+    /// Of a client, by its name.
+    Printed,
+}
+
+/// A verdict, and what it is on.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// Index of the measure.
+    pub measure: usize,
+    /// Index of the point.
+    pub point: usize,
+    /// Index of the variant that the other one is held against.
+    pub base: usize,
+    /// Index of the other one.
+    pub other: usize,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// All that a study found.
+#[derive(Debug)]
+pub struct Findings<'a> {
+    /// The study.
+    pub definition: &'a Definition,
+    /// Its measurements.
+    pub outcome: &'a Outcome,
+    /// The points of its sweep.
+    pub points: Vec<Vec<(String, String)>>,
+    /// What is compared.
+    pub measures: Vec<Measure>,
+    /// The verdicts, by measure, pair and point.
+    pub judged: Vec<Judged>,
+}
+
+/// The middle and the ends of a variant's figures at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// The median of the runs.
+    pub median: f64,
+    /// The least.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
+    /// How many there are.
+    pub runs: usize,
+    /// Runs that are not to be trusted.
+    pub untrusted: usize,
+}
+
+/// A variant with many others is not held against each of them: the verdicts would say less and less.
+const ALL_PAIRS: usize = 4;
+
+impl<'a> Findings<'a> {
+    /// Judges what was measured.
+    pub fn new(definition: &'a Definition, outcome: &'a Outcome) -> Self {
+        let points = definition.points();
+        let mut findings = Self { definition, outcome, points, measures: measures(definition), judged: Vec::new() };
+        findings.judged = (0..findings.measures.len()).flat_map(|measure| findings.judge(measure)).collect();
+        findings
+    }
+
+    /// The verdicts on one measure, over all pairs and points together.
+    fn judge(&self, measure: usize) -> Vec<Judged> {
+        let places: Vec<(usize, usize, usize)> = self
+            .pairs()
+            .into_iter()
+            .flat_map(|(base, other)| (0..self.points.len()).map(move |point| (base, other, point)))
+            .collect();
+        let sample = |variant, point| self.sample(measure, variant, point);
+        let samples: Vec<(Sample, Sample)> =
+            places.iter().map(|(base, other, point)| (sample(*base, *point), sample(*other, *point))).collect();
+        let metric = &self.measures[measure].metric;
+        let pairs: Vec<Pair<'_>> = samples.iter().map(|(base, other)| Pair { metric, base, other }).collect();
+        let settings =
+            Settings { minimum: self.definition.minimum_effect, seed: self.definition.seed, ..Settings::default() };
+        let verdicts = judge(&pairs, &settings);
+        let judged = |((base, other, point), verdict)| Judged { measure, point, base, other, verdict };
+        places.into_iter().zip(verdicts).map(judged).collect()
+    }
+
+    /// Which variants are held against which: each against each, or all against the first if they are many. Only those
+    /// that have figures.
+    pub fn pairs(&self) -> Vec<(usize, usize)> {
+        let is_measured = |variant: &usize| {
+            let name = self.variant(*variant);
+            self.outcome.cells.iter().any(|cell| cell.variant == name && cell.is_measured())
+        };
+        // Who has always failed has lost without a verdict.
+        let all: Vec<usize> = (0..self.definition.variants.len()).filter(is_measured).collect();
+        let bases = if all.len() > ALL_PAIRS { 1 } else { all.len() };
+        let others =
+            |(at, base): (usize, &usize)| all[at + 1..].iter().map(|other| (*base, *other)).collect::<Vec<_>>();
+        all[..bases].iter().enumerate().flat_map(others).collect()
+    }
+
+    /// The name of a variant.
+    pub fn variant(&self, index: usize) -> &str {
+        &self.definition.variants[index].program.name
+    }
+
+    /// The measurements of a variant at a point, by round.
+    pub fn cells(&self, variant: usize, point: usize) -> impl Iterator<Item = &'a Cell> {
+        let (name, point) = (self.variant(variant).to_owned(), self.points[point].clone());
+        self.outcome.cells.iter().filter(move |cell| cell.variant == name && cell.point == point)
+    }
+
+    fn sample(&self, measure: usize, variant: usize, point: usize) -> Sample {
+        let of = &self.measures[measure];
+        let figure =
+            |cell: &Cell| Some(Figure { round: cell.repeat, value: of.value(cell)?, trusted: cell.is_trusted() });
+        Sample { figures: self.cells(variant, point).filter_map(figure).collect(), in_rounds: true }
+    }
+
+    /// A variant's figures at a point; None if there are none.
+    pub fn spread(&self, measure: usize, variant: usize, point: usize) -> Option<Spread> {
+        let sample = self.sample(measure, variant, point);
+        let mut values: Vec<f64> = sample.figures.iter().map(|figure| figure.value).collect();
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        let median = match values.len() % 2 {
+            0 => (values.get(middle.checked_sub(1)?)? + values.get(middle)?) / 2.0,
+            _ => *values.get(middle)?,
+        };
+        let untrusted = sample.untrusted();
+        Some(Spread { median, low: *values.first()?, high: *values.last()?, runs: values.len(), untrusted })
+    }
+
+    /// The verdicts of a pair on a measure, by point.
+    pub fn of_pair(&self, measure: usize, pair: (usize, usize)) -> impl Iterator<Item = &Judged> {
+        self.judged.iter().filter(move |it| it.measure == measure && (it.base, it.other) == pair)
+    }
+
+    /// Whether any main verdict tells a difference.
+    pub fn tells(&self, finding: Finding) -> bool {
+        self.judged.iter().any(|it| self.measures[it.measure].is_main && it.verdict.finding == finding)
+    }
+}
+
+impl Measure {
+    /// Its figure in a measurement; None if that has failed or has none.
+    pub fn value(&self, cell: &Cell) -> Option<f64> {
+        if !cell.is_measured() {
+            return None;
+        }
+        let load = || cell.loads.iter().find(|load| Some(&load.load) == self.load.as_ref());
+        match self.of {
+            Of::Rate => Some(load()?.rate_per_s),
+            Of::Median => Some(load()?.p50_ms),
+            Of::P99 => Some(load()?.p99_ms),
+            Of::Failed => Some(load()?.failed_share),
+            Of::Memory => {
+                let usage = cell.usage.as_ref()?;
+                Some(usage.pss_peak_bytes.unwrap_or(usage.rss_peak_bytes) as f64 / f64::from(1 << 20))
+            }
+            Of::Cpu => cell.usage.as_ref()?.cpu_us_per_answer,
+            Of::Printed => cell.figures.get(&self.metric.name).copied(),
+        }
+    }
+
+    /// Its name, with that of its load where there are several.
+    pub fn name(&self) -> String {
+        self.load.as_ref().map_or_else(|| self.metric.name.clone(), |load| format!("{load}: {}", self.metric.name))
+    }
+}
+
+fn measures(definition: &Definition) -> Vec<Measure> {
+    let mut measures = Vec::new();
+    let services = definition.variants.iter().any(|variant| !variant.is_client);
+    for load in definition.loads.iter().filter(|_| services) {
+        // Who offers a rate asks what people wait; who asks all the time, how much gets done.
+        let open = is_open(load);
+        let mut add = |of, metric, is_main| {
+            measures.push(Measure { load: Some(load.name.clone()), metric, is_main, of });
+        };
+        add(Of::Rate, Metric::ratio("good answers", "/s", Better::Higher), !open);
+        add(Of::Median, Metric::ratio("p50", "ms", Better::Lower), false);
+        add(Of::P99, Metric::ratio("p99", "ms", Better::Lower), open);
+        add(Of::Failed, Metric::share("failed", Better::Lower), false);
+    }
+    for (at, metric) in definition.figures.iter().enumerate() {
+        measures.push(Measure { load: None, metric: metric.clone(), is_main: at == 0 && !services, of: Of::Printed });
+    }
+    let mut add = |of, metric| measures.push(Measure { load: None, metric, is_main: false, of });
+    add(Of::Memory, Metric::ratio("memory peak", "MiB", Better::Lower));
+    if services {
+        add(Of::Cpu, Metric::ratio("CPU per good answer", "us", Better::Lower));
+    }
+    measures
+}
+
+fn is_open(load: &Load) -> bool {
+    load.words.iter().any(|(flag, _)| flag == "rate" || flag == "stages")
+}

@@ -1,0 +1,102 @@
+//! `{placeholders}` in the texts of a study's file.
+
+use std::collections::BTreeMap;
+
+/// What placeholders stand for.
+pub(super) type Values = BTreeMap<String, String>;
+
+/// A piece of a text.
+#[derive(Debug, PartialEq, Eq)]
+enum Piece<'a> {
+    Text(&'a str),
+    Placeholder(&'a str),
+    /// `{{name}}`: the braces are meant.
+    Literal(&'a str),
+}
+
+/// The names in a text.
+pub(super) fn names(text: &str) -> Vec<&str> {
+    let name = |piece| if let Piece::Placeholder(name) = piece { Some(name) } else { None };
+    pieces(text).into_iter().filter_map(name).collect()
+}
+
+/// The text with all placeholders filled in.
+///
+/// # Errors
+/// The first name that stands for nothing.
+pub(super) fn fill(text: &str, values: &Values) -> Result<String, String> {
+    let mut filled = String::with_capacity(text.len());
+    for piece in pieces(text) {
+        match piece {
+            Piece::Text(text) => filled.push_str(text),
+            Piece::Literal(name) => filled.push_str(&format!("{{{name}}}")),
+            Piece::Placeholder(name) => filled.push_str(values.get(name).ok_or_else(|| name.to_owned())?),
+        }
+    }
+    Ok(filled)
+}
+
+/// Only `{name}` is a placeholder: braces are common in JSON, in shells and in other languages.
+fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let (mut rest, mut plain) = (text, 0);
+    while let Some(open) = rest.get(plain..).and_then(|after| after.find('{')).map(|at| plain + at) {
+        let inside = &rest[open + 1..];
+        let (doubled, inside) = inside.strip_prefix('{').map_or((false, inside), |inside| (true, inside));
+        let length = inside.find(|c: char| !is_part(c)).unwrap_or(inside.len());
+        let (name, close) = inside.split_at(length);
+        let closed = if doubled { close.strip_prefix("}}") } else { close.strip_prefix('}') };
+        let Some(after) = closed.filter(|_| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')) else {
+            plain = open + 1;
+            continue;
+        };
+        pieces.push(Piece::Text(&rest[..open]));
+        pieces.push(if doubled { Piece::Literal(name) } else { Piece::Placeholder(name) });
+        (rest, plain) = (after, 0);
+    }
+    pieces.push(Piece::Text(rest));
+    pieces
+}
+
+fn is_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn filled(text: &str) -> Result<String, String> {
+        let values = [("port", "80"), ("up.port", "81")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        fill(text, &values.into_iter().collect())
+    }
+
+    #[test]
+    fn names_in_braces_are_filled_in_and_nothing_else_is() {
+        for (text, expected) in [
+            ("http://h:{port}/", "http://h:80/"),
+            ("{port}{up.port}", "8081"),
+            (r#"{"a": {"b": {port}}}"#, r#"{"a": {"b": 80}}"#),
+            ("{{port}}", "{port}"),
+            ("{ port }", "{ port }"),
+            ("{}", "{}"),
+            ("${1} {", "${1} {"),
+            ("{1}", "{1}"),
+            ("\u{e4}{port}\u{e4}", "\u{e4}80\u{e4}"),
+        ] {
+            assert_eq!(filled(text), Ok(expected.to_owned()), "{text}");
+        }
+        assert_eq!(filled("a {nothing} b"), Err("nothing".to_owned()));
+        assert_eq!(names("{a} {{b}} {c.d}"), ["a", "c.d"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in "[{}a.\u{e4} ]{0,30}") {
+            let values = names(&text).into_iter().map(|name| (name.to_owned(), String::new())).collect();
+            prop_assert!(fill(&text, &values).is_ok());
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! A study's findings in words: sentences for a terminal, a report in Markdown, and plain data.
+
+use serde_json::{Value, json};
+
+use super::cell::Cell;
+use super::figures::Figure;
+use super::findings::{Findings, Judged};
+use super::folder::name_of;
+use crate::machine;
+use crate::measure::compare::Finding;
+use crate::report::comparison::words::{change, figure, finding, interval, sentence};
+
+/// The version of the object's form; it grows when a field changes its meaning or goes.
+pub const SCHEMA: u32 = 1;
+
+/// The verdicts, a sentence each, and what else has to be known first.
+pub fn sentences(findings: &Findings<'_>) -> Vec<String> {
+    let failing = failing(findings).into_iter().map(|(variant, words, _)| format!("{variant} fails {words}"));
+    let mut sentences: Vec<String> = failing.collect();
+    for pair in findings.pairs() {
+        for measure in (0..findings.measures.len()).filter(|measure| findings.measures[*measure].is_main) {
+            let judged: Vec<&Judged> = findings.of_pair(measure, pair).collect();
+            sentences.extend(of_pair(findings, pair, &judged));
+        }
+    }
+    sentences
+}
+
+/// A sentence per finding: at which points, and how it is at the one where it is greatest.
+fn of_pair(findings: &Findings<'_>, (base, other): (usize, usize), judged: &[&Judged]) -> Vec<String> {
+    let order = |finding: Finding| match finding {
+        Finding::Better => 0,
+        Finding::Worse => 1,
+        Finding::Same => 2,
+        Finding::Unclear(_) => 3,
+    };
+    let mut sentences = Vec::new();
+    for kind in 0..4 {
+        let alike: Vec<&&Judged> = judged.iter().filter(|it| order(it.verdict.finding) == kind).collect();
+        let size =
+            |it: &Judged| it.verdict.effect.filter(|effect| *effect > 0.0).map_or(0.0, |effect| effect.ln().abs());
+        let Some(most) = alike.iter().max_by(|a, b| size(a).total_cmp(&size(b))) else { continue };
+        let metric = &findings.measures[most.measure].metric;
+        let named = findings.measures.iter().filter(|measure| measure.is_main).count() > 1;
+        let of = findings.measures[most.measure].load.as_deref().filter(|_| named);
+        let said = sentence(findings.variant(base), findings.variant(other), metric, &most.verdict);
+        let at = match (findings.points.len(), alike.len()) {
+            (1, _) => String::new(),
+            (_, 1) => format!(" (at {})", name_of(&findings.points[most.point])),
+            (_, count) => {
+                let places: Vec<String> = alike.iter().map(|it| name_of(&findings.points[it.point])).collect();
+                let where_ = if count == findings.points.len() { "all points".to_owned() } else { places.join("; ") };
+                format!(" (at {where_}; this is {})", name_of(&findings.points[most.point]))
+            }
+        };
+        sentences.push(format!("{}{said}{at}.", of.map_or_else(String::new, |load| format!("{load}: "))));
+    }
+    sentences
+}
+
+/// Variants that failed somewhere: which, in words, and the first failure.
+fn failing<'a>(findings: &Findings<'a>) -> Vec<(String, String, &'a Cell)> {
+    let mut failing = Vec::new();
+    for variant in 0..findings.definition.variants.len() {
+        let name = findings.variant(variant);
+        let all: Vec<&Cell> = findings.outcome.cells.iter().filter(|cell| cell.variant == name).collect();
+        let failed: Vec<&Cell> = all.iter().copied().filter(|cell| !cell.is_measured()).collect();
+        let Some(first) = failed.first() else { continue };
+        let mut places: Vec<String> = failed.iter().map(|cell| name_of(&cell.point)).collect();
+        places.dedup();
+        let at = match places.len() {
+            count if count == findings.points.len() || findings.points.len() == 1 => String::new(),
+            _ => format!(" (at {})", places.join("; ")),
+        };
+        let why = first.failure.as_ref().map_or("", |failure| failure.why.as_str());
+        let words = format!("in {} of {} measurements{at}: {why}", failed.len(), all.len());
+        failing.push((name.to_owned(), words, *first));
+    }
+    failing
+}
+
+/// What keeps the study from being the last word.
+fn cautions(findings: &Findings<'_>) -> Vec<String> {
+    let outcome = findings.outcome;
+    let mut cautions = Vec::new();
+    if findings.definition.quick {
+        cautions
+            .push("This was a quick run, to see whether everything works: too short and too few for an answer.".into());
+    }
+    if outcome.missing > 0 {
+        let why = if outcome.out_of_time { "the time was over" } else { "it was interrupted" };
+        cautions.push(format!("{} measurements are missing: {why}. The same command goes on.", outcome.missing));
+    }
+    if !outcome.apart {
+        cautions.push("Services and load shared their cores: what one takes, the other has not.".into());
+    }
+    let doubtful = outcome.cells.iter().filter(|cell| cell.is_measured() && !cell.is_trusted()).count();
+    if doubtful > 0 {
+        cautions.push(format!("{doubtful} of {} measurements are not to be trusted; see below.", outcome.cells.len()));
+    }
+    cautions
+}
+
+/// For a terminal.
+pub fn render(findings: &Findings<'_>, report: &str) -> String {
+    let mut text = format!("{}\n\n", question(findings));
+    for line in cautions(findings).iter().chain(&sentences(findings)) {
+        text.push_str(&format!("  {}\n", one_line(line)));
+    }
+    text.push_str(&format!("\n{report}\n"));
+    text
+}
+
+/// The report.
+pub fn markdown(findings: &Findings<'_>, figures: &[Figure]) -> String {
+    let mut text = format!("# {}\n\n", cell(&question(findings)));
+    let mut list = |lines: Vec<String>| {
+        for line in &lines {
+            text.push_str(&format!("- {}\n", cell(line)));
+        }
+        text.push_str(if lines.is_empty() { "" } else { "\n" });
+    };
+    list(cautions(findings));
+    list(sentences(findings));
+    for measure in 0..findings.measures.len() {
+        text.push_str(&tables(findings, measure));
+        let name = findings.measures[measure].name();
+        if let Some(figure) = figures.iter().find(|figure| figure.plot.title == name) {
+            text.push_str(&picture(figure));
+        }
+    }
+    let curves: Vec<&Figure> = figures.iter().filter(|figure| figure.plot.percentiles).collect();
+    if !curves.is_empty() {
+        text.push_str("## Response times by percentile\n\n");
+        curves.into_iter().for_each(|figure| text.push_str(&picture(figure)));
+    }
+    text.push_str(&troubles(findings));
+    text.push_str(&method(findings));
+    text
+}
+
+fn question(findings: &Findings<'_>) -> String {
+    let question = &findings.definition.question;
+    if question.is_empty() { "A study".to_owned() } else { question.clone() }
+}
+
+fn picture(figure: &Figure) -> String {
+    format!("![{}](plots/{}.svg)\n\n", cell(&figure.plot.title), figure.name)
+}
+
+/// The figures of a measure, and the verdicts on it.
+fn tables(findings: &Findings<'_>, measure: usize) -> String {
+    let of = &findings.measures[measure];
+    let mut text = format!("## {}\n\n", cell(&of.name()));
+    let variants = 0..findings.definition.variants.len();
+    let names: Vec<&str> = variants.clone().map(|variant| findings.variant(variant)).collect();
+    text.push_str(&format!("| | {} |\n|---|{}\n", names.join(" | "), "---:|".repeat(names.len())));
+    for point in 0..findings.points.len() {
+        let shown = |variant| match findings.spread(measure, variant, point) {
+            None => "–".to_owned(),
+            Some(spread) => {
+                let [median, low, high] = [spread.median, spread.low, spread.high].map(|v| figure(&of.metric, Some(v)));
+                let doubt = if spread.untrusted > 0 {
+                    format!(" ⚠ {}/{}", spread.untrusted, spread.runs)
+                } else {
+                    String::new()
+                };
+                format!("{median} ({low} … {high}){doubt}")
+            }
+        };
+        let row: Vec<String> = variants.clone().map(shown).collect();
+        text.push_str(&format!("| {} | {} |\n", cell(&name_of(&findings.points[point])), row.join(" | ")));
+    }
+    text.push('\n');
+    if findings.pairs().is_empty() {
+        return text;
+    }
+    text.push_str("| | against | at | change | 95 % interval | verdict |\n|---|---|---|---:|---:|---|\n");
+    for pair in findings.pairs() {
+        for judged in findings.of_pair(measure, pair) {
+            let verdict = &judged.verdict;
+            text.push_str(&format!(
+                "| {} | {} | {} | {} | {} | {} |\n",
+                findings.variant(judged.other),
+                findings.variant(judged.base),
+                cell(&name_of(&findings.points[judged.point])),
+                change(&of.metric, verdict.effect),
+                interval(&of.metric, verdict.interval),
+                cell(&finding(verdict)),
+            ));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// What failed, and what is in doubt.
+fn troubles(findings: &Findings<'_>) -> String {
+    let mut text = String::new();
+    let failing = failing(findings);
+    if !failing.is_empty() {
+        text.push_str("## What failed\n\n");
+    }
+    for (variant, words, first) in failing {
+        text.push_str(&format!("- **{variant}** {}\n", cell(&words)));
+        let lines = first.failure.as_ref().map(|failure| failure.last_lines.as_slice()).unwrap_or_default();
+        if !lines.is_empty() {
+            text.push_str("\n  ```\n");
+            lines.iter().for_each(|line| text.push_str(&format!("  {}\n", one_line(line).replace("```", "'''"))));
+            text.push_str("  ```\n\n");
+        }
+    }
+    let doubtful: Vec<&Cell> =
+        findings.outcome.cells.iter().filter(|cell| cell.is_measured() && !cell.is_trusted()).collect();
+    if !doubtful.is_empty() {
+        text.push_str("\n## Not to be trusted\n\n");
+    }
+    for it in doubtful {
+        let place = format!("{}, {}, round {}", it.variant, name_of(&it.point), it.repeat);
+        text.push_str(&format!("- {}: {}\n", cell(&place), cell(&it.doubts.join(" "))));
+    }
+    text.push('\n');
+    text
+}
+
+/// How it came about.
+fn method(findings: &Findings<'_>) -> String {
+    let definition = findings.definition;
+    let machine = machine::describe();
+    let steady = findings.outcome.cells.iter().filter_map(|cell| cell.warm_up);
+    let warm_ups: Vec<f64> = steady.map(|warm_up| warm_up.took_s).collect();
+    let longest = warm_ups.iter().copied().fold(0.0, f64::max);
+    let sampling =
+        findings.outcome.cells.iter().filter_map(|cell| cell.usage.as_ref()).map(|usage| usage.sampling_cores);
+    let sampling = sampling.fold(0.0, f64::max);
+    let mut text = String::from("## How it was measured\n\n");
+    let variants = definition.variants.iter().map(|variant| {
+        format!(
+            "- **{}**: `{}`\n",
+            variant.program.name,
+            one_line(&variant.program.command.join(" ")).replace('`', "'")
+        )
+    });
+    text.extend(variants);
+    text.push_str(&format!(
+        "- {} rounds; in each of them every variant at every point once, in an order drawn by lot (seed {}). Each time \
+         everything was started anew, warmed up until throughput and response times were steady (at most {:.1} s), \
+         measured, and ended.\n\
+         - Verdicts are by round, over runs and not over requests; a difference below {:.1} % does not matter. Tables \
+         and plots show the median of the runs, the lowest and the highest.\n\
+         - {}; {} with {} cores, {} MiB; {}; weir {}. Sampling took {:.2} % of a core at most.\n",
+        definition.repeats,
+        definition.seed,
+        longest,
+        definition.minimum_effect * 100.0,
+        machine.hostname,
+        machine.cpu,
+        machine.cores,
+        machine.memory_mib,
+        machine.os,
+        env!("CARGO_PKG_VERSION"),
+        sampling * 100.0,
+    ));
+    text
+}
+
+/// The same as plain data.
+pub fn json(findings: &Findings<'_>) -> Value {
+    let definition = findings.definition;
+    let judged = |it: &Judged| {
+        let verdict = &it.verdict;
+        json!({
+            "load": findings.measures[it.measure].load,
+            "metric": findings.measures[it.measure].metric,
+            "main": findings.measures[it.measure].is_main,
+            "point": point(&findings.points[it.point]),
+            "base": findings.variant(it.base),
+            "other": findings.variant(it.other),
+            "finding": verdict.finding.to_string(),
+            "why": match verdict.finding { Finding::Unclear(why) => Some(why.to_string()), _ => None },
+            "effect": verdict.effect.filter(|effect| effect.is_finite()),
+            "interval": verdict.interval.filter(|(low, high)| low.is_finite() && high.is_finite()),
+            "p": verdict.p,
+            "sure": verdict.sure,
+            "runs": verdict.runs,
+        })
+    };
+    json!({
+        "weir": env!("CARGO_PKG_VERSION"),
+        "schema": SCHEMA,
+        "question": definition.question,
+        "quick": definition.quick,
+        "variants": definition.variants.iter().map(|variant| &variant.program.name).collect::<Vec<_>>(),
+        "points": findings.points.iter().map(|it| point(it)).collect::<Vec<_>>(),
+        "repeats": definition.repeats,
+        "missing": findings.outcome.missing,
+        "sentences": sentences(findings),
+        "cautions": cautions(findings),
+        "verdicts": findings.judged.iter().map(judged).collect::<Vec<_>>(),
+        "cells": findings.outcome.cells,
+        "machine": machine::describe(),
+    })
+}
+
+fn point(of: &[(String, String)]) -> Value {
+    of.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect::<serde_json::Map<_, _>>().into()
+}
+
+/// Words on one line; what could steer a terminal becomes `?`.
+fn one_line(words: &str) -> String {
+    words.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// Words in a cell of a table or a list.
+fn cell(words: &str) -> String {
+    one_line(words).replace('|', "\\|").replace('<', "&lt;")
+}

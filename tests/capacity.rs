@@ -1,0 +1,81 @@
+//! `weir capacity`: against real services, as short as may be.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::time::Duration;
+
+use serde_json::Value;
+use support::{Reply, Server, Serving, Weir, free_port};
+
+#[test]
+fn a_service_of_few_slots_is_bracketed_and_its_cpu_is_seen() {
+    // 2 slots of 20 ms: 100/s. How close the bounds are is for simulations; a busy machine is late.
+    let serving =
+        Serving::start(&["work", "--mix", "good=1", "--delay", "20ms", "--capacity", "2", "--queue", "100000"]);
+    let url = format!("{}/api/work", serving.url);
+    let weir = Weir::new();
+    let pid = serving.pid().to_string();
+    let args =
+        ["--slo", "p99<2s", "--from", "30", "--most", "400", "--step", "3s", "--precision", "100%", "--pid", &pid];
+    let output = weir.run(&[&["capacity", &url, "--format", "json", "--out", "kept.json", "-q"], &args[..]].concat());
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{}", output.stdout);
+    assert_eq!(weir.read("kept.json"), output.stdout);
+    let value: Value = serde_json::from_str(&output.stdout).unwrap();
+    let (holds, fails) = (value["holds"].as_f64().unwrap(), value["fails"].as_f64().unwrap());
+    assert!(holds < 110.0 && fails > 90.0 && fails <= 400.0, "{value:#}");
+    assert!(value["why"].as_str().is_some_and(|why| !why.is_empty()));
+    let steps = value["steps"].as_array().unwrap();
+    assert!(steps.len() >= 3 && steps.iter().all(|step| step["service_cores"].is_number()), "{value:#}");
+}
+
+#[test]
+fn users_are_searched_in_whole_numbers_and_growth_is_fitted() {
+    let serving =
+        Serving::start(&["work", "--mix", "good=1", "--delay", "20ms", "--capacity", "2", "--queue", "100000"]);
+    let url = format!("{}/api/work", serving.url);
+    let args = ["--users", "--slo", "p50<70ms", "--step", "3s", "--most", "64", "--format", "json", "-q"];
+    let output = Weir::new().run(&[&["capacity", &url], &args[..]].concat());
+    let value: Value = serde_json::from_str(&output.stdout).unwrap();
+    // n users share 2 slots: a request takes n x 10 ms, so 6 hold and 8 do not.
+    let (holds, fails) = (value["holds"].as_f64().unwrap(), value["fails"].as_f64().unwrap());
+    assert!((4.0..8.0).contains(&holds) && fails > holds && fails <= 16.0, "{value:#}");
+    assert_eq!((holds.fract(), fails.fract()), (0.0, 0.0));
+    assert!(value["usl"]["per_user"].as_f64().is_some_and(|rate| (20.0..60.0).contains(&rate)), "{value:#}");
+}
+
+#[test]
+fn a_search_that_is_interrupted_says_what_is_known() {
+    let server = Server::start(|_| Reply::ok("hello"));
+    let weir = Weir::new();
+    let url = server.url("/");
+    let running =
+        weir.start(&["capacity", &url, "--slo", "p99<5s", "--from", "5", "--step", "1h", "--precision", "0.5%"]);
+    support::until("a step to begin", Duration::from_secs(30), || server.counts().requests > 12);
+    running.interrupt();
+    let output = running.finish();
+    assert_eq!(output.code, 130);
+    assert!(output.stdout.contains("interrupted"), "{output:?}");
+}
+
+#[test]
+fn what_cannot_be_searched_is_one_line_and_exit_code_2() {
+    let server = Server::start(|_| Reply::status(500, "broken"));
+    let (url, nobody) = (server.url("/"), format!("http://127.0.0.1:{}/", free_port()));
+    for (args, words) in [
+        ([nobody.as_str(), "--slo", "p99<1s"].as_slice(), "cannot connect"),
+        (&[&url, "--slo", "p99<1s"], "a single user gets no good answer: 5xx"),
+        (&[&url, "--slo", "rate>5"], "nothing that a load can be too high for"),
+        (&[&url, "--slo", "service.p99<1s"], "nothing that a load can be too high for"),
+        (&[&url], "--slo"),
+        (&[&url, "--slo", "p99<1s", "--from", "0"], "--from"),
+        (&[&url, "--slo", "p99<1s", "--precision", "0%"], "--precision"),
+        (&[&url, "--slo", "p99<1s", "--step", "1s"], "--step"),
+        (&[&url, "--slo", "p99<1s", "--pid", "4194305"], "no process 4194305"),
+        (&[&url, "--slo", "p99<1s", "--users", "-c", "5"], "--users"),
+    ] {
+        let output = Weir::new().run(&[&["capacity"], args].concat());
+        assert_eq!(output.code, 2, "{args:?}: {output:?}");
+        assert!(output.one_line().contains(words), "{args:?}: {output:?}");
+    }
+}

@@ -1,0 +1,149 @@
+//! What is wrong with a study's file is told by line and column, with what to write instead; its schema says the same.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use serde_json::Value;
+use support::{Output, Weir};
+
+const FINE: &str = r#"question = "Which?"
+[variants.a]
+command = ["weir", "serve", "work", "--port", "{port}"]
+[variants.b]
+command = "b {port} {n}"
+ready = { line = "listening" }
+environment = { N = "{n}" }
+[loads.main]
+url = "http://127.0.0.1:{port}/"
+rate = "{n}"
+duration = "1s"
+[sweep]
+n = [1, 2]
+"#;
+
+fn check(text: &str) -> Output {
+    let weir = Weir::new();
+    weir.write("s.toml", text);
+    weir.run(&["study", "s.toml", "--check"])
+}
+
+fn schema() -> jsonschema::Validator {
+    let text = include_str!("../docs/study.schema.json");
+    jsonschema::validator_for(&serde_json::from_str(text).unwrap()).unwrap()
+}
+
+fn as_json(text: &str) -> Value {
+    serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap()
+}
+
+#[test]
+fn a_file_that_is_fine_is_said_to_be() {
+    let output = check(FINE);
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (0, "s.toml: 2 variants x 2 points x 7 rounds: 28 measurements: fine\n"),
+        "{output:?}"
+    );
+    assert!(schema().is_valid(&as_json(FINE)));
+    assert!(schema().is_valid(&as_json(include_str!("../src/study/file/example.toml"))));
+}
+
+#[test]
+fn what_is_wrong_is_told_by_place_with_a_remedy() {
+    for (right, wrong, place, words) in [
+        ("[sweep]", "[sweeep]", "12:2", "did you mean \"sweep\"?"),
+        ("n = [1, 2]", "n = []", "13:5", "there is nothing in it"),
+        ("n = [1, 2]", "n = [1, 1]", "13:9", "is there twice"),
+        ("n = [1, 2]", "port = [1, 2]", "13:8", "given by the study"),
+        ("rate = \"{n}\"", "rate = \"{m}\"", "10:8", "{m} stands for nothing"),
+        ("rate = \"{n}\"", "rat = 5", "10:7", "did you mean \"rate\"?"),
+        ("rate = \"{n}\"", "rate = \"fast\"", "10:8", "fast"),
+        ("rate = \"{n}\"", "users = 0", "10:9", "--users"),
+        ("rate = \"{n}\"", "format = \"json\"", "10:10", "the study decides that itself"),
+        ("n = [1, 2]", "n = [0, 2]", "10:8", "0 is not a rate"),
+        ("url = \"http://127.0.0.1:{port}/\"", "url = \"http://\"", "9:7", "URL"),
+        ("url = \"http://127.0.0.1:{port}/\"\n", "", "8:1", "it has no url"),
+        ("command = \"b {port} {n}\"", "command = []", "5:11", "the command is empty"),
+        ("command = \"b {port} {n}\"\n", "", "4:1", "it has no command"),
+        ("command = \"b {port} {n}\"", "command = 5", "5:11", "is no string"),
+        ("{ line = \"listening\" }", "\"soon\"", "6:9", "no sign of being ready"),
+        ("{ line = \"listening\" }", "{ lin = \"x\" }", "6:11", "did you mean \"line\"?"),
+        ("question = \"Which?\"", "repeats = 0", "1:11", "write one from 1 to"),
+        ("question = \"Which?\"", "minimum_effect = \"3\"", "1:18", "write it as \"3%\""),
+        ("question = \"Which?\"", "limits = { memory = 5 }", "1:21", "no size"),
+        ("question = \"Which?\"", "limits = { cpus = 0 }", "1:19", "from 1"),
+        ("question = \"Which?\"", "times = { ready = \"5\" }", "1:19", "is no time"),
+        ("[variants.b]", "[variants.\"b/c\"]", "4:11", "is no name"),
+        ("environment = { N = \"{n}\" }", "folder = \"no-such\"", "7:10", "folder that is there"),
+        ("environment = { N = \"{n}\" }", "kind = \"client\"", "6:9", "a client is never ready"),
+        ("environment = { N = \"{n}\" }", "values = { n = 1 }", "7:16", "has another meaning"),
+        ("[sweep]", "[services.a]\ncommand = \"x\"\n[sweep]", "12:11", "a variant has this name, too"),
+        ("question", "question = \"a\"\nquestion", "2:1", "this is no TOML"),
+    ] {
+        assert!(FINE.contains(right), "{right}");
+        let output = check(&FINE.replacen(right, wrong, 1));
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{wrong}: {output:?}");
+        let line = output.stderr.lines().find(|line| line.contains(words));
+        let line = line.unwrap_or_else(|| panic!("{wrong}: {words}: {}", output.stderr));
+        assert!(line.starts_with(&format!("weir: s.toml:{place}: ")), "{wrong}: {place}: {line}");
+    }
+}
+
+#[test]
+fn a_file_without_variants_or_loads_says_so() {
+    let output = check("question = \"?\"\n");
+    assert!(output.stderr.contains("there is no variant"), "{output:?}");
+    let output = check("[variants.a]\ncommand = \"x\"\n");
+    assert!(output.stderr.contains("there is no load"), "{output:?}");
+    let output = Weir::new().run(&["study", "nothing.toml"]);
+    assert!(output.code == 2 && output.one_line().contains("nothing.toml"), "{output:?}");
+}
+
+#[test]
+fn the_schema_refuses_what_the_reading_refuses() {
+    let schema = schema();
+    for (right, wrong) in [
+        ("[sweep]", "[sweeep]"),
+        ("n = [1, 2]", "n = []"),
+        ("command = \"b {port} {n}\"", "command = []"),
+        ("command = \"b {port} {n}\"", "command = 5"),
+        ("command = \"b {port} {n}\"\n", ""),
+        ("{ line = \"listening\" }", "\"soon\""),
+        ("question = \"Which?\"", "repeats = 0"),
+        ("question = \"Which?\"", "limits = { memory = 5 }"),
+        ("question = \"Which?\"", "times = { ready = \"5\" }"),
+        ("url = \"http://127.0.0.1:{port}/\"\n", ""),
+        ("rate = \"{n}\"", "rat = 5"),
+        ("environment = { N = \"{n}\" }", "kind = \"server\""),
+    ] {
+        assert!(!schema.is_valid(&as_json(&FINE.replacen(right, wrong, 1))), "{wrong}");
+    }
+}
+
+/// A load knows the flags of `weir load`, and the schema knows them all.
+#[test]
+fn the_schema_knows_the_words_of_a_load() {
+    let help = Weir::new().run(&["load", "--help"]).stdout;
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
+    let flags = lines.filter_map(|line| line.split_once("--")?.1.split_whitespace().next());
+    let schema: Value = serde_json::from_str(include_str!("../docs/study.schema.json")).unwrap();
+    let known = schema["$defs"]["load"]["properties"].as_object().unwrap();
+    const OTHERS: [&str; 13] = [
+        "format",
+        "out",
+        "jtl",
+        "csv",
+        "html",
+        "strict",
+        "slo",
+        "warmup",
+        "seed",
+        "help",
+        "version",
+        "quiet",
+        "log-format",
+    ];
+    for flag in flags.filter(|flag| !OTHERS.contains(flag)) {
+        assert!(known.contains_key(&flag.replace('-', "_")), "{flag}");
+    }
+}
