@@ -127,6 +127,10 @@ impl Form {
         if text.is_empty() {
             return Ok(None);
         }
+        // A list of the fields' values would do, otherwise.
+        if !text.starts_with('{') {
+            return Err("invalid: a job is an object, as {\"id\": \"a1\"}".into());
+        }
         let line: Line<'_> = serde_json::from_str(text).map_err(|error| plain(&error))?;
         let id = line.id.or(line.custom_id).map(Id::text);
         let id = id.unwrap_or_else(|| format!("line-{number}-{:016x}", fingerprint(text.as_bytes())));
@@ -308,6 +312,7 @@ mod tests {
         assert!(why(r#"{"ttl": "soon"}"#).contains("soon"));
         assert!(why(r#"{"weight": 0}"#).contains("at least 1"));
         assert!(why(r#"{"key": ""}"#).contains("key is empty"));
+        assert!(why(r#"["a",null,null,null,null,null,null,null,null,null]"#).contains("object"));
         assert!(why("[]").contains("invalid"), "{}", why("[]"));
         let bare = Form::default();
         assert!(bare.job(1, "{}", NOW).unwrap_err().contains("--url"));
