@@ -10,8 +10,12 @@
   const apart = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
   const rate = (v) => v >= 999.5 ? apart(Math.round(v)) : v >= 99.95 ? v.toFixed(0) : v >= 9.995 ? v.toFixed(1)
     : v === 0 ? "0" : v.toFixed(2);
-  const signed = (v) => v < 0 ? "\u2212" + rate(-v) : rate(v);
   const trim = (text) => text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+  const signed = (v) => {
+    const m = Math.abs(v);
+    const text = m > 0 && m < 0.0995 ? trim(m.toFixed(Math.min(9, 2 - Math.floor(Math.log10(m))))) : rate(m);
+    return (v < 0 ? "\u2212" : "") + text;
+  };
   const nines = (q) => -Math.log10(Math.max(1 - q, 1e-9));
   const percentile = (q) => trim((q * 100).toFixed(Math.max(0, Math.floor(nines(q) + 1e-9))));
   const timeParts = (ms) => {

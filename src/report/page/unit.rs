@@ -93,9 +93,16 @@ fn since(seconds: f64) -> String {
     format!("{hours}{minutes}\u{a0}min {seconds}\u{a0}s")
 }
 
-/// A number that may be negative, as differences are.
+/// A number that may be negative, as differences are, or very small, as probabilities are.
 fn signed(value: f64) -> String {
-    if value < 0.0 { format!("\u{2212}{}", figure::rate(-value)) } else { figure::rate(value) }
+    let sign = if value < 0.0 { "\u{2212}" } else { "" };
+    match value.abs() {
+        m if m > 0.0 && m < 0.0995 => {
+            let decimals = (2.0 - m.log10().floor()).min(9.0);
+            format!("{sign}{}", round_to(m, decimals as usize))
+        }
+        m => format!("{sign}{}", figure::rate(m)),
+    }
 }
 
 /// `4.91ms` with a blank that does not break before the unit.
@@ -150,7 +157,7 @@ mod tests {
         assert_eq!(shown(&Unit::Share, &[0.0, 0.000_001, 0.104]), "0 %, <0.001 %, 10.4 %");
         assert_eq!(shown(&Unit::Bytes, &[1_530_000.0]), "1.53 MB");
         assert_eq!(shown(&Unit::Of("points".into()), &[-12.34, 3.0]), "\u{2212}12.3 points, 3.00 points");
-        assert_eq!(shown(&Unit::Of(String::new()), &[2.0]), "2.00");
+        assert_eq!(shown(&Unit::Of(String::new()), &[2.0, 0.0, 0.004, -0.012_345]), "2.00, 0, 0.004, \u{2212}0.0123");
         assert_eq!(shown(&Unit::Count, &[1234.0, 2.5]), "1,234, 2.50");
     }
 
