@@ -31,7 +31,7 @@
 //! - [`send`] jobs to deliver through the limits of a service: a durable queue, and the sender
 //! - [`load`] drives a plan: an event loop per thread
 //! - [`capacity`] drives load after load until it is known how much a service can take
-//! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL
+//! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL, and as a page to look at
 //! - [`live`] the run while it goes
 //! - [`serve`] services that misbehave on purpose: what each of them answers, and when
 //! - [`server`] what a service stands on: event loops, connections, patience, exact timers, access log, metrics

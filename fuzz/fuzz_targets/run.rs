@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use weir::measure::Run;
 use weir::measure::slo::Slo;
-use weir::report::{Format, csv, render};
+use weir::report::{Format, csv, page, render};
 
 static REAL: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../seeds/run/open.json")).expect("a kept run"));
@@ -41,6 +41,8 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     let _ = csv::series(&run);
+    let html = page::render(&page::of_run(&run));
+    assert!(html.ends_with("</html>\n") && !html.contains('\u{1b}'), "the page");
     for objective in OBJECTIVES.iter() {
         let _ = objective.check(&run);
     }

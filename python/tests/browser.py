@@ -1,6 +1,7 @@
 """A headless Chromium, driven by its DevTools protocol over a pipe: a page is opened, asked, and watched."""
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -40,28 +41,31 @@ class Browser:
         """Start it, with its files in the folder."""
         path = chromium()
         assert path, "no Chromium here"
-        command_read, self._write = os.pipe()
-        self._read, answer_write = os.pipe()
-        # The browser reads commands from descriptor 3 and writes answers to 4.
-        script = f'exec "$0" "$@" 3<&{command_read} 4>&{answer_write}'
+        command, self._write = os.pipe()
+        self._read, answer = os.pipe()
+        # The browser reads commands from descriptor 3 and writes answers to 4; neither may be in the way of the other.
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (command, answer)]
         self._process = subprocess.Popen(
-            ["sh", "-c", script, path, *FLAGS, f"--user-data-dir={folder}", "about:blank"],
-            pass_fds=(command_read, answer_write),
+            ["bash", "-c", f'exec "$0" "$@" 3<&{ends[0]} 4>&{ends[1]}', path, *FLAGS, f"--user-data-dir={folder}"],
+            pass_fds=ends,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        os.close(command_read)
-        os.close(answer_write)
+        for end in (command, answer, *ends):
+            os.close(end)
         self._number = 0
         self._unread = b""
         self._session: str | None = None
         self._events: list[tuple[str, dict[str, Any]]] = []
-        targets = self.ask("Target.getTargets")["targetInfos"]
-        page = next(target["targetId"] for target in targets if target["type"] == "page")
-        self._session = self.ask("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.ask(f"{domain}.enable")
+        try:
+            page = self.ask("Target.createTarget", url="about:blank")["targetId"]
+            self._session = self.ask("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                self.ask(f"{domain}.enable")
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """End it."""

@@ -7,7 +7,7 @@ import logging
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from time import monotonic
 from typing import Any, Final, Literal
@@ -41,7 +41,7 @@ class Base:
         self,
         url: str | None = None,
         *,
-        keys: Iterable[str] = (),
+        keys: str | Iterable[str] | Mapping[str, str] = (),
         limits: str | Iterable[str] = (),
         weight_limits: str | Iterable[str] = (),
         delay_bound: Time | Literal["learn"] | None = "learn",
@@ -68,7 +68,7 @@ class Base:
         Args:
             url: Where jobs go that do not say it, and the host of those that name a path. URLs, header values and
                 bodies may have the fields ``{key}``, ``{nonce}`` and ``{id}``.
-            keys: The keys, in place of ``{key}``; each has the limits for itself.
+            keys: The keys, in place of ``{key}``; each has the limits for itself. A mapping gives them names.
             limits: So many requests per time for each key: ``"20/1s"``, ``["100/1m", "concurrency:5"]``; all hold.
             weight_limits: So much weight per time for each key: ``"30000/1m"`` tokens, for example.
             delay_bound: The longest way of a request to the service; ``"learn"``, or None: only an answer tells that
@@ -100,7 +100,7 @@ class Base:
         self._handle = _weir.SenderHandle(
             {
                 "url": url,
-                "keys": keys,
+                "keys": dict(keys) if isinstance(keys, Mapping) else keys,
                 "limits": limits,
                 "weight_limits": weight_limits,
                 "delay_bound": delay_bound,

@@ -11,7 +11,7 @@ use super::interrupt::Interrupt;
 use super::messages::Messages;
 use super::{exit, load};
 use crate::decide::Nanos;
-use crate::live::counter::Counter;
+use crate::live::board::Board;
 use crate::machine;
 use crate::study::cell::Cell;
 use crate::study::definition::Definition;
@@ -187,27 +187,27 @@ fn say(text: &str) -> Result<(), Wrong> {
 struct View<'a> {
     messages: &'a Messages,
     definition: &'a Definition,
-    counter: Option<Counter>,
+    board: Option<Board>,
 }
 
 impl<'a> View<'a> {
     fn new(messages: &'a Messages, definition: &'a Definition) -> Self {
-        let counter = (!messages.is_quiet()).then(Counter::new).filter(Counter::is_shown);
-        Self { messages, definition, counter }
+        let board = (!messages.is_quiet()).then(Board::new).filter(Board::is_shown);
+        Self { messages, definition, board }
     }
 
     fn show(&mut self, news: &News<'_>) {
-        match (news, &self.counter) {
+        match (news, &mut self.board) {
             (News::SettingUp(name), _) => self.messages.note(&format!("setting up {name}")),
-            (News::Begins(place, far), Some(counter)) => {
+            (News::Begins(place, far), Some(board)) => {
                 let name = &self.definition.variants[place.variant].program.name;
-                counter.update(far.done as u64, far.of as u64, &format!("{}  {name}", shown(far)));
+                board.update(far.done as u64, far.of as u64, &format!("{}  {name}", shown(far)), &[]);
             }
-            (News::Done(cell, far), Some(counter)) => {
+            (News::Done(cell, far), Some(board)) => {
                 if let Some(failure) = &cell.failure {
-                    self.messages.note(&format!("{}: {}", cell.variant, failure.why));
+                    board.aside(|| self.messages.note(&format!("{}: {}", cell.variant, failure.why)));
                 }
-                counter.update(far.done as u64, far.of as u64, &shown(far));
+                board.update(far.done as u64, far.of as u64, &shown(far), &[]);
             }
             (News::Begins(..), None) => {}
             (News::Done(cell, far), None) => {
@@ -219,8 +219,8 @@ impl<'a> View<'a> {
     }
 
     fn finish(self) {
-        if let Some(counter) = self.counter {
-            counter.finish();
+        if let Some(board) = self.board {
+            board.finish();
         }
     }
 }

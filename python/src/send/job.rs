@@ -110,7 +110,7 @@ impl Common {
 
     /// The name of one of the keys, given as it is or by its name.
     fn key(&self, given: &str) -> PyResult<String> {
-        let found = self.keys.iter().find(|key| key.secret() == given || key.name() == given);
+        let found = self.keys.iter().find(|key| key.secret() == given || key.is(given));
         found.map(|key| key.name().to_owned()).ok_or_else(|| {
             // It may be one all the same, of somebody else.
             errors::usage("key: it is none of the sender's keys; give one of those")

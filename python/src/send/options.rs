@@ -40,7 +40,8 @@ impl Asked {
     /// Reads the whole form.
     pub(crate) fn read(form: &Bound<'_, PyDict>) -> PyResult<Self> {
         let form = Arguments(form.copy()?);
-        let keys = keys(form.take::<Several>("keys")?.0)?;
+        let Keys(keys) = form.take("keys")?;
+        check_keys(&keys)?;
         let mut limits = limits("limits", &form.take::<Several>("limits")?.0, Unit::Requests)?;
         limits.extend(self::limits("weight_limits", &form.take::<Several>("weight_limits")?.0, Unit::Weight)?);
         if limits.len() > MOST_WINDOWS {
@@ -146,19 +147,18 @@ fn common(arguments: &Arguments<'_>, ttl_ms: Option<u64>) -> PyResult<Form> {
     Ok(form)
 }
 
-fn keys(given: Vec<String>) -> PyResult<Vec<Credential>> {
-    let mut seen = HashSet::new();
-    for key in &given {
-        if key.is_empty() {
+fn check_keys(keys: &[Credential]) -> PyResult<()> {
+    let (mut names, mut secrets) = (HashSet::new(), HashSet::new());
+    for key in keys {
+        if key.secret().is_empty() || key.name().is_empty() {
             return Err(errors::usage("keys: one is empty; leave it out"));
         }
-        if !seen.insert(key.as_str()) {
-            let name = Credential::new(key.as_str());
-            let why = format!("keys: {} is given twice; it has one limit, give it once", name.name());
+        if !secrets.insert(key.secret()) || !names.insert(key.name()) {
+            let why = format!("keys: {} is given twice; it has one limit, give it once", key.name());
             return Err(errors::usage(&why));
         }
     }
-    Ok(given.into_iter().map(Credential::new).collect())
+    Ok(())
 }
 
 fn limits(name: &str, given: &[String], unit: Unit) -> PyResult<Vec<Limit>> {
@@ -186,6 +186,24 @@ impl FromPyObject<'_, '_> for Several {
             item.extract().map_err(|_| PyTypeError::new_err(format!("text or several texts, not {kind} in them")))
         };
         value.try_iter()?.map(text).collect::<PyResult<_>>().map(Self)
+    }
+}
+
+/// One key or several; with names of their own in a dict.
+struct Keys(Vec<Credential>);
+
+impl FromPyObject<'_, '_> for Keys {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if let Ok(named) = value.cast::<PyDict>() {
+            let key = |(name, secret): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+                Ok(Credential::named(name.extract::<String>()?, secret.extract::<String>()?))
+            };
+            return named.iter().map(key).collect::<PyResult<_>>().map(Self);
+        }
+        let Several(secrets) = Several::extract(value)?;
+        Ok(Self(secrets.into_iter().map(Credential::new).collect()))
     }
 }
 

@@ -213,7 +213,8 @@ fn figure(html: &mut Html, chart: &Chart, index: usize) {
 }
 
 fn bars(html: &mut Html, bars: &Bars) {
-    html.raw("<figure class=\"bars\">\n");
+    let intervals = bars.bars.iter().any(|bar| bar.interval.is_some());
+    html.raw(if intervals { "<figure class=\"bars wide\">\n" } else { "<figure class=\"bars\">\n" });
     caption(html, &bars.title, &bars.note);
     html.raw("<table>\n<thead><tr><th scope=\"col\">").text(&bars.columns[0]);
     html.raw("</th><th scope=\"col\" class=\"n\">")

@@ -7,7 +7,7 @@
 //!
 //! - [`chart`]: lines over an axis, with bands, for the eye to zoom into; [`bars`]: values beside each other, to compare
 //! - [`table`]: what has to be read digit by digit
-//! - [`unit`]: how a number of a kind is written, the same in charts, tables and the script
+//! - [`unit`](mod@unit): how a number of a kind is written, the same in charts, tables and the script
 //! - [`svg`]: a chart as a picture, for places where no script runs
 //! - `html`, `scale`: how it becomes a file; `page.js`, `page.css` and `chart.css` go into it as they are
 

@@ -10,8 +10,12 @@
   const apart = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
   const rate = (v) => v >= 999.5 ? apart(Math.round(v)) : v >= 99.95 ? v.toFixed(0) : v >= 9.995 ? v.toFixed(1)
     : v === 0 ? "0" : v.toFixed(2);
-  const signed = (v) => v < 0 ? "\u2212" + rate(-v) : rate(v);
   const trim = (text) => text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+  const signed = (v) => {
+    const m = Math.abs(v);
+    const text = m > 0 && m < 0.0995 ? trim(m.toFixed(Math.min(9, 2 - Math.floor(Math.log10(m))))) : rate(m);
+    return (v < 0 ? "\u2212" : "") + text;
+  };
   const nines = (q) => -Math.log10(Math.max(1 - q, 1e-9));
   const percentile = (q) => trim((q * 100).toFixed(Math.max(0, Math.floor(nines(q) + 1e-9))));
   const timeParts = (ms) => {
@@ -26,13 +30,11 @@
     const [v, unit] = timeParts(ms);
     return trim(v.toFixed(3)) + BLANK + unit;
   };
-  const since = (s) => {
-    if (s < 120) return time(s * 1e3);
-    const all = Math.round(s), hours = Math.floor(all / 3600);
-    return `${hours ? hours + BLANK + "h " : ""}${Math.floor(all / 60) % 60}${BLANK}min ${all % 60}${BLANK}s`;
+  const clock = (s) => {
+    const ms = Math.round(s * 1e3), hours = Math.floor(ms / 3.6e6), minutes = Math.floor(ms / 6e4) % 60;
+    const seconds = (ms % 6e4) / 1e3, rest = (seconds < 10 ? "0" : "") + trim(seconds.toFixed(3));
+    return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
   };
-  const roundSince = (s) => s >= 3600 && s % 3600 === 0 ? round(s / 3600) + BLANK + "h"
-    : s >= 120 && s % 60 === 0 ? round(s / 60) + BLANK + "min" : roundTime(s * 1e3);
   const powers = ["B", "kB", "MB", "GB", "TB"];
   const bytes = (v) => {
     let i = 0;
@@ -57,7 +59,7 @@
     count: { show: (v) => Number.isInteger(v) ? apart(v) : rate(v), tick: round },
     per_s: { show: (v) => rate(v) + "/s", tick: round },
     ms: { show: time, tick: roundTime },
-    s: { show: since, tick: roundSince },
+    s: { show: (s) => s >= 60 ? clock(s) : time(s * 1e3), tick: (s) => s >= 60 ? clock(s) : roundTime(s * 1e3) },
     share: { show: share, tick: (v) => round(v * 100) + BLANK + "%" },
     bytes: { show: bytes, tick: roundBytes },
     quantile: { show: (q) => "p" + percentile(q), tick: (q) => percentile(q) + BLANK + "%" },
@@ -80,10 +82,10 @@
     const power = 10 ** Math.floor(Math.log10(raw));
     return multiples(low, high, [1, 2, 5, 10].map((m) => m * power).find((step) => step >= raw * 0.999));
   }
-  /// Whole minutes, hours or days.
+  /// Steps that divide minutes, hours or days.
   function clockTicks(low, high, wanted) {
     const raw = (high - low) / Math.max(1, wanted);
-    const step = [60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200].find((s) => s >= raw * 0.999);
+    const step = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200].find((s) => s >= raw * 0.999);
     return multiples(low, high, step ?? Math.ceil(raw / 86400) * 86400);
   }
   function multiples(low, high, step) {
@@ -107,7 +109,7 @@
     return ticks.length > 2 ? ticks : evenTicks(low, high, 5);
   }
   const ticksOf = ({ scale, unit }, low, high, wanted) => (scale === "log" ? logTicks : scale === "tail" ? tailTicks
-    : unit === "s" && high - low > 30 * wanted ? clockTicks : evenTicks)(low, high, wanted);
+    : unit === "s" && high - low > 8 * wanted ? clockTicks : evenTicks)(low, high, wanted);
 
   // --- A little of the DOM. Words get in as text only.
 
@@ -158,7 +160,7 @@
     // --- What stands around the plot
 
     legend() {
-      const list = this.figure.querySelector(".legend");
+      const list = this.list = this.figure.querySelector(".legend");
       this.where = element("li", { class: "where" });
       this.values = this.spec.lines.map((line, i) => {
         const value = element("data");
@@ -206,6 +208,7 @@
     draw() {
       const width = this.plot.clientWidth, height = this.plot.clientHeight || 240;
       if (!width) return;
+      if (width !== this.right + RIGHT) this.list.style.minHeight = "";
       const [from, to] = this.view ?? this.whole;
       const lines = this.spec.lines.filter((_, i) => !this.hidden.has(i));
       const [low, high] = this.rangeOfY(lines, this.xScale.from(from), this.xScale.from(to));
@@ -379,6 +382,8 @@
         }
       });
       this.where.textContent = "at " + show(this.x, cursor);
+      // A legend that has grown stays so: were it to shrink, the chart would jump away from under the pointer.
+      this.list.style.minHeight = `${this.list.offsetHeight}px`;
       plot.setAttribute("aria-valuenow", cursor);
       plot.setAttribute("aria-valuetext", `${show(this.x, cursor)}: ${said.join(", ")}`);
     }

@@ -55,7 +55,7 @@ impl Scale {
     /// Round values from `low` to `high`, about `wanted` of them; seconds are rounded to what clocks show.
     pub(super) fn ticks(self, low: f64, high: f64, wanted: f64, seconds: bool) -> Vec<f64> {
         match self {
-            Self::Linear if seconds && high - low > 30.0 * wanted => clock(low, high, wanted),
+            Self::Linear if seconds && high - low > 8.0 * wanted => clock(low, high, wanted),
             Self::Linear => linear(low, high, wanted),
             Self::Log => {
                 let ticks = decades(low, high, wanted);
@@ -80,9 +80,10 @@ fn linear(low: f64, high: f64, wanted: f64) -> Vec<f64> {
     multiples(low, high, step)
 }
 
-/// Whole minutes, hours or days.
+/// Steps that divide minutes, hours or days.
 fn clock(low: f64, high: f64, wanted: f64) -> Vec<f64> {
-    const STEPS: [f64; 10] = [60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 21_600.0, 43_200.0];
+    const STEPS: [f64; 13] =
+        [10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 21_600.0, 43_200.0];
     let raw = (high - low) / wanted.max(1.0);
     let step = STEPS.into_iter().find(|step| *step >= raw * 0.999).unwrap_or((raw / 86_400.0).ceil() * 86_400.0);
     multiples(low, high, step)

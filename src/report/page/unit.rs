@@ -12,7 +12,7 @@ pub enum Unit {
     PerSecond,
     /// A time in milliseconds.
     Milliseconds,
-    /// A time in seconds.
+    /// A time in seconds; from a minute on as a clock shows it.
     Seconds,
     /// A share in [0, 1], written in percent.
     Share,
@@ -32,7 +32,8 @@ impl Unit {
             Self::Count => figure::rate(value),
             Self::PerSecond => figure::rate(value) + "/s",
             Self::Milliseconds => apart(&figure::ms(value)),
-            Self::Seconds => since(value),
+            Self::Seconds if value >= 60.0 => clock(value),
+            Self::Seconds => apart(&figure::ms(value * 1e3)),
             Self::Share => apart(&figure::share(value)),
             Self::Bytes => apart(&figure::bytes(value)),
             Self::Quantile => format!("p{}", percentile(value)),
@@ -45,8 +46,7 @@ impl Unit {
         match self {
             _ if value == 0.0 => "0".to_owned(),
             Self::Milliseconds => apart(&figure::round_time(Nanos::from_secs_f64(value / 1e3))),
-            Self::Seconds if value >= 3600.0 && value % 3600.0 == 0.0 => format!("{}\u{a0}h", round(value / 3600.0)),
-            Self::Seconds if value >= 120.0 && value % 60.0 == 0.0 => format!("{}\u{a0}min", round(value / 60.0)),
+            Self::Seconds if value >= 60.0 => clock(value),
             Self::Seconds => apart(&figure::round_time(Nanos::from_secs_f64(value))),
             Self::Share => format!("{}\u{a0}%", round(value * 100.0)),
             Self::Quantile => format!("{}\u{a0}%", percentile(value)),
@@ -82,20 +82,28 @@ impl Unit {
     }
 }
 
-/// A time that may be long, in seconds: `12.5 s`, `2 min 5 s`, `1 h 0 min 30 s`.
-fn since(seconds: f64) -> String {
-    if seconds < 120.0 {
-        return apart(&figure::ms(seconds * 1e3));
+/// A minute or more as a clock shows it: `1:30`, `1:00:02.5`.
+fn clock(seconds: f64) -> String {
+    let ms = (seconds * 1e3).round() as u64;
+    let (hours, minutes, seconds) = (ms / 3_600_000, ms / 60_000 % 60, (ms % 60_000) as f64 / 1e3);
+    let zero = if seconds < 10.0 { "0" } else { "" };
+    let seconds = round_to(seconds, 3);
+    match hours {
+        0 => format!("{minutes}:{zero}{seconds}"),
+        _ => format!("{hours}:{minutes:02}:{zero}{seconds}"),
     }
-    let all = seconds.round() as u64;
-    let (hours, minutes, seconds) = (all / 3600, all / 60 % 60, all % 60);
-    let hours = if hours > 0 { format!("{hours}\u{a0}h ") } else { String::new() };
-    format!("{hours}{minutes}\u{a0}min {seconds}\u{a0}s")
 }
 
-/// A number that may be negative, as differences are.
+/// A number that may be negative, as differences are, or very small, as probabilities are.
 fn signed(value: f64) -> String {
-    if value < 0.0 { format!("\u{2212}{}", figure::rate(-value)) } else { figure::rate(value) }
+    let sign = if value < 0.0 { "\u{2212}" } else { "" };
+    match value.abs() {
+        m if m > 0.0 && m < 0.0995 => {
+            let decimals = (2.0 - m.log10().floor()).min(9.0);
+            format!("{sign}{}", round_to(m, decimals as usize))
+        }
+        m => format!("{sign}{}", figure::rate(m)),
+    }
 }
 
 /// `4.91ms` with a blank that does not break before the unit.
@@ -145,12 +153,12 @@ mod tests {
     #[test]
     fn a_value_has_its_unit_and_three_digits() {
         assert_eq!(shown(&Unit::Milliseconds, &[0.0453, 4.912, 1500.0]), "45.3 us, 4.91 ms, 1.50 s");
-        assert_eq!(shown(&Unit::Seconds, &[3.0, 0.25, 125.0, 3630.0]), "3 s, 250 ms, 2 min 5 s, 1 h 0 min 30 s");
+        assert_eq!(shown(&Unit::Seconds, &[3.0, 0.25, 125.0, 3602.5]), "3 s, 250 ms, 2:05, 1:00:02.5");
         assert_eq!(shown(&Unit::Quantile, &[0.0, 0.5, 0.9, 0.995, 0.9996]), "p0, p50, p90, p99.5, p99.96");
         assert_eq!(shown(&Unit::Share, &[0.0, 0.000_001, 0.104]), "0 %, <0.001 %, 10.4 %");
         assert_eq!(shown(&Unit::Bytes, &[1_530_000.0]), "1.53 MB");
         assert_eq!(shown(&Unit::Of("points".into()), &[-12.34, 3.0]), "\u{2212}12.3 points, 3.00 points");
-        assert_eq!(shown(&Unit::Of(String::new()), &[2.0]), "2.00");
+        assert_eq!(shown(&Unit::Of(String::new()), &[2.0, 0.0, 0.004, -0.012_345]), "2.00, 0, 0.004, \u{2212}0.0123");
         assert_eq!(shown(&Unit::Count, &[1234.0, 2.5]), "1,234, 2.50");
     }
 
@@ -160,7 +168,7 @@ mod tests {
         assert_eq!(ticks(&Unit::Quantile, &[0.5, 0.9, 0.999_99]), "50 %, 90 %, 99.999 %");
         assert_eq!(ticks(&Unit::Bytes, &[0.0, 1000.0, 2_500_000.0]), "0, 1 kB, 2.5 MB");
         assert_eq!(ticks(&Unit::Count, &[0.0, 0.2, 12_000.0]), "0, 0.2, 12,000");
-        assert_eq!(ticks(&Unit::Seconds, &[0.5, 90.0, 120.0, 5400.0, 7200.0]), "500 ms, 90 s, 2 min, 90 min, 2 h");
+        assert_eq!(ticks(&Unit::Seconds, &[0.5, 30.0, 60.0, 119.9999, 7200.0]), "500 ms, 30 s, 1:00, 2:00, 2:00:00");
         assert_eq!(ticks(&Unit::Share, &[0.05]), "5 %");
     }
 }

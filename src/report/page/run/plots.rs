@@ -27,7 +27,7 @@ pub(super) fn times(run: &Run) -> Section {
     };
     let distribution = Bars {
         title: "Distribution".into(),
-        note: "How many answers took longer than the row above says, up to what its own row says.".into(),
+        note: "Each row counts the answers above the bound of the row before, up to its own.".into(),
         columns: ["response time".into(), "answers".into()],
         unit: Unit::Count,
         bars: bars::rows(&response).into_iter().map(bar).collect(),
@@ -108,7 +108,7 @@ pub(super) fn course(run: &Run) -> Section {
     let per_second = || Axis::new("requests per second, by when they ended", Unit::PerSecond);
     let mut blocks = vec![
         chart("Throughput", per_second(), vec![good]),
-        chart("Response time", Axis::new("time", Unit::Milliseconds).scaled(scale), times),
+        chart("Response time", Axis::new("response time", Unit::Milliseconds).scaled(scale), times),
     ];
     if any_failed {
         blocks.push(chart("Failures", per_second(), vec![failed]));
