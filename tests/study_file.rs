@@ -49,6 +49,18 @@ fn a_file_that_is_fine_is_said_to_be() {
 }
 
 #[test]
+fn the_studies_of_the_repository_are_fine() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/studies");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let output = Weir::new().run(&["study", path.to_str().unwrap(), "--check"]);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{path:?}");
+        let text = std::fs::read_to_string(path.join("study.toml")).unwrap();
+        assert!(schema().is_valid(&as_json(&text)), "{path:?}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_told_by_place_with_a_remedy() {
     for (right, wrong, place, words) in [
         ("[sweep]", "[sweeep]", "12:2", "did you mean \"sweep\"?"),

@@ -103,7 +103,7 @@ pub(super) fn round_time(time: Nanos) -> String {
 }
 
 /// Words from outside on one line: control characters, which could steer a terminal, become `?`.
-pub(super) fn plain(words: &str) -> String {
+pub(crate) fn plain(words: &str) -> String {
     words.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
@@ -117,7 +117,7 @@ pub(super) fn cut(words: &str, width: usize) -> String {
 }
 
 /// The words on lines that fit [`WIDTH`]; the first begins with `first`, all others with as many blanks.
-pub(super) fn wrap(first: &str, words: &str) -> Vec<String> {
+pub(crate) fn wrap(first: &str, words: &str) -> Vec<String> {
     let indent = first.chars().count();
     let mut lines = vec![first.to_owned()];
     let mut used = indent;

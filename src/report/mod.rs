@@ -19,6 +19,7 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 
+pub(crate) use self::figure::{plain, wrap};
 use crate::measure::Run;
 
 pub mod ab;

@@ -332,7 +332,8 @@ impl Sampling {
 
 /// Why a service that answered nothing well has failed, if it has.
 fn runs_that_answered_nothing(runs: &[(String, Run)]) -> Option<String> {
-    let run = runs.iter().map(|(_, run)| run).find(|run| run.requests.ok == 0)?;
+    let answered_nothing = |run: &&Run| run.requests.ok == 0 || run.rate_per_s.achieved <= 0.0;
+    let run = runs.iter().map(|(_, run)| run).find(answered_nothing)?;
     let answers = run.status.iter().map(|(status, count)| format!("status {status}: {count}"));
     let failures = run.failures.iter().map(|(kind, count)| format!("{kind}: {count}"));
     let seen = answers.chain(failures).collect::<Vec<_>>().join(", ");

@@ -135,8 +135,12 @@ impl<'a> Findings<'a> {
 
     fn sample(&self, measure: usize, variant: usize, point: usize) -> Sample {
         let of = &self.measures[measure];
-        let figure =
-            |cell: &Cell| Some(Figure { round: cell.repeat, value: of.value(cell)?, trusted: cell.is_trusted() });
+        // Measurements fail when it matters, so those that are left flatter.
+        let failed = self.cells(variant, point).filter(|cell| !cell.is_measured()).count();
+        let is_sound = failed * 5 <= self.cells(variant, point).count();
+        let figure = |cell: &Cell| {
+            Some(Figure { round: cell.repeat, value: of.value(cell)?, trusted: is_sound && cell.is_trusted() })
+        };
         Sample { figures: self.cells(variant, point).filter_map(figure).collect(), in_rounds: true }
     }
 
@@ -184,6 +188,11 @@ impl Measure {
             Of::Cpu => cell.usage.as_ref()?.cpu_us_per_answer,
             Of::Printed => cell.figures.get(&self.metric.name).copied(),
         }
+    }
+
+    /// Whether it says how much went wrong.
+    pub fn is_failed(&self) -> bool {
+        matches!(self.of, Of::Failed)
     }
 
     /// Its name, with that of its load where there are several.

@@ -9,6 +9,7 @@ use super::folder::name_of;
 use crate::machine;
 use crate::measure::compare::Finding;
 use crate::report::comparison::words::{change, figure, finding, interval, sentence};
+use crate::report::{plain, wrap};
 
 /// The version of the object's form; it grows when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
@@ -18,8 +19,15 @@ pub fn sentences(findings: &Findings<'_>) -> Vec<String> {
     let failing = failing(findings).into_iter().map(|(variant, words, _)| format!("{variant} fails {words}"));
     let mut sentences: Vec<String> = failing.collect();
     for pair in findings.pairs() {
-        for measure in (0..findings.measures.len()).filter(|measure| findings.measures[*measure].is_main) {
-            let judged: Vec<&Judged> = findings.of_pair(measure, pair).collect();
+        for (at, measure) in findings.measures.iter().enumerate() {
+            let tells = |it: &&Judged| matches!(it.verdict.finding, Finding::Better | Finding::Worse);
+            let judged = findings.of_pair(at, pair);
+            // Whoever fails more is worse at what the study is about, however fast.
+            let judged: Vec<&Judged> = match (measure.is_main, measure.is_failed()) {
+                (true, _) => judged.collect(),
+                (false, true) => judged.filter(tells).collect(),
+                (false, false) => Vec::new(),
+            };
             sentences.extend(of_pair(findings, pair, &judged));
         }
     }
@@ -104,8 +112,8 @@ fn cautions(findings: &Findings<'_>) -> Vec<String> {
 /// For a terminal.
 pub fn render(findings: &Findings<'_>, report: &str) -> String {
     let mut text = format!("{}\n\n", question(findings));
-    for line in cautions(findings).iter().chain(&sentences(findings)) {
-        text.push_str(&format!("  {}\n", one_line(line)));
+    for line in cautions(findings).iter().chain(&sentences(findings)).flat_map(|words| wrap("  - ", words)) {
+        text.push_str(&format!("{line}\n"));
     }
     text.push_str(&format!("\n{report}\n"));
     text
@@ -206,7 +214,7 @@ fn troubles(findings: &Findings<'_>) -> String {
         let lines = first.failure.as_ref().map(|failure| failure.last_lines.as_slice()).unwrap_or_default();
         if !lines.is_empty() {
             text.push_str("\n  ```\n");
-            lines.iter().for_each(|line| text.push_str(&format!("  {}\n", one_line(line).replace("```", "'''"))));
+            lines.iter().for_each(|line| text.push_str(&format!("  {}\n", plain(line).replace("```", "'''"))));
             text.push_str("  ```\n\n");
         }
     }
@@ -235,11 +243,7 @@ fn method(findings: &Findings<'_>) -> String {
     let sampling = sampling.fold(0.0, f64::max);
     let mut text = String::from("## How it was measured\n\n");
     let variants = definition.variants.iter().map(|variant| {
-        format!(
-            "- **{}**: `{}`\n",
-            variant.program.name,
-            one_line(&variant.program.command.join(" ")).replace('`', "'")
-        )
+        format!("- **{}**: `{}`\n", variant.program.name, plain(&variant.program.command.join(" ")).replace('`', "'"))
     });
     text.extend(variants);
     text.push_str(&format!(
@@ -306,12 +310,7 @@ fn point(of: &[(String, String)]) -> Value {
     of.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// Words on one line; what could steer a terminal becomes `?`.
-fn one_line(words: &str) -> String {
-    words.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
-}
-
 /// Words in a cell of a table or a list.
 fn cell(words: &str) -> String {
-    one_line(words).replace('|', "\\|").replace('<', "&lt;")
+    plain(words).replace('|', "\\|").replace('<', "&lt;")
 }
