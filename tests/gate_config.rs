@@ -317,7 +317,7 @@ fn routes_are_read() {
         policy = { retry = 1 }
         rewrite = { path = "/v2/{rest}", query = "a={user}", host = "b.example", set = { "X-A" = "b" }, remove = ["Cookie"], answer_set = { server = "weir" }, answer_remove = ["x-b"] }
         deadline_from = { path = "user", unit = "s", above = 3, low = { status = 422, type = "application/json", body = "{}" } }
-        answer = { merge = { a = [1, 2.5, true, "x"], b = { c = 0x10 } }, late = { body = "late" }, failed = { status = 204 } }
+        answer = { merge = { a = [1, 2.5, true, "x"], b = { c = 0x10 } }, late = { body = "late" }, failed = { status = 204 }, refused = { body = "later" } }
         [[routes]]
         match = { path = "/{*rest}" }
         rewrite = { query = "drop", host = "upstream" }
@@ -360,6 +360,7 @@ fn routes_are_read() {
         (&route.answer.late, &route.answer.failed),
         (&Some(own(504, plain, "late")), &Some(own(204, plain, "")))
     );
+    assert_eq!(route.answer.refused, Some(own(503, plain, "later")));
 
     let route = &config.routes[1];
     assert_eq!((&route.rewrite.query, &route.rewrite.host), (&QueryRule::Drop, &HostRule::Upstream));

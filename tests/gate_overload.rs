@@ -91,6 +91,21 @@ fn one_is_served_one_waits_and_the_third_is_refused_whatever_loop_they_are_on() 
 }
 
 #[test]
+fn a_refusal_has_the_body_that_the_route_gives_it_and_the_status_of_its_reason() {
+    let (opens, server) = held();
+    let answer = "[routes.answer]\nrefused = { type = \"application/json\", body = '{\"message\":\"ERROR\"}' }";
+    let gate = start(&server, "max_in_flight = 1", answer, &[]);
+    let mut first = asks(&gate, "");
+    until("the first", PATIENCE, || server.requests() == 1);
+    let refused = with(&gate, "");
+    assert_eq!((refused.status, refused.text()), (503, "{\"message\":\"ERROR\"}"));
+    assert_eq!(refused.header("content-type"), Some("application/json"));
+    assert!(retry_after(&refused) >= 1);
+    opens.open();
+    assert_eq!(first.answer().status, 200);
+}
+
+#[test]
 fn places_are_handed_over_between_event_loops_and_none_is_lost() {
     let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(1)));
     let gate = start(&server, "max_in_flight = 3\nqueue = 1000", "", &["-w", "2"]);

@@ -149,11 +149,16 @@ impl Places {
     fn leave(self: &Arc<Self>, clock: Clock, sample: &Sample, fate: Fate) {
         let mut slow = match fate {
             // Those that wait need the place; a sample can be spared.
-            Fate::Ended(end) if !self.room.leave(end) => match self.slow.try_lock() {
-                Err(TryLockError::WouldBlock) => return,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Ok(slow) => slow,
-            },
+            Fate::Ended(end) if !self.room.leave(end) => {
+                if self.room.spares(sample.began) {
+                    return;
+                }
+                match self.slow.try_lock() {
+                    Err(TryLockError::WouldBlock) => return,
+                    Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                    Ok(slow) => slow,
+                }
+            }
             Fate::Ended(_) | Fate::GivenUp(_) => self.slow(),
         };
         let now = clock.now();

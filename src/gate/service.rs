@@ -354,7 +354,7 @@ impl Visit<'_> {
         let Failed { reason, last, story } = failed;
         match reason {
             Reason::Late => return self.route.late(),
-            Reason::Refused(refusal) => return answers::refused(refusal),
+            Reason::Refused(refusal) => return self.route.refused(refusal),
             Reason::AllFailed => {}
         }
         if let Some(own) = self.route.failed() {

@@ -18,7 +18,7 @@ use super::routes::{Captures, Routes};
 use super::standing::{Standing, Terms};
 use crate::call::{Host, Places, Plan, Success, Upstream};
 use crate::decide::Nanos;
-use crate::decide::admit;
+use crate::decide::admit::{self, Refusal};
 use crate::decide::budget::Ledger;
 use crate::decide::deadline::Form;
 use crate::decide::hedge::Replay;
@@ -255,6 +255,16 @@ impl Route {
     /// The answer when all has failed, if the last answer is not to be passed on.
     pub(super) fn failed(&self) -> Option<Response<Body>> {
         self.answer.failed.as_ref().map(OwnAnswer::response)
+    }
+
+    /// The answer to a call that is not taken.
+    pub(super) fn refused(&self, refusal: Refusal) -> Response<Body> {
+        let mut answer = answers::refused(refusal);
+        if let Some(own) = &self.answer.refused {
+            *answer.body_mut() = Body::from(own.body.clone());
+            answer.headers_mut().insert(header::CONTENT_TYPE, own.content_type.clone());
+        }
+        answer
     }
 }
 

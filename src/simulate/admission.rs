@@ -85,8 +85,11 @@ impl Gate for Weir {
                 return self.tell(told);
             }
         };
-        // `Admission::ended` hands the place over, too, if somebody waits for it.
-        let _ = self.admission.room().leave(end);
+        let room = self.admission.room();
+        if !room.leave(end) && room.spares(ended.began) {
+            return;
+        }
+        // This hands the place over, too, if somebody waits for it.
         self.admission.ended(now, &sample, end, &mut self.actions);
         self.tell(told);
     }

@@ -265,7 +265,8 @@ impl Admission {
         verdict
     }
 
-    /// One that was in has ended, and has given its place back by [`Room::leave`]. May be left out for some.
+    /// One that was in has ended, and has given its place back by [`Room::leave`]. May be left out for some, and for
+    /// those that the room [spares](Room::spares).
     pub fn ended(&mut self, now: Nanos, sample: &Sample, end: End, actions: &mut Vec<Action>) {
         if end == End::Answered {
             self.usual.took(now, now - sample.began);

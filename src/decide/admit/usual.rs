@@ -9,6 +9,8 @@ const PERIOD: Nanos = Nanos::from_secs(2);
 const LEAST: u64 = 10;
 /// How often those that leave are counted.
 const EVERY: Nanos = Nanos::from_millis(20);
+/// So many per second are enough to know what there is to know.
+const ENOUGH_PER_S: f64 = 4000.0;
 /// For about so long a count counts, at least.
 const MEMORY: Nanos = Nanos::from_millis(400);
 
@@ -90,6 +92,7 @@ impl Usual {
         self.left = self.left * kept + (answered - self.answered) as f64;
         self.in_flight = self.in_flight * kept + in_flight * seconds;
         self.answered = answered;
+        room.set_every((self.left / self.seconds / ENOUGH_PER_S).round().max(1.0) as u32);
     }
 
     fn mean(&self) -> Nanos {

@@ -63,8 +63,14 @@ pub(super) fn answer(table: &Table<'_>) -> AnswerRule {
     let merge = members.iter().filter_map(|it| Some((it.key.to_owned(), json(&it.node)?))).collect();
     let late = table.get("late").map(|node| own(&node, 504, "the deadline has come\n"));
     let failed = table.get("failed").map(|node| own(&node, 502, "all attempts have failed\n"));
+    let refused = table.get("refused").map(|node| {
+        if let Some(status) = node.table().and_then(|table| table.get("status")) {
+            status.wrong("a refusal has the status of its reason", "leave it out");
+        }
+        own(&node, 503, "too much load\n")
+    });
     table.close();
-    AnswerRule { merge, late, failed }
+    AnswerRule { merge, late, failed, refused }
 }
 
 impl OwnAnswer {

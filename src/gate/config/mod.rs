@@ -276,6 +276,8 @@ pub struct AnswerRule {
     pub late: Option<OwnAnswer>,
     /// When all attempts have failed; None passes the last answer on.
     pub failed: Option<OwnAnswer>,
+    /// When a call is not taken, but with the status of the refusal.
+    pub refused: Option<OwnAnswer>,
 }
 
 /// An answer of the gate's own.

@@ -77,6 +77,10 @@ fn of_call(call: &CallFacts<'_>, story: Option<&Story>, wall: &WallOffset) -> Sp
     if let Some(suppressed) = story.map(|story| story.suppressed).filter(|suppressed| *suppressed > 0) {
         attributes.push(("weir.suppressed", suppressed.into()));
     }
+    if let Some((refusal, priority)) = story.and_then(|story| story.refused) {
+        attributes.push(("weir.refused", refusal.why.name().into()));
+        attributes.push(("weir.priority", priority.name().into()));
+    }
     let error = match call.status {
         Some(status) => {
             attributes.push(("http.response.status_code", status.into()));
@@ -193,6 +197,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::decide::admit::{self, Priority, Refusal};
     use crate::decide::policy::Kind;
     use crate::http::client::{Origin, Reach};
     use crate::http::target::Target;
@@ -327,6 +332,16 @@ mod tests {
             assert_eq!((&*span.name, span.kind, span.parent), ("GET", SpanKind::Client, Some(100)));
             assert_eq!((span.trace_id, span.span_id), (7, attempt_span_id(100, number)));
         }
+    }
+
+    #[test]
+    fn a_call_that_was_refused_says_why() {
+        let refusal = Refusal { why: admit::Why::Late, retry_after: Nanos::SECOND };
+        let story = Story { refused: Some((refusal, Priority::Low)), ..Story::default() };
+        let spans = spans_of_call(&CallFacts { verdict: "refused", ..CALL }, Some(&story), &wall());
+        assert_eq!(spans.len(), 1);
+        assert_eq!(get(&spans[0], "weir.refused"), Some(&"late".into()));
+        assert_eq!(get(&spans[0], "weir.priority"), Some(&"low".into()));
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { initial: 1000, min: 1, max: 100_000 }
+        Self { initial: 4000, min: 1, max: 100_000 }
     }
 }
 
@@ -256,7 +256,8 @@ impl Adaptive {
         if self.known <= LEAST {
             self.longest = self.longest.max(took_ns);
         } else if f64::from(sample.beside) <= self.map.middle() {
-            self.longest *= (TUNE * if took_ns > self.longest { 1.0 - OUT } else { -OUT }).exp();
+            let by = TUNE * if took_ns > self.longest { 1.0 - OUT } else { -OUT };
+            self.longest *= 1.0 + by;
         }
         // Chosen by when it began, which has nothing to do with how long it took.
         let chosen = (sample.began.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(self.every);
