@@ -17,7 +17,7 @@ fn a_service_of_few_slots_is_bracketed_and_its_cpu_is_seen() {
     let weir = Weir::new();
     let pid = serving.pid().to_string();
     let args =
-        ["--slo", "p99<2s", "--from", "60", "--most", "400", "--step", "6s", "--precision", "40%", "--pid", &pid];
+        ["--slo", "p99<2s", "--from", "60", "--most", "400", "--step", "4s", "--precision", "50%", "--pid", &pid];
     let output = weir.run(&[&["capacity", &url, "--format", "json", "--out", "kept.json", "-q"], &args[..]].concat());
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{}", output.stdout);
     assert_eq!(weir.read("kept.json"), output.stdout);

@@ -126,8 +126,13 @@ impl<'a> Driver<'a> {
     }
 
     /// Drives a load until it is decided.
-    pub(super) fn drive(&mut self, trial: Trial, number: usize, watch: &mut Watch<'_>) -> Result<Driven, LoadError> {
-        let Ok(plan) = self.plan(trial.load) else { return Err(LoadError::Interrupted) };
+    pub(super) fn drive(
+        &mut self,
+        trial: Trial,
+        number: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Driven, CapacityError> {
+        let plan = self.plan(trial.load)?;
         self.steps += 1;
         let (settle, length) = (self.settle_s, self.asked.length);
         let offered = (self.asked.model == Model::Open).then_some(trial.load);

@@ -127,11 +127,9 @@ pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<
                     found.recovered(driver.recover(watch), trial);
                 }
             }
-            Err(LoadError::Interrupted) => found.interrupted = true,
-            Err(why) if found.steps.is_empty() => return Err(why.into()),
-            Err(why) => {
-                found.broken = Some(format!("at {} the service was not to be reached any more: {why}", trial.load))
-            }
+            Err(CapacityError::Load(LoadError::Interrupted)) => found.interrupted = true,
+            Err(why) if found.steps.is_empty() => return Err(why),
+            Err(why) => found.broken = Some(format!("at {} it could not go on: {why}", trial.load)),
         }
     }
     Ok(found.answer(asked, &search))
@@ -165,10 +163,10 @@ impl Found {
         match recovered {
             Ok(true) => {}
             Ok(false) => {
-                self.broken = Some(format!("after {load:.0} it did not recover within 30 s, with nothing to do"))
+                self.broken = Some(format!("after {load:.0} it did not recover within 30 s, with nothing to do"));
             }
             Err(LoadError::Interrupted) => self.interrupted = true,
-            Err(why) => self.broken = Some(format!("after {load:.0} it was not to be reached any more: {why}")),
+            Err(why) => self.broken = Some(format!("after {load:.0} it could not go on: {why}")),
         }
     }
 
