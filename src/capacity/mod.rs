@@ -118,9 +118,10 @@ pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<
     found.calm(&driver.calm(watch)?);
     while let Some(trial) = search.next().filter(|_| !found.interrupted && found.broken.is_none()) {
         match driver.drive(trial, found.steps.len() + 1, watch) {
+            Ok(driven) if driven.cut_off => found.interrupted = true,
             Ok(driven) => {
                 search.told(trial, driven.end);
-                found.interrupted |= driven.cut_off || !watch(&News::Tried(&driven.tried));
+                found.interrupted = !watch(&News::Tried(&driven.tried));
                 let overloaded = driven.end != End::Holds;
                 found.take(driven);
                 if overloaded && !found.interrupted && search.next().is_some() {
@@ -152,10 +153,8 @@ impl Found {
     }
 
     fn take(&mut self, driven: Driven) {
-        if !driven.cut_off {
-            self.measured.push(Measured { users: driven.tried.load, rate_per_s: driven.tried.achieved_per_s });
-            self.steps.push(driven.tried);
-        }
+        self.measured.push(Measured { users: driven.tried.load, rate_per_s: driven.tried.achieved_per_s });
+        self.steps.push(driven.tried);
     }
 
     fn recovered(&mut self, recovered: Result<bool, LoadError>, trial: Trial) {

@@ -20,7 +20,7 @@ pub(super) fn read(text: &str) -> Result<Reading, String> {
             }
             [requests, "requests", "in", ..] => reading.requests = requests.parse().unwrap_or(0),
             ["Socket", "errors:", ..] => {
-                errors = errors.saturating_add(words.iter().filter_map(|word| leading(word)).sum::<f64>() as u64)
+                errors = errors.saturating_add(words.iter().filter_map(|word| leading(word)).sum::<f64>() as u64);
             }
             ["Non-2xx", .., count] => reading.failed = count.parse().unwrap_or(0),
             ["Requests/sec:", rate] => reading.rate_per_s = rate.parse().ok(),
