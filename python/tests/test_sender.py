@@ -251,6 +251,16 @@ def test_a_file_has_one_sender_at_a_time(tmp_path: Path) -> None:
         pass
 
 
+def test_a_job_goes_by_the_key_that_it_names(exchange: weir.Service) -> None:
+    keys = {"alpha": KEYS[0], "beta": KEYS[1]}
+    with weir.Sender(exchange.url + API, keys=keys, limits="20/1s", delay_bound="1s", ordered=True) as sender:
+        jobs = [{"key": ("alpha", KEYS[1], "beta")[number % 3]} for number in range(9)]
+        sent = [result.key for result in sender.map(jobs)]
+        assert sent == ["alpha", "beta", "beta"] * 3
+        with pytest.raises(weir.UsageError, match="none of the sender's keys"):
+            sender.submit(key="gamma")
+
+
 def test_a_sender_without_a_usable_key_ends(exchange: weir.Service) -> None:
     sender = weir.Sender(exchange.url + API, keys=["wrong-key-0123456789"], limits="20/1s")
     with pytest.raises(weir.SenderEnded, match="takes no key any more"):
