@@ -229,3 +229,114 @@ fn measures(definition: &Definition) -> Vec<Measure> {
 fn is_open(load: &Load) -> bool {
     load.words.iter().any(|(flag, _)| flag == "rate" || flag == "stages")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::cell::{Failure, LoadFigures};
+    use super::super::file::{self, LoadWords};
+    use super::super::folder::Folder;
+    use super::super::text;
+    use super::*;
+    use crate::load::Options;
+    use crate::measure::compare::Why;
+
+    fn definition(more: &str) -> Definition {
+        let text = format!(
+            "question = \"Which?\"\nrepeats = 7\n[variants.a]\ncommand = \"a\"\n[variants.b]\ncommand = \"b\"\n\
+             [loads.main]\nurl = \"http://127.0.0.1:{{port}}/\"\n{more}"
+        );
+        let read =
+            |args: &[String]| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
+        let flags = ["rate".to_owned()];
+        file::parse(&text, Path::new("."), &LoadWords { flags: &flags, read: &read }).expect("fine").0
+    }
+
+    /// Rates of the runs of both variants; None has failed.
+    fn outcome(a: [Option<f64>; 7], b: [Option<f64>; 7]) -> (tempfile::TempDir, Outcome) {
+        let cell = |variant: &str, repeat: u64, rate: Option<f64>| {
+            let why = "it ended in the middle: exit code 3".to_owned();
+            let failure = Failure { why, last_lines: vec!["out of luck".to_owned()] };
+            let figures =
+                |rate_per_s| LoadFigures { load: "main".into(), rate_per_s, p99_ms: 1.0, ..LoadFigures::default() };
+            Cell {
+                variant: variant.to_owned(),
+                repeat,
+                loads: rate.map(figures).into_iter().collect(),
+                failure: rate.is_none().then_some(failure),
+                ..Cell::default()
+            }
+        };
+        let of = |variant, rates: [Option<f64>; 7]| (1..).zip(rates).map(move |(at, rate)| cell(variant, at, rate));
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(dir.path()).expect("can be written");
+        let cells = of("a", a).chain(of("b", b)).collect();
+        let outcome = Outcome { cells, missing: 0, interrupted: false, out_of_time: false, apart: true, folder };
+        (dir, outcome)
+    }
+
+    const STEADY: [Option<f64>; 7] =
+        [Some(100.0), Some(101.0), Some(99.0), Some(100.5), Some(99.5), Some(100.2), Some(99.8)];
+
+    fn twice() -> [Option<f64>; 7] {
+        STEADY.map(|rate| rate.map(|rate| rate * 2.0))
+    }
+
+    fn finding(findings: &Findings<'_>, measure: &str) -> Finding {
+        let of = findings.measures.iter().position(|of| of.metric.name == measure).expect("measured");
+        findings.of_pair(of, (0, 1)).next().expect("judged").verdict.finding
+    }
+
+    #[test]
+    fn who_answers_twice_as_much_is_better() {
+        let definition = definition("");
+        let (_dir, outcome) = outcome(STEADY, twice());
+        let findings = Findings::new(&definition, &outcome);
+        assert_eq!(finding(&findings, "good answers"), Finding::Better);
+        let sentences = text::sentences(&findings);
+        assert!(sentences.len() == 1 && sentences[0].starts_with("b is better than a: good answers"), "{sentences:?}");
+    }
+
+    #[test]
+    fn who_fails_now_and_then_never_wins_and_says_so_first() {
+        let definition = definition("");
+        let mut crashes = twice();
+        (crashes[1], crashes[4]) = (None, None);
+        let (_dir, outcome) = outcome(STEADY, crashes);
+        let findings = Findings::new(&definition, &outcome);
+        assert_eq!(finding(&findings, "good answers"), Finding::Unclear(Why::Untrusted));
+        let sentences = text::sentences(&findings);
+        assert!(sentences[0].starts_with("b fails in 2 of 7 measurements: it ended in the middle"), "{sentences:?}");
+        let report = text::markdown(&findings, &[]);
+        assert!(report.contains("out of luck"), "{report}");
+    }
+
+    #[test]
+    fn who_always_fails_is_held_against_nobody() {
+        let definition = definition("");
+        let (_dir, outcome) = outcome(STEADY, [None; 7]);
+        let findings = Findings::new(&definition, &outcome);
+        assert_eq!(findings.pairs(), []);
+        assert_eq!(text::sentences(&findings).len(), 1);
+    }
+
+    #[test]
+    fn an_open_loop_is_about_response_times() {
+        let definition = definition("rate = 5\n");
+        let main = |definition: &Definition| {
+            let measures = measures(definition);
+            measures.into_iter().filter(|of| of.is_main).map(|of| of.metric.name).collect::<Vec<_>>()
+        };
+        assert_eq!(main(&definition), ["p99"]);
+    }
+
+    #[test]
+    fn the_middle_of_runs_is_their_median() {
+        let definition = definition("");
+        let (_dir, outcome) = outcome([Some(1.0), Some(9.0), Some(2.0), None, None, None, Some(4.0)], STEADY);
+        let findings = Findings::new(&definition, &outcome);
+        let spread = findings.spread(0, 0, 0).expect("four runs");
+        assert_eq!((spread.median, spread.low, spread.high, spread.runs), (3.0, 1.0, 9.0, 4));
+    }
+}

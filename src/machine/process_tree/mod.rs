@@ -171,57 +171,70 @@ mod tests {
     use super::*;
     use crate::machine::clock::Clock;
 
-    /// A shell that has said a line.
-    fn shell(script: &str) -> Child {
-        let mut shell = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().expect("a shell");
-        let mut line = String::new();
-        let stdout = shell.stdout.take().expect("piped");
-        BufReader::new(stdout).read_line(&mut line).expect("a line");
-        shell
+    /// A shell that has said a line; it ends with all that it has started.
+    struct Shell(Child);
+
+    impl Shell {
+        fn run(script: &str) -> Self {
+            let mut shell = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().expect("a shell");
+            let mut line = String::new();
+            let stdout = shell.stdout.take().expect("piped");
+            BufReader::new(stdout).read_line(&mut line).expect("a line");
+            Self(shell)
+        }
+
+        fn tree(&self) -> ProcessTree {
+            ProcessTree::of(self.0.id())
+        }
     }
 
-    fn end(mut shell: Child) {
-        let pid = shell.id();
-        processes::kill_all(|| processes::descendants(pid));
-        shell.kill().expect("ours");
-        shell.wait().expect("ours");
+    impl Drop for Shell {
+        fn drop(&mut self) {
+            let pid = self.0.id();
+            processes::kill_all(|| processes::descendants(pid));
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    /// Samples until one is as it should be.
+    fn until(tree: &mut ProcessTree, clock: Clock, holds: impl Fn(Option<Sample>) -> bool) {
+        loop {
+            let sample = tree.sample(clock.now());
+            if holds(sample) {
+                return;
+            }
+            assert!(clock.now() < Nanos::from_secs(30), "{sample:?}");
+            clock.sleep_until(clock.now() + Nanos::from(Duration::from_millis(5)));
+        }
     }
 
     #[test]
-    fn children_are_part_of_the_tree_and_their_time_stays_when_they_have_ended() {
-        let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
-        let shell = shell(&format!("(sleep 1000 & echo; wait) & ({work}); echo; wait"));
-        let clock = Clock::started(Nanos::ZERO);
-        let mut tree = ProcessTree::of(shell.id());
-        let mut most = 0.0;
-        let deadline = Nanos::from_secs(30);
-        loop {
-            let sample = tree.sample(clock.now()).expect("alive");
-            assert!(sample.cpu_s >= most, "time does not run back: {sample:?}");
-            most = sample.cpu_s;
-            if sample.processes == 3 && most > 0.05 {
-                assert!(sample.rss_bytes > 100_000 && sample.threads == 3, "{sample:?}");
-                break;
-            }
-            assert!(clock.now() < deadline, "{sample:?}");
-            clock.sleep_until(clock.now() + Nanos::from(Duration::from_millis(5)));
-        }
-        end(shell);
-        while tree.sample(clock.now()).is_some() {
-            assert!(clock.now() < deadline, "killed processes go");
-            clock.sleep_until(clock.now() + Nanos::from(Duration::from_millis(5)));
-        }
+    fn children_are_part_of_the_tree_until_all_are_gone() {
+        let shell = Shell::run("(sleep 1000 & echo; wait) & while :; do :; done");
+        let (mut tree, clock) = (shell.tree(), Clock::started(Nanos::ZERO));
+        until(&mut tree, clock, |sample| {
+            let sample = sample.expect("alive");
+            sample.processes == 3 && sample.threads == 3 && sample.cpu_s > 0.05 && sample.rss_bytes > 100_000
+        });
+        drop(shell);
+        until(&mut tree, clock, |sample| sample.is_none());
+    }
+
+    #[test]
+    fn the_time_of_children_that_have_ended_counts() {
+        let shell = Shell::run("sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; echo; sleep 1000");
+        let sample = shell.tree().sample(Nanos::ZERO).expect("alive");
+        assert!(sample.cpu_s > 0.02, "{sample:?}");
     }
 
     #[test]
     fn the_first_sample_has_all_that_is_dear() {
-        let shell = shell("sleep 1000 & echo; wait");
-        let mut tree = ProcessTree::of(shell.id());
-        let sample = tree.sample(Nanos::ZERO).expect("alive");
+        let shell = Shell::run("sleep 1000 & echo; wait");
+        let sample = shell.tree().sample(Nanos::ZERO).expect("alive");
         assert!(sample.pss_bytes.is_some_and(|pss| pss > 0 && pss <= sample.rss_bytes + 1_000_000), "{sample:?}");
         assert!(sample.open_files.is_some_and(|files| files >= 4), "{sample:?}");
         assert!(sample.voluntary_switches.is_some_and(|switches| switches > 0), "{sample:?}");
-        end(shell);
     }
 
     #[test]
