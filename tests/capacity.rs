@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{Reply, Server, Serving, Weir, free_port};
+use support::{Reply, Server, Serving, Weir};
 
 #[test]
 fn a_service_of_few_slots_is_bracketed_and_its_cpu_is_seen() {
@@ -17,16 +17,16 @@ fn a_service_of_few_slots_is_bracketed_and_its_cpu_is_seen() {
     let weir = Weir::new();
     let pid = serving.pid().to_string();
     let args =
-        ["--slo", "p99<2s", "--from", "30", "--most", "400", "--step", "3s", "--precision", "100%", "--pid", &pid];
+        ["--slo", "p99<2s", "--from", "60", "--most", "400", "--step", "4s", "--precision", "50%", "--pid", &pid];
     let output = weir.run(&[&["capacity", &url, "--format", "json", "--out", "kept.json", "-q"], &args[..]].concat());
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{}", output.stdout);
     assert_eq!(weir.read("kept.json"), output.stdout);
     let value: Value = serde_json::from_str(&output.stdout).unwrap();
     let (holds, fails) = (value["holds"].as_f64().unwrap(), value["fails"].as_f64().unwrap());
-    assert!(holds < 110.0 && fails > 90.0 && fails <= 400.0, "{value:#}");
+    assert!(holds < 115.0 && fails > 90.0 && fails <= 400.0, "{value:#}");
     assert!(value["why"].as_str().is_some_and(|why| !why.is_empty()));
     let steps = value["steps"].as_array().unwrap();
-    assert!(steps.len() >= 3 && steps.iter().all(|step| step["service_cores"].is_number()), "{value:#}");
+    assert!(steps.len() >= 2 && steps.iter().all(|step| step["service_cores"].is_number()), "{value:#}");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_search_that_is_interrupted_says_what_is_known() {
 #[test]
 fn what_cannot_be_searched_is_one_line_and_exit_code_2() {
     let server = Server::start(|_| Reply::status(500, "broken"));
-    let (url, nobody) = (server.url("/"), format!("http://127.0.0.1:{}/", free_port()));
+    let (url, nobody) = (server.url("/"), "http://127.0.0.1:9/".to_owned());
     for (args, words) in [
         ([nobody.as_str(), "--slo", "p99<1s"].as_slice(), "cannot connect"),
         (&[&url, "--slo", "p99<1s"], "a single user gets no good answer: 5xx"),

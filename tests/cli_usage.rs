@@ -312,8 +312,14 @@ fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
     let page = |name| std::fs::read_to_string(format!("{}/docs/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let (cli, serve) = (page("cli.md"), page("serve.md"));
     let services = ["body", "exchange", "functions", "sleep", "work"].map(|service| (vec!["serve", service], &serve));
-    let send = page("send.md");
-    let others = [(vec!["simulate"], &cli), (vec!["send"], &send), (vec!["report"], &cli)];
+    let (send, compare, capacity) = (page("send.md"), page("compare.md"), page("capacity.md"));
+    let others = [
+        (vec!["compare"], &compare),
+        (vec!["capacity"], &capacity),
+        (vec!["simulate"], &cli),
+        (vec!["send"], &send),
+        (vec!["report"], &cli),
+    ];
     let commands = [(vec!["load"], &cli), (vec!["gate"], &cli)].into_iter().chain(others).chain(services);
     for (command, page) in commands {
         let help = Weir::new().run(&[&command[..], &["--help"]].concat()).stdout;

@@ -126,8 +126,13 @@ impl<'a> Driver<'a> {
     }
 
     /// Drives a load until it is decided.
-    pub(super) fn drive(&mut self, trial: Trial, number: usize, watch: &mut Watch<'_>) -> Result<Driven, LoadError> {
-        let Ok(plan) = self.plan(trial.load) else { return Err(LoadError::Interrupted) };
+    pub(super) fn drive(
+        &mut self,
+        trial: Trial,
+        number: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Driven, CapacityError> {
+        let plan = self.plan(trial.load)?;
         self.steps += 1;
         let (settle, length) = (self.settle_s, self.asked.length);
         let offered = (self.asked.model == Model::Open).then_some(trial.load);
@@ -198,8 +203,8 @@ impl<'a> Driver<'a> {
             sure: decision.sure,
             seconds: run.duration_s,
             achieved_per_s: run.rate_per_s.achieved,
-            p50_ms: run.response_ms.p50,
-            p99_ms: run.response_ms.p99,
+            p50_ms: (run.answers() > 0).then_some(run.response_ms.p50),
+            p99_ms: (run.answers() > 0).then_some(run.response_ms.p99),
             errors: run.error_share(),
             in_flight: run.in_flight_mean,
             lateness_p99_ms: run.lateness_ms.p99,
@@ -210,7 +215,7 @@ impl<'a> Driver<'a> {
 
     fn words(&self, run: &Run, failing: Failing) -> String {
         let waiting = match run.connections.most_backlog {
-            0 => String::new(),
+            n if n * 10 < run.connections.limit => String::new(),
             n => format!("; up to {n} requests waited for a free connection (-c is {})", run.connections.limit),
         };
         match failing {

@@ -118,20 +118,19 @@ pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<
     found.calm(&driver.calm(watch)?);
     while let Some(trial) = search.next().filter(|_| !found.interrupted && found.broken.is_none()) {
         match driver.drive(trial, found.steps.len() + 1, watch) {
+            Ok(driven) if driven.cut_off => found.interrupted = true,
             Ok(driven) => {
                 search.told(trial, driven.end);
-                found.interrupted |= driven.cut_off || !watch(&News::Tried(&driven.tried));
+                found.interrupted = !watch(&News::Tried(&driven.tried));
                 let overloaded = driven.end != End::Holds;
                 found.take(driven);
                 if overloaded && !found.interrupted && search.next().is_some() {
                     found.recovered(driver.recover(watch), trial);
                 }
             }
-            Err(LoadError::Interrupted) => found.interrupted = true,
-            Err(why) if found.steps.is_empty() => return Err(why.into()),
-            Err(why) => {
-                found.broken = Some(format!("at {} the service was not to be reached any more: {why}", trial.load))
-            }
+            Err(CapacityError::Load(LoadError::Interrupted)) => found.interrupted = true,
+            Err(why) if found.steps.is_empty() => return Err(why),
+            Err(why) => found.broken = Some(format!("at {} it could not go on: {why}", trial.load)),
         }
     }
     Ok(found.answer(asked, &search))
@@ -154,10 +153,8 @@ impl Found {
     }
 
     fn take(&mut self, driven: Driven) {
-        if !driven.cut_off {
-            self.measured.push(Measured { users: driven.tried.load, rate_per_s: driven.tried.achieved_per_s });
-            self.steps.push(driven.tried);
-        }
+        self.measured.push(Measured { users: driven.tried.load, rate_per_s: driven.tried.achieved_per_s });
+        self.steps.push(driven.tried);
     }
 
     fn recovered(&mut self, recovered: Result<bool, LoadError>, trial: Trial) {
@@ -165,10 +162,10 @@ impl Found {
         match recovered {
             Ok(true) => {}
             Ok(false) => {
-                self.broken = Some(format!("after {load:.0} it did not recover within 30 s, with nothing to do"))
+                self.broken = Some(format!("after {load:.0} it did not recover within 30 s, with nothing to do"));
             }
             Err(LoadError::Interrupted) => self.interrupted = true,
-            Err(why) => self.broken = Some(format!("after {load:.0} it was not to be reached any more: {why}")),
+            Err(why) => self.broken = Some(format!("after {load:.0} it could not go on: {why}")),
         }
     }
 

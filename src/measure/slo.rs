@@ -216,3 +216,22 @@ fn limit_of(figure: Figure, text: &str) -> Option<f64> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upper_bound_on_times_or_errors_demands_something_of_a_load() {
+        let demand = |text: &str| text.parse::<Slo>().expect("an objective").demand();
+        let limit = Nanos::from_millis(200);
+        let Some(Demand::InTime { limit: of_p99, allowed }) = demand("p99<200ms") else { panic!("a share in time") };
+        assert!(of_p99 == limit && (allowed - 0.01).abs() < 1e-12);
+        assert_eq!(demand("max<200ms"), Some(Demand::InTime { limit, allowed: 0.0 }));
+        assert_eq!(demand("mean<=200ms"), Some(Demand::Mean { limit }));
+        assert_eq!(demand("errors<1%"), Some(Demand::Ok { allowed: 0.01 }));
+        for other in ["rate>5", "rate<5", "p99>200ms", "service.p99<200ms", "errors>1%"] {
+            assert_eq!(demand(other), None, "{other}");
+        }
+    }
+}

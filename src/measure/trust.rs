@@ -136,6 +136,7 @@ fn unanswered(e: &Evidence<'_>) -> Option<String> {
 mod tests {
     use super::super::outcome::{End, Failure, Outcome};
     use super::super::recorder::Recorder;
+    use super::super::run::{Connections, Manifest, Model, Parts, Target};
     use super::*;
 
     fn outcome(response_ms: u64, late_us: u64, end: End) -> Outcome {
@@ -208,5 +209,32 @@ mod tests {
         (0..500).for_each(|_| recorder.record(&outcome(1, 0, End::Failed(Failure::Reset))));
         let reasons = reasons(&Evidence { achieved: 0.0, in_flight_mean: 0.0, ..evidence(&recorder.totals) });
         assert_eq!(reasons.len(), 2, "{reasons:?}");
+    }
+
+    #[test]
+    fn a_thread_without_time_and_late_sends_are_weir_s_own_fault() {
+        let run = |cpu_share: f64, late_us: u64| {
+            Run::new(Parts {
+                model: Model::Closed,
+                target: Target::default(),
+                totals: totals(1000, 10, late_us),
+                series: Vec::new(),
+                duration_s: 10.0,
+                warmup_s: 0.0,
+                offered: None,
+                dropped: 0,
+                unfinished: 0,
+                connections: Connections::default(),
+                cpu_s: 0.0,
+                cpu_share,
+                spins: false,
+                in_flight_mean: 1.0,
+                interrupted: false,
+                manifest: Manifest::default(),
+            })
+        };
+        assert!(!is_own_fault(&run(0.5, 900)));
+        assert!(is_own_fault(&run(0.5, 1_500)), "more than a tenth of 10 ms");
+        assert!(is_own_fault(&run(0.97, 30)));
     }
 }

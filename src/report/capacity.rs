@@ -30,8 +30,12 @@ pub fn step(model: Model, tried: &Tried) -> String {
         Ended::Fails => "fails",
         Ended::Generator => "is more than weir itself can do",
     };
-    let times = format!("p50 {}, p99 {}; {:.0} s", ms(tried.p50_ms), ms(tried.p99_ms), tried.seconds);
+    let times = format!("p50 {}, p99 {}; {:.0} s", time(tried.p50_ms), time(tried.p99_ms), tried.seconds);
     format!("{} {end} ({times})", load(model, tried.load))
+}
+
+fn time(time_ms: Option<f64>) -> String {
+    time_ms.map_or_else(|| "-".into(), ms)
 }
 
 fn headline(answer: &Answer, paint: Paint) -> Vec<String> {
@@ -94,8 +98,8 @@ fn steps(answer: &Answer, paint: Paint) -> Vec<String> {
             "{:>12}{:>12}{:>10}{:>10}{:>10}{:>10}{cores:>8}{:>7}  {end}",
             load(answer.model, tried.load),
             format!("{}/s", rate(tried.achieved_per_s)),
-            ms(tried.p50_ms),
-            ms(tried.p99_ms),
+            time(tried.p50_ms),
+            time(tried.p99_ms),
             share(tried.errors),
             rate(tried.in_flight),
             format!("{:.0}s", tried.seconds),
@@ -143,8 +147,8 @@ mod tests {
             sure: 0.991,
             seconds: 12.0,
             achieved_per_s: load * 0.99,
-            p50_ms: 20.4,
-            p99_ms,
+            p50_ms: Some(20.4),
+            p99_ms: (end != Ended::Generator).then_some(p99_ms),
             errors: 0.0,
             in_flight: load / 49.0,
             lateness_p99_ms: 0.1,

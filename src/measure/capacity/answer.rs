@@ -71,9 +71,9 @@ pub struct Tried {
     /// Answers per second.
     pub achieved_per_s: f64,
     /// Response times: half of the answers, ...
-    pub p50_ms: f64,
-    /// ... and 99 % of them came within so many ms.
-    pub p99_ms: f64,
+    pub p50_ms: Option<f64>,
+    /// ... and 99 % of them came within so many ms. None without an answer to a request of that time.
+    pub p99_ms: Option<f64>,
     /// Failed requests as a share of all.
     pub errors: f64,
     /// Requests in the service, on average.

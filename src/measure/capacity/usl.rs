@@ -123,10 +123,8 @@ fn solve(rows: &[[f64; 3]], free: [bool; 3]) -> Option<[f64; 3]> {
             return None;
         }
         for j in (0..n).filter(|j| *j != i) {
-            let factor = matrix[j][i] / matrix[i][i];
-            for k in i..=n {
-                matrix[j][k] -= factor * matrix[i][k];
-            }
+            let (factor, from) = (matrix[j][i] / matrix[i][i], matrix[i]);
+            matrix[j].iter_mut().zip(from).skip(i).for_each(|(to, from)| *to -= factor * from);
         }
     }
     let mut solution = [0.0; 3];

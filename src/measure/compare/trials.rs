@@ -48,7 +48,7 @@ impl World {
     /// Of 100 such studies, how often the finding is the wanted one.
     fn found(&self, slower: f64, wanted: impl Fn(Finding) -> bool) -> usize {
         let mut dice = Dice::new(11, 0);
-        let settings = Settings { resamples: 999, ..Settings::default() };
+        let settings = Settings { resamples: 499, ..Settings::default() };
         let verdicts = (0..100).map(|_| {
             let (base, other) = self.study(REPEATS, slower, &mut dice);
             judge(&[Pair { metric: &time(), base: &base, other: &other }], &settings)[0].finding
@@ -90,7 +90,7 @@ fn what_is_the_same_is_found_to_be_the_same_where_runs_agree() {
 #[test]
 fn twenty_comparisons_of_equals_hardly_ever_hold_one_difference() {
     let mut dice = Dice::new(5, 0);
-    let settings = Settings { resamples: 4_999, ..Settings::default() };
+    let settings = Settings { resamples: 1_999, ..Settings::default() };
     let wrong = (0..20).filter(|_| {
         let cells: Vec<_> = (0..20).map(|_| WORLDS[1].study(5, 1.0, &mut dice)).collect();
         let metric = time();

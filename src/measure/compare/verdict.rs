@@ -115,7 +115,7 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoFigures => f.write_str("no figures on one side"),
-            Self::OneRun => f.write_str("one run cannot tell: how much runs differ by themselves is not known"),
+            Self::OneRun => f.write_str("one run cannot tell"),
             Self::TooFew => write!(f, "not enough repeats to tell: {LEAST} a side at least"),
             Self::TooNoisy(Some(runs)) => write!(f, "not enough repeats to tell: about {runs} a side would"),
             Self::TooNoisy(None) => {

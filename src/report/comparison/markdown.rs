@@ -43,7 +43,7 @@ pub fn render(comparison: &Comparison) -> String {
     }
     lines.extend(comparison.notes.iter().map(|note| format!("- {}", cell(note))));
     lines.push(format!(
-        "- The same: within {:.1} % ({:.1} points of errors). Sure: {:.1} % over all rows together.",
+        "- The same: within {:.1} % ({:.1} pp of errors). Sure: {:.1} % over all rows together.",
         comparison.minimum * 100.0,
         comparison.minimum_points * 100.0,
         comparison.confidence * 100.0

@@ -13,7 +13,7 @@ pub fn find(sides: &[Side]) -> Option<Vec<Vec<u64>>> {
     }
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let count = sides.len();
-    if count < 2 || runs.len() < 2 * count || runs.len() % count != 0 {
+    if count < 2 || runs.len() < 2 * count || !runs.len().is_multiple_of(count) {
         return None;
     }
     let mut rounds: Vec<Vec<u64>> = sides.iter().map(|side| vec![0; side.runs.len()]).collect();

@@ -14,7 +14,7 @@ pub fn render(comparison: &Comparison, color: bool) -> String {
     blocks.extend(comparison.pairs.iter().map(|pair| table(pair, comparison.confidence, paint)));
     let (minimum, points) = (comparison.minimum * 100.0, comparison.minimum_points * 100.0);
     let rule = format!(
-        "The same: within {minimum:.1} % ({points:.1} points of errors). Sure: {:.1} % over all rows together.",
+        "The same: within {minimum:.1} % ({points:.1} pp of errors). Sure: {:.1} % over all rows together.",
         comparison.confidence * 100.0
     );
     blocks.push(vec![paint.dim(&rule)]);

@@ -16,7 +16,7 @@ pub fn figure(metric: &Metric, value: Option<f64>) -> String {
     }
 }
 
-/// An effect as a change: `-5.0 %`, `+1.2 points`.
+/// An effect as a change: `-5.0 %`, `+1.2 pp`, percentage points.
 pub fn change(metric: &Metric, effect: Option<f64>) -> String {
     let Some(effect) = effect else { return "-".into() };
     match metric.scale {
@@ -24,7 +24,7 @@ pub fn change(metric: &Metric, effect: Option<f64>) -> String {
         Scale::Ratio if effect >= 10.0 => format!("x {effect:.0}"),
         Scale::Ratio if effect >= 2.0 => format!("x {effect:.1}"),
         Scale::Ratio => format!("{:+.1} %", (effect - 1.0) * 100.0),
-        Scale::Points => format!("{:+.1} points", effect * 100.0),
+        Scale::Points => format!("{:+.1} pp", effect * 100.0),
     }
 }
 

@@ -16,8 +16,7 @@ pub(super) fn read(text: &str) -> Result<Reading, String> {
                 "Document Path" => reading.plan.path = Some(value.to_owned()),
                 "Concurrency Level" => reading.plan.connections = Some(whole()),
                 "Complete requests" => reading.requests = whole(),
-                "Failed requests" => reading.failed += whole(),
-                "Non-2xx responses" => reading.failed += whole(),
+                "Failed requests" | "Non-2xx responses" => reading.failed = reading.failed.saturating_add(whole()),
                 "Requests per second" => reading.rate_per_s = leading(value),
                 // The second line of this name is the mean across all connections.
                 "Time per request" if reading.mean_ms.is_none() => reading.mean_ms = leading(value),

@@ -56,12 +56,11 @@ pub(super) fn read_text(text: &str) -> Result<Reading, String> {
 }
 
 fn add_ends(reading: &mut Reading, statuses: Vec<(String, u64)>, errors: Vec<(String, u64)>) {
-    for (status, n) in statuses {
-        reading.requests += n;
-        reading.failed += if status.parse::<u16>().is_ok_and(|status| status < 400) { 0 } else { n };
-    }
-    for (_, n) in errors.into_iter().filter(|(words, _)| words != CUT_OFF) {
-        reading.requests += n;
-        reading.failed += n;
+    let is_ok = |status: &str| status.parse::<u16>().is_ok_and(|status| status < 400);
+    let answers = statuses.into_iter().map(|(status, n)| (is_ok(&status), n));
+    let failures = errors.into_iter().filter(|(words, _)| words != CUT_OFF).map(|(_, n)| (false, n));
+    for (ok, n) in answers.chain(failures) {
+        reading.requests = reading.requests.saturating_add(n);
+        reading.failed = reading.failed.saturating_add(if ok { 0 } else { n });
     }
 }

@@ -23,10 +23,10 @@ fn wrk_s_report_is_read() {
 }
 
 #[test]
-fn wrk_s_failures_count_and_a_report_without_percentiles_says_so() {
+fn wrk_s_failures_count_and_percentiles_may_be_missing() {
     let reading = known(include_str!("golden/wrk_errors.txt"));
     assert_eq!((reading.requests, reading.failed), (7276, 7276));
-    assert!(reading.percentiles.is_empty() && reading.doubts[0].contains("--latency"), "{:?}", reading.doubts);
+    assert!(reading.percentiles.is_empty() && reading.doubts.is_empty(), "without --latency");
     let broken = include_str!("golden/wrk.txt")
         .replace("Requests/sec", "  Socket errors: connect 1, read 2, write 3, timeout 4\nRequests/sec");
     assert_eq!((known(&broken).requests, known(&broken).failed), (374, 10));
