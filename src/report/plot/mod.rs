@@ -148,8 +148,9 @@ impl Plot {
 
     fn draw(&self, svg: &mut Svg, index: usize, series: &Series, x: &Axis, y: &Axis) {
         let colour = COLOURS[series.colour % COLOURS.len()];
-        // Names in a row are no line; their points stand beside each other.
-        let apart = if self.categories.is_empty() { 0.0 } else { 14.0 };
+        // Names in a row are no line; where several points belong to one, they stand beside each other.
+        let alone = self.categories.is_empty() || self.series.iter().all(|series| series.points.len() == 1);
+        let apart = if alone { 0.0 } else { 14.0 };
         let aside = apart * (index as f64 - (self.series.len() as f64 - 1.0) / 2.0);
         let at = |point: &Point, height: f64| (x.at(point.x) + aside, y.at(height));
         if self.categories.is_empty() && series.points.len() > 1 {
