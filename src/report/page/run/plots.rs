@@ -86,7 +86,9 @@ pub(super) fn course(run: &Run) -> Section {
         let points = run.series.iter().map(|p| (p.t_s, Some(value(p)).filter(|_| p.max_ms > 0.0)));
         Line::new(name, points)
     };
-    let per_s = |n: u64, point: &Stretch| if point.width_s > 0.0 { n as f64 / point.width_s } else { 0.0 };
+    // The last one may be a moment, which has no rate to speak of.
+    let usual = run.series.iter().map(|point| point.width_s).fold(0.0, f64::max);
+    let per_s = |n: u64, point: &Stretch| (point.width_s > usual / 2.0).then(|| n as f64 / point.width_s);
     let chart = |title: &str, y: Axis, lines: Vec<Line>| {
         let mut chart = Chart::new(title, Axis::new("since the start", Unit::Seconds), y);
         chart.lines = lines;
@@ -96,8 +98,8 @@ pub(super) fn course(run: &Run) -> Section {
         }
         Block::Chart(chart)
     };
-    let good = Line::new("ok", run.series.iter().map(|p| (p.t_s, Some(per_s(p.ok, p)))));
-    let failed = Line::new("failed", run.series.iter().map(|p| (p.t_s, Some(per_s(p.failed, p))))).in_tone(Tone::Bad);
+    let good = Line::new("ok", run.series.iter().map(|p| (p.t_s, per_s(p.ok, p))));
+    let failed = Line::new("failed", run.series.iter().map(|p| (p.t_s, per_s(p.failed, p)))).in_tone(Tone::Bad);
     let any_failed = run.series.iter().any(|point| point.failed > 0);
     let times = vec![time("p50", |p| p.p50_ms), time("p99", |p| p.p99_ms), time("max", |p| p.max_ms)];
     let scale = Scale::fitting(times.iter().flat_map(Line::values));
