@@ -115,19 +115,14 @@ impl Results {
     fn write(&mut self, ended: &Ended, keys: &[String]) {
         let last = ended.last.as_ref();
         let text = std::str::from_utf8(&ended.body).ok();
-        let failure = match last.map(|last| &last.outcome) {
-            _ if ended.state == State::Done => None,
-            Some(Err(why)) if ended.state == State::Graveyard => Some(why.as_str()),
-            _ => Some(ended.reason.as_str()),
-        };
-        let answered = last.is_some_and(|last| last.outcome.is_ok());
+        let answered = ended.status().is_some();
         let line = Line {
             id: ended.entry.job.id.as_deref(),
             state: ended.state.word(),
-            status: last.and_then(|last| last.outcome.as_ref().ok().copied()),
+            status: ended.status(),
             body: text.filter(|_| answered),
             body_base64: (answered && text.is_none()).then(|| base64(&ended.body)),
-            failure,
+            failure: ended.failure(),
             attempts: ended.tries,
             maybe_sent: ended.entry.status.maybe_sent,
             key: last.and_then(|last| keys.get(last.key)).map(String::as_str),
