@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::sampling::Sampling;
+use super::sampling::{Sampling, Used};
 use super::{Asked, CapacityError, News, Watch};
 use crate::decide::Nanos;
 use crate::load::{self, LoadError, Options, Plan};
@@ -161,12 +161,12 @@ impl<'a> Driver<'a> {
             None,
         )?;
         forget_cut_off(&mut run);
-        let cores = self.sampling.as_mut().and_then(|sampling| sampling.end(self.clock.now()));
+        let used = self.sampling.as_mut().and_then(|sampling| sampling.end(self.clock.now()));
         let decision = decision.or_else(|| step.as_ref().map(Step::decide));
         let cut_off = cut_off || decision.is_none();
         let decision = decision.unwrap_or(Decision { failing: None, sure: 0.0 });
         self.learn(&run, decision.end());
-        let tried = self.tried(&run, trial, decision, cores);
+        let tried = self.tried(&run, trial, decision, used);
         Ok(Driven { end: decision.end(), tried, cut_off })
     }
 
@@ -179,7 +179,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn tried(&self, run: &Run, trial: Trial, decision: Decision, service_cores: Option<f64>) -> Tried {
+    fn tried(&self, run: &Run, trial: Trial, decision: Decision, used: Option<Used>) -> Tried {
         let own_fault = is_own_fault(run);
         let end = match decision.end() {
             End::Holds => Ended::Holds,
@@ -209,7 +209,8 @@ impl<'a> Driver<'a> {
             in_flight: run.in_flight_mean,
             lateness_p99_ms: run.lateness_ms.p99,
             generator_share: run.cpu_share,
-            service_cores,
+            service_cores: used.map(|used| used.service_cores),
+            machine_share: used.and_then(|used| used.machine_share),
         }
     }
 

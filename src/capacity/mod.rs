@@ -214,16 +214,14 @@ impl Found {
 
 /// What of the service's machine was used up at a load, if something was.
 fn saturated(tried: &Tried, cores: u64) -> Option<String> {
-    let used = tried.service_cores?;
-    let generator = tried.generator_share;
-    let all = cores as f64;
-    Some(match used {
-        used if used + generator > 0.9 * all => {
-            format!("all {cores} cores: the service used {used:.2}, weir itself {generator:.2}")
-        }
-        used if used > 0.9 && (used - used.round()).abs() < 0.1 => {
-            format!("CPU: the service used {used:.2} of {cores} cores, as many as it has threads that work, it seems")
-        }
-        used => format!("no CPU: the service used {used:.2} of {cores} cores, so it waited for something else"),
+    let (used, own) = (tried.service_cores?, tried.generator_share);
+    let busy = tried.machine_share.unwrap_or(0.0) * cores as f64;
+    Some(if busy > 0.9 * cores as f64 {
+        let others = (busy - used - own).max(0.0);
+        format!("all {cores} cores: the service used {used:.2}, weir's busiest thread {own:.2}, others {others:.2}")
+    } else if used > 0.9 && (used - used.round()).abs() < 0.1 {
+        format!("CPU: the service used {used:.2} of {cores} cores, as many as it has threads that work, it seems")
+    } else {
+        format!("no CPU: the service used {used:.2} of {cores} cores, so it waited for something else")
     })
 }

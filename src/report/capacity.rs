@@ -154,6 +154,7 @@ mod tests {
             lateness_p99_ms: 0.1,
             generator_share: 0.05,
             service_cores: Some(0.11),
+            machine_share: Some(0.2),
         }
     }
 

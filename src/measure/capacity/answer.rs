@@ -84,6 +84,8 @@ pub struct Tried {
     pub generator_share: f64,
     /// Cores that the service's processes used, if they are known.
     pub service_cores: Option<f64>,
+    /// The share of all cores of the machine that somebody used, whoever it was; known if `service_cores` is.
+    pub machine_share: Option<f64>,
 }
 
 /// What came of a load.
