@@ -41,7 +41,7 @@ fn a_file_that_is_fine_is_said_to_be() {
     let output = check(FINE);
     assert_eq!(
         (output.code, output.stdout.as_str()),
-        (0, "s.toml: 2 variants x 2 points x 7 rounds: 28 measurements: fine\n"),
+        (0, "s.toml: 2 variants x 2 points x 10 rounds: 40 measurements: fine\n"),
         "{output:?}"
     );
     assert!(schema().is_valid(&as_json(FINE)));

@@ -164,7 +164,7 @@ impl Default for Times {
 }
 
 /// Repeats if nothing says how many: fewer seldom tell a difference of a few percent.
-pub const REPEATS: u64 = 7;
+pub const REPEATS: u64 = 10;
 /// Repeats of a quick study at most.
 const QUICK_REPEATS: u64 = 3;
 /// Values of a parameter in a quick study at most.
