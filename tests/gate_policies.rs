@@ -167,7 +167,7 @@ fn callers_that_leave_take_all_attempts_along() {
 fn a_gate_stays_as_large_as_it_is_when_callers_leave() {
     const CALLERS: u32 = 4;
     let body = Serving::start(&["body"]);
-    let policy = ["--hedge", "5ms", "--retry", "1", "--deadline", "5s"];
+    let policy = ["--hedge", "5ms", "--retry", "1", "--deadline", "5s", "--max-in-flight", "none"];
     let mut gate = Serving::gate(&[&["--upstream", &body.url], &policy[..]].concat());
     let some = |calls: u32| {
         thread::scope(|scope| {
