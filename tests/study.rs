@@ -351,7 +351,7 @@ fn the_example_works_and_is_not_written_over_anything() {
     assert_eq!(weir.run(&["study", "new"]).code, 0);
     let output = weir.run(&["study", "study.toml", "--check"]);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
-    assert!(output.stdout.contains("3 variants x 4 points x 5 rounds: 60 measurements: fine"), "{output:?}");
+    assert!(output.stdout.contains("3 variants x 4 points x 10 rounds: 120 measurements: fine"), "{output:?}");
     let output = weir.run(&["study", "new"]);
     assert!(output.code == 2 && output.one_line().contains("study.toml"), "{output:?}");
     let output = weir.run(&["study", ".", "--check", "--quick"]);
