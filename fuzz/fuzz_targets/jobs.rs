@@ -34,7 +34,7 @@ fn job(form: &Form, number: u64, line: &str) {
     let job = match form.job(number, line, NOW) {
         Ok(Some(job)) => job,
         Ok(None) => return assert!(line.trim().is_empty(), "{line:?}"),
-        Err(why) => return assert!(!why.is_empty() && !why.contains(" at line 1"), "{why:?}"),
+        Err(why) => return assert!(!why.is_empty() && !names_a_line(&why), "{why:?}"),
     };
     assert_eq!(form.job(number, line, NOW), Ok(Some(job.clone())), "the same line is the same job");
     assert!(job.id.as_ref().is_some_and(|id| !id.is_empty()) && job.weight > 0, "{job:?}");
@@ -51,6 +51,12 @@ fn job(form: &Form, number: u64, line: &str) {
         assert_eq!(job.request.body, body.as_bytes());
     }
     assert_eq!(text("key"), job.key_hint);
+}
+
+/// A line is a line: where in it something is wrong is told by the column alone. Its own words may be in the text, too.
+fn names_a_line(why: &str) -> bool {
+    let end = why.rsplit_once(" column ").filter(|(_, column)| column.bytes().all(|b| b.is_ascii_digit()));
+    end.is_some_and(|(before, _)| before.ends_with(" at line 1"))
 }
 
 /// The name of a key is never longer than it may be, and does not hold the secret.
