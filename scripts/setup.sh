@@ -15,7 +15,8 @@ main() {
     local purpose=${1:-}
     case $purpose in
         demo) ;;
-        test) wants+=(c++ chromium npm) ;; # pages are opened in a browser; npm brings a checker of accessibility
+        # Pages are opened in a browser; npm brings a checker of accessibility. Without them their tests are skipped.
+        test) wants+=(c++ chromium npm) && spares=(chromium npm) ;;
         check | fuzz) wants+=(c++) ;;      # fuzz targets hold libFuzzer, which is C++
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
         *) fail "'$purpose' is nothing to set up for; choose demo, test, check, fuzz or bench" ;;
@@ -41,6 +42,7 @@ fail() {
 # --- System packages
 
 wants=(cc headers python venv) # what is looked for
+spares=()                      # what of it can be done without
 
 has() {
     case $1 in
@@ -74,6 +76,21 @@ missing() {
     for want in "${wants[@]}"; do has "$want" || package_of "$want"; done
 }
 
+# What can be done without is left out, and named.
+spare() {
+    local each kept=() want
+    for want in "${wants[@]}"; do
+        for each in "${spares[@]}"; do
+            if [ "$want" = "$each" ] && ! has "$want"; then
+                say "without $(package_of "$want"), which could not be installed: some tests are skipped"
+                continue 2
+            fi
+        done
+        kept+=("$want")
+    done
+    wants=("${kept[@]}")
+}
+
 system() {
     local packages root=()
     mapfile -t packages < <(missing)
@@ -83,6 +100,7 @@ system() {
             say "installing ${packages[*]}"
             install_packages || true
         fi
+        spare
         mapfile -t packages < <(missing)
         [ ${#packages[@]} = 0 ] || fail "missing, and not to be installed from here: ${packages[*]}; try: apt-get install ${packages[*]}"
     fi
@@ -177,8 +195,11 @@ axe() {
     local now=axe-core@4.14.1
     if ! is_done axe "$now"; then
         say "installing $now"
-        npm install --silent --no-audit --no-fund --prefix .venv/axe "$now" </dev/null
-        stamp axe "$now"
+        if has npm && npm install --silent --no-audit --no-fund --prefix .venv/axe "$now" </dev/null; then
+            stamp axe "$now"
+        else
+            say "without $now, which could not be installed: its test is skipped"
+        fi
     fi
 }
 
