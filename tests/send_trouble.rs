@@ -12,11 +12,11 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::Value;
 use support::{Reply, Running, Server, Serving, Weir, until};
 use weir::send::store::{self, Sqlite, Store, StoreError, Which};
@@ -270,6 +270,39 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
     assert!(results.values().all(|result| result["state"] == "done" && result["attempts"] == 1));
     assert_eq!(server.requests() as usize, results.len(), "each was sent once");
     drop(disk);
+}
+
+#[test]
+fn a_bound_on_the_size_of_files_is_as_a_disk_that_is_full() {
+    const COUNT: usize = 2000;
+    let server = Server::start(|_| Reply::ok("x").after(Duration::from_millis(1)));
+    let weir = Weir::new();
+    jobs(&weir, COUNT);
+    let url = server.url("/{id}");
+    // A write beyond the bound would end the process by a signal; `trap` has it fail instead.
+    let trapped = ["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_weir")];
+    let args = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "out.jsonl", "--concurrency", "1", "-q", "--url"];
+    let mut command = Command::new("sh");
+    command.args(trapped).args(args).arg(&url).current_dir(weir.path("."));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = Running::new(&mut command);
+    until("some requests", PATIENCE, || server.requests() >= 20);
+    let pid = Pid::from_raw(running.pid() as i32);
+    let bound = |bytes| prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+    bound(Some(4096));
+    // What is on its way and was claimed before is answered yet; then nothing can be recorded, and nothing more is sent.
+    let mut before = server.requests();
+    until("the sender to stand still", PATIENCE, || {
+        std::thread::sleep(Duration::from_millis(300));
+        std::mem::replace(&mut before, server.requests()) == server.requests()
+    });
+    assert!((before as usize) < COUNT, "there was room for all");
+    bound(None);
+    let output = running.finish();
+    assert_eq!(output.code, 0, "{output:?}");
+    let results = results(&weir);
+    assert!(results.len() == COUNT && results.values().all(|result| result["state"] == "done"));
+    assert_eq!(server.requests() as usize, COUNT, "each was sent once");
 }
 
 #[test]

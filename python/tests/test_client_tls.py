@@ -1,4 +1,4 @@
-"""Certificates, and HTTP/2 over TLS: a real service with an authority of its own."""
+"""Certificates, of client and sender, and HTTP/2 over TLS: a real service with an authority of its own."""
 
 import asyncio
 import socket
@@ -90,6 +90,15 @@ def test_a_certificate_is_checked_unless_told_otherwise(authority: Path) -> None
             weir.Client().get(url)
     with service("other.example", ["http/1.1"]) as url, pytest.raises(weir.ConnectFailed, match="tls"):
         weir.Client(verify=authority).get(url)
+
+
+def test_a_sender_believes_whom_it_is_told_to(authority: Path) -> None:
+    with service("127.0.0.1", ["http/1.1"]) as url:
+        for verify in (authority, str(authority), False):
+            with weir.Sender(verify=verify) as sender:
+                assert sender.submit(url).result(timeout=30).text == "hello"
+    with pytest.raises(weir.UsageError, match="verify"):
+        weir.Sender(verify=authority.with_name("none.pem"))
 
 
 def test_a_certificate_of_our_own_is_shown(authority: Path, tmp_path: Path) -> None:

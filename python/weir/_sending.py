@@ -8,7 +8,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from os import PathLike
+from os import PathLike, fspath
 from time import monotonic
 from typing import Any, Final, Literal
 
@@ -49,6 +49,7 @@ class Base:
         method: str | None = None,
         headers: HeaderTypes | None = None,
         timeout: Time = 30.0,
+        verify: bool | str | PathLike[str] = True,
         fresh: bool = False,
         concurrency: int = 256,
         success: int | str | Iterable[int | str] | None = "200-299",
@@ -77,6 +78,7 @@ class Base:
             method: The method; GET, or POST with a body.
             headers: Headers of all jobs.
             timeout: A request without an answer after so long has failed.
+            verify: Whether to check certificates; or a PEM file of those to trust, in place of the system's.
             fresh: Whether each request has a connection of its own.
             concurrency: At most so many requests without an answer.
             success: Statuses of success: ``"200-299,404"``, ``(200, 404)``, ``"2xx"``; None for any.
@@ -108,6 +110,8 @@ class Base:
                 "method": method,
                 "headers": headers,
                 "timeout": timeout,
+                "cacert": None if isinstance(verify, bool) else fspath(verify),
+                "insecure": verify is False,
                 "fresh": fresh,
                 "concurrency": concurrency,
                 "success": success,

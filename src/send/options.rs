@@ -1,5 +1,9 @@
 //! How to send.
 
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+
 use super::credential::Credential;
 use super::judge::Judge;
 use crate::decide::Nanos;
@@ -19,6 +23,9 @@ pub struct Options {
     pub fresh: bool,
     /// How long name, connection and TLS may take together.
     pub connect_timeout: Nanos,
+    /// What all TLS connections share (see [`Tls::shared`](crate::http::tls::Tls::shared)); None is the machine's own
+    /// certificates.
+    pub tls: Option<Arc<ClientConfig>>,
     /// More of an answer's body than so many bytes is a failure.
     pub most_body: usize,
     /// Keep the answers' bodies in the store.
@@ -46,6 +53,7 @@ impl Default for Options {
             judge: Judge::default(),
             fresh: false,
             connect_timeout: Nanos::from_secs(5),
+            tls: None,
             most_body: 16 << 20,
             keep_answers: false,
             renew: None,

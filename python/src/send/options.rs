@@ -12,6 +12,7 @@ use weir::decide::dispatch::{self, MaybeSent, Rules};
 use weir::decide::limit::{Model, Window};
 use weir::decide::policy::Retry;
 use weir::decide::window::{self, Limit, MOST_WINDOWS, Unit};
+use weir::http::tls::{Tls, TlsOptions};
 use weir::send::store::{self, Bounds, Memory, Sqlite, Store};
 use weir::send::template::has_field;
 use weir::send::{Credential, Form, Judge, Options, Renewal, State};
@@ -91,6 +92,8 @@ impl Asked {
         let common = Common { form: common(&form, ttl_ms)?, keys: keys.clone() };
         let bounds = bounds(&form, path.is_none())?;
         let fresh = form.take("fresh")?;
+        let tls =
+            TlsOptions { cacert: form.take("cacert")?, insecure: form.take("insecure")?, ..TlsOptions::default() };
         form.is_empty()?;
         let has_key = |text: &String| has_field(text, "key");
         let needs_key =
@@ -104,6 +107,10 @@ impl Asked {
             keys: if keys.is_empty() { vec![Credential::none()] } else { keys },
             fresh,
             connect_timeout: timeout.min(Nanos::from_secs(5)),
+            tls: (tls != TlsOptions::default())
+                .then(|| Tls::shared(&tls))
+                .transpose()
+                .map_err(|why| errors::tls(&why))?,
             // Who submits a job again is told what came of it.
             keep_answers: path.is_some(),
             renew,

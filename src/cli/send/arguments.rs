@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use rustls::ClientConfig;
 
 use super::queue::{QueueCommand, store_of};
 use super::{Queue, request};
@@ -14,6 +15,7 @@ use crate::decide::limit::{Model, Window};
 use crate::decide::policy::Retry;
 use crate::decide::window::{self, Limit, Unit};
 use crate::decide::{Nanos, words};
+use crate::http::tls::{Tls, TlsOptions};
 use crate::send::store::{self, Bounds, Memory, Sqlite};
 use crate::send::template::has_field;
 use crate::send::{Credential, Form, Judge, Options, Renewal};
@@ -46,6 +48,12 @@ pub(in crate::cli) struct SendArgs {
     /// A new connection for each request
     #[arg(long, help_heading = REQUESTS)]
     fresh: bool,
+    /// Trust the CA certificates in this PEM file only
+    #[arg(long, value_name = "FILE", help_heading = REQUESTS)]
+    cacert: Option<PathBuf>,
+    /// Accept any certificate
+    #[arg(short = 'k', long, help_heading = REQUESTS)]
+    insecure: bool,
     /// At most so many requests without an answer
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=60_000), help_heading = REQUESTS)]
     concurrency: u32,
@@ -227,11 +235,19 @@ impl SendArgs {
             keys: if keys.is_empty() { vec![Credential::none()] } else { keys },
             fresh: self.fresh,
             connect_timeout: Nanos::from(self.timeout).min(Nanos::from_secs(5)),
+            tls: self.tls()?,
             // What stands in the results need not be kept twice.
             keep_answers: self.out.is_none() && self.store_file().is_some(),
             renew,
             ..Options::default()
         })
+    }
+
+    /// Whom to trust, unless it is whom the machine trusts.
+    fn tls(&self) -> Result<Option<Arc<ClientConfig>>, String> {
+        let options = TlsOptions { cacert: self.cacert.clone(), insecure: self.insecure, ..TlsOptions::default() };
+        let given = options != TlsOptions::default();
+        given.then(|| Tls::shared(&options)).transpose().map_err(|why| why.to_string())
     }
 
     fn credentials(&self) -> Result<Vec<Credential>, String> {

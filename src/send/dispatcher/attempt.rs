@@ -10,6 +10,7 @@ use http_body_util::BodyExt;
 
 use super::super::filled::Filled;
 use super::super::news::{News, Try};
+use super::super::options::Options;
 use super::super::sender::wall_ms;
 use super::super::store::Step;
 use super::super::template::{Fields, Place};
@@ -47,7 +48,7 @@ impl Edge {
         let fields = Fields { key: key.secret(), nonce: sending.nonce, id: &id };
         let filled = Filled::new(&held.entry.job.request, &fields).map_err(|why| hidden(&why, &fields));
         let filled = filled.and_then(|filled| {
-            let origin = origin(&mut hand.origins, &filled.target, self.options.connect_timeout)?;
+            let origin = origin(&mut hand.origins, &filled.target, &self.options)?;
             Ok((filled, origin))
         });
         held.tries += 1;
@@ -162,14 +163,20 @@ fn hidden(why: &str, fields: &Fields<'_>) -> String {
 fn origin(
     known: &mut std::collections::HashMap<(bool, String, u16), Arc<Origin>>,
     target: &Target,
-    connect_timeout: Nanos,
+    options: &Options,
 ) -> Result<Arc<Origin>, String> {
     let place = (target.tls, target.host.clone(), target.port);
     if let Some(origin) = known.get(&place) {
         return Ok(Arc::clone(origin));
     }
     // Over HTTP/2 nobody would know when a request has left.
-    let reach = Reach { protocol: Protocol::Http1, connect_timeout, stall_timeout: Nanos::NEVER, ..Reach::default() };
+    let reach = Reach {
+        protocol: Protocol::Http1,
+        tls: options.tls.clone(),
+        connect_timeout: options.connect_timeout,
+        stall_timeout: Nanos::NEVER,
+        ..Reach::default()
+    };
     let origin = Arc::new(Origin::new(target, &reach).map_err(|error| error.to_string())?);
     known.insert(place, Arc::clone(&origin));
     Ok(origin)

@@ -20,7 +20,7 @@ pub enum StoreError {
     NotSending,
     /// Another program holds the file's lock.
     Locked(PathBuf),
-    /// No room on the disk. So many jobs of the batch are accepted and safe.
+    /// No room on the disk, by its size, a quota or a bound on the size of files. So many jobs of the batch are accepted and safe.
     NoSpace(PathBuf, usize),
     /// The job with this number alone is larger than the queue may get, in bytes.
     TooLarge {

@@ -117,6 +117,24 @@ fn pragma(connection: &Connection, path: &Path, name: &str) -> Result<i64, Store
     connection.pragma_query_value(None, name, |row| row.get(0)).map_err(|error| told(path, &error))
 }
 
+/// What SQLite says of a change, in our words. It knows a full disk by its own name only: a quota or a bound on the size of
+/// files is told as a broken disk, and the system's word for it lies beside.
+pub(super) fn told_of_change(path: &Path, error: &rusqlite::Error, connection: &Connection) -> StoreError {
+    use rustix::io::Errno;
+    let is_full = || [Errno::DQUOT, Errno::FBIG, Errno::NOSPC].map(Errno::raw_os_error).contains(&errno(connection));
+    match error.sqlite_error_code() {
+        Some(ErrorCode::SystemIoFailure) if is_full() => StoreError::NoSpace(path.to_owned(), 0),
+        _ => told(path, error),
+    }
+}
+
+/// The system's number of the last thing that went wrong.
+#[allow(unsafe_code)]
+fn errno(connection: &Connection) -> i32 {
+    // SAFETY: the handle is that of an open connection, which is borrowed for as long as the call takes.
+    unsafe { rusqlite::ffi::sqlite3_system_errno(connection.handle()) }
+}
+
 /// What SQLite says, in our words.
 pub(super) fn told(path: &Path, error: &rusqlite::Error) -> StoreError {
     let path = path.to_owned();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rusqlite::Connection;
 use tokio::sync::watch;
 
-use super::open::told;
+use super::open::{told, told_of_change};
 use super::read::Reading;
 use super::rows::Rows;
 use super::task::Task;
@@ -162,9 +162,8 @@ impl Writer<'_> {
     /// nothing has happened.
     fn transact(&mut self, tasks: &mut [Box<dyn Task>], batches: usize) -> Result<bool, StoreError> {
         let shared = Arc::clone(&self.shared);
-        let fails = |error: &rusqlite::Error| told(&shared.path, error);
         let _held = shared.turn.take().map_err(|error| StoreError::Broken(shared.path.clone(), error.to_string()))?;
-        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| fails(&error))?;
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| told(&shared.path, &error))?;
         let changed = self.connection.total_changes();
         let done = self.apply(tasks, batches).and_then(|more| {
             self.connection.execute_batch("COMMIT")?;
@@ -179,13 +178,15 @@ impl Writer<'_> {
                 Ok(more)
             }
             Err(error) => {
+                // Before the roll-back, which may leave another word.
+                let error = told_of_change(&shared.path, &error, self.connection);
                 self.rows.roll_back();
                 self.waiting.roll_back();
                 if !self.connection.is_autocommit() {
                     // If this fails, too, the next BEGIN says why.
                     let _ = self.connection.execute_batch("ROLLBACK");
                 }
-                Err(fails(&error))
+                Err(error)
             }
         }
     }

@@ -1,0 +1,33 @@
+//! `weir send` over TLS: whom it believes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use support::{Authority, Reply, Server, Weir};
+
+/// The exit code of sending one job to a service whose certificate is from an authority of our own, and what is said.
+fn send(args: &[&str]) -> (i32, String, u64) {
+    let (weir, authority) = (Weir::new(), Authority::new());
+    authority.file(&weir, "ca.pem");
+    let server = Server::build().tls(authority.service("127.0.0.1")).start(|_| Reply::ok("hello"));
+    weir.write("jobs.jsonl", "{\"id\":\"j\"}\n");
+    let url = format!("https://{}/{{id}}", server.address());
+    let plain = ["send", "jobs.jsonl", "--url", &url, "--retries", "0", "-q"];
+    let output = weir.run(&[&plain, args].concat());
+    (output.code, output.stdout + &output.stderr, server.requests())
+}
+
+#[test]
+fn a_certificate_of_our_own_authority_is_believed_if_we_say_so() {
+    let (code, said, requests) = send(&["--cacert", "ca.pem"]);
+    assert_eq!((code, requests), (0, 1), "{said}");
+    let (code, said, requests) = send(&["-k"]);
+    assert_eq!((code, requests), (0, 1), "{said}");
+}
+
+#[test]
+fn a_file_without_certificates_is_told_of_before_anything_is_sent() {
+    let (code, said, requests) = send(&["--cacert", "jobs.jsonl"]);
+    assert_eq!((code, requests), (2, 0), "{said}");
+    assert!(said.starts_with("weir: --cacert jobs.jsonl: "), "{said}");
+}
