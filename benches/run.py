@@ -1,6 +1,6 @@
 """The benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|send|all|page]
+    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|send|verdicts|all|page]
                           [--quick] [--pairs 5] [--publish]
 
 `benches/peers.sh` installs the peers first; one that is missing is left out and named. Every run
@@ -30,6 +30,7 @@ from harness import (
     served,
     smart,
     truth,
+    verdicts,
 )
 from harness.plan import Plan
 from harness.trial import Bench, Trial
@@ -45,6 +46,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "smart": smart.measure,
     "overload": overload.measure,
     "send": sending.measure,
+    "verdicts": verdicts.measure,
 }
 
 

@@ -16,6 +16,7 @@ from harness import (
     serve_goals,
     smart_goals,
     truth,
+    verdicts_goals,
 )
 from harness.results import Section, Value
 from harness.trial import Trial
@@ -37,6 +38,7 @@ def judge(sections: dict[str, Section]) -> list[Goal]:
         "smart": smart_goals.judge,
         "overload": overload_goals.judge,
         "send": send_goals.judge,
+        "verdicts": verdicts_goals.judge,
     }
     goals: list[Goal] = []
     for name, part in parts.items():

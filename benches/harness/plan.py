@@ -32,6 +32,8 @@ class Plan:
     kept_jobs: int = 1_000_000  # in a store
     peer_jobs: int = 20_000
     late_s: int = 30
+    verdicts: int = 20  # studies and searches of each kind
+    verdict_s: int = 1
     seed: int = 1
     quick: bool = False
 
@@ -65,6 +67,7 @@ class Plan:
                 kept_jobs=100_000,
                 peer_jobs=3_000,
                 late_s=6,
+                verdicts=2,
                 quick=True,
             )
         return replace(plan, pairs=pairs) if pairs else plan

@@ -140,8 +140,12 @@ impl Meter {
         self.refusals_in_a_row = 0;
     }
 
-    pub(super) fn shrink(&mut self, now: Nanos) {
-        self.belief.refused(now);
+    /// What was sent when it may have counted so much was refused; `first`: it was sent before the refusal then.
+    pub(super) fn shrink(&mut self, now: Nanos, counted: u64, first: Option<Nanos>) {
+        match first {
+            None => self.belief.refused(now, counted),
+            Some(first) => self.belief.refused_too(first, counted),
+        }
         self.resize();
     }
 

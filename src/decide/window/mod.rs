@@ -186,15 +186,16 @@ impl Windows {
     /// A request of this weight is sent. Until it has [left](Self::left) nothing bounds its arrival.
     pub fn sent(&mut self, now: Nanos, weight: u64) -> Slot {
         let now = self.advance(now);
-        let mut expected = [0; MOST_WINDOWS];
-        for (meter, expected) in self.meters.iter_mut().zip(&mut expected) {
+        let (mut expected, mut counted) = ([0; MOST_WINDOWS], [0; MOST_WINDOWS]);
+        for ((meter, expected), counted) in self.meters.iter_mut().zip(&mut expected).zip(&mut counted) {
             let amount = meter.limit.unit.amount(weight);
             let left = meter.left(now, &self.road.ahead(meter.limit.unit, self.way_in));
             meter.send(amount);
             *expected = left.saturating_sub(amount).wrapping_add(meter.sent);
+            *counted = meter.believed() - left;
         }
         self.allowances.iter_mut().for_each(|allowance| allowance.send(weight));
-        self.road.push(Open { asked: now, left: None, weight, arrived: false, ended: false, expected })
+        self.road.push(Open { asked: now, left: None, weight, arrived: false, ended: false, expected, counted })
     }
 
     /// Its bytes go out now, and not earlier. Said at once where a connection is ready; else when there is one, so that
@@ -240,17 +241,20 @@ impl Windows {
     }
 
     /// It was refused for its rate; called before its slot ends. Nothing is sent before `retry_after` is over, or as long
-    /// as the window is if nothing was said. With `shrink`, less is believed of the window that had the least room; but
-    /// only once for all that was sent before the first refusal came.
+    /// as the window is if nothing was said. With `shrink`, less is believed of the window that had the least room; all
+    /// that was sent before the first refusal came is one refusal.
     pub fn refused(&mut self, slot: Slot, now: Nanos, retry_after: Option<Nanos>, shrink: bool) {
         let now = self.advance(now);
         let Some(open) = self.road.get(slot) else { return };
-        let (expected, news) = (open.expected, self.refused.is_none_or(|last| open.asked >= last));
-        let fullest = self.meters.iter_mut().zip(expected).min_by_key(|(meter, expected)| least(*expected, meter.sent));
+        let (expected, counted) = (open.expected, open.counted);
+        let first = self.refused.filter(|first| open.asked < *first);
+        let news = first.is_none();
+        let windows = self.meters.iter_mut().zip(expected).zip(counted);
+        let fullest = windows.min_by_key(|((meter, expected), _)| least(*expected, meter.sent));
         let mut hold = Nanos::SECOND;
-        if let Some((meter, _)) = fullest {
-            if news && shrink {
-                meter.shrink(now);
+        if let Some(((meter, _), counted)) = fullest {
+            if shrink {
+                meter.shrink(now, counted, first);
             }
             hold = meter.hold(news);
         }

@@ -18,6 +18,8 @@ pub(super) struct Open {
     pub(super) ended: bool,
     /// What each window should have left when the server judges it, plus all that was sent up to it.
     pub(super) expected: [u64; MOST_WINDOWS],
+    /// What each window may have counted before it.
+    pub(super) counted: [u64; MOST_WINDOWS],
 }
 
 /// All that were sent and of which something is yet to be heard.

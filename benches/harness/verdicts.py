@@ -1,0 +1,125 @@
+"""Whether verdicts are true: `weir study` and `weir capacity` on services of which the truth is known.
+
+Two that are the same, one that is 5 % slower, and one whose capacity is its slots over its delay: all real processes.
+The simulations behind the statistics have far more rounds (`cargo test compare capacity`); this shows that the
+machinery around them does not spoil it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from harness.process import run
+from harness.sender import empty, say, scratch, served, summary
+from harness.servers import StartError
+from harness.trial import Bench, Trial, shown
+
+STUDY, CAPACITY = "weir study", "weir capacity"
+SAME, SLOWED = "two that are the same", "one of two is 5 % slower"
+KNOWN = "a capacity that is known"
+
+CONNECTIONS = 16
+SLOTS, DELAY_MS, SLOWER = 8, 4.0, 1.05
+#: Of the service whose capacity is looked for.
+POOL, WORK_MS, OBJECTIVE, STEP = 16, 5, "p99<100ms", "8s"
+TRUE_PER_S = POOL * 1000 / WORK_MS
+
+
+def measure(bench: Bench) -> list[Trial]:
+    """So many of each, one after the other."""
+    if "weir" not in bench.programs:
+        return []
+    trials = []
+    for number in range(bench.plan.verdicts):
+        trials.append(_study(bench, SAME, number, _same(bench)))
+        trials.append(_study(bench, SLOWED, number, _slowed(bench)))
+        trials.append(_capacity(bench, number))
+    return trials
+
+
+def _same(bench: Bench) -> dict[str, list[str]]:
+    command = [str(bench.programs["weir"]), "serve", "body", "--port", "{port}", "-q"]
+    return {"one": command, "other": command}
+
+
+def _slowed(bench: Bench) -> dict[str, list[str]]:
+    def command(delay_ms: float) -> list[str]:
+        work = ["work", "--mix", "good=1", "--delay", f"{delay_ms}ms", "--capacity", f"{SLOTS}", "--queue", "1000"]
+        return [str(bench.programs["weir"]), "serve", *work, "--port", "{port}", "-q"]
+
+    return {"one": command(DELAY_MS), "other": command(DELAY_MS * SLOWER)}
+
+
+def _study(bench: Bench, case: str, number: int, variants: dict[str, list[str]]) -> Trial:
+    """A study of two, at the default number of repeats."""
+    trial = empty(case, STUDY, number, 0)
+    try:
+        with scratch() as folder:
+            file = folder / "study.toml"
+            file.write_text("\n".join(_lines(bench, variants, number)))
+            command = [str(bench.programs["weir"]), "study", str(file), "--format", "json", "--quiet"]
+            trial.command = f"{shown(command)} # {'; '.join(shlex.join(line) for line in variants.values())}"
+            finished = run(command, core=None, cost=bench.programs["cost"], seconds=300)
+            said = summary(finished)
+            trial.server = {"verdicts": [_verdict(verdict) for verdict in said["verdicts"]]}
+            trial.server["found"] = trial.server["verdicts"][0]
+    except (ValueError, KeyError, IndexError, OSError) as error:
+        trial.error = f"not measured: {error}"
+    say(trial, "{found}")
+    return trial
+
+
+def _lines(bench: Bench, variants: dict[str, list[str]], seed: int) -> Iterator[str]:
+    path = "api/work" if "work" in variants["one"] else ""
+    yield f"seed = {seed}"
+    for name, command in variants.items():
+        yield f"[variants.{name}]"
+        yield f"command = {json.dumps(command)}"
+    yield "[loads.some]"
+    yield f'url = "http://127.0.0.1:{{port}}/{path}"'
+    yield f"connections = {CONNECTIONS}"
+    yield f'duration = "{bench.plan.verdict_s}s"'
+    yield "[times]"
+    yield 'warm_up = "0s"'
+
+
+def _verdict(verdict: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: verdict[name] for name in ("finding", "effect", "interval", "sure", "main")}
+    return {"metric": verdict["metric"]["name"], **kept}
+
+
+def _capacity(bench: Bench, number: int) -> Trial:
+    trial = empty(KNOWN, CAPACITY, number, 0)
+    slots = ["--capacity", str(POOL), "--queue", "1000000"]
+    try:
+        with served(bench, "work", "--mix", "good=1", "--delay", f"{WORK_MS}ms", *slots) as server, scratch():
+            command = [str(bench.programs["weir"]), "capacity", f"{server.url}api/work", "--slo", OBJECTIVE]
+            command += ["--step", STEP, "--seed", str(number), "--format", "json", "--quiet"]
+            trial.command = shown(command)
+            said = summary(run(command, core=bench.generator_core, cost=bench.programs["cost"], seconds=300))
+            trial.server = {name: said[name] for name in ("holds", "fails", "sure", "limit", "why")}
+    except (ValueError, KeyError, OSError, StartError) as error:
+        trial.error = f"not measured: {error}"
+    say(trial, "[{holds}, {fails}], {sure}")
+    return trial
+
+
+def calls_a_difference(trial: Trial) -> bool:
+    """Whether any figure of the study is called better or worse."""
+    return any(verdict["finding"] in ("better", "worse") for verdict in trial.server["verdicts"])
+
+
+def calls_it_worse(trial: Trial) -> bool:
+    """Whether the main figure of the slowed one is."""
+    return bool(trial.server["found"]["finding"] == "worse")
+
+
+def brackets(trial: Trial) -> bool:
+    """Whether the true capacity lies within, and neither end is further than 5 % from it."""
+    holds, fails = trial.server["holds"], trial.server["fails"]
+    if holds is None or fails is None:
+        return False
+    return bool(0.95 * TRUE_PER_S <= holds <= TRUE_PER_S <= fails <= 1.05 * TRUE_PER_S)

@@ -1,0 +1,60 @@
+"""The part of the page that is about verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from statistics import median
+
+from harness import verdicts
+from harness.results import Section
+from harness.table import number, table
+from harness.trial import Trial
+from harness.verdicts import CAPACITY, KNOWN, SAME, SLOWED, STUDY
+
+SLOW_MS = verdicts.DELAY_MS * verdicts.SLOWER
+METHOD = f"""\
+What `weir study` and `weir capacity` say of real services whose truth is known, many times over. A study has the
+default number of rounds, each with both variants started anew and loaded with {verdicts.CONNECTIONS} connections. The
+two that are the same are `weir serve body`, as fast as two cores let it be; of the others one answers after
+{verdicts.DELAY_MS:g} ms in {verdicts.SLOTS} slots, and the other after {SLOW_MS:g} ms. The capacity is that of
+{verdicts.POOL} slots of {verdicts.WORK_MS} ms, {verdicts.TRUE_PER_S:,.0f}/s, with random arrivals and
+`--slo "{verdicts.OBJECTIVE}"`. The statistics behind them are held by simulations in the tests; this shows what is left
+of it among real processes.
+"""
+
+
+def write(section: Section) -> Iterator[str]:
+    """All tables of the section."""
+    yield "## Verdicts: is it true what is said of a difference, and of a limit?"
+    yield METHOD.strip()
+    rows = []
+    for case, what, holds in (
+        (SAME, "a difference is called, in any figure", verdicts.calls_a_difference),
+        (SLOWED, "called worse", verdicts.calls_it_worse),
+    ):
+        trials = section.trials(case, STUDY)
+        rows.append([case, STUDY, what, _of(trials, holds), _effect(trials)])
+    trials = section.trials(KNOWN, CAPACITY)
+    rows.append([KNOWN, CAPACITY, "bracketed, within 5 %", _of(trials, verdicts.brackets), _bracket(trials)])
+    yield table(["case", "command", "what", "how often", "median of what was found"], rows)
+
+
+def _of(trials: list[Trial], holds: Callable[[Trial], bool]) -> str:
+    return f"{sum(map(holds, trials))} of {len(trials)}"
+
+
+def _effect(trials: list[Trial]) -> str:
+    found = [trial.server["found"] for trial in trials]
+    if not found:
+        return "-"
+    effect = median(one["effect"] - 1 for one in found)
+    widths = median(one["interval"][1] - one["interval"][0] for one in found)
+    return f"{effect:+.1%}, with an interval {widths:.1%} wide"
+
+
+def _bracket(trials: list[Trial]) -> str:
+    known = [trial.server for trial in trials if trial.server["holds"] and trial.server["fails"]]
+    if not known:
+        return "-"
+    ends = (number(median(one[end] for one in known), "{:,.0f}/s") for end in ("holds", "fails"))
+    return " to ".join(ends)
