@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness import queues, results, sending, stores
+from harness import queues, results, sending, stores, submitting
 from harness.results import Section, Value
 from harness.sending import GENERATED, IN_FILE, IN_MEMORY, LATE, SATURATED, SEND, UNLIMITED
 from harness.verdict import UNKNOWN, Goal, at_least, at_most
@@ -14,6 +14,7 @@ SATURATED_S = 95.0
 SHARE = 0.995
 RESPONSE_MS, LATE_MS = 500.0, 0.2
 JOBS_S, SUBMITS_S, PEERS_X = 45_000, 100_000, 10.0
+ONE_US, MANY_US = 10.0, 2.0
 IDLE_SHARE, REOPEN_S = 0.01, 1.0
 #: A sender that kept its jobs in memory would need that many bytes for each, and more.
 JOB_BYTES = 100
@@ -35,6 +36,9 @@ def judge(section: Section) -> Iterator[Goal]:
         found = section.median(LATE, name, results.noted("lateness_ms", "p99"))
         yield at_most(f"{LATE}, `{name}`: at most {LATE_MS:g} ms late at p99", found, LATE_MS, "{:.2f} ms")
     yield from _kept(section)
+    for form, limit in ((submitting.ONE, ONE_US), (submitting.MANY, MANY_US)):
+        found = section.median(submitting.SUBMITTED, submitting.SENDER, results.noted("us", form))
+        yield at_most(f"{submitting.SUBMITTED}, {form}: at most {limit:g} us of CPU a job", found, limit, "{:.1f} us")
 
 
 def _none(section: Section, case: str, what: str, *names: str) -> Goal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness import queues, results, sending, stores
+from harness import queues, results, sending, stores, submitting
 from harness.results import Section
 from harness.send_goals import submits
 from harness.sending import (
@@ -59,6 +59,12 @@ def write(section: Section) -> Iterator[str]:
     yield table(header, [_queue(section, name) for name in (IN_FILE, IN_MEMORY, *queues.PEERS)])
     yield "### The store, and the exactness of sends"
     yield table(["", ""], _figures(section))
+    trials = section.trials(submitting.SUBMITTED, submitting.SENDER)
+    if trials:
+        yield "### Jobs from Python"
+        yield "CPU time of the thread that submits, to memory, for each job; the tickets are kept."
+        costs = trials[0].server["us"].items()
+        yield table(["`enqueue` and `enqueue_many`", "us"], [[form, f"{us:.2f}"] for form, us in costs])
 
 
 def _row(section: Section, setting: Setting) -> Row:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import queues, stores
+from harness import queues, stores, submitting
 from harness.process import environment, run
 from harness.programs import SCRIPTS
 from harness.sender import empty, ended_after, fill, jobs, requests_served, say, scratch, served, summary
@@ -83,6 +83,7 @@ def measure(bench: Bench) -> list[Trial]:
     trials += _unlimited(bench)
     trials += [_late(bench, name, number) for number, name in _rounds(bench, (IN_FILE, IN_MEMORY))]
     trials += stores.measure(bench)
+    trials += submitting.measure(bench)
     return trials
 
 

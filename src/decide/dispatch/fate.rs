@@ -29,6 +29,7 @@ impl Dispatch {
         self.leased -= 1;
         let refused = matches!(meaning, Meaning::Refused | Meaning::Blocked);
         let to_blame = (refused || meaning == Meaning::Overtaken) && self.keys.way_in.refused(now, sent);
+        let usual = self.keys.way_in.usual();
         let way_in = self.keys.with(number, |key| {
             key.windows.heard(slot, now, &feedback.quotas);
             match meaning {
@@ -37,7 +38,7 @@ impl Dispatch {
                 Meaning::Done => key.windows.accepted(),
                 _ => {}
             }
-            key.windows.arrived_by(slot, now)
+            key.windows.arrived_by(slot, now, usual)
         });
         if let Some(round_trip) = way_in.flatten()
             && !refused

@@ -196,6 +196,23 @@ fn headers_cost_nothing_as_long_as_nobody_else_spends() {
     }
 }
 
+/// A packet is lost now and then, and sent again: the way in is far longer than was said.
+#[test]
+fn a_way_in_that_is_exceeded_now_and_then_costs_few_refusals() {
+    for model in ["log", "bucket", "counter", "aligned"] {
+        let mut setting = saturated(50, 5, 600);
+        let window = Window::read(&format!("{model}:20/1s"), Model::SlidingLog).expect("valid");
+        setting.rules.key.limits[0].window = window;
+        setting.limits = vec![window];
+        setting.rules.key.ordered = false;
+        setting.block_after = 0;
+        setting.way_in = delay("humps:0ms..50ms,250ms..350ms,0.1%");
+        let story = setting.run(1);
+        println!("{model}: {:.2}/s, {} refused", story.accepted as f64 / 600.0, story.exceeded);
+        assert!(story.exceeded <= 2, "{model}: {} refused", story.exceeded);
+    }
+}
+
 /// All of the round trip is the way in, so half of it is too little: the bound is tried, and taken back.
 #[test]
 fn a_way_in_that_is_learnt_wrongly_costs_few_refusals() {

@@ -81,7 +81,7 @@ mod tests {
         let slot = windows.sent(ms(at), 1);
         windows.left(slot, ms(at));
         windows.heard(slot, ms(at + 100), &[quota]);
-        windows.arrived_by(slot, ms(at + 100));
+        windows.arrived_by(slot, ms(at + 100), Nanos::NEVER);
     }
 
     /// How many may be sent then, and when the next.

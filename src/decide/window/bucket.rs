@@ -37,6 +37,11 @@ impl Bucket {
         self.full = self.filled(self.full, by, amount);
     }
 
+    /// All that has arrived may have done so that much later.
+    pub(super) fn postpone(&mut self, later: Nanos) {
+        self.full = self.full.saturating_add(times(later.0, self.rate));
+    }
+
     fn filled(&self, full: u128, by: Nanos, amount: u64) -> u128 {
         full.max(times((by + self.grain).0, self.rate)).saturating_add(times(amount, self.per.0))
     }

@@ -38,6 +38,12 @@ impl Log {
         self.used += amount;
     }
 
+    /// What was taken to have arrived from `from` on may have done so as late as at `to`.
+    pub(super) fn postpone(&mut self, from: Nanos, to: Nanos) {
+        let late = self.arrived.iter_mut().rev().take_while(|(by, _)| *by >= from);
+        late.for_each(|(by, _)| *by = to.max(*by));
+    }
+
     /// The most that the server may have counted, without what is on its way.
     pub(super) fn used(&self) -> u64 {
         self.used

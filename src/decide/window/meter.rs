@@ -96,6 +96,19 @@ impl Meter {
         }
     }
 
+    /// What was taken to have arrived from `from` on may have done so as late as at `to`.
+    pub(super) fn postpone(&mut self, from: Nanos, to: Nanos) {
+        match &mut self.kind {
+            Kind::Log(log) => log.postpone(from, to),
+            Kind::Bucket(bucket) => bucket.postpone(to - from),
+            Kind::Either(bucket, log) => {
+                bucket.postpone(to - from);
+                log.postpone(from, to);
+            }
+            Kind::Running(_) => {}
+        }
+    }
+
     /// The server is done with it at `at`, and no later.
     pub(super) fn end(&mut self, at: Nanos, amount: u64) {
         if let Kind::Running(running) = &mut self.kind {

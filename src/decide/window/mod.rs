@@ -206,13 +206,25 @@ impl Windows {
     }
 
     /// Its answer is here: it had arrived by now. How long it took since it left, if it was waited for.
-    pub fn arrived_by(&mut self, slot: Slot, now: Nanos) -> Option<Nanos> {
+    ///
+    /// What took longer than is `usual` may have lost that time on its way in, and so have arrived later than the way in
+    /// can be. [`Nanos::NEVER`]: nobody knows what is usual.
+    pub fn arrived_by(&mut self, slot: Slot, now: Nanos, usual: Nanos) -> Option<Nanos> {
         let now = self.advance(now);
         let grain = self.grain;
         let left = self.road.get(slot)?.left;
         self.settle(slot.0, now);
         self.end(slot, now + grain);
-        left.map(|left| now - left)
+        let took = now - left?;
+        if let (Some(left), Some(way_in)) = (left, self.way_in)
+            && took > usual.max(way_in)
+        {
+            let by = left + way_in;
+            let at_worst = by + (took - usual.max(way_in));
+            self.meters.iter_mut().for_each(|meter| meter.postpone(by, at_worst));
+            self.last_arrival = self.last_arrival.max(Some(at_worst));
+        }
+        Some(took)
     }
 
     /// It is not waited for any longer. It counts as arrived, and as being worked on for as long again as it was.

@@ -6,6 +6,9 @@
 //! out. A refusal takes that back at once. The next try is nearer to the whole of it and comes after four times as many
 //! answers; after five refusals there is none. A request that is out longer than any before it raises the bound while it
 //! is out.
+//!
+//! A bound that is given may be broken all the same: a packet is lost and sent again, a machine stands still. Such a request
+//! shows itself by its round trip, which is longer than nearly all of late. By how much, it may have arrived later.
 
 use super::Nanos;
 
@@ -17,6 +20,8 @@ pub struct WayIn {
     /// The longest round trip of this stretch of answers, and of the one before it.
     longest: [Nanos; 2],
     answers: u32,
+    /// The longest few of this stretch, and of the one before it; the longest first.
+    slowest: [[Nanos; SLOW]; 2],
     /// Answers since the last refusal, and how many it takes.
     clean: u64,
     patience: u64,
@@ -29,6 +34,8 @@ pub struct WayIn {
 
 const STRETCH: u32 = 500;
 const PATIENCE: u64 = 500;
+/// In a stretch so many may be unusually slow: 2 %.
+const SLOW: usize = 10;
 const HALF: u64 = 50;
 const MARGIN_PERCENT: u64 = 110;
 /// Shares above this gain nothing over waiting for the answer.
@@ -47,6 +54,7 @@ impl WayIn {
             learns: false,
             longest: [Nanos::ZERO; 2],
             answers: 0,
+            slowest: [[Nanos::ZERO; SLOW]; 2],
             clean: 0,
             patience: PATIENCE,
             share: 100,
@@ -76,12 +84,23 @@ impl WayIn {
         if self.answers > STRETCH {
             self.answers = 1;
             self.longest = [Nanos::ZERO, self.longest[0]];
+            self.slowest = [[Nanos::ZERO; SLOW], self.slowest[0]];
+        }
+        if let Some(place) = self.slowest[0].iter().position(|slow| *slow < round_trip) {
+            self.slowest[0][place..].rotate_right(1);
+            self.slowest[0][place] = round_trip;
         }
         self.out_for(round_trip);
         self.clean += 1;
         if self.learns && self.clean >= self.patience {
             self.share = self.next_share;
         }
+    }
+
+    /// The time that 98 % of round trips do not exceed, if the bound is given and so may be broken; NEVER: not known yet.
+    pub fn usual(&self) -> Nanos {
+        let slow = self.slowest[1][SLOW - 1];
+        if self.given.is_none() || slow == Nanos::ZERO { Nanos::NEVER } else { slow }
     }
 
     /// A request has been out for so long already.
@@ -138,6 +157,21 @@ mod tests {
             }
         }
         assert_eq!(refusals, 5);
+    }
+
+    #[test]
+    fn what_is_usual_is_what_nearly_all_of_the_last_stretch_took() {
+        let mut way_in = WayIn::given(ms(50));
+        for n in 0..STRETCH {
+            assert_eq!(way_in.usual(), Nanos::NEVER);
+            // Five out of five hundred stand still.
+            way_in.answered(if n % 100 == 7 { ms(1000) } else { ms(u64::from(n % 100)) });
+        }
+        way_in.answered(ms(1000));
+        assert_eq!(way_in.usual(), ms(99));
+        let mut learnt = WayIn::learnt();
+        (0..2 * STRETCH).for_each(|_| learnt.answered(ms(100)));
+        assert_eq!(learnt.usual(), Nanos::NEVER, "a bound that is learnt covers what was seen");
     }
 
     #[test]

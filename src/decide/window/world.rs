@@ -183,7 +183,7 @@ impl World {
                 Event::Answered => {
                     // The server lets go of it while the answer is on its way, or as late as this.
                     accounts.iter_mut().for_each(|(unit, account)| account.finished(unit.amount(weight)));
-                    assert!(!ours || windows.arrived_by(slot, now).is_some());
+                    assert!(!ours || windows.arrived_by(slot, now, Nanos::NEVER).is_some());
                 }
                 Event::GivenUp => {
                     accounts.iter_mut().for_each(|(unit, account)| account.finished(unit.amount(weight)));
