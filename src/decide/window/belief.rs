@@ -39,7 +39,8 @@ impl Belief {
         if self.good > 0 && self.good < self.now {
             (self.now, self.floor) = (self.good, self.good);
         } else if self.now < self.most() {
-            (self.now, self.floor) = (half, half);
+            let lower = if self.floor < self.now { self.floor } else { half };
+            (self.now, self.floor) = (lower, lower);
         } else {
             (self.now, self.floor) = ((self.now - 1).max(1), half);
         }
@@ -121,7 +122,9 @@ mod tests {
         belief.refused(Nanos::ZERO, 19);
         assert_eq!(belief.now(), 19);
         belief.refused(Nanos::SECOND, 18);
-        assert_eq!(belief.now(), 9);
+        assert_eq!(belief.now(), 10);
+        belief.refused(Nanos::from_secs(2), 9);
+        assert_eq!(belief.now(), 5);
     }
 
     #[test]

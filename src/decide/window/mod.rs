@@ -207,8 +207,8 @@ impl Windows {
 
     /// Its answer is here: it had arrived by now. How long it took since it left, if it was waited for.
     ///
-    /// What took longer than is `usual` may have lost that time on its way in, and so have arrived later than the way in
-    /// can be. [`Nanos::NEVER`]: nobody knows what is usual.
+    /// What took clearly longer than is `usual` may have lost that time on its way in, whatever is said of that: of its
+    /// arrival only the answer tells. [`Nanos::NEVER`]: nobody knows what is usual.
     pub fn arrived_by(&mut self, slot: Slot, now: Nanos, usual: Nanos) -> Option<Nanos> {
         let now = self.advance(now);
         let grain = self.grain;
@@ -216,13 +216,12 @@ impl Windows {
         self.settle(slot.0, now);
         self.end(slot, now + grain);
         let took = now - left?;
+        // What is slower by a tenth is only one of many slow ones.
         if let (Some(left), Some(way_in)) = (left, self.way_in)
-            && took > usual.max(way_in)
+            && took > (usual + Nanos(usual.0 / 10)).max(way_in)
         {
-            let by = left + way_in;
-            let at_worst = by + (took - usual.max(way_in));
-            self.meters.iter_mut().for_each(|meter| meter.postpone(by, at_worst));
-            self.last_arrival = self.last_arrival.max(Some(at_worst));
+            self.meters.iter_mut().for_each(|meter| meter.postpone(left + way_in, now));
+            self.last_arrival = self.last_arrival.max(Some(now));
         }
         Some(took)
     }

@@ -8,7 +8,7 @@
 //! is out.
 //!
 //! A bound that is given may be broken all the same: a packet is lost and sent again, a machine stands still. Such a request
-//! shows itself by its round trip, which is longer than nearly all of late. By how much, it may have arrived later.
+//! shows itself by its round trip, which is longer than nearly all of late; only its answer tells that it has arrived.
 
 use super::Nanos;
 
