@@ -36,6 +36,8 @@ const STRETCH: u32 = 500;
 const PATIENCE: u64 = 500;
 /// In a stretch so many may be unusually slow: 2 %.
 const SLOW: usize = 10;
+/// Fewer answers tell nothing of what is usual.
+const FEW: u32 = 250;
 const HALF: u64 = 50;
 const MARGIN_PERCENT: u64 = 110;
 /// Shares above this gain nothing over waiting for the answer.
@@ -100,8 +102,8 @@ impl WayIn {
     /// The time that 98 % of round trips do not exceed, if the bound is given and so may be broken; NEVER: not known yet.
     pub fn usual(&self) -> Nanos {
         let slow = match self.slowest[1][SLOW - 1] {
-            // Of the first stretch it is as many as there may be so far; of fewer than fifty nobody can say.
-            Nanos::ZERO => self.slowest[0].get(self.answers as usize / 50).filter(|_| self.answers >= 50).copied(),
+            // Of the first stretch it is as many as there may be so far; the first to answer are the quick ones.
+            Nanos::ZERO => self.slowest[0].get(self.answers as usize / 50).filter(|_| self.answers >= FEW).copied(),
             slow => Some(slow),
         };
         slow.filter(|_| self.given.is_some()).unwrap_or(Nanos::NEVER)
@@ -167,7 +169,7 @@ mod tests {
     fn what_is_usual_is_what_nearly_all_of_the_last_stretch_took() {
         let mut way_in = WayIn::given(ms(50));
         for n in 0..STRETCH {
-            assert_eq!(way_in.usual() == Nanos::NEVER, n < 50);
+            assert_eq!(way_in.usual() == Nanos::NEVER, n < FEW);
             // Five out of five hundred stand still.
             way_in.answered(if n % 100 == 7 { ms(1000) } else { ms(u64::from(n % 100)) });
         }
