@@ -37,9 +37,10 @@ impl Bucket {
         self.full = self.filled(self.full, by, amount);
     }
 
-    /// All that has arrived may have done so that much later.
-    pub(super) fn postpone(&mut self, later: Nanos) {
-        self.full = self.full.saturating_add(times(later.0, self.rate));
+    /// Something of this amount may have arrived that much later. What the bucket may have lost meanwhile is no more than
+    /// it got, and to have counted it once more is enough.
+    pub(super) fn postpone(&mut self, later: Nanos, amount: u64) {
+        self.full = self.full.saturating_add(times(later.0, self.rate).min(times(amount, self.per.0)));
     }
 
     fn filled(&self, full: u128, by: Nanos, amount: u64) -> u128 {

@@ -96,13 +96,13 @@ impl Meter {
         }
     }
 
-    /// What was taken to have arrived from `from` on may have done so as late as at `to`.
-    pub(super) fn postpone(&mut self, from: Nanos, to: Nanos) {
+    /// This much, which was taken to have arrived at `from`, may have done so as late as at `to`.
+    pub(super) fn postpone(&mut self, from: Nanos, to: Nanos, amount: u64) {
         match &mut self.kind {
             Kind::Log(log) => log.postpone(from, to),
-            Kind::Bucket(bucket) => bucket.postpone(to - from),
+            Kind::Bucket(bucket) => bucket.postpone(to - from, amount),
             Kind::Either(bucket, log) => {
-                bucket.postpone(to - from);
+                bucket.postpone(to - from, amount);
                 log.postpone(from, to);
             }
             Kind::Running(_) => {}

@@ -212,7 +212,8 @@ impl Windows {
     pub fn arrived_by(&mut self, slot: Slot, now: Nanos, usual: Nanos) -> Option<Nanos> {
         let now = self.advance(now);
         let grain = self.grain;
-        let left = self.road.get(slot)?.left;
+        let open = self.road.get(slot)?;
+        let (left, weight) = (open.left, open.weight);
         self.settle(slot.0, now);
         self.end(slot, now + grain);
         let took = now - left?;
@@ -220,7 +221,9 @@ impl Windows {
         if let (Some(left), Some(way_in)) = (left, self.way_in)
             && took > (usual + Nanos(usual.0 / 10)).max(way_in)
         {
-            self.meters.iter_mut().for_each(|meter| meter.postpone(left + way_in, now));
+            for meter in &mut self.meters {
+                meter.postpone(left + way_in, now, meter.limit.unit.amount(weight));
+            }
             self.last_arrival = self.last_arrival.max(Some(now));
         }
         Some(took)
