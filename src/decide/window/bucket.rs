@@ -37,10 +37,11 @@ impl Bucket {
         self.full = self.filled(self.full, by, amount);
     }
 
-    /// Something of this amount may have arrived that much later. What the bucket may have lost meanwhile is no more than
-    /// it got, and to have counted it once more is enough.
-    pub(super) fn postpone(&mut self, later: Nanos, amount: u64) {
-        self.full = self.full.saturating_add(times(later.0, self.rate).min(times(amount, self.per.0)));
+    /// This much, which was taken to have arrived at `from`, may have done so as late as at `to`, which nothing else has
+    /// come after: either all came that much later, or it came once more.
+    pub(super) fn postpone(&mut self, from: Nanos, to: Nanos, amount: u64) {
+        let all_later = self.full.saturating_add(times((to - from).0, self.rate));
+        self.full = all_later.min(self.filled(self.full, to, amount));
     }
 
     fn filled(&self, full: u128, by: Nanos, amount: u64) -> u128 {

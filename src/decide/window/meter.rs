@@ -100,9 +100,9 @@ impl Meter {
     pub(super) fn postpone(&mut self, from: Nanos, to: Nanos, amount: u64) {
         match &mut self.kind {
             Kind::Log(log) => log.postpone(from, to),
-            Kind::Bucket(bucket) => bucket.postpone(to - from, amount),
+            Kind::Bucket(bucket) => bucket.postpone(from, to, amount),
             Kind::Either(bucket, log) => {
-                bucket.postpone(to - from, amount);
+                bucket.postpone(from, to, amount);
                 log.postpone(from, to);
             }
             Kind::Running(_) => {}
