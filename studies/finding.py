@@ -2,8 +2,8 @@
 
     python studies/finding.py NAME... [--check]
 
-A template has the words; every number comes from a file, so that a study that is run again writes its own finding. `--check`
-says where README.md is not what the files give, and where a number was typed by hand. What a template may use:
+A template has the words; every number comes from a file, so that a study that is run again writes its own finding.
+`--check` says where README.md is not what the files give, and where a number was typed by hand. A template may use:
 
 - each `results/STEM.json` as STEM, and each `STEM.toml` as `setup.STEM`; `rows("STEM")` is `results/STEM.csv`
 - `at(summary, "VARIANT", PARAMETER=VALUE)`: a record of `summary.py`, as in `at(...).loads.NAME.p99_ms`
@@ -26,12 +26,13 @@ from typing import Any
 
 import jinja2
 from jinja2 import nodes
+
 from words import UNITS, Spread, count, interval, ms, spread, table
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ImportError:  # Python 3.10
-    from pip._vendor import tomli as tomllib  # type: ignore[no-redef]
+else:
+    from pip._vendor import tomli as tomllib
 
 STUDIES = Path(__file__).parent
 TEMPLATE = "finding.md.j2"
@@ -102,7 +103,8 @@ def _context(folder: Path, results: Path) -> Object:
     def again(summary: Object) -> str:
         took = f"about {count(max(summary['took_s'] / 60, 1))} minutes"
         command = f"$ python studies/run.py {folder.name}"
-        return f"```console\n{command}            # {took}\n{command} --quick    # whether it works: about a minute\n```"
+        quick = f"{command} --quick    # whether it works: about a minute"
+        return f"```console\n{command}            # {took}\n{quick}\n```"
 
     files = {path.stem.replace("-", "_"): _json(path) for path in sorted(results.glob("*.json"))}
     setup = {path.stem.replace("-", "_"): tomllib.loads(path.read_text()) for path in sorted(folder.glob("*.toml"))}
@@ -124,9 +126,7 @@ def at(summary: Object, variant: str, **point: object) -> Object:
     return _only(summary["figures"], point, variant=variant)
 
 
-def verdict(
-    summary: Object, base: str, other: str, metric: str, load: str | None = None, **point: object
-) -> Object:
+def verdict(summary: Object, base: str, other: str, metric: str, load: str | None = None, **point: object) -> Object:
     """How another variant is against a base."""
     return _only(summary["verdicts"], point, base=base, other=other, metric=metric, load=load)
 
@@ -153,13 +153,14 @@ def method(summary: Object) -> str:
     """How a study was measured, in the words that are the same for all."""
     machine = summary["machine"]
     words = (
-        f"Measured on {summary['date']} with weir {summary['weir']} on {machine['cores']} cores of {machine['cpu']} with "
-        f"{machine['memory_mib'] / 1024:.1f} GiB ({machine['os']}), in {count(summary['took_s'] / 60)} minutes. "
-        f"{summary['rounds']} rounds; in each of them every combination was measured once, in an order drawn by lot, with "
-        f"everything started anew. Tables show the median of the rounds and, in brackets, the lowest and the highest."
+        f"Measured on {summary['date']} with weir {summary['weir']} on {machine['cores']} cores of {machine['cpu']} "
+        f"with {machine['memory_mib'] / 1024:.1f} GiB ({machine['os']}), in {count(summary['took_s'] / 60)} minutes. "
+        f"{summary['rounds']} rounds; in each of them every combination was measured once, in an order drawn by lot, "
+        f"with everything started anew. Tables show the median of the rounds and, in brackets, the lowest and highest."
     )
     if summary["warm_up_s"]:
-        words += f" Before each measurement the load ran until throughput and response times were steady, for at most {ms(summary['warm_up_s'] * 1000)}."
+        longest = ms(summary["warm_up_s"] * 1000)
+        words += f" Before each measurement the load ran until the service was steady, for {longest} at most."
     return " ".join([words, *summary["cautions"]])
 
 
@@ -202,11 +203,13 @@ def typed(source: str) -> Iterator[str]:
     blanked = CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     for found in BARE.finditer(blanked):
         yield f"{1 + blanked.count(chr(10), 0, found.start())}: {found[0]} was typed by hand; {remedy}"
-    for node in _environment().parse(source).find_all((nodes.Output, nodes.Assign, nodes.For)):
-        shown = node.nodes if isinstance(node, nodes.Output) else [node.iter if isinstance(node, nodes.For) else node.node]
-        for const in (const for of in shown for const in _shown(of)):
-            if BARE.search(str(const.value)):
-                yield f"{const.lineno}: {const.value!r} was typed by hand; {remedy}"
+    parsed = _environment().parse(source)
+    shown: list[nodes.Node] = [of for node in parsed.find_all(nodes.Output) for of in node.nodes]
+    shown += [node.node for node in parsed.find_all(nodes.Assign)]
+    shown += [node.iter for node in parsed.find_all(nodes.For)]
+    for const in (const for of in shown for const in _shown(of)):
+        if BARE.search(str(const.value)):
+            yield f"{const.lineno}: {const.value!r} was typed by hand; {remedy}"
 
 
 def _text(source: str) -> str:
@@ -230,8 +233,8 @@ def _shown(node: nodes.Node) -> Iterator[nodes.Const]:
         case nodes.Call(node=nodes.Name(name="said")):
             return
         case nodes.Call(node=nodes.Name(name="table" | "plot")) | nodes.Call(node=nodes.Getattr(attr="append")):
-            for of in node.args:
-                yield from _shown(of)
+            for argument in node.args:
+                yield from _shown(argument)
         case nodes.Filter(node=nodes.Node() as inner):
             yield from _shown(inner)
         case nodes.List() | nodes.Tuple() | nodes.Concat() | nodes.BinExpr() | nodes.CondExpr():

@@ -2,10 +2,10 @@
 
     python studies/run.py NAME... [--quick] [--keep] [--fresh] [--weir PATH]
 
-Each `*.toml` of a study is run by `weir study`, which installs the packages that its variants ask for. The whole results are in
+Each `*.toml` of a study is run by `weir study`, which installs the packages that its variants ask for. The results are in
 `target/studies/`; called again, it goes on where it was. `--quick` only shows that everything works: packages install,
-services start, and nobody fails who should not. `--keep` copies the small files (a summary, the plots and the numbers behind
-them) to `results/` and writes the README.md; `all` stands for all studies.
+services start, and nobody fails who should not. `--keep` copies the small files (a summary, the plots and the numbers
+behind them) to `results/` and writes the README.md; `all` stands for all studies.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ UNITS: dict[str, Callable[[Figure], str]] = {
 
 def interval(ends: Sequence[float] | None, unit: str = "ratio") -> str:
     """From one end to the other."""
-    return "–" if ends is None else f"{UNITS[unit](ends[0])} to {UNITS[unit](ends[1])}"
+    return "-" if ends is None else f"{UNITS[unit](ends[0])} to {UNITS[unit](ends[1])}"
 
 
 def spread(value: Spread, unit: str) -> str:

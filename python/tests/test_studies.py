@@ -9,6 +9,7 @@ STUDIES = Path(__file__).parents[2] / "studies"
 sys.path.insert(0, str(STUDIES))
 
 import finding  # noqa: E402
+import words  # noqa: E402
 
 FOUND = sorted(path.parent for path in STUDIES.glob("*/results"))
 
@@ -85,4 +86,4 @@ def test_a_finding_that_is_not_of_its_results_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_have_three_digits_that_count_and_their_unit(value: float, unit: str, shown: str) -> None:
-    assert finding.UNITS[unit](value) == shown
+    assert words.UNITS[unit](value) == shown
