@@ -62,7 +62,7 @@ def main() -> int:
 def render(folder: Path, results: Path | None = None) -> str:
     """The finding of the study in this folder."""
     template = _environment().from_string((folder / TEMPLATE).read_text())
-    return template.render(_context(folder, results or folder / "results"))
+    return template.render(_context(folder, results or folder / "results")).strip() + "\n"
 
 
 def check(folder: Path) -> list[str]:
@@ -237,6 +237,9 @@ def _shown(node: nodes.Node) -> Iterator[nodes.Const]:
                 yield from _shown(argument)
         case nodes.Filter(node=nodes.Node() as inner):
             yield from _shown(inner)
+        case nodes.BinExpr() if node.find(nodes.Name):
+            # A number that data is multiplied by, or taken from, is arithmetic.
+            yield from (const for const in node.find_all(nodes.Const) if isinstance(const.value, str))
         case nodes.List() | nodes.Tuple() | nodes.Concat() | nodes.BinExpr() | nodes.CondExpr():
             skipped = node.test if isinstance(node, nodes.CondExpr) else None
             for of in node.iter_child_nodes():

@@ -31,7 +31,7 @@ MOST_BYTES = 200_000
 def main() -> int:
     """Run what was asked for, one after the other."""
     args = _arguments()
-    names = [path.parent.name for path in sorted(STUDIES.glob("*/study.toml"))] if args.names == ["all"] else args.names
+    names = [path.parent.name for path in sorted(STUDIES.glob("*/finding.md.j2"))] if args.names == ["all"] else args.names
     if unknown := [name for name in names if not (STUDIES / name).is_dir()]:
         print(f"run.py: there is no study {unknown[0]}; see the folders of {STUDIES}", file=sys.stderr)
         return 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 
 class Spread(list[float]):
@@ -75,15 +76,17 @@ def mib(value: Figure) -> str:
     return f"{number(value)} MiB"
 
 
-def ratio(value: Figure) -> str:
-    """A factor that something is multiplied by: x 2.04; close to one: +4.2 %."""
+def ratio(value: Figure | None) -> str:
+    """A factor that something is multiplied by: x 2.04; close to one: +4.2 %. None is unknown."""
+    if value is None:
+        return "-"
     value = _middle(value)
     if 0.5 < value < 2:
         return f"{(value - 1) * 100:+.1f} %"
     return f"x {number(value)}"
 
 
-UNITS: dict[str, Callable[[Figure], str]] = {
+UNITS: dict[str, Callable[[Any], str]] = {
     "number": number,
     "count": count,
     "per_second": per_second,

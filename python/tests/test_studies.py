@@ -32,6 +32,8 @@ def test_a_template_has_no_typed_number_before_there_are_results(template: Path)
         "`40/s` at most",
         "```\n12 ms\n```",
         "{{ 40 | per_second }}",
+        "{{ '40' ~ summary.x }}",
+        "{{ summary.x + ' of 40' }}",
         "{{ 'up to 40' }}",
         "{% set most = 40 %}",
         "{{ table(['a', 'b'], [['x', 40]]) }}",
@@ -51,6 +53,7 @@ def test_a_typed_number_is_found(text: str) -> None:
         "{{ summary.x | per_second }} and {{ at(summary, 'a', users=40).loads.x.p50_ms | ms }}",
         "{{ said('25 s') }} {% call said() %}\n25 s at 100 users\n{% endcall %}",
         "{{ table(['a', 'b'], [['x', said('40/s')], ['y', summary.x | spread('ms')]]) }}",
+        "{{ (1 - summary.x) | share }} and {{ (summary.s * 1000) | ms }}",
         "{% for point in summary.points %}{{ point.users }}{% endfor %}",
     ],
 )

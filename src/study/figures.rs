@@ -55,13 +55,22 @@ fn swept(findings: &Findings<'_>, measure: usize) -> Vec<Figure> {
 /// One such plot; None has all combinations in it.
 fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, String)]>) -> Figure {
     let of = &findings.measures[measure];
-    let parameter = findings.definition.sweep.first();
+    // Where it does not vary, variants stand side by side.
+    let parameter = findings.definition.sweep.first().filter(|_| {
+        let mut values = findings.points_of(measure).map(|point| findings.points[point].first());
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    });
     let numbers: Option<Vec<f64>> = parameter
         .map(|parameter| parameter.values.iter().map(|value| value.parse().ok()).collect())
         .unwrap_or_default();
     let categories = match (parameter, &numbers) {
         (_, Some(_)) => Vec::new(),
-        (Some(parameter), None) => parameter.values.clone(),
+        (Some(parameter), None) => {
+            let first = |point| findings.points[point].first().map(|(_, value)| value);
+            let is_met = |value: &&String| findings.points_of(measure).any(|point| first(point) == Some(*value));
+            parameter.values.iter().filter(is_met).cloned().collect()
+        }
         (None, None) => {
             (0..findings.definition.variants.len()).map(|index| findings.variant(index).to_owned()).collect()
         }
@@ -74,10 +83,10 @@ fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, Strin
                 continue;
             }
             let Some(spread) = findings.spread(measure, variant, at) else { continue };
-            let x = match (&numbers, point.first()) {
-                (Some(_), Some((_, value))) => value.parse().unwrap_or_default(),
-                (None, Some((_, value))) => categories.iter().position(|name| name == value).unwrap_or(0) as f64,
-                (_, None) => variant as f64,
+            let x = match (parameter.and(point.first()), &numbers) {
+                (Some((_, value)), Some(_)) => value.parse().unwrap_or_default(),
+                (Some((_, value)), None) => categories.iter().position(|name| name == value).unwrap_or(0) as f64,
+                (None, _) => variant as f64,
             };
             let told = if facet.is_some() { &[] } else { others };
             let told: Vec<String> = told.iter().map(|(name, value)| format!("{name}={value}")).collect();
