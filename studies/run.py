@@ -2,7 +2,7 @@
 
     python studies/run.py NAME... [--quick] [--keep] [--fresh] [--weir PATH]
 
-Each `*.toml` of a study is run by `weir study`, which installs the packages that its variants ask for. The results are in
+Each `*.toml` of a study is run by `weir study`, which installs the packages that its variants ask for. Results are in
 `target/studies/`; called again, it goes on where it was. `--quick` only shows that everything works: packages install,
 services start, and nobody fails who should not. `--keep` copies the small files (a summary, the plots and the numbers
 behind them) to `results/` and writes the README.md; `all` stands for all studies.
@@ -31,7 +31,8 @@ MOST_BYTES = 200_000
 def main() -> int:
     """Run what was asked for, one after the other."""
     args = _arguments()
-    names = [path.parent.name for path in sorted(STUDIES.glob("*/finding.md.j2"))] if args.names == ["all"] else args.names
+    found = sorted(path.parent.name for path in STUDIES.glob("*/finding.md.j2"))
+    names = found if args.names == ["all"] else args.names
     if unknown := [name for name in names if not (STUDIES / name).is_dir()]:
         print(f"run.py: there is no study {unknown[0]}; see the folders of {STUDIES}", file=sys.stderr)
         return 2

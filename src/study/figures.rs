@@ -67,7 +67,7 @@ fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, Strin
     let categories = match (parameter, &numbers) {
         (_, Some(_)) => Vec::new(),
         (Some(parameter), None) => {
-            let first = |point| findings.points[point].first().map(|(_, value)| value);
+            let first = |point: usize| findings.points[point].first().map(|(_, value)| value);
             let is_met = |value: &&String| findings.points_of(measure).any(|point| first(point) == Some(*value));
             parameter.values.iter().filter(is_met).cloned().collect()
         }
