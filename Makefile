@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench fuzz clean
+.PHONY: help demo test studies check bench fuzz clean
 
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
@@ -24,6 +24,10 @@ test: ## everything that shows that weir works: Rust, Python, examples, benches 
 	cargo build --benches --locked
 	.venv/bin/python -m pytest -q
 	scripts/fuzz.sh 5
+
+studies: ## run every study of studies/ for a minute: does everything work?
+	scripts/setup.sh studies
+	.venv/bin/python studies/run.py all --quick
 
 check: ## formatting, lints, types and docs; warnings are errors
 	scripts/setup.sh check

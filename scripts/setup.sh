@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a machine ready for a make target: system packages, .venv, and weir in it.
 #
-#     scripts/setup.sh demo|test|check|fuzz|bench
+#     scripts/setup.sh demo|test|studies|check|fuzz|bench
 #
 # A fresh Debian 12 with Rust (stable) is enough to start from. Packages are installed where that is allowed (root, or
 # sudo without a password, and apt); elsewhere what is missing is named in one line, and this ends with 2. Called
@@ -14,18 +14,19 @@ python=${PYTHON:-python3}
 main() {
     local purpose=${1:-}
     case $purpose in
-        demo) ;;
+        demo | studies) ;;
         # Pages are opened in a browser; npm brings a checker of accessibility. Without them their tests are skipped.
         test) wants+=(c++ chromium npm) && spares=(chromium npm) ;;
         check | fuzz) wants+=(c++) ;;      # fuzz targets hold libFuzzer, which is C++
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
-        *) fail "'$purpose' is nothing to set up for; choose demo, test, check, fuzz or bench" ;;
+        *) fail "'$purpose' is nothing to set up for; choose demo, test, studies, check, fuzz or bench" ;;
     esac
     system
     rust "$purpose"
     case $purpose in
         demo) venv && examples && package ;;
         test) venv && tools && examples && axe && package ;;
+        studies) venv && tools && package ;;
         check) venv && tools ;;
         bench) venv && package ;;
         *) ;;

@@ -336,6 +336,44 @@ fn several_loads_run_at_the_same_time() {
 }
 
 #[test]
+fn a_load_is_driven_where_the_file_says_so_and_judged_there_alone() {
+    let weir = Weir::new();
+    let text = format!(
+        "{SHORT}when = {{ case = [\"alone\", \"both\"] }}\n[loads.other]\nurl = \"http://127.0.0.1:{{port}}/api/work\"\n\
+         requests = 20\nwhen = {{ case = \"both\" }}\n[sweep]\nn = [1, 2]\ncase = [\"alone\", \"both\"]\n{GOOD}{}",
+        GOOD.replace("good]", "slow]").replace("1ms", "5ms")
+    );
+    let found = json(&study(&weir, &text));
+    for cell in cells(&found, "good") {
+        let driven: Vec<&str> =
+            cell["loads"].as_array().unwrap().iter().map(|load| load["load"].as_str().unwrap()).collect();
+        let both = cell["point"].as_array().unwrap().iter().any(|it| it[1] == "both");
+        assert_eq!(driven, if both { vec!["work", "other"] } else { vec!["work"] }, "{cell:#}");
+    }
+    let judged = |load: &str, case: &str| {
+        let of = |verdict: &&Value| verdict["load"] == load && verdict["point"]["case"] == case;
+        found["verdicts"].as_array().unwrap().iter().filter(of).count()
+    };
+    assert!(judged("work", "alone") > 0 && judged("work", "both") > 0 && judged("other", "both") > 0);
+    assert_eq!(judged("other", "alone"), 0);
+    // A plot for each value of the second parameter, with a line per variant.
+    let plot = |name: &str| fs::read_to_string(weir.path(&format!("results/plots/{name}.csv")));
+    let alone = plot("work-good-answers-at-case-alone").unwrap();
+    assert_eq!(alone.lines().count(), 1 + 2 * 2, "{alone}");
+    assert!(plot("other-good-answers-at-case-both").is_ok() && plot("other-good-answers-at-case-alone").is_err());
+}
+
+#[test]
+fn the_table_of_a_quick_study_says_how_long_its_loads_are() {
+    let weir = Weir::new();
+    weir.write("study.toml", &format!("{SHORT}{GOOD}[quick]\nrepeats = 1\nloads.work.duration = \"1300ms\"\n"));
+    let found = json(&weir.run(&["study", "study.toml", "--format", "json", "--quiet", "--quick"]));
+    assert_eq!((cells(&found, "good").len(), &found["quick"]), (1, &true.into()));
+    let run = fs::read_to_string(weir.path("results/runs/good/all/work/1.json")).unwrap();
+    assert!(weir::measure::Run::from_json(&run).unwrap().duration_s >= 1.3);
+}
+
+#[test]
 fn a_warm_up_ends_when_the_service_is_steady() {
     let weir = Weir::new();
     let text = SHORT.replace("warm_up = \"0s\"", "warm_up = \"20s\"").replace("repeats = 2", "repeats = 1");

@@ -51,11 +51,16 @@ fn a_file_that_is_fine_is_said_to_be() {
 #[test]
 fn the_studies_of_the_repository_are_fine() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/studies");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let output = Weir::new().run(&["study", path.to_str().unwrap(), "--check"]);
-        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{path:?}");
-        let text = std::fs::read_to_string(path.join("study.toml")).unwrap();
+    let entries = |path: &std::path::Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let folders = entries(folder.as_ref()).filter(|path| path.is_dir());
+    let files =
+        folders.flat_map(|folder| entries(&folder)).filter(|path| path.extension().is_some_and(|it| it == "toml"));
+    for path in files {
+        for form in [["--check", "--quiet"], ["--check", "--quick"]] {
+            let output = Weir::new().run(&[["study", path.to_str().unwrap()], form].concat());
+            assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{path:?}");
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
         assert!(schema().is_valid(&as_json(&text)), "{path:?}");
     }
 }
@@ -91,6 +96,12 @@ fn what_is_wrong_is_told_by_place_with_a_remedy() {
         ("environment = { N = \"{n}\" }", "values = { n = 1 }", "7:16", "has another meaning"),
         ("[sweep]", "[services.a]\ncommand = \"x\"\n[sweep]", "12:11", "a variant has this name, too"),
         ("question", "question = \"a\"\nquestion", "2:1", "this is no TOML"),
+        ("rate = \"{n}\"", "rate = 1\nwhen = { m = [1] }", "11:14", "no such parameter"),
+        ("rate = \"{n}\"", "rate = 1\nwhen = { n = [1, 3] }", "11:18", "is none of its values"),
+        ("rate = \"{n}\"", "rate = 1\nwhen = { n = 2 }", "1:1", "no load is driven at n=1"),
+        ("question = \"Which?\"", "quick = 1", "1:9", "is no table"),
+        ("[sweep]", "[quick]\nrepeats = 0\n[sweep]", "13:11", "write one from 1 to"),
+        ("[sweep]", "[quick]\nrepeat = 1\n[sweep]", "13:1", "did you mean \"repeats\"?"),
     ] {
         assert!(FINE.contains(right), "{right}");
         let output = check(&FINE.replacen(right, wrong, 1));
@@ -99,6 +110,24 @@ fn what_is_wrong_is_told_by_place_with_a_remedy() {
         let line = line.unwrap_or_else(|| panic!("{wrong}: {words}: {}", output.stderr));
         assert!(line.starts_with(&format!("weir: s.toml:{place}: ")), "{wrong}: {place}: {line}");
     }
+}
+
+#[test]
+fn a_quick_study_is_the_file_with_its_own_table_laid_over_it_or_cut_short() {
+    let weir = Weir::new();
+    let contents = |text: &str, flag: &str| {
+        weir.write("s.toml", text);
+        let output = weir.run(&["study", "s.toml", "--check", flag]);
+        assert_eq!(output.code, 0, "{output:?}");
+        output.stdout
+    };
+    let cut = contents(FINE, "--quick");
+    assert!(cut.contains("2 variants x 2 points x 3 rounds"), "{cut}");
+    let own = format!("{FINE}[quick]\nrepeats = 4\nsweep.n = [1, 2, 3, 4, 5]\nvariants.b.environment.M = \"1\"\n");
+    let (whole, quick) = (contents(&own, "--quiet"), contents(&own, "--quick"));
+    assert!(whole.contains("2 variants x 2 points x 10 rounds"), "{whole}");
+    assert!(quick.contains("2 variants x 5 points x 4 rounds"), "{quick}");
+    assert!(schema().is_valid(&as_json(&own)));
 }
 
 #[test]

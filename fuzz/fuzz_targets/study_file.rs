@@ -15,7 +15,7 @@ fuzz_target!(|text: &str| {
     let read = |args: &[String]| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
     let words = LoadWords { flags: &flags, read: &read };
     let lines = text.split('\n').count();
-    match file::parse(text, Path::new("/nowhere"), &words) {
+    match file::parse(text, Path::new("/nowhere"), &words, true) {
         Ok((definition, warnings)) => {
             assert!(!definition.variants.is_empty() && definition.repeats > 0, "nothing to measure");
             assert!(definition.variants.iter().all(|variant| !variant.program.command.is_empty()), "no command");

@@ -30,7 +30,7 @@ pub(super) struct StudyArgs {
     /// Where the results go; what is there already is not measured again [default: results, beside the file]
     #[arg(short, long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Fewer repeats, fewer values, a second each: to see whether everything works
+    /// To see whether everything works: the file with its [quick] laid over it; or fewer repeats, fewer values, a second each
     #[arg(long)]
     quick: bool,
     /// Say what is wrong with the file, or what would be measured, and end
@@ -101,8 +101,7 @@ fn study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Messages
     let path = if named.is_dir() { named.join("study.toml") } else { named.to_owned() };
     let flags = load::flags();
     let words = LoadWords { flags: &flags, read: &load::parse };
-    let definition = read(&path, &words, messages)?;
-    let definition = if asked.quick { definition.quick() } else { definition };
+    let definition = read(&path, &words, asked.quick, messages)?;
     if asked.check {
         let line = format!("{}: {}: fine", path.display(), contents(&definition));
         return say(&line).map(|()| exit::OK);
@@ -137,7 +136,7 @@ fn code(outcome: &Outcome, strict: bool) -> u8 {
     if strict && !measured.all(Cell::is_trusted) { exit::UNTRUSTED } else { exit::OK }
 }
 
-fn read(path: &Path, words: &LoadWords<'_>, messages: &Messages) -> Result<Definition, Wrong> {
+fn read(path: &Path, words: &LoadWords<'_>, quick: bool, messages: &Messages) -> Result<Definition, Wrong> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| vec![format!("cannot read {shown}: {error}")])?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -145,7 +144,7 @@ fn read(path: &Path, words: &LoadWords<'_>, messages: &Messages) -> Result<Defin
     let named = |problems: Vec<crate::document::Problem>| -> Wrong {
         problems.iter().map(|problem| format!("{shown}:{problem}")).collect()
     };
-    let (definition, warnings) = file::parse(&text, folder, words).map_err(named)?;
+    let (definition, warnings) = file::parse(&text, folder, words, quick).map_err(named)?;
     named(warnings).iter().for_each(|warning| messages.note(warning));
     Ok(definition)
 }

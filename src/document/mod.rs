@@ -11,7 +11,8 @@ pub(crate) mod words;
 
 use std::path::Path;
 
-use toml::de::DeTable;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 pub use self::problem::Problem;
 
@@ -29,18 +30,65 @@ pub(crate) fn parse<T>(
     take: impl FnOnce(&Table<'_>, &Notes<'_>) -> T,
 ) -> Result<(T, Vec<Problem>), Vec<Problem>> {
     let notes = Notes::new(text, folder);
+    let Some(document) = document(text, &notes) else { return Err(no_document(notes)) };
+    let taken = take(&Table::root(&document, &notes), &notes);
+    let (problems, warnings) = notes.finish();
+    if problems.is_empty() { Ok((taken, warnings)) } else { Err(problems) }
+}
+
+/// As [`parse`], of a document with a table `over` that can be laid over the rest: what is in it takes the place of what the
+/// rest says. What comes back is the document without it, and with it if there is one.
+///
+/// # Errors
+/// All that is wrong with either, in order of position.
+pub(crate) fn parse_over<T>(
+    text: &str,
+    folder: &Path,
+    over: &str,
+    take: impl Fn(&Table<'_>, &Notes<'_>) -> T,
+) -> Result<(T, Option<T>, Vec<Problem>), Vec<Problem>> {
+    let notes = Notes::new(text, folder);
+    let Some(mut below) = document(text, &notes) else { return Err(no_document(notes)) };
+    let above = below.remove(over);
+    let laid = above.map(|above| {
+        let mut laid = below.clone();
+        match above.get_ref() {
+            DeValue::Table(above) => lay_over(&mut laid, above),
+            _ => notes.problem(above.span().start, over, "it is no table", format!("write [{over}]")),
+        }
+        laid
+    });
+    let taken = take(&Table::root(&below, &notes), &notes);
+    let of_laid = laid.as_ref().map(|laid| take(&Table::root(laid, &notes), &notes));
+    let (problems, warnings) = notes.finish();
+    if problems.is_empty() { Ok((taken, of_laid, warnings)) } else { Err(problems) }
+}
+
+/// What the text says; None if it is no TOML, which is noted.
+fn document<'t>(text: &'t str, notes: &Notes<'_>) -> Option<DeTable<'t>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let start = error.span().map_or(text.len(), |span| span.start);
         notes.problem(start, "", format!("this is no TOML: {}", error.message()), "");
     }
-    if !errors.is_empty() {
-        let mut problems = notes.finish().0;
-        // What follows on the same line is mostly caused by the first.
-        problems.dedup_by_key(|problem| problem.line);
-        return Err(problems);
+    errors.is_empty().then(|| document.into_inner())
+}
+
+fn no_document(notes: Notes<'_>) -> Vec<Problem> {
+    let mut problems = notes.finish().0;
+    // What follows on the same line is mostly caused by the first.
+    problems.dedup_by_key(|problem| problem.line);
+    problems
+}
+
+/// Tables are merged, everything else is replaced.
+fn lay_over<'t>(below: &mut DeTable<'t>, above: &DeTable<'t>) {
+    for (key, value) in above {
+        let there = below.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut);
+        if let (Some(DeValue::Table(below)), DeValue::Table(above)) = (there, value.get_ref()) {
+            lay_over(below, above);
+        } else {
+            below.insert(key.clone(), value.clone());
+        }
     }
-    let taken = take(&Table::root(document.get_ref(), &notes), &notes);
-    let (problems, warnings) = notes.finish();
-    if problems.is_empty() { Ok((taken, warnings)) } else { Err(problems) }
 }

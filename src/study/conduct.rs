@@ -172,7 +172,8 @@ impl Conductor<'_> {
         values: &Values,
         measured: &mut Measured,
     ) -> Result<(), Trouble> {
-        let drives = Drive::all(self.definition, values, place.repeat, self.words).map_err(Trouble::plain)?;
+        let point = &self.definition.points()[place.point];
+        let drives = Drive::all(self.definition, values, point, place.repeat, self.words).map_err(Trouble::plain)?;
         let sampling = Sampling::new(Clock::started(Nanos::ZERO), self.definition.limits.memory);
         let go_on = || (self.go_on)() && is_there() && sampling.excess().is_none();
         let ran = thread::scope(|scope| {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -35,8 +36,10 @@ pub struct Definition {
     pub limits: Limits,
     /// How long things may take.
     pub times: Times,
-    /// Whether everything is cut short, to see whether it works.
+    /// Whether this is only to see whether everything works.
     pub quick: bool,
+    /// A load ends after this at the latest.
+    pub longest_load: Option<Duration>,
 }
 
 /// One way to do it.
@@ -90,6 +93,16 @@ pub struct Load {
     pub name: String,
     /// Flags without dashes, and what they say; `url` is among them.
     pub words: Vec<(String, Word)>,
+    /// Parameters of the sweep, and the values at which it is driven; at all others it is not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<(String, Vec<String>)>,
+}
+
+impl Load {
+    /// Whether it is driven at this point of the sweep.
+    pub fn is_driven_at(&self, point: &[(String, String)]) -> bool {
+        self.when.iter().all(|(name, values)| point.iter().any(|(of, value)| of == name && values.contains(value)))
+    }
 }
 
 /// What a flag says.
@@ -169,12 +182,15 @@ pub const REPEATS: u64 = 10;
 const QUICK_REPEATS: u64 = 3;
 /// Values of a parameter in a quick study at most.
 const QUICK_VALUES: usize = 3;
+/// Length of a load in a quick study at most.
+const QUICK_LOAD: Duration = Duration::from_secs(1);
 
 impl Definition {
-    /// The same cut short: fewer repeats and values. What a load lasts is cut where it is driven.
+    /// The same as a quick study: fewer repeats and values, short loads.
     #[must_use]
-    pub fn quick(mut self) -> Self {
+    pub fn cut_short(mut self) -> Self {
         self.quick = true;
+        self.longest_load = Some(QUICK_LOAD);
         self.repeats = self.repeats.min(QUICK_REPEATS);
         self.times.warm_up = self.times.warm_up.min(Nanos::from_secs(1));
         for parameter in &mut self.sweep {

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use super::cell::WarmUp;
 use super::cores::{Split, keep_to};
@@ -25,29 +24,29 @@ pub(super) struct Drive {
     warm_up: Option<Plan>,
 }
 
-/// Length of a load in a quick study at most.
-const QUICK: Duration = Duration::from_secs(1);
 /// A warm-up is looked at in so many stretches at least, ...
 const PARTS: u64 = 20;
 /// ... of at most this length.
 const STRETCH: Nanos = Nanos::from_millis(250);
 
 impl Drive {
-    /// All loads of the definition with these placeholders. Variants of a round meet the same arrivals and bodies.
+    /// All loads that are driven at this point, with these placeholders. Variants of a round meet the same arrivals and
+    /// bodies.
     ///
     /// # Errors
     /// What is wrong, in one line.
     pub(super) fn all(
         definition: &Definition,
         values: &Values,
+        point: &[(String, String)],
         repeat: u64,
         words: &LoadWords<'_>,
     ) -> Result<Vec<Self>, String> {
         let one = |load: &Load| {
             let mut options = options(load, values, &definition.folder, words)?;
             options.seed = Some(definition.seed.wrapping_add(repeat));
-            if definition.quick && options.stages.is_empty() {
-                options.duration = Some(options.duration.unwrap_or(QUICK).min(QUICK));
+            if let (Some(longest), true) = (definition.longest_load, options.stages.is_empty()) {
+                options.duration = Some(options.duration.unwrap_or(longest).min(longest));
             }
             let plan = Plan::new(&options).map_err(|error| error.to_string())?;
             let most = definition.times.warm_up;
@@ -64,7 +63,7 @@ impl Drive {
             let warm_up = warm_up.transpose().map_err(|error| error.to_string())?;
             Ok(Self { name: load.name.clone(), plan, warm_up })
         };
-        definition.loads.iter().map(one).collect()
+        definition.loads.iter().filter(|load| load.is_driven_at(point)).map(one).collect()
     }
 }
 

@@ -12,6 +12,8 @@ use crate::report::plot::{Plot, Point, Series};
 pub struct Figure {
     /// Without an ending.
     pub name: String,
+    /// Index of the measure that it shows; None for response times by percentile.
+    pub measure: Option<usize>,
     /// What is drawn.
     pub plot: Plot,
 }
@@ -24,7 +26,7 @@ const SHARES: [f64; 16] =
 
 /// All plots that have something to show.
 pub fn all(findings: &Findings<'_>) -> Vec<Figure> {
-    let swept = (0..findings.measures.len()).map(|measure| swept(findings, measure));
+    let swept = (0..findings.measures.len()).flat_map(|measure| swept(findings, measure));
     let curves = findings.definition.loads.iter().flat_map(|load| curves(findings, &load.name));
     swept.chain(curves).filter(|figure| !figure.plot.is_empty() && !is_flat(&figure.plot)).collect()
 }
@@ -34,16 +36,41 @@ fn is_flat(plot: &Plot) -> bool {
     plot.series.iter().flat_map(|series| &series.points).all(|point| point.high == 0.0)
 }
 
-/// A measure against the first parameter of the sweep; one line per variant and value of the others.
-fn swept(findings: &Findings<'_>, measure: usize) -> Figure {
+/// A measure against the first parameter of the sweep: a plot for each combination of the others, with a line per variant.
+/// A variant that stands alone has all its lines in one plot.
+fn swept(findings: &Findings<'_>, measure: usize) -> Vec<Figure> {
+    if findings.definition.variants.len() == 1 {
+        return vec![lines(findings, measure, None)];
+    }
+    let mut facets: Vec<&[(String, String)]> = Vec::new();
+    for point in findings.points_of(measure) {
+        let others = findings.points[point].get(1..).unwrap_or_default();
+        if !facets.contains(&others) {
+            facets.push(others);
+        }
+    }
+    facets.into_iter().map(|facet| lines(findings, measure, Some(facet))).collect()
+}
+
+/// One such plot; None has all combinations in it.
+fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, String)]>) -> Figure {
     let of = &findings.measures[measure];
-    let parameter = findings.definition.sweep.first();
+    // Where it does not vary, variants stand side by side.
+    let parameter = findings.definition.sweep.first().filter(|_| {
+        let mut values = findings.points_of(measure).map(|point| findings.points[point].first());
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    });
     let numbers: Option<Vec<f64>> = parameter
         .map(|parameter| parameter.values.iter().map(|value| value.parse().ok()).collect())
         .unwrap_or_default();
     let categories = match (parameter, &numbers) {
         (_, Some(_)) => Vec::new(),
-        (Some(parameter), None) => parameter.values.clone(),
+        (Some(parameter), None) => {
+            let first = |point: usize| findings.points[point].first().map(|(_, value)| value);
+            let is_met = |value: &&String| findings.points_of(measure).any(|point| first(point) == Some(*value));
+            parameter.values.iter().filter(is_met).cloned().collect()
+        }
         (None, None) => {
             (0..findings.definition.variants.len()).map(|index| findings.variant(index).to_owned()).collect()
         }
@@ -51,14 +78,19 @@ fn swept(findings: &Findings<'_>, measure: usize) -> Figure {
     let mut series: Vec<Series> = Vec::new();
     for variant in 0..findings.definition.variants.len() {
         for (at, point) in findings.points.iter().enumerate() {
+            let others = point.get(1..).unwrap_or_default();
+            if facet.is_some_and(|facet| facet != others) {
+                continue;
+            }
             let Some(spread) = findings.spread(measure, variant, at) else { continue };
-            let x = match (&numbers, point.first()) {
-                (Some(_), Some((_, value))) => value.parse().unwrap_or_default(),
-                (None, Some((_, value))) => categories.iter().position(|name| name == value).unwrap_or(0) as f64,
-                (_, None) => variant as f64,
+            let x = match (parameter.and(point.first()), &numbers) {
+                (Some((_, value)), Some(_)) => value.parse().unwrap_or_default(),
+                (Some((_, value)), None) => categories.iter().position(|name| name == value).unwrap_or(0) as f64,
+                (None, _) => variant as f64,
             };
-            let others: Vec<String> = point.iter().skip(1).map(|(name, value)| format!("{name}={value}")).collect();
-            let name = [vec![findings.variant(variant).to_owned()], others].concat().join(", ");
+            let told = if facet.is_some() { &[] } else { others };
+            let told: Vec<String> = told.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let name = [vec![findings.variant(variant).to_owned()], told].concat().join(", ");
             let point = Point {
                 x,
                 y: spread.median,
@@ -71,16 +103,17 @@ fn swept(findings: &Findings<'_>, measure: usize) -> Figure {
                 Some(series) => series.points.push(point),
                 // A variant has its colour in all plots, if only variants are told apart.
                 None => {
-                    let colour = if findings.definition.sweep.len() > 1 { series.len() } else { variant };
+                    let colour = if facet.is_none() { series.len() } else { variant };
                     series.push(Series { name, points: vec![point], colour });
                 }
             }
         }
     }
     let unit = if of.metric.unit.is_empty() { String::new() } else { format!(" ({})", of.metric.unit) };
-    let name = of.name();
+    let place = facet.filter(|facet| !facet.is_empty()).map(name_of);
+    let title = place.map_or_else(|| of.name(), |place| format!("{} at {place}", of.name()));
     let plot = Plot {
-        title: name.clone(),
+        title: title.clone(),
         note: "median of the runs; from the lowest to the highest of them; hollow: not to be trusted".into(),
         x_label: parameter.map_or_else(|| "variant".to_owned(), |parameter| parameter.name.clone()),
         y_label: format!("{}{unit}", of.metric.name),
@@ -88,22 +121,20 @@ fn swept(findings: &Findings<'_>, measure: usize) -> Figure {
         percentiles: false,
         series,
     };
-    Figure { name: file_name(&name), plot }
+    Figure { name: file_name(&title), measure: Some(measure), plot }
 }
 
 /// Response times by percentile, all runs of a variant together; at some points of the sweep.
 fn curves(findings: &Findings<'_>, load: &str) -> Vec<Figure> {
-    let count = findings.points.len();
-    let step = count.div_ceil(MOST_CURVES).max(1);
+    let Some(measure) = findings.measures.iter().position(|measure| measure.load.as_deref() == Some(load)) else {
+        return Vec::new();
+    };
+    let points: Vec<usize> = findings.points_of(measure).collect();
+    let step = points.len().div_ceil(MOST_CURVES).max(1);
     // The last point is the one under the most load, as most sweeps go.
-    (0..count)
-        .rev()
-        .step_by(step)
-        .collect::<Vec<_>>()
-        .into_iter()
-        .rev()
-        .map(|point| curve(findings, load, point))
-        .collect()
+    let mut some: Vec<usize> = points.into_iter().rev().step_by(step).collect();
+    some.reverse();
+    some.into_iter().map(|point| curve(findings, load, point)).collect()
 }
 
 fn curve(findings: &Findings<'_>, load: &str, point: usize) -> Figure {
@@ -149,7 +180,7 @@ fn curve(findings: &Findings<'_>, load: &str, point: usize) -> Figure {
         percentiles: true,
         series,
     };
-    Figure { name: file_name(&format!("{load} percentiles {at}")), plot }
+    Figure { name: file_name(&format!("{load} percentiles {at}")), measure: None, plot }
 }
 
 /// Small letters, digits and dashes.

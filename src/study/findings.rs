@@ -93,7 +93,7 @@ impl<'a> Findings<'a> {
         let places: Vec<(usize, usize, usize)> = self
             .pairs()
             .into_iter()
-            .flat_map(|(base, other)| (0..self.points.len()).map(move |point| (base, other, point)))
+            .flat_map(|(base, other)| self.points_of(measure).map(move |point| (base, other, point)))
             .collect();
         let sample = |variant, point| self.sample(measure, variant, point);
         let samples: Vec<(Sample, Sample)> =
@@ -120,6 +120,13 @@ impl<'a> Findings<'a> {
         let others =
             |(at, base): (usize, &usize)| all[at + 1..].iter().map(|other| (*base, *other)).collect::<Vec<_>>();
         all[..bases].iter().enumerate().flat_map(others).collect()
+    }
+
+    /// The points at which a measure is taken: those at which its load is driven.
+    pub fn points_of(&self, measure: usize) -> impl Iterator<Item = usize> {
+        let name = self.measures[measure].load.as_deref();
+        let load = self.definition.loads.iter().find(|load| Some(load.name.as_str()) == name);
+        (0..self.points.len()).filter(move |point| load.is_none_or(|load| load.is_driven_at(&self.points[*point])))
     }
 
     /// The name of a variant.
@@ -250,7 +257,7 @@ mod tests {
         let read =
             |args: &[String]| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
         let flags = ["rate".to_owned()];
-        file::parse(&text, Path::new("."), &LoadWords { flags: &flags, read: &read }).expect("fine").0
+        file::parse(&text, Path::new("."), &LoadWords { flags: &flags, read: &read }, false).expect("fine").0
     }
 
     /// Rates of the runs of both variants; None has failed.

@@ -52,12 +52,13 @@ fn of_pair(findings: &Findings<'_>, (base, other): (usize, usize), judged: &[&Ju
         let named = findings.measures.iter().filter(|measure| measure.is_main).count() > 1;
         let of = findings.measures[most.measure].load.as_deref().filter(|_| named);
         let said = sentence(findings.variant(base), findings.variant(other), metric, &most.verdict);
-        let at = match (findings.points.len(), alike.len()) {
+        let points = findings.points_of(most.measure).count();
+        let at = match (points, alike.len()) {
             (1, _) => String::new(),
             (_, 1) => format!(" (at {})", name_of(&findings.points[most.point])),
             (_, count) => {
                 let places: Vec<String> = alike.iter().map(|it| name_of(&findings.points[it.point])).collect();
-                let where_ = if count == findings.points.len() { "all points".to_owned() } else { places.join("; ") };
+                let where_ = if count == points { "all points".to_owned() } else { places.join("; ") };
                 format!(" (at {where_}; this is {})", name_of(&findings.points[most.point]))
             }
         };
@@ -132,8 +133,7 @@ pub fn markdown(findings: &Findings<'_>, figures: &[Figure]) -> String {
     list(sentences(findings));
     for measure in 0..findings.measures.len() {
         text.push_str(&tables(findings, measure));
-        let name = findings.measures[measure].name();
-        if let Some(figure) = figures.iter().find(|figure| figure.plot.title == name) {
+        for figure in figures.iter().filter(|figure| figure.measure == Some(measure)) {
             text.push_str(&picture(figure));
         }
     }
@@ -163,7 +163,7 @@ fn tables(findings: &Findings<'_>, measure: usize) -> String {
     let variants = 0..findings.definition.variants.len();
     let names: Vec<&str> = variants.clone().map(|variant| findings.variant(variant)).collect();
     text.push_str(&format!("| | {} |\n|---|{}\n", names.join(" | "), "---:|".repeat(names.len())));
-    for point in 0..findings.points.len() {
+    for point in findings.points_of(measure) {
         let shown = |variant| match findings.spread(measure, variant, point) {
             None => "–".to_owned(),
             Some(spread) => {

@@ -95,7 +95,7 @@ impl Plot {
         let mut svg = Svg::new(WIDTH, HEIGHT);
         svg.text(LEFT, 26.0, "start", "title", &self.title);
         svg.text(LEFT, 44.0, "start", "note", &self.note);
-        let top = self.legend(&mut svg, 64.0);
+        let top = if self.names_stand_below() { 64.0 } else { self.legend(&mut svg, 64.0) };
         let (bottom, right) = (HEIGHT - BELOW, WIDTH - RIGHT);
         let xs: Vec<f64> = self.points().map(|point| point.x).collect();
         let x = if self.percentiles {
@@ -115,9 +115,13 @@ impl Plot {
         let names = self.categories.iter().enumerate().map(|(index, name)| (x.at(index as f64), name.clone()));
         let numbers = x.ticks().into_iter().map(|tick| (tick.at, tick.label));
         let labels: Vec<(f64, String)> = if self.categories.is_empty() { numbers.collect() } else { names.collect() };
-        for (at, label) in labels {
-            svg.line((at, bottom), (at, bottom + 5.0), "axis");
-            svg.text(at, bottom + 20.0, "middle", "tick", &label);
+        let room = (right - LEFT) / labels.len().max(1) as f64;
+        let crowded = labels.iter().any(|(_, label)| 6.8 * label.chars().count() as f64 > room);
+        for (index, (at, label)) in labels.into_iter().enumerate() {
+            // Names that have no room side by side stand in two rows.
+            let lower = if crowded && !self.categories.is_empty() && index % 2 == 1 { 14.0 } else { 0.0 };
+            svg.line((at, bottom), (at, bottom + 5.0 + lower), "axis");
+            svg.text(at, bottom + 18.0 + lower, "middle", "tick", &label);
         }
         svg.text((LEFT + right) / 2.0, HEIGHT - 12.0, "middle", "label", &self.x_label);
         svg.upright(20.0, (top + bottom) / 2.0, "label", &self.y_label);
@@ -125,6 +129,15 @@ impl Plot {
             self.draw(&mut svg, index, series, &x, &y);
         }
         svg.finish()
+    }
+
+    /// Whether each series is a point above its own name.
+    fn names_stand_below(&self) -> bool {
+        let above_its_name = |series: &Series| match series.points.as_slice() {
+            [point] => self.categories.get(point.x as usize) == Some(&series.name),
+            _ => false,
+        };
+        self.series.iter().all(above_its_name)
     }
 
     /// The names of the lines, and where they end.

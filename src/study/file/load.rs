@@ -29,14 +29,18 @@ const NOT_HERE: [&str; 9] = ["format", "out", "jtl", "csv", "html", "strict", "s
 
 pub(super) fn load(it: &Named<'_>, known: &Known, definition: &Definition, words: &LoadWords<'_>) -> Option<Load> {
     let table = it.node.table()?;
-    let mut load = Load { name: it.key.to_owned(), words: Vec::new() };
+    let mut load = Load { name: it.key.to_owned(), words: Vec::new(), when: Vec::new() };
     let members = table.members();
     let known_flags: Vec<&str> =
-        words.flags.iter().map(String::as_str).filter(|flag| !NOT_HERE.contains(flag)).chain(["url"]).collect();
+        words.flags.iter().map(String::as_str).filter(|flag| !NOT_HERE.contains(flag)).chain(["url", "when"]).collect();
     let mut whole = true;
     let of_variants: Vec<&str> =
         definition.variants.iter().flat_map(|variant| variant.values.keys().map(String::as_str)).collect();
     for member in &members {
+        if member.key == "when" {
+            load.when = when(&member.node, definition);
+            continue;
+        }
         let flag = member.key.replace('_', "-");
         if !known_flags.contains(&flag.as_str()) {
             let remedy = if NOT_HERE.contains(&flag.as_str()) {
@@ -67,6 +71,30 @@ pub(super) fn load(it: &Named<'_>, known: &Known, definition: &Definition, words
     Some(load)
 }
 
+/// `{ parameter = [values] }`: where in the sweep a load is driven.
+fn when(node: &Node<'_>, definition: &Definition) -> Vec<(String, Vec<String>)> {
+    let mut when = Vec::new();
+    for it in node.table().map(|table| table.members()).unwrap_or_default() {
+        let Some(parameter) = definition.sweep.iter().find(|parameter| parameter.name == it.key) else {
+            let names: Vec<&str> = definition.sweep.iter().map(|parameter| parameter.name.as_str()).collect();
+            it.node.wrong("the sweep has no such parameter", meant(it.key, &names));
+            continue;
+        };
+        let nodes = if it.node.value().is_array() { it.node.list().unwrap_or_default() } else { vec![it.node.clone()] };
+        let mut values = Vec::new();
+        for node in &nodes {
+            let Some(value) = scalar(node) else { continue };
+            if !parameter.values.contains(&value) {
+                let known: Vec<&str> = parameter.values.iter().map(String::as_str).collect();
+                node.wrong(format!("{} is none of its values", node.shown()), meant(&value, &known));
+            }
+            values.push(value);
+        }
+        when.push((parameter.name.clone(), values));
+    }
+    when
+}
+
 fn word(node: &Node<'_>) -> Option<Word> {
     if let Some(yes) = node.value().as_bool() {
         return Some(Word::Flag(yes));
@@ -80,7 +108,7 @@ fn word(node: &Node<'_>) -> Option<Word> {
 /// Reads the load as it will be for each variant at each point of the sweep; what is wrong is told once.
 fn check(load: &Load, node: &Node<'_>, members: &[Named<'_>], definition: &Definition, words: &LoadWords<'_>) {
     for variant in &definition.variants {
-        for point in definition.points() {
+        for point in definition.points().into_iter().filter(|point| load.is_driven_at(point)) {
             let mut values: Values = OWN.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect();
             values.extend(definition.services.iter().map(|it| (format!("{}.port", it.name), "1".to_owned())));
             values.extend(point);

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::definition::{Cpus, Definition, Limits, Parameter, REPEATS, Times};
+use super::folder::name_of;
 use super::placeholders;
 use crate::decide::Nanos;
 use crate::document::problem::{Notes, one_of};
@@ -27,12 +28,25 @@ const MOST_REPEATS: u64 = 1000;
 /// Placeholders that the study itself gives.
 pub(super) const OWN: [&str; 5] = ["port", "variant", "repeat", "folder", "out"];
 
-/// Reads a file of a study; `words` knows how loads are written. What comes back beside are warnings.
+/// Reads a file of a study; `words` knows how loads are written. A `quick` one has the table `[quick]` laid over it, or is
+/// cut short if there is none. What comes back beside are warnings.
 ///
 /// # Errors
-/// All that is wrong, in order of position.
-pub fn parse(text: &str, folder: &Path, words: &LoadWords<'_>) -> Result<(Definition, Vec<Problem>), Vec<Problem>> {
-    document::parse(text, folder, |root, notes| definition(root, notes, words))
+/// All that is wrong, in order of position; in `[quick]` as well, whichever study is asked for.
+pub fn parse(
+    text: &str,
+    folder: &Path,
+    words: &LoadWords<'_>,
+    quick: bool,
+) -> Result<(Definition, Vec<Problem>), Vec<Problem>> {
+    let (whole, own, warnings) =
+        document::parse_over(text, folder, "quick", |root, notes| definition(root, notes, words))?;
+    let definition = match (quick, own) {
+        (false, _) => whole,
+        (true, Some(own)) => Definition { quick: true, ..own },
+        (true, None) => whole.cut_short(),
+    };
+    Ok((definition, warnings))
 }
 
 /// Which placeholders there are, while a file is read.
@@ -111,6 +125,7 @@ fn definition(root: &Table<'_>, notes: &Notes<'_>, words: &LoadWords<'_>) -> Def
         limits,
         times,
         quick: false,
+        longest_load: None,
     };
     if definition.points().len() > MOST_POINTS {
         root.wrong(
@@ -120,6 +135,12 @@ fn definition(root: &Table<'_>, notes: &Notes<'_>, words: &LoadWords<'_>) -> Def
         definition.sweep.clear();
     }
     definition.loads = of_loads.iter().filter_map(|it| load::load(it, &known, &definition, words)).collect();
+    let idle = |point: &Vec<_>| !definition.loads.iter().any(|load| load.is_driven_at(point));
+    if let Some(point) = definition.points().iter().find(|point| idle(point))
+        && !definition.loads.is_empty()
+    {
+        root.wrong(format!("no load is driven at {}", name_of(point)), "see what their `when` says");
+    }
     root.close();
     definition
 }

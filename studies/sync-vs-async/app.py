@@ -1,0 +1,66 @@
+"""A service with a slow handler and a fast one, each of them in several kinds."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.to_thread
+from fastapi import FastAPI
+
+SLOW = {"message": "Synchronous Hello World!"}
+FAST = {"message": "Asynchronous Hello World!"}
+SECOND = 1.0
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """The threads of plain `def` handlers; the framework's own default is 40."""
+    threads = int(os.environ.get("THREADS", "40"))
+    anyio.to_thread.current_default_thread_limiter().total_tokens = threads
+    app.state.own_pool = anyio.CapacityLimiter(threads)
+    yield
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+# --- The slow one: it waits for a second, as for a database.
+
+
+@app.get("/sync-loadtest")
+def slow_in_a_thread() -> dict[str, str]:
+    """Holds a thread of the pool that all plain handlers share."""
+    time.sleep(SECOND)
+    return SLOW
+
+
+@app.get("/sync-own-pool")
+async def slow_in_a_pool_of_its_own() -> dict[str, str]:
+    """Holds a thread of a pool that nobody else needs: what cannot be awaited."""
+    await anyio.to_thread.run_sync(time.sleep, SECOND, limiter=app.state.own_pool)
+    return SLOW
+
+
+@app.get("/sync-awaited")
+async def slow_without_a_thread() -> dict[str, str]:
+    """Holds nothing while it waits."""
+    await asyncio.sleep(SECOND)
+    return SLOW
+
+
+# --- The fast one.
+
+
+@app.get("/async-in-name")
+def fast_in_a_thread() -> dict[str, str]:
+    """A plain handler, whatever its route is called: it needs a thread, for a moment."""
+    return FAST
+
+
+@app.get("/async-at-once")
+async def fast_without_a_thread() -> dict[str, str]:
+    """Runs in the event loop."""
+    return FAST
