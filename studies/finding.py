@@ -161,7 +161,7 @@ def method(summary: Object) -> str:
     if summary["warm_up_s"]:
         longest = ms(summary["warm_up_s"] * 1000)
         words += f" Before each measurement the load ran until the service was steady, for {longest} at most."
-    return " ".join([words, *summary["cautions"]])
+    return " ".join([words, *(caution.replace("; see below", "") for caution in summary["cautions"])])
 
 
 def _json(path: Path) -> Any:

@@ -30,9 +30,16 @@ app = FastAPI(lifespan=lifespan)
 # --- The slow one: it waits for a second, as for a database.
 
 
-@app.get("/sync-loadtest")
+@app.get("/sync-loadtest", response_model=None)
 def slow_in_a_thread() -> dict[str, str]:
     """Holds a thread of the pool that all plain handlers share."""
+    time.sleep(SECOND)
+    return SLOW
+
+
+@app.get("/sync-annotated")
+def slow_in_a_thread_twice() -> dict[str, str]:
+    """The same, but what it returns is checked against its annotation: in a thread as well, for which it queues again."""
     time.sleep(SECOND)
     return SLOW
 
@@ -54,7 +61,7 @@ async def slow_without_a_thread() -> dict[str, str]:
 # --- The fast one.
 
 
-@app.get("/async-in-name")
+@app.get("/async-in-name", response_model=None)
 def fast_in_a_thread() -> dict[str, str]:
     """A plain handler, whatever its route is called: it needs a thread, for a moment."""
     return FAST
