@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from harness import client_page, closed, gate_page, overload_page, results, send_page, serve_page, smart_page, truth
+from harness import (
+    agents_page,
+    client_page,
+    closed,
+    gate_page,
+    overload_page,
+    results,
+    send_page,
+    serve_page,
+    smart_page,
+    truth,
+)
 from harness.goals import PERCENTILES, judge
 from harness.results import Section
 from harness.table import Row, number, table
@@ -43,6 +54,7 @@ def render(sections: dict[str, Section]) -> str:
         "smart": smart_page.write,
         "overload": overload_page.write,
         "send": send_page.write,
+        "agents": agents_page.write,
     }
     for name, writer in writers.items():
         if name in sections:

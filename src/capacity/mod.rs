@@ -12,6 +12,7 @@ mod sampling;
 use std::fmt;
 
 use self::drive::{Driven, Driver};
+use crate::agents;
 use crate::load::{LoadError, Options, PlanError};
 use crate::measure::Progress;
 use crate::measure::capacity::answer::{Answer, Ended, Growth, Limit, SCHEMA, Tried};
@@ -39,6 +40,8 @@ pub struct Asked {
     pub settle_s: u64,
     /// The service's process, if it runs on this machine.
     pub pid: Option<u32>,
+    /// Who drives the loads, if not we ourselves.
+    pub agents: Option<agents::Asked>,
 }
 
 /// What there is to tell while it goes.
@@ -112,7 +115,7 @@ impl From<LoadError> for CapacityError {
 pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<Answer, CapacityError> {
     let demand = |slo: &Slo| slo.demand().ok_or_else(|| CapacityError::Objective(slo.to_string()));
     let demands = asked.slos.iter().map(demand).collect::<Result<Vec<Demand>, _>>()?;
-    let mut driver = Driver::new(asked, &demands, command)?;
+    let mut driver = Driver::new(asked, &demands, command, watch)?;
     let mut search = Search::new(asked.range);
     let mut found = Found::default();
     found.calm(&driver.calm(watch)?);
