@@ -234,6 +234,8 @@ mod tests {
     }
 
     proptest! {
+        // A case unpacks histograms of megabytes.
+        #![proptest_config(ProptestConfig::with_cases(24))]
         /// The oracle: one recorder that sees everything.
         #[test]
         fn agents_together_saw_what_one_would_have_seen(

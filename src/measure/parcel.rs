@@ -274,6 +274,8 @@ mod tests {
     }
 
     proptest! {
+        // A case unpacks histograms of megabytes.
+        #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
         fn what_is_packed_comes_out_as_it_was(times in times(), area in 0.0..1e15_f64, share in 0.0..1.0_f64) {
             let mut recorder = recorder(&times);
