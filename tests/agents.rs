@@ -165,7 +165,8 @@ fn agents_end_with_a_driver_that_is_killed() {
 #[test]
 fn one_slow_agent_makes_the_run_say_so() {
     let (weir, server) = (Weir::new(), Server::hello());
-    let args = ["load", &server.url("/"), "-r", "200", "-d", "4s", "--on", "local", "--agents", "2", "--format", "json"];
+    let args =
+        ["load", &server.url("/"), "-r", "200", "-d", "4s", "--on", "local", "--agents", "2", "--format", "json"];
     let driver = weir.start(&args);
     server.wait_for("the load to begin", |counts| counts.requests > 20);
     let slow = agents(&driver, 2)[0];
@@ -269,7 +270,10 @@ fn what_ray_s_driver_says_becomes_one_line() {
     for (script, words) in [
         (r#"echo '- {"refused": "no Ray cluster at auto"}'"#, "no Ray cluster at auto"),
         ("echo 'No module named weir' >&2; exit 1", "Ray's driver has ended (exit code 1): No module named weir"),
-        ("echo \"No module named 'weir'\" >&2; exit 1", "python3 has no weir; install it there: pip install 'weir-http[ray]'"),
+        (
+            "echo \"No module named 'weir'\" >&2; exit 1",
+            "python3 has no weir; install it there: pip install 'weir-http[ray]'",
+        ),
         (r#"echo 'hello?'; echo '- {"placed": ["n1"]}'"#, "agent 1 on n1: the way to Ray is gone"),
         (
             r#"echo '- {"placed": ["n1", "n2"]}'; echo '- {"log": [1, "out of memory"]}'; echo '- {"lost": [1, "it died"]}'"#,

@@ -11,8 +11,8 @@ const ARROWS: [(&str, &[&str]); 18] = [
     (
         "cli",
         &[
-            "live", "agents", "load", "capacity", "gate", "send", "serve", "server", "simulate", "study", "document", "machine",
-            "report", "http", "measure", "decide",
+            "live", "agents", "load", "capacity", "gate", "send", "serve", "server", "simulate", "study", "document",
+            "machine", "report", "http", "measure", "decide",
         ],
     ),
     ("capacity", &["agents", "load", "machine", "measure", "decide"]),

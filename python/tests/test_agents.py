@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -83,11 +84,11 @@ class _Nodes:
         cluster_utils = pytest.importorskip(
             "ray.cluster_utils", reason="Ray is not installed (pip install 'ray[client]'): agents on it are not tested"
         )
-        small = {"object_store_memory": 80 << 20, "include_dashboard": False}
-        self.cluster: Any = cluster_utils.Cluster(
-            initialize_head=True, head_node_args={**small, "num_cpus": 0, "ray_client_server_port": 0}
-        )
-        self.small = small
+        with socket.create_server(("127.0.0.1", 0)) as held:
+            self.client_port = held.getsockname()[1]
+        self.small = {"object_store_memory": 80 << 20, "include_dashboard": False}
+        head = {**self.small, "num_cpus": 0, "ray_client_server_port": self.client_port}
+        self.cluster: Any = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
 
     def add(self, **options: Any) -> Any:
         return self.cluster.add_node(**self.small, num_cpus=2, **options)
@@ -109,10 +110,15 @@ def url() -> Iterator[str]:
         yield f"{service.url}/api/work"
 
 
-def start(nodes: _Nodes, url: str, *args: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "weir", "load", url, "--on", "auto", "--format", "json", *args]
+def start(nodes: _Nodes, url: str, *args: str, on: str = "auto") -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "weir", "load", url, "--on", on, "--format", "json", *args]
     environment = os.environ | {"RAY_ADDRESS": nodes.cluster.address}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def at_work(process: subprocess.Popen[str], count: int) -> None:
+    until(f"{count} agents to work", lambda: process.poll() is not None or len(agents()) == count)
+    assert process.poll() is None, process.communicate()
 
 
 def finish(process: subprocess.Popen[str], code: int) -> tuple[dict[str, Any], str]:
@@ -130,13 +136,25 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def test_each_node_of_a_cluster_has_an_agent(nodes: _Nodes, url: str, tmp_path: Path) -> None:
     body = tmp_path / "body"
     body.write_text("shipped")
-    run, said = finish(start(nodes, url, "-r", "300", "-d", "2s", "-b", f"@{body}", "--seed", "5"), 0)
+    run, said = finish(start(nodes, url, "-r", "300", "-d", "2s", "-m", "GET", "-b", f"@{body}"), 0)
     assert said == ""
     assert run["requests"]["total"] == run["requests"]["ok"] == 600
     assert [agent["requests"] for agent in run["agents"]] == [200, 200, 200]
     assert len({agent["node"] for agent in run["agents"]}) == 3
     assert run["bytes"]["out"] > 600 * len("shipped")
     until("agents to end", lambda: not agents())
+
+
+def test_a_cluster_may_be_far_away(nodes: _Nodes, url: str) -> None:
+    _, said = finish(start(nodes, url, on="ray://127.0.0.1:9"), 2)
+    assert "no Ray cluster at ray://127.0.0.1:9" in said
+    process = start(nodes, url, "-c", "4", "-n", "200", on=f"ray://127.0.0.1:{nodes.client_port}")
+    if process.wait(PATIENCE_S) == 2:
+        _, said = finish(process, 2)
+        if "Starting Ray client server failed" in said:
+            pytest.skip(f"Ray's own client server does not start on this machine: {said}")
+    run, said = finish(process, 0)
+    assert (said, run["requests"]["ok"], len(run["agents"])) == ("", 200, 3)
 
 
 def test_agents_are_all_placed_or_none(nodes: _Nodes, url: str) -> None:
@@ -164,7 +182,7 @@ def test_a_node_with_another_weir_is_named(nodes: _Nodes, url: str, tmp_path: Pa
 
 def test_a_slow_agent_is_named_and_a_killed_node_ends_the_run(nodes: _Nodes, url: str) -> None:
     process = start(nodes, url, "-r", "150", "-d", "6s", "--agents", "2")
-    until("agents to work", lambda: len(agents()) == 2)
+    at_work(process, 2)
     time.sleep(2.5)  # somewhere in the middle of the run
     slow = min(agents())
     os.kill(slow, signal.SIGSTOP)
@@ -177,7 +195,7 @@ def test_a_slow_agent_is_named_and_a_killed_node_ends_the_run(nodes: _Nodes, url
     doomed = nodes.add()
     nodes.cluster.wait_for_nodes()
     process = start(nodes, url, "-r", "150", "-d", "10m", "--agents", "4")
-    until("agents to work", lambda: len(agents()) == 4)
+    at_work(process, 4)
     time.sleep(3)
     nodes.cluster.remove_node(doomed, allow_graceful=False)
     run, said = finish(process, 3)
@@ -185,12 +203,14 @@ def test_a_slow_agent_is_named_and_a_killed_node_ends_the_run(nodes: _Nodes, url
     assert sum(agent["lost"] is not None for agent in run["agents"]) == 1
     assert run["requests"]["ok"] > 100
     until("agents to end", lambda: not agents())
+    # Ray takes longer to find out than we do.
+    nodes.cluster.wait_for_nodes(timeout=PATIENCE_S)
 
 
 def test_agents_end_with_their_driver(nodes: _Nodes, url: str) -> None:
     for how, code in [(signal.SIGINT, 130), (signal.SIGKILL, -9)]:
         process = start(nodes, url, "-r", "90", "-d", "10m")
-        until("agents to work", lambda: len(agents()) == 3)
+        at_work(process, 3)
         time.sleep(1)
         process.send_signal(how)
         finish(process, code)

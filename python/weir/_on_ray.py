@@ -11,13 +11,17 @@ can say so itself.
 import json
 import os
 import shutil
+import socket
 import sys
 import tempfile
 import threading
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 _PLACING_S = 60.0
 """How long a cluster has to give us the nodes, and to start our processes there."""
+_REACHING_S = 5.0
+"""How long the head of a cluster may take to take a connection."""
 _TEAR_DOWN_S = 2.0
 """How long an orderly end may take; Ray notices a driver that is gone all the same."""
 
@@ -104,20 +108,23 @@ class _Crew:
             raise _Refused(f"Ray cannot place agents: {_one_line(error)}") from error
 
     def _connect(self) -> None:
+        address = self.wish["address"]
         folder = tempfile.mkdtemp(prefix="weir-")
         try:
             for path, name in self.wish["files"]:
                 shutil.copyfile(path, os.path.join(folder, name))
+            if address.startswith("ray://"):
+                # Ray itself would try for half a minute, and say less.
+                there = urlsplit(address)
+                socket.create_connection((there.hostname, there.port), timeout=_REACHING_S).close()
             self.ray.init(
-                address=self.wish["address"],
+                address=address,
                 runtime_env={"working_dir": folder} if self.wish["files"] else {},
                 log_to_driver=False,
                 logging_level="ERROR",
             )
-        except OSError as error:
-            raise _Refused(f"cannot ship the load's files, or reach {self.wish['address']}: {_one_line(error)}") from error
         except Exception as error:
-            raise _Refused(f"no Ray cluster at {self.wish['address']}: {_one_line(error)}") from error
+            raise _Refused(f"no Ray cluster at {address}: {_one_line(error)}") from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -259,7 +266,7 @@ class _Agent:
         pipe = subprocess.PIPE
         try:
             line = [sys.executable, "-m", "weir", command]
-            self.process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603
+            self.process = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe)
         except OSError as error:
             return f"its process cannot be started: {error}"
 
@@ -303,10 +310,10 @@ class _Agent:
 
 
 def _one_line(error: BaseException) -> str:
-    """The first lines of a message that say something: Ray explains at length."""
+    """What a message says in the end, or at first: Ray explains at length."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = " ".join(lines[:4]) or type(error).__name__
-    return text[:500]
+    text = lines[-1] if "Traceback" in str(error) else " ".join(lines[:4])
+    return (text or type(error).__name__)[:500]
 
 
 if __name__ == "__main__":

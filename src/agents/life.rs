@@ -66,7 +66,8 @@ fn listen(shared: &Shared, jobs: &Sender<(Box<Job>, Arc<Current>)>) -> io::Resul
         match serde_json::from_str(&line)? {
             Order::Probe(probe) => say(&News::Clock { probe, at: now })?,
             Order::Load(job) => {
-                let current = Arc::new(Current { beginning: Beginning::by_appointment(), stop: AtomicBool::new(false) });
+                let current =
+                    Arc::new(Current { beginning: Beginning::by_appointment(), stop: AtomicBool::new(false) });
                 *shared.current() = Some(Arc::clone(&current));
                 if jobs.send((job, current)).is_err() {
                     return Ok(());

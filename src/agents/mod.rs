@@ -112,7 +112,9 @@ mod tests {
         for text in ["local", "auto", "ray://10.0.0.1:10001", "ray://head.svc:10001", "ray://[::1]:10001"] {
             assert_eq!(text.parse::<On>().map(|on| on.to_string()), Ok(text.to_owned()));
         }
-        for text in ["", "Local", "ray", "ray://", "ray://head", "ray://:1", "ray://head:x", "http://head:1", "10.0.0.1:6379"] {
+        for text in
+            ["", "Local", "ray", "ray://", "ray://head", "ray://:1", "ray://head:x", "http://head:1", "10.0.0.1:6379"]
+        {
             let why = text.parse::<On>().expect_err(text);
             assert!(why.contains(&format!("'{text}'")) && why.contains("ray://HOST:PORT"), "{why}");
         }

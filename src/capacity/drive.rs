@@ -153,28 +153,22 @@ impl<'a> Driver<'a> {
         let (mut seen, mut step, mut decision): (_, Option<Step>, Option<Decision>) = (0, None, None);
         let mut cut_off = false;
         let (sampling, clock) = (&mut self.sampling, &self.clock);
-        let mut run = run(
-            &mut self.crew,
-            &options,
-            &plan,
-            self.command,
-            &mut |progress| {
-                if let Some(second) = progress.second {
-                    seen += 1;
-                    if let Some(step) = &mut step {
-                        decision = decision.or_else(|| step.add(second, trial.thorough));
-                    } else if seen >= settle {
-                        let before = second.in_flight + second.backlog;
-                        step = Some(Step::new(self.demands, offered, trial.precision, length, before));
-                        if let Some(sampling) = sampling.as_mut() {
-                            sampling.begin(clock.now());
-                        }
+        let mut run = run(&mut self.crew, &options, &plan, self.command, &mut |progress| {
+            if let Some(second) = progress.second {
+                seen += 1;
+                if let Some(step) = &mut step {
+                    decision = decision.or_else(|| step.add(second, trial.thorough));
+                } else if seen >= settle {
+                    let before = second.in_flight + second.backlog;
+                    step = Some(Step::new(self.demands, offered, trial.precision, length, before));
+                    if let Some(sampling) = sampling.as_mut() {
+                        sampling.begin(clock.now());
                     }
                 }
-                cut_off = !watch(&News::Trying { step: number, load: trial.load, progress });
-                decision.is_none() && !cut_off
-            },
-        )?;
+            }
+            cut_off = !watch(&News::Trying { step: number, load: trial.load, progress });
+            decision.is_none() && !cut_off
+        })?;
         forget_cut_off(&mut run);
         let used = self.sampling.as_mut().and_then(|sampling| sampling.end(self.clock.now()));
         let decision = decision.or_else(|| step.as_ref().map(Step::decide));

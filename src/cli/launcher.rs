@@ -20,7 +20,8 @@ pub(super) fn launcher(args: &[OsString]) -> Vec<OsString> {
 /// is mostly a link.
 fn program(called: &OsStr) -> OsString {
     let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("weir"));
-    let is_own = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|real| fs::canonicalize(&own).is_ok_and(|own| own == real));
+    let is_own =
+        |path: &PathBuf| fs::canonicalize(path).is_ok_and(|real| fs::canonicalize(&own).is_ok_and(|own| own == real));
     let called = Path::new(called);
     let folders = match called.components().count() {
         1 => std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),

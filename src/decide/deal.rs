@@ -58,7 +58,12 @@ mod tests {
     const AGENTS: [u64; 4] = [1, 2, 4, 7];
 
     /// Number, intended start and body of all that the feeds of `agents` agents with `threads` threads start.
-    fn started(agents: u64, threads: u64, source: &Source, feed: impl Fn(Deal, u64) -> Feed) -> Vec<(u64, Nanos, usize)> {
+    fn started(
+        agents: u64,
+        threads: u64,
+        source: &Source,
+        feed: impl Fn(Deal, u64) -> Feed,
+    ) -> Vec<(u64, Nanos, usize)> {
         let mut all = Vec::new();
         for agent in 0..agents {
             for thread in 0..threads {

@@ -72,7 +72,11 @@ mod tests {
     #[test]
     fn each_agent_has_a_line_and_a_lost_one_says_so() {
         assert!(bare(&sample::closed()).is_empty());
-        sample::same(&(bare(&sample::agents()).join("\n") + "\n"), include_str!("golden/agents.text.txt"), "agents.text.txt");
+        sample::same(
+            &(bare(&sample::agents()).join("\n") + "\n"),
+            include_str!("golden/agents.text.txt"),
+            "agents.text.txt",
+        );
     }
 
     #[test]

@@ -163,9 +163,7 @@ fn side_by_side(
         let mut watch = |progress: &Progress<'_>| look(index, progress);
         match &drive.crew {
             None => load::run(plan, &[], &mut watch, None),
-            Some(crew) => {
-                crew.lock().unwrap_or_else(PoisonError::into_inner).run(options, plan, &[], &mut watch)
-            }
+            Some(crew) => crew.lock().unwrap_or_else(PoisonError::into_inner).run(options, plan, &[], &mut watch),
         }
     };
     thread::scope(|scope| {

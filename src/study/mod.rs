@@ -165,8 +165,16 @@ pub fn run(
     if !todo.is_empty() {
         folder.begin(&token).map_err(wrong)?;
     }
-    let mut conductor =
-        Conductor { definition, words, launcher, agents, token: &token, split: &split, go_on, environments: BTreeMap::new() };
+    let mut conductor = Conductor {
+        definition,
+        words,
+        launcher,
+        agents,
+        token: &token,
+        split: &split,
+        go_on,
+        environments: BTreeMap::new(),
+    };
     let broken = match todo.is_empty() {
         true => BTreeMap::new(),
         false => set_up(&mut conductor, definition, tell),

@@ -18,7 +18,8 @@ use crate::report::text::{facts, seconds};
 pub fn of_run(run: &Run) -> Page {
     let mut about: Vec<String> = facts(run).into();
     about.extend(date(run.manifest.started_unix_s));
-    let tables = [ends(run), clocks(run), agents(run), stretches(run)].into_iter().flatten().map(Block::Table).collect();
+    let tables =
+        [ends(run), clocks(run), agents(run), stretches(run)].into_iter().flatten().map(Block::Table).collect();
     let tables = Section::new("In full", tables);
     let sections = [times(run), course(run), tables, method(run), manifest(run)];
     Page {

@@ -42,8 +42,20 @@ pub(super) fn clocks(run: &Run) -> Option<Table> {
 }
 
 pub(super) fn agents(run: &Run) -> Option<Table> {
-    let columns =
-        ["agent", "node", "per second", "ok", "p50", "p99", "max", "late p99", "busiest thread", "began", "clock error", ""];
+    let columns = [
+        "agent",
+        "node",
+        "per second",
+        "ok",
+        "p50",
+        "p99",
+        "max",
+        "late p99",
+        "busiest thread",
+        "began",
+        "clock error",
+        "",
+    ];
     let row = |(index, agent): (usize, &Agent)| {
         let Agent { response_ms, lateness_ms, .. } = agent;
         let lost = agent.lost.as_ref();
@@ -56,10 +68,9 @@ pub(super) fn agents(run: &Run) -> Option<Table> {
         vec![number, node, rate, ok, p50, p99, max, late, busy, began, error, end]
     };
     // As with points: a file may hold any number.
-    (1..=MOST).contains(&run.agents.len()).then(|| Table {
-        rows: run.agents.iter().enumerate().map(row).collect(),
-        ..Table::new("Agents", &columns)
-    })
+    (1..=MOST)
+        .contains(&run.agents.len())
+        .then(|| Table { rows: run.agents.iter().enumerate().map(row).collect(), ..Table::new("Agents", &columns) })
 }
 
 pub(super) fn stretches(run: &Run) -> Option<Table> {
