@@ -77,6 +77,16 @@ def test_nothing_of_ray_is_imported_without_need() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_the_files_for_clusters_are_what_ray_takes() -> None:
+    why = "Ray is not installed: the files for clusters are not tested"
+    yaml, util = (pytest.importorskip(name, reason=why) for name in ("yaml", "ray.autoscaler._private.util"))
+    folder = Path(__file__).parents[2] / "examples" / "agents"
+    util.validate_config(util.prepare_config(yaml.safe_load((folder / "cluster.yaml").read_text())))
+    spec = yaml.safe_load((folder / "kuberay.yaml").read_text())["spec"]
+    assert spec["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+    assert f"weir-http=={weir.__version__}" in (folder / "Dockerfile").read_text()
+
+
 class _Nodes:
     """A Ray cluster whose head makes no load."""
 

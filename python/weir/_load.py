@@ -110,8 +110,8 @@ def load(
         seed: The same seed gives the same arrivals and choices of bodies (default 0).
         spin: Open loop: never sleep. Sends as close to their time as the machine allows, for a whole core per thread.
         slo: Objectives such as ``"p99<200ms"``, ``"errors<1%"``, ``"rate>1000"``; see `Run.slo`.
-        on: Have agents drive the load: ``"local"`` (processes here), ``"auto"`` (the Ray cluster that this machine belongs
-            to) or ``"ray://host:port"``; see `Run.agents`. A run in which one is lost is not to be trusted.
+        on: Have agents drive the load: ``"local"`` (processes here), ``"auto"`` (the Ray cluster that this machine
+            belongs to) or ``"ray://host:port"``; see `Run.agents`. A run in which one is lost is not to be trusted.
         agents: How many. Default: one per node of the cluster; local: 1.
         per_node: How many of them a node of a cluster may have.
 

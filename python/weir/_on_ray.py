@@ -1,12 +1,15 @@
 """Agents on the nodes of a Ray cluster: Ray places them, ships what they need, and watches; it is in no request's way.
 
-``weir load --on auto`` runs this as a process of its own, and so nothing of Ray is imported by anybody else. It is told on
-its stdin what to place, as a line of JSON, and then what to tell agents: ``NUMBER LINE``. It says on its stdout ``- JSON``
-for itself (placed, refused, lost, log), and ``NUMBER LINE`` for what an agent says. When its stdin ends, all of it ends.
+``weir load --on auto`` runs this as a process of its own, so nothing of Ray is imported by anybody else. It is told on
+its stdin what to place, as a line of JSON, and then what to tell agents: ``NUMBER LINE``. It says on its stdout
+``- JSON`` for itself (placed, refused, lost, log), and ``NUMBER LINE`` for what an agent says. When its stdin ends,
+all of it ends.
 
-An agent is ``weir load-agent`` below an actor, and ends with it. The actor's class travels by value, so a node without weir
-can say so itself.
+An agent is ``weir load-agent`` below an actor, and ends with it. The actor's class travels by value, so a node without
+weir can say so itself.
 """
+
+# ruff: noqa: PLC0415  # Ray is imported once it is known to be there, and an actor imports on its own node
 
 import json
 import os
@@ -26,7 +29,7 @@ _TEAR_DOWN_S = 2.0
 """How long an orderly end may take; Ray notices a driver that is gone all the same."""
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """Agents cannot be placed; a line for a person."""
 
 
@@ -40,7 +43,7 @@ def main() -> None:
         crew = _Crew(json.loads(line), say)
         threading.Thread(target=crew.obey, daemon=True).start()
         crew.place()
-    except _Refused as why:
+    except _RefusedError as why:
         say(f"- {json.dumps({'refused': str(why)})}")
         _leave()
     threading.Thread(target=crew.listen, daemon=True).start()
@@ -78,7 +81,7 @@ class _Crew:
         try:
             import ray
         except ImportError as error:
-            raise _Refused(
+            raise _RefusedError(
                 f"--on {wish['address']} needs Ray in {sys.executable}: pip install 'weir-http[ray]' ({error})"
             ) from error
         self.ray = ray
@@ -93,19 +96,19 @@ class _Crew:
         """Connect, ship files, and start all agents or none.
 
         Raises:
-            _Refused: It cannot be done.
+            _RefusedError: It cannot be done.
         """
         self._connect()
         try:
             count, per_node = self._count(), int(self.wish["per_node"])
             self._reserve(count, per_node)
             self._start(count, per_node)
-        except _Refused:
+        except _RefusedError:
             self.remove()
             raise
         except Exception as error:
             self.remove()
-            raise _Refused(f"Ray cannot place agents: {_one_line(error)}") from error
+            raise _RefusedError(f"Ray cannot place agents: {_one_line(error)}") from error
 
     def _connect(self) -> None:
         address = self.wish["address"]
@@ -124,7 +127,7 @@ class _Crew:
                 logging_level="ERROR",
             )
         except Exception as error:
-            raise _Refused(f"no Ray cluster at {address}: {_one_line(error)}") from error
+            raise _RefusedError(f"no Ray cluster at {address}: {_one_line(error)}") from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -138,15 +141,15 @@ class _Crew:
 
         sizes = [min(per_node, count - first) for first in range(0, count, per_node)]
         if len(sizes) > self.nodes:
-            raise _Refused(
+            raise _RefusedError(
                 f"{count} agents need {len(sizes)} nodes with a CPU, and the cluster has {self.nodes}; give --agents"
                 f" {self.nodes * per_node}, or let nodes have more of them with --per-node"
             )
         self.group = placement_group([{"CPU": size} for size in sizes], strategy="STRICT_SPREAD")
         if not self.group.wait(_PLACING_S):
-            raise _Refused(
-                f"{count} agents find no place on {len(sizes)} nodes: their CPUs are taken; wait for them, or give fewer"
-                " --agents"
+            raise _RefusedError(
+                f"{count} agents find no place on {len(sizes)} nodes: their CPUs are taken; wait for them, or give"
+                " fewer --agents"
             )
 
     def _start(self, count: int, per_node: int) -> None:
@@ -163,7 +166,7 @@ class _Crew:
         started = self.ray.get([actor.start.remote(self.wish["command"]) for actor in self.actors], timeout=_PLACING_S)
         for index, why in enumerate(started):
             if why:
-                raise _Refused(f"agent {index + 1} on {abouts[index]['node']}: {why}")
+                raise _RefusedError(f"agent {index + 1} on {abouts[index]['node']}: {why}")
         self.placed = True
         self.say(f"- {json.dumps({'placed': [about['node'] for about in abouts]})}")
 
@@ -171,7 +174,7 @@ class _Crew:
         who, wanted = f"agent {index + 1} on {about['node']}", self.wish["weir"]
         if about["weir"] != wanted:
             there = f"has weir {about['weir']}" if about["weir"] else f"has no weir that can be used ({about['why']})"
-            raise _Refused(
+            raise _RefusedError(
                 f"{who}: Python {about['python']} there {there}, and this is weir {wanted}; install the same on all"
                 f" nodes: pip install weir-http=={wanted}"
             )

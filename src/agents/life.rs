@@ -95,7 +95,7 @@ fn drive(job: &Job, current: &Current, shared: &Shared) -> io::Result<()> {
     };
     let (mut is_ready, mut failed) = (false, None);
     let mut listen = |_: Nanos, told: Option<Told>| {
-        let ready = (!is_ready && current.beginning.is_ready()).then(|| News::Ready(plan.threads));
+        let ready = (!is_ready && current.beginning.is_ready()).then_some(News::Ready(plan.threads));
         is_ready |= ready.is_some();
         let news = told.map(|told| match told {
             Told::Stretch(stretch, interval) => News::Stretch(stretch, Slip::of(&interval)),

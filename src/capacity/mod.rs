@@ -133,7 +133,10 @@ pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<
             }
             Err(CapacityError::Load(LoadError::Interrupted)) => found.interrupted = true,
             Err(why) if found.steps.is_empty() => return Err(why),
-            Err(why) => found.broken = Some(format!("at {} it could not go on: {why}", trial.load)),
+            Err(why) => {
+                found.own_fault = matches!(why, CapacityError::Load(LoadError::Agents(_)));
+                found.broken = Some(format!("at {} it could not go on: {why}", trial.load));
+            }
         }
     }
     Ok(found.answer(asked, &search))
@@ -148,6 +151,8 @@ struct Found {
     interrupted: bool,
     /// Why it cannot go on.
     broken: Option<String>,
+    /// Whether that is the fault of whoever drives the loads.
+    own_fault: bool,
 }
 
 impl Found {
@@ -179,9 +184,10 @@ impl Found {
             self.steps.iter().rev().find(|tried| load == Some(tried.load) && is_end(tried.end)).cloned()
         };
         let (holds, fails) = (at(bracket.holds, false), at(bracket.fails, true));
-        let limit = match fails.as_ref().map(|tried| tried.end) {
+        let limit = match fails.as_ref().filter(|_| !self.own_fault).map(|tried| tried.end) {
             Some(Ended::Generator) => Limit::Generator,
             Some(_) => Limit::Service,
+            None if self.own_fault => Limit::Generator,
             None => Limit::None,
         };
         let why = match (&self.broken, &fails) {
