@@ -1,6 +1,6 @@
 """The benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|send|verdicts|all|page]
+    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|send|verdicts|agents|all|page]
                           [--quick] [--pairs 5] [--publish]
 
 `benches/peers.sh` installs the peers first; one that is missing is left out and named. Every run
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness import (
+    agents,
     clients,
     closed,
     gated,
@@ -47,6 +48,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "overload": overload.measure,
     "send": sending.measure,
     "verdicts": verdicts.measure,
+    "agents": agents.measure,
 }
 
 

@@ -25,7 +25,7 @@ main() {
     rust "$purpose"
     case $purpose in
         demo) venv && examples && package ;;
-        test) venv && tools && examples && axe && package ;;
+        test) venv && tools && examples && axe && ray && package ;;
         studies) venv && tools && package ;;
         check) venv && tools ;;
         bench) venv && package ;;
@@ -200,6 +200,20 @@ axe() {
             stamp axe "$now"
         else
             say "without $now, which could not be installed: its test is skipped"
+        fi
+    fi
+}
+
+# What agents run on in a test.
+ray() {
+    local now
+    now=$(requirements project optional-dependencies ray | digest -)
+    if ! is_done ray "$now"; then
+        say "installing Ray"
+        if pip install -r <(requirements project optional-dependencies ray); then
+            stamp ray "$now"
+        else
+            say "without Ray, which could not be installed: agents on a cluster are not tested"
         fi
     fi
 }

@@ -7,8 +7,9 @@
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
-//!  │ ├──► study ─► load, report ────► document, machine, measure, decide
-//!  │ ├──► capacity ─► load, machine, measure, decide
+//!  │ ├──► study ─► agents, load, report ─► document, machine, measure, decide
+//!  │ ├──► capacity ─► agents, load, machine, measure, decide
+//!  │ ├──► agents ─► load, machine, measure, decide
 //!  │ ├──► simulate ─────────────────► decide
 //!  │ ├──► load ──► report ──────────► measure, decide
 //!  │ │      └────► http ────────────► machine, decide
@@ -30,6 +31,7 @@
 //! - [`gate`] a gateway: an answer in time, whatever the upstream does
 //! - [`send`] jobs to deliver through the limits of a service: a durable queue, and the sender
 //! - [`load`] drives a plan: an event loop per thread
+//! - [`agents`] several processes, here or on a cluster, that drive one plan together
 //! - [`capacity`] drives load after load until it is known how much a service can take
 //! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL, and as a page to look at
 //! - [`live`] the run while it goes
@@ -44,6 +46,7 @@
 //! [`measure::Outcome`] to its [`measure::Recorder`]. All recorders together become a [`measure::Run`], which
 //! [`report`] shows.
 
+pub mod agents;
 pub mod call;
 pub mod capacity;
 pub mod cli;

@@ -6,15 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and those that it may import; itself aside.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
+    ("agents", &["load", "machine", "measure", "decide"]),
     (
         "cli",
         &[
-            "live", "load", "capacity", "gate", "send", "serve", "server", "simulate", "study", "document", "machine",
-            "report", "http", "measure", "decide",
+            "live", "agents", "load", "capacity", "gate", "send", "serve", "server", "simulate", "study", "document",
+            "machine", "report", "http", "measure", "decide",
         ],
     ),
-    ("capacity", &["load", "machine", "measure", "decide"]),
+    ("capacity", &["agents", "load", "machine", "measure", "decide"]),
     ("call", &["http", "machine", "decide"]),
     ("gate", &["call", "server", "http", "document", "machine", "decide"]),
     ("send", &["call", "http", "machine", "decide"]),
@@ -23,7 +24,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("serve", &["server", "machine", "decide"]),
     ("server", &["machine", "decide"]),
     ("simulate", &["decide"]),
-    ("study", &["load", "report", "document", "machine", "measure", "decide"]),
+    ("study", &["agents", "load", "report", "document", "machine", "measure", "decide"]),
     ("document", &["decide"]),
     ("report", &["measure", "decide"]),
     ("http", &["machine", "decide"]),

@@ -38,6 +38,7 @@ class Report:
     mean_ms: float | None = None
     percentiles_ms: dict[str, float] = field(default_factory=dict)
     lateness_p99_ms: float | None = None
+    skew_ms: float | None = None
     trusted: bool | None = None
     reasons: list[str] = field(default_factory=list)
 

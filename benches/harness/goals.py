@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from statistics import median
 
 from harness import (
+    agents_page,
     client_goals,
     gate_goals,
     memory,
@@ -39,6 +40,7 @@ def judge(sections: dict[str, Section]) -> list[Goal]:
         "overload": overload_goals.judge,
         "send": send_goals.judge,
         "verdicts": verdicts_goals.judge,
+        "agents": agents_page.judge,
     }
     goals: list[Goal] = []
     for name, part in parts.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from harness import (
+    agents_page,
     client_page,
     closed,
     gate_page,
@@ -55,6 +56,7 @@ def render(sections: dict[str, Section]) -> str:
         "overload": overload_page.write,
         "send": send_page.write,
         "verdicts": verdicts_page.write,
+        "agents": agents_page.write,
     }
     for name, writer in writers.items():
         if name in sections:

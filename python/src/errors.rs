@@ -37,6 +37,11 @@ pub(crate) fn load(error: &LoadError) -> PyErr {
     classes::SetupError::new_err(in_python(&error.to_string()))
 }
 
+/// Agents cannot be as they were asked for.
+pub(crate) fn agents(why: &str) -> PyErr {
+    usage(&in_python(why))
+}
+
 /// A service could not start.
 pub(crate) fn serve(why: &str) -> PyErr {
     classes::SetupError::new_err(in_python(why))

@@ -9,6 +9,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDelta, PyDict, PyString};
+use weir::agents;
 use weir::decide::Nanos;
 use weir::decide::schedule::{Arrivals, Stage};
 use weir::decide::words;
@@ -22,6 +23,7 @@ use crate::errors;
 pub(crate) struct Asked {
     pub(crate) options: Options,
     pub(crate) slos: Vec<Slo>,
+    pub(crate) agents: Option<agents::Asked>,
 }
 
 impl Asked {
@@ -29,6 +31,14 @@ impl Asked {
     pub(crate) fn read(form: &Bound<'_, PyDict>) -> PyResult<Self> {
         let form = Form(form.copy()?);
         let slos: Vec<Objective> = form.take("slo")?;
+        let on: Option<String> = form.take("on")?;
+        let on = on.map(|text| text.parse()).transpose().map_err(|why: String| errors::usage(&why))?;
+        let (count, per_node): (Option<u64>, u64) = (form.take("agents")?, form.take("per_node")?);
+        let launcher = form.take("launcher")?;
+        if on.is_none() && (count.is_some() || per_node != 1) {
+            return Err(errors::usage("agents and per_node need on, e.g. on='local'"));
+        }
+        let agents = on.map(|on| agents::Asked { on, agents: count, per_node, launcher });
         let options = Options {
             url: form.take("url")?,
             connections: form.take("connections")?,
@@ -64,7 +74,7 @@ impl Asked {
             spin: form.take("spin")?,
         };
         form.is_empty()?;
-        Ok(Self { options, slos: slos.into_iter().map(|o| o.0).collect() })
+        Ok(Self { options, slos: slos.into_iter().map(|o| o.0).collect(), agents })
     }
 }
 

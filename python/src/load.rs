@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use weir::agents::Crew;
 use weir::load::Plan;
 use weir::measure::Progress;
 
@@ -17,11 +18,14 @@ use crate::run::RunHandle;
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands over owned strings")]
 pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String>) -> PyResult<RunHandle> {
-    let Asked { options, slos } = Asked::read(form)?;
+    let Asked { options, slos, agents } = Asked::read(form)?;
     let mut raised: Option<PyErr> = None;
     let run = py.detach(|| {
         let plan = Plan::new(&options).map_err(|e| errors::plan(&e))?;
-        let mut watch = |_: &Progress<'_>| {
+        if let Some(agents) = &agents {
+            agents.check(Some(plan.connections)).map_err(|why| errors::agents(&why))?;
+        }
+        let mut go_on = || {
             let go_on = Python::try_attach(|py| match py.check_signals() {
                 Ok(()) => raised.is_none(),
                 Err(error) => {
@@ -32,7 +36,12 @@ pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String
             // No interpreter to attach to: it is shutting down.
             go_on.unwrap_or(false)
         };
-        weir::load::run(&plan, &command, &mut watch, None).map_err(|e| errors::load(&e))
+        let run = match &agents {
+            None => weir::load::run(&plan, &command, &mut |_: &Progress<'_>| go_on(), None),
+            Some(asked) => Crew::place(asked, &options, &mut go_on)
+                .and_then(|mut crew| crew.run(&options, &plan, &command, &mut |_: &Progress<'_>| go_on())),
+        };
+        run.map_err(|e| errors::load(&e))
     });
     let mut run = match (raised, run) {
         (Some(error), Ok(_)) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => return Err(error),

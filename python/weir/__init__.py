@@ -38,6 +38,7 @@ from weir._load import Stage, Time, load
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import Attempt, Request, Response
 from weir._run import (
+    Agent,
     Bytes,
     Connections,
     Manifest,
@@ -57,6 +58,7 @@ from weir._ticket import AsyncBatch, AsyncTicket, Batch, Ticket
 from weir._weir import __version__
 
 __all__ = [
+    "Agent",
     "AllAttemptsFailed",
     "AsyncBatch",
     "AsyncClient",

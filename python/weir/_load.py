@@ -2,6 +2,7 @@
 
 import json as json_module
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
@@ -60,6 +61,9 @@ def load(
     seed: int | None = None,
     spin: bool = False,
     slo: str | Sequence[str] | None = None,
+    on: str | None = None,
+    agents: int | None = None,
+    per_node: int = 1,
 ) -> Run:
     """Drive load at a service, wait for its end, and return what was measured.
 
@@ -106,10 +110,14 @@ def load(
         seed: The same seed gives the same arrivals and choices of bodies (default 0).
         spin: Open loop: never sleep. Sends as close to their time as the machine allows, for a whole core per thread.
         slo: Objectives such as ``"p99<200ms"``, ``"errors<1%"``, ``"rate>1000"``; see `Run.slo`.
+        on: Have agents drive the load: ``"local"`` (processes here), ``"auto"`` (the Ray cluster that this machine
+            belongs to) or ``"ray://host:port"``; see `Run.agents`. A run in which one is lost is not to be trusted.
+        agents: How many. Default: one per node of the cluster; local: 1.
+        per_node: How many of them a node of a cluster may have.
 
     Raises:
         UsageError: A value makes no sense, or two do not go together.
-        SetupError: The service is not there, or the system has no room for the run.
+        SetupError: The service is not there, the system has no room for the run, or agents cannot be placed.
         Interrupted: Ctrl-C, noticed in the main thread only; its `run` is what was measured.
 
     >>> run = weir.load("http://localhost:8080/", rate=500, duration="30s", slo="p99<200ms")
@@ -132,6 +140,7 @@ def load(
         body=bodies,
         auth=_user_and_password(auth),
         slo=[] if slo is None else [slo] if isinstance(slo, str) else slo,
+        launcher=[sys.executable, "-m", "weir"],
     )
     run = Run._of(_weir.load(form, command))
     if run.interrupted:

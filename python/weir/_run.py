@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from weir import _weir
 
 __all__ = [
+    "Agent",
     "Bytes",
     "Connections",
     "Manifest",
@@ -154,6 +155,36 @@ class Objective:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """One agent's part of a run that agents drove."""
+
+    node: str
+    """The node that it ran on."""
+    threads: int
+    """Its generator threads; 0 if there was nothing for it to do."""
+    requests: int
+    """Requests that ended: sent, or dropped."""
+    ok: int
+    """Of these, whole answers with a status below 400."""
+    rate_per_s: float
+    """Answers per second."""
+    response_ms: Spread
+    """From the intended start to the whole answer, over its answers, in milliseconds."""
+    lateness_ms: Spread
+    """How late it sent, in milliseconds."""
+    cpu_us_per_request: float
+    """User and system time of it per request, in microseconds."""
+    cpu_share: float
+    """Its busiest thread's share of a core, in [0, 1]."""
+    began_ms: float
+    """How long after the agreed moment it began, in milliseconds."""
+    clock_error_ms: float
+    """The most by which its clock may differ from what it is taken for, in milliseconds."""
+    lost: str | None
+    """Why it was lost in the middle of the run, if it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """One stretch of a run: a second, or more of them in a run of over 20 minutes."""
 
@@ -264,6 +295,8 @@ class Run:
     """Objectives, in the order given, held or not."""
     interrupted: bool
     """Whether the run was cut short by an interrupt."""
+    agents: tuple[Agent, ...]
+    """The part of each agent, where agents drove it."""
     series: tuple[Point, ...]
     """The run second by second, warm-up included."""
     histogram: str

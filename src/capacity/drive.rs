@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::sampling::{Sampling, Used};
 use super::{Asked, CapacityError, News, Watch};
+use crate::agents::Crew;
 use crate::decide::Nanos;
 use crate::load::{self, LoadError, Options, Plan};
 use crate::machine::clock::Clock;
-use crate::measure::Run;
 use crate::measure::capacity::answer::{Ended, Tried};
 use crate::measure::capacity::search::Trial;
 use crate::measure::capacity::step::{Decision, Failing};
@@ -15,6 +15,7 @@ use crate::measure::capacity::{End, Step};
 use crate::measure::run::{Manifest, Model};
 use crate::measure::slo::{Demand, Slo};
 use crate::measure::trust::is_own_fault;
+use crate::measure::{Progress, Run};
 
 /// Requests of a single user that show how the service answers when it has nothing else to do.
 const CALM: u64 = 10;
@@ -38,6 +39,8 @@ pub(super) struct Driver<'a> {
     /// Connections that the load before had open: as many are made before the next one starts.
     warm: u64,
     steps: u64,
+    /// Who drives the loads, if not we ourselves.
+    crew: Option<Crew>,
 }
 
 /// A load that was driven.
@@ -50,7 +53,15 @@ pub(super) struct Driven {
 }
 
 impl<'a> Driver<'a> {
-    pub(super) fn new(asked: &'a Asked, demands: &'a [Demand], command: &'a [String]) -> Result<Self, CapacityError> {
+    pub(super) fn new(
+        asked: &'a Asked,
+        demands: &'a [Demand],
+        command: &'a [String],
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, CapacityError> {
+        let progress = &Progress { elapsed: Nanos::ZERO, ended: 0, second: None };
+        let mut go_on = || watch(&News::Trying { step: 1, load: 0.0, progress });
+        let place = |agents| Crew::place(agents, &asked.options, &mut go_on);
         Ok(Self {
             asked,
             demands,
@@ -61,6 +72,7 @@ impl<'a> Driver<'a> {
             settle_s: asked.settle_s.max(1),
             warm: 0,
             steps: 0,
+            crew: asked.agents.as_ref().map(place).transpose()?,
         })
     }
 
@@ -101,15 +113,16 @@ impl<'a> Driver<'a> {
         Ok(false)
     }
 
-    fn single(&self, watch: &mut Watch<'_>) -> Result<Run, CapacityError> {
+    fn single(&mut self, watch: &mut Watch<'_>) -> Result<Run, CapacityError> {
         let options = Options { connections: Some(1), requests: Some(CALM), ..self.asked.options.clone() };
         let plan = Plan::new(&options)?;
         let (step, load) = (self.steps as usize + 1, 0.0);
-        Ok(load::run(&plan, self.command, &mut |progress| watch(&News::Trying { step, load, progress }), None)?)
+        let mut watch = |progress: &Progress<'_>| watch(&News::Trying { step, load, progress });
+        Ok(run(&mut self.crew, &options, &plan, self.command, &mut watch)?)
     }
 
     /// The load that `load` requests per second, or users, make.
-    fn plan(&self, load: f64) -> Result<Plan, CapacityError> {
+    fn plan(&self, load: f64) -> Result<(Options, Plan), CapacityError> {
         let options = &self.asked.options;
         let seconds = Duration::from_secs(self.settle_s + self.asked.length.most + 1);
         let paced = match self.asked.model {
@@ -118,11 +131,12 @@ impl<'a> Driver<'a> {
         };
         let warmup = Some(Duration::from_secs(self.settle_s));
         let seed = Some(options.seed.unwrap_or(0).wrapping_add(self.steps));
-        let mut plan = Plan::new(&Options { duration: Some(seconds), warmup, seed, ..paced })?;
+        let options = Options { duration: Some(seconds), warmup, seed, ..paced };
+        let mut plan = Plan::new(&options)?;
         if self.asked.model == Model::Open && plan.keep_alive {
             plan.preconnect = self.warm.min(plan.connections);
         }
-        Ok(plan)
+        Ok((options, plan))
     }
 
     /// Drives a load until it is decided.
@@ -132,34 +146,29 @@ impl<'a> Driver<'a> {
         number: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Driven, CapacityError> {
-        let plan = self.plan(trial.load)?;
+        let (options, plan) = self.plan(trial.load)?;
         self.steps += 1;
         let (settle, length) = (self.settle_s, self.asked.length);
         let offered = (self.asked.model == Model::Open).then_some(trial.load);
         let (mut seen, mut step, mut decision): (_, Option<Step>, Option<Decision>) = (0, None, None);
         let mut cut_off = false;
         let (sampling, clock) = (&mut self.sampling, &self.clock);
-        let mut run = load::run(
-            &plan,
-            self.command,
-            &mut |progress| {
-                if let Some(second) = progress.second {
-                    seen += 1;
-                    if let Some(step) = &mut step {
-                        decision = decision.or_else(|| step.add(second, trial.thorough));
-                    } else if seen >= settle {
-                        let before = second.in_flight + second.backlog;
-                        step = Some(Step::new(self.demands, offered, trial.precision, length, before));
-                        if let Some(sampling) = sampling.as_mut() {
-                            sampling.begin(clock.now());
-                        }
+        let mut run = run(&mut self.crew, &options, &plan, self.command, &mut |progress| {
+            if let Some(second) = progress.second {
+                seen += 1;
+                if let Some(step) = &mut step {
+                    decision = decision.or_else(|| step.add(second, trial.thorough));
+                } else if seen >= settle {
+                    let before = second.in_flight + second.backlog;
+                    step = Some(Step::new(self.demands, offered, trial.precision, length, before));
+                    if let Some(sampling) = sampling.as_mut() {
+                        sampling.begin(clock.now());
                     }
                 }
-                cut_off = !watch(&News::Trying { step: number, load: trial.load, progress });
-                decision.is_none() && !cut_off
-            },
-            None,
-        )?;
+            }
+            cut_off = !watch(&News::Trying { step: number, load: trial.load, progress });
+            decision.is_none() && !cut_off
+        })?;
         forget_cut_off(&mut run);
         let used = self.sampling.as_mut().and_then(|sampling| sampling.end(self.clock.now()));
         let decision = decision.or_else(|| step.as_ref().map(Step::decide));
@@ -229,6 +238,22 @@ impl<'a> Driver<'a> {
                 held.map_or_else(String::new, |held| format!("{}: {}{waiting}", held.objective, held.measured))
             }
         }
+    }
+}
+
+/// Drives a load, by whomever. One that was not driven by all of the agents tells nothing about a service.
+fn run(
+    crew: &mut Option<Crew>,
+    options: &Options,
+    plan: &Plan,
+    command: &[String],
+    watch: &mut load::Watch<'_>,
+) -> Result<Run, LoadError> {
+    let Some(crew) = crew else { return load::run(plan, command, watch, None) };
+    let run = crew.run(options, plan, command, watch)?;
+    match run.trust.reasons.first().filter(|_| run.has_lost_an_agent()) {
+        Some(why) => Err(LoadError::Agents(why.clone())),
+        None => Ok(run),
     }
 }
 

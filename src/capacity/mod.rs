@@ -12,6 +12,7 @@ mod sampling;
 use std::fmt;
 
 use self::drive::{Driven, Driver};
+use crate::agents;
 use crate::load::{LoadError, Options, PlanError};
 use crate::measure::Progress;
 use crate::measure::capacity::answer::{Answer, Ended, Growth, Limit, SCHEMA, Tried};
@@ -39,6 +40,8 @@ pub struct Asked {
     pub settle_s: u64,
     /// The service's process, if it runs on this machine.
     pub pid: Option<u32>,
+    /// Who drives the loads, if not we ourselves.
+    pub agents: Option<agents::Asked>,
 }
 
 /// What there is to tell while it goes.
@@ -112,7 +115,7 @@ impl From<LoadError> for CapacityError {
 pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<Answer, CapacityError> {
     let demand = |slo: &Slo| slo.demand().ok_or_else(|| CapacityError::Objective(slo.to_string()));
     let demands = asked.slos.iter().map(demand).collect::<Result<Vec<Demand>, _>>()?;
-    let mut driver = Driver::new(asked, &demands, command)?;
+    let mut driver = Driver::new(asked, &demands, command, watch)?;
     let mut search = Search::new(asked.range);
     let mut found = Found::default();
     found.calm(&driver.calm(watch)?);
@@ -130,7 +133,10 @@ pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<
             }
             Err(CapacityError::Load(LoadError::Interrupted)) => found.interrupted = true,
             Err(why) if found.steps.is_empty() => return Err(why),
-            Err(why) => found.broken = Some(format!("at {} it could not go on: {why}", trial.load)),
+            Err(why) => {
+                found.own_fault = matches!(why, CapacityError::Load(LoadError::Agents(_)));
+                found.broken = Some(format!("at {} it could not go on: {why}", trial.load));
+            }
         }
     }
     Ok(found.answer(asked, &search))
@@ -145,6 +151,8 @@ struct Found {
     interrupted: bool,
     /// Why it cannot go on.
     broken: Option<String>,
+    /// Whether that is the fault of whoever drives the loads.
+    own_fault: bool,
 }
 
 impl Found {
@@ -176,9 +184,10 @@ impl Found {
             self.steps.iter().rev().find(|tried| load == Some(tried.load) && is_end(tried.end)).cloned()
         };
         let (holds, fails) = (at(bracket.holds, false), at(bracket.fails, true));
-        let limit = match fails.as_ref().map(|tried| tried.end) {
+        let limit = match fails.as_ref().filter(|_| !self.own_fault).map(|tried| tried.end) {
             Some(Ended::Generator) => Limit::Generator,
             Some(_) => Limit::Service,
+            None if self.own_fault => Limit::Generator,
             None => Limit::None,
         };
         let why = match (&self.broken, &fails) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::asking::{Asking, redacted};
+use super::driving::Driving;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
@@ -65,6 +66,8 @@ pub(super) struct CapacityArgs {
 
     #[command(flatten)]
     asking: Asking,
+    #[command(flatten)]
+    driving: Driving,
 
     /// Exit code 3 if the limit is weir's own
     #[arg(long, help_heading = RESULT)]
@@ -101,7 +104,8 @@ pub(super) fn run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -
 fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let (format, strict, out) = (asked.format, asked.strict, asked.out.clone());
     let command = redacted(args, &asked.asking.secrets());
-    let asked = asked.into_asked()?;
+    let agents = asked.driving.asked(args, None)?;
+    let asked = Asked { agents, ..asked.into_asked()? };
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     let mut bar: Option<(usize, Bar)> = None;
     let found = capacity::find(&asked, &command, &mut |news| {
@@ -201,6 +205,7 @@ impl CapacityArgs {
             length,
             settle_s: self.settle.as_secs_f64().ceil() as u64,
             pid: self.pid,
+            agents: None,
         })
     }
 }

@@ -9,10 +9,12 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
 use super::asking::{Asking, redacted};
+use super::driving::Driving;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use super::report::show;
+use crate::agents::{Crew, life};
 use crate::decide::schedule::{Arrivals, Stage};
 use crate::decide::words;
 use crate::live::bar::{Bar, Extent};
@@ -64,6 +66,8 @@ pub(super) struct LoadArgs {
 
     #[command(flatten)]
     asking: Asking,
+    #[command(flatten)]
+    driving: Driving,
 
     /// Leave the requests of this first stretch out of the result
     #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = RESULT)]
@@ -135,12 +139,29 @@ pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8
     }
 }
 
+/// The life of an agent.
+pub(super) fn agent(messages: &Messages) -> u8 {
+    match life::run() {
+        Ok(()) => exit::OK,
+        Err(error) => {
+            messages.error(&format!("this is run by 'weir load --on', not by hand: {error}"));
+            exit::USAGE
+        }
+    }
+}
+
 /// All that can go wrong before the run comes back as one line; what goes wrong after it does not lose the run.
 fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
+    if asked.driving.has_agents() && asked.jtl.is_some() {
+        return Err("--jtl and --on do not go together; agents send what they count, and not each request".to_owned());
+    }
     let outputs = Outputs::open(&asked)?;
     let (format, strict, slos) = (asked.format, asked.strict, asked.slos.clone());
     let command = redacted(args, &asked.asking.secrets());
-    let plan = Plan::new(&asked.into_options()).map_err(|e| e.to_string())?;
+    let driving = asked.driving.clone();
+    let options = asked.into_options();
+    let plan = Plan::new(&options).map_err(|e| e.to_string())?;
+    let agents = driving.asked(args, Some(plan.connections))?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     let label = plan.target.path.split('?').next().unwrap_or("/");
     let log =
@@ -154,7 +175,13 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
         }
         !interrupt.asked()
     };
-    let run = load::run(&plan, &command, &mut watch, log.as_ref());
+    // Until the end: what was measured is written before agents are taken leave of.
+    let mut crew = None;
+    let run = match agents {
+        None => load::run(&plan, &command, &mut watch, log.as_ref()),
+        Some(asked) => Crew::place(&asked, &options, &mut || !interrupt.asked())
+            .and_then(|placed| crew.insert(placed).run(&options, &plan, &command, &mut watch)),
+    };
     if let Some(bar) = bar {
         bar.finish();
     }
@@ -182,6 +209,10 @@ fn code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
     }
     if written != exit::OK {
         return written;
+    }
+    if let Some(why) = run.trust.reasons.first().filter(|_| run.has_lost_an_agent()) {
+        messages.error(why);
+        return exit::UNTRUSTED;
     }
     if run.answers() == 0 {
         let first = run.target.failure_details.iter().next();

@@ -3,8 +3,10 @@
 mod asking;
 mod capacity;
 mod compare;
+mod driving;
 mod gate;
 mod interrupt;
+mod launcher;
 mod life;
 mod load;
 mod manner;
@@ -30,7 +32,7 @@ pub mod exit {
     pub const OBJECTIVE: u8 = 1;
     /// Bad usage or set-up; nothing was measured.
     pub const USAGE: u8 = 2;
-    /// The run is not to be trusted, and `--strict` was given.
+    /// The run is not to be trusted, and `--strict` was given; or an agent was lost.
     pub const UNTRUSTED: u8 = 3;
     /// Interrupted; what was measured has been written.
     pub const INTERRUPTED: u8 = 130;
@@ -81,6 +83,9 @@ enum Command {
     /// Keep watch over a program that a study has started
     #[command(name = crate::study::GUARD, hide = true)]
     Guard,
+    /// Drive a part of a load that several agents drive together
+    #[command(name = crate::agents::AGENT, hide = true)]
+    Agent,
     /// Find out how much load a service can take and still keep its objectives
     Capacity(Box<capacity::CapacityArgs>),
     /// Hold runs against each other, also those of other tools: is one worse, and is the difference real?
@@ -105,6 +110,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Simulate(asked) => simulate::run(&asked, &messages),
         Command::Study(asked) => study::run(&asked, &args, &messages),
         Command::Guard => study::guard(&messages),
+        Command::Agent => load::agent(&messages),
         Command::Capacity(asked) => capacity::run(*asked, &args, &messages),
         Command::Compare(asked) => compare::run(&asked, &messages),
         Command::Report(asked) => report::run(&asked, &messages),

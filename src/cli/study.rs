@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::driving::Driving;
 use super::interrupt::Interrupt;
+use super::launcher::launcher;
 use super::messages::Messages;
 use super::{exit, load};
 use crate::decide::Nanos;
@@ -45,6 +47,8 @@ pub(super) struct StudyArgs {
     /// The form of the findings on stdout
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    #[command(flatten)]
+    driving: Driving,
 }
 
 #[derive(Debug, Subcommand)]
@@ -110,7 +114,15 @@ fn study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Messages
     let beside = || path.parent().unwrap_or(Path::new("")).join("results");
     let out = asked.out.clone().unwrap_or_else(beside);
     let launcher = launcher(args);
-    let to_run = Asked { definition: &definition, words: &words, launcher: &launcher, out: &out, fresh: asked.fresh };
+    let agents = asked.driving.asked(args, None).map_err(|why| vec![why])?;
+    let to_run = Asked {
+        definition: &definition,
+        words: &words,
+        launcher: &launcher,
+        agents: agents.as_ref(),
+        out: &out,
+        fresh: asked.fresh,
+    };
     let mut view = View::new(messages, &definition);
     let outcome = study::run(&to_run, &|| !interrupt.asked(), &mut |news| view.show(news)).map_err(|why| vec![why])?;
     view.finish();
@@ -157,18 +169,6 @@ fn contents(definition: &Definition) -> String {
     let all = count(variants * points * repeats, "measurement");
     let parts = [count(variants, "variant"), count(points, "point"), count(repeats, "round")];
     format!("{}: {all}", parts.join(" x "))
-}
-
-/// How to start this program anew, whatever it was started through: its own arguments are the last of the process's.
-fn launcher(args: &[OsString]) -> Vec<OsString> {
-    use std::os::unix::ffi::OsStringExt;
-    let line = fs::read("/proc/self/cmdline").unwrap_or_default();
-    let all: Vec<OsString> = line.split(|b| *b == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
-    // The line ends with a 0, so there is an empty word behind the last.
-    let before = all.len().saturating_sub(args.len());
-    let own = std::env::current_exe().map_or_else(|_| OsString::from("weir"), PathBuf::into_os_string);
-    let through = all.get(1..before).unwrap_or_default();
-    [vec![own], through.to_vec()].concat()
 }
 
 /// Prints on stdout; a reader that has gone away (`| head`) is no fault.

@@ -15,6 +15,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::deal::Deal;
 use super::nanos::Nanos;
 use super::schedule::{Arrival, Schedule};
 use super::users::Users;
@@ -115,22 +116,27 @@ pub struct Closed {
     left: Vec<u64>,
     /// Users that wait after a failed connection, the earliest first: all pauses are equally long.
     pausing: VecDeque<(Nanos, u32)>,
-    /// Numbers of the requests that this thread may still make.
+    /// Which of its agent's requests this thread may still make.
     tickets: Range<u64>,
+    /// The numbers that its agent's requests have in the whole plan.
+    numbers: Deal,
     until: Nanos,
 }
 
 impl Closed {
-    /// Share `index` of `of` of the users; they ask until `until`, and while there are tickets ([`Self::grant`]).
-    pub fn new(users: Users, until: Nanos, index: u64, of: u64) -> Self {
-        let local = users.count.saturating_sub(index).div_ceil(of);
+    /// The users of thread `index` of `of` of the agent that has this part of them; they ask until `until`, and while there
+    /// are tickets ([`Self::grant`]).
+    pub fn new(users: Users, until: Nanos, agent: Deal, index: u64, of: u64) -> Self {
+        let ours = agent.part(index, of);
+        let local = ours.count(users.count);
         Self {
             users,
-            next_user: index,
-            step: of,
+            next_user: ours.first(),
+            step: ours.step(),
             left: Vec::with_capacity(usize::try_from(local).unwrap_or(0)),
             pausing: VecDeque::new(),
             tickets: 0..0,
+            numbers: agent,
             until,
         }
     }
@@ -157,7 +163,7 @@ impl Closed {
         }
         let user = u32::try_from(self.left.len()).unwrap_or(u32::MAX);
         self.left.push(self.users.loops.unwrap_or(u64::MAX));
-        self.next_user += self.step;
+        self.next_user = self.next_user.saturating_add(self.step);
         self.again(user, now)
     }
 
@@ -176,7 +182,7 @@ impl Closed {
         if *left == 0 || now >= self.until {
             return None;
         }
-        let number = self.tickets.next()?;
+        let number = self.numbers.nth(self.tickets.next()?);
         *left -= 1;
         Some(Start { arrival: Arrival { intended: now, number }, user })
     }
@@ -273,7 +279,7 @@ mod tests {
     }
 
     fn closed(users: Users, until: Nanos, tickets: u64) -> Feed {
-        let mut feed = Closed::new(users, until, 0, 1);
+        let mut feed = Closed::new(users, until, Deal::WHOLE, 0, 1);
         feed.grant(0..tickets);
         Feed::Closed(feed)
     }

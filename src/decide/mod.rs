@@ -10,6 +10,8 @@
 //! - [`schedule`]: when arrivals of an open loop are meant to start
 //! - [`users`]: when the users of a closed loop start
 //! - [`source`]: which request to send next
+//! - [`deal`]: which part of a plan is whose, of agents and threads
+//! - [`offset`]: how far another machine's clock is from ours
 //! - [`delay`]: how long a service that we play takes
 //! - [`mix`]: what becomes of a request: good, garbage, an error, a reset, ...
 //! - [`phases`]: what a service is like over time
@@ -42,6 +44,7 @@ pub mod breaker;
 pub mod budget;
 pub mod callers;
 pub mod deadline;
+pub mod deal;
 pub mod delay;
 pub mod dice;
 pub mod dispatch;
@@ -53,6 +56,7 @@ pub mod limit;
 pub mod mix;
 pub mod nanos;
 pub mod nonce;
+pub mod offset;
 pub mod patience;
 pub mod phases;
 pub mod policy;

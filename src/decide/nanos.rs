@@ -4,11 +4,14 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// An instant or a length, in nanoseconds since the start of the run; 584 years fit.
 ///
 /// Subtraction saturates at zero: clocks of two sources (user space, the kernel's packet stamps) may disagree by
 /// some nanoseconds, and a response time is never negative.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Nanos(pub u64);
 
 impl Nanos {

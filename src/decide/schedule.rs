@@ -11,9 +11,12 @@
 //!        |_/_________\__ t         |__--_________ t
 //! ```
 //!
-//! [`Schedule::share`] deals the arrivals out like cards: share i of n holds the arrivals i, i+n, i+2n, ... So one
-//! thread and a hundred produce the same arrivals.
+//! [`Schedule::dealt`] deals the arrivals out like cards: part i of n holds the arrivals i, i+n, i+2n, ... So one
+//! thread and a hundred, on one machine and on ten, produce the same arrivals.
 
+use serde::{Deserialize, Serialize};
+
+use super::deal::Deal;
 use super::dice::Dice;
 use super::nanos::Nanos;
 
@@ -27,7 +30,7 @@ pub struct Arrival {
 }
 
 /// A stretch of time in which the rate goes linearly from one value to another.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// Arrivals per second at its start, finite and >= 0.
     pub from_per_s: f64,
@@ -62,7 +65,8 @@ impl Stage {
 }
 
 /// How arrivals are spread over the expected number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// Evenly: one each 1/rate.
     #[default]
@@ -112,10 +116,10 @@ impl Schedule {
         }
     }
 
-    /// The share `index` of `of` equal ones; `of` >= 1, `index` < `of`. To be taken before the first `next`.
-    pub fn share(mut self, index: u64, of: u64) -> Self {
-        self.wanted = index;
-        self.step = of;
+    /// This part of it. To be taken before the first `next`.
+    pub fn dealt(mut self, part: Deal) -> Self {
+        self.wanted = part.first();
+        self.step = part.step();
         self
     }
 
@@ -159,7 +163,7 @@ impl Iterator for Schedule {
             if into < stage.expected() - EPSILON {
                 let intended = self.stage_start + Nanos::from_secs_f64(stage.when(into));
                 let arrival = Arrival { intended, number: self.number };
-                self.wanted += self.step;
+                self.wanted = self.wanted.saturating_add(self.step);
                 self.step_to_next();
                 return Some(arrival);
             }
@@ -247,7 +251,7 @@ mod tests {
             let kind = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
             let whole: Vec<Arrival> = Schedule::new(stages.clone(), kind, seed).collect();
             let mut dealt: Vec<Arrival> = (0..of)
-                .flat_map(|i| Schedule::new(stages.clone(), kind, seed).share(i, of))
+                .flat_map(|i| Schedule::new(stages.clone(), kind, seed).dealt(Deal::WHOLE.part(i, of)))
                 .collect();
             dealt.sort_by_key(|a| a.number);
             prop_assert_eq!(whole, dealt);

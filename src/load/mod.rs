@@ -1,9 +1,10 @@
 //! Drives a plan: schedule + http + measure.
 //!
 //! - [`options`]: what the user asked for; [`plan`]: the same, checked
-//! - [`run`]: sets up, starts the workers, gathers what they report, and makes the [`Run`]
+//! - [`run`]: drives a plan and makes the [`Run`]; [`drive`]: an agent's part of one, which has a [`Beginning`] of its own
 //! - `worker`: one thread's event loop; `table` and `slot`: its connections; `tally`: what it counts
 
+mod beginning;
 pub mod options;
 pub mod plan;
 mod poller;
@@ -13,26 +14,26 @@ mod table;
 mod tally;
 mod worker;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+pub use self::beginning::Beginning;
 pub use self::options::{Body, Options};
-pub use self::plan::{Pace, Plan, PlanError};
-use self::tally::Tally;
+pub use self::plan::{Pace, Place, Plan, PlanError};
 use self::worker::{Report, Shared, Worker};
 use crate::decide::Nanos;
 use crate::machine;
 use crate::machine::clock::{self, Clock};
-use crate::measure::Progress;
+use crate::measure::agent::Account;
+use crate::measure::gathering::Gathering;
 use crate::measure::recorder::Interval;
 use crate::measure::run::{Connections, Manifest, Parts, Run, Target};
 use crate::measure::series::Series;
+use crate::measure::{Counted, Progress};
 use crate::report::jtl;
 
 /// Why a run could not start. Nothing has been sent to the service but a connection to see whether it is there.
@@ -44,6 +45,8 @@ pub enum LoadError {
     Handshake(String, String),
     /// The system does not let us have so many open files: wanted, possible.
     OpenFiles(u64, u64),
+    /// Agents that were to drive it cannot, and why.
+    Agents(String),
     /// `watch` said no before the start.
     Interrupted,
     /// The system has no thread or poller for us.
@@ -62,6 +65,7 @@ impl fmt::Display for LoadError {
                 "{wanted} connections need more open files than this system allows (room for {possible}); \
                  raise 'ulimit -n', or ask for fewer with -c"
             ),
+            Self::Agents(why) => f.write_str(why),
             Self::Interrupted => f.write_str("interrupted before the start; nothing was sent"),
             Self::System(e) => write!(f, "the system refuses: {e}"),
         }
@@ -71,29 +75,100 @@ impl fmt::Display for LoadError {
 /// Who looks on while a run goes: called about ten times a second; `false` ends the run.
 pub type Watch<'a> = dyn FnMut(&Progress<'_>) -> bool + 'a;
 
+/// What the threads of a run tell while they drive it.
+#[derive(Debug)]
+pub enum Told {
+    /// All that happened in this stretch.
+    Stretch(u64, Interval),
+    /// At the end: what some saw of this stretch when others had nothing to do any more.
+    Rest(u64, Interval),
+}
+
 /// Drives the plan to its end, or until `watch` says no; `log` takes a line for each request.
 ///
 /// # Errors
 /// When it cannot start.
 pub fn run(plan: &Plan, command: &[String], watch: &mut Watch<'_>, log: Option<&jtl::Log>) -> Result<Run, LoadError> {
-    machine::allow_open_files(plan.connections).map_err(|possible| LoadError::OpenFiles(plan.connections, possible))?;
-    let address = probe::find(plan, watch)?;
-    let (sender, reports) = mpsc::channel();
+    let mut series = Series::of(plan.stretch);
+    let mut ended = 0;
     let started = clock::unix_s();
+    let mut listen = |elapsed: Nanos, told: Option<Told>| {
+        let whole = match told {
+            Some(Told::Stretch(stretch, whole)) => {
+                ended += whole.ok + whole.failed;
+                series.add(stretch, &whole);
+                Some(whole)
+            }
+            Some(Told::Rest(stretch, rest)) => {
+                series.add(stretch, &rest);
+                None
+            }
+            None => None,
+        };
+        watch(&Progress { elapsed, ended, second: whole.as_ref() })
+    };
+    let driven = drive(plan, &Beginning::at_once(), false, &mut listen, log)?;
+    let manifest = Manifest { started_unix_s: started, ..manifest(plan, command) };
+    Ok(Gathered { driven, series, agents: Vec::new() }.into_run(plan, manifest))
+}
+
+/// What the manifest of a run says that starts now.
+pub fn manifest(plan: &Plan, command: &[String]) -> Manifest {
+    Manifest {
+        command: command.to_vec(),
+        seed: plan.seed,
+        started_unix_s: clock::unix_s(),
+        threads: plan.threads,
+        ..machine::describe()
+    }
+}
+
+/// What came of driving a plan.
+#[derive(Debug, Default)]
+pub struct Driven {
+    /// What was counted, as far as it was not told before.
+    pub counted: Counted,
+    /// When it was ended before its end, if it was.
+    pub stopped: Option<Nanos>,
+    /// Whether that was because somebody had had enough.
+    pub interrupted: bool,
+}
+
+/// Drives the plan from its `beginning` to its end, or until `listen` says no: called about ten times a second with the time since
+/// the start, and with each stretch. With `in_parts` stretches hold all that was counted in them.
+///
+/// # Errors
+/// When it cannot start.
+pub fn drive(
+    plan: &Plan,
+    beginning: &Beginning,
+    in_parts: bool,
+    listen: &mut dyn FnMut(Nanos, Option<Told>) -> bool,
+    log: Option<&jtl::Log>,
+) -> Result<Driven, LoadError> {
+    if plan.threads == 0 {
+        beginning.ready();
+        return Ok(Driven::default());
+    }
+    machine::allow_open_files(plan.connections).map_err(|possible| LoadError::OpenFiles(plan.connections, possible))?;
+    let address = probe::find(plan, &mut |_| listen(Nanos::ZERO, None))?;
+    let (sender, reports) = mpsc::channel();
+    let log_started = clock::unix_s() * 1e3;
     let shared = Shared {
         plan,
         address: &address,
-        clock: OnceLock::new(),
+        beginning,
         ready: AtomicU64::new(0),
+        in_parts,
         stop: AtomicBool::new(false),
         claimed: AtomicU64::new(0),
     };
     let workers = (0..plan.threads)
-        .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.lines(index, started * 1e3))))
+        .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.lines(index, log_started))))
         .collect::<io::Result<Vec<_>>>()
         .map_err(LoadError::System)?;
     drop(sender);
-    let gathered = thread::scope(|scope| {
+    thread::scope(|scope| {
         for worker in workers {
             let builder = thread::Builder::new().name("weir-load".into()).stack_size(256 * 1024);
             if let Err(error) = builder.spawn_scoped(scope, move || worker.run()) {
@@ -101,110 +176,102 @@ pub fn run(plan: &Plan, command: &[String], watch: &mut Watch<'_>, log: Option<&
                 return Err(LoadError::System(error));
             }
         }
-        Ok(gather(&shared, &reports, watch))
-    })?;
-    let manifest = Manifest {
-        command: command.to_vec(),
-        seed: plan.seed,
-        started_unix_s: started,
-        threads: plan.threads,
-        ..machine::describe()
-    };
-    Ok(gathered.into_run(plan, manifest))
+        Ok(gather(&shared, &reports, listen))
+    })
 }
 
-/// What all workers reported.
-struct Gathered {
-    tally: Tally,
-    series: Series,
-    /// When `watch` ended it.
-    stopped: Option<Nanos>,
-}
-
-fn gather(shared: &Shared<'_>, reports: &Receiver<Report>, watch: &mut Watch<'_>) -> Gathered {
-    let plan = shared.plan;
-    let mut gathered =
-        Gathered { tally: Tally::new(plan.warmup, plan.until), series: Series::of(plan.stretch), stopped: None };
+fn gather(
+    shared: &Shared<'_>,
+    reports: &Receiver<Report>,
+    listen: &mut dyn FnMut(Nanos, Option<Told>) -> bool,
+) -> Driven {
+    let mut driven = Driven::default();
     // Workers report each stretch on their own; it counts once all have, or when the run is over.
-    let mut stretches: BTreeMap<u64, (u64, Interval)> = BTreeMap::new();
-    let (mut running, mut ended) = (plan.threads, 0);
+    let mut gathering = Gathering::of(shared.plan.threads);
+    let elapsed = || shared.beginning.clock().map_or(Nanos::ZERO, Clock::now);
+    let mut running = shared.plan.threads;
     while running > 0 {
-        let mut whole = None;
+        let mut told = None;
         match reports.recv_timeout(Duration::from_millis(100)) {
             Ok(Report::Stretch(stretch, interval)) => {
-                ended += interval.ok + interval.failed;
-                let (reported, sum) = stretches.entry(stretch).or_default();
-                *reported += 1;
-                sum.add(&interval);
-                if *reported >= running {
-                    whole = stretches.remove(&stretch).map(|(_, sum)| (stretch, sum));
-                }
+                told = gathering.told(stretch, &interval).map(|whole| Told::Stretch(stretch, whole));
             }
-            Ok(Report::Done(tally)) => {
+            Ok(Report::Done(counted)) => {
                 running -= 1;
-                gathered.tally.add(*tally);
+                gathering.left();
+                driven.counted.add(&counted);
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        if let Some((stretch, sum)) = &whole {
-            gathered.series.add(*stretch, sum);
-        }
-        let elapsed = shared.clock.get().map_or(Nanos::ZERO, Clock::now);
-        let progress = Progress { elapsed, ended, second: whole.as_ref().map(|(_, sum)| sum) };
-        if !watch(&progress) && gathered.stopped.is_none() {
-            gathered.stopped = Some(elapsed);
+        let now = elapsed();
+        if !listen(now, told) && driven.stopped.is_none() {
+            (driven.stopped, driven.interrupted) = (Some(now), true);
             shared.stop.store(true, Ordering::Relaxed);
         }
     }
-    for (stretch, (_, sum)) in stretches {
-        gathered.series.add(stretch, &sum);
+    for (stretch, rest) in gathering.rest() {
+        listen(elapsed(), Some(Told::Rest(stretch, rest)));
     }
-    gathered
+    driven
+}
+
+/// All that is known when a run is over.
+#[derive(Debug)]
+pub struct Gathered {
+    /// What came of driving it; all that was counted.
+    pub driven: Driven,
+    /// The run second by second.
+    pub series: Series,
+    /// What each agent did, where there were some.
+    pub agents: Vec<Account>,
 }
 
 impl Gathered {
-    fn into_run(self, plan: &Plan, manifest: Manifest) -> Run {
-        let Self { tally, series, stopped } = self;
+    /// The result of the plan.
+    pub fn into_run(self, plan: &Plan, manifest: Manifest) -> Run {
+        let Self { driven: Driven { counted, stopped, interrupted }, series, agents } = self;
         // A run bounded by a count ends with its last answer; one bounded by time, at that time, whatever is left.
         let by_count = plan.limit.is_some() || matches!(plan.pace, Pace::Closed(users) if users.loops.is_some());
-        let natural = if by_count || plan.until == Nanos::NEVER { tally.last_done } else { plan.until };
+        let natural = if by_count || plan.until == Nanos::NEVER { counted.last_done } else { plan.until };
         let end = stopped.map_or(natural, |at| at.min(plan.until));
         let length = end - plan.warmup;
         let duration_s = length.as_secs_f64().max(1e-9);
-        let offered = matches!(plan.pace, Pace::Open(_)).then_some(tally.offered);
+        let offered = matches!(plan.pace, Pace::Open(_)).then_some(counted.offered);
+        let in_flight_mean = counted.in_flight_mean(length);
         let target = Target {
             url: plan.target.url.clone(),
             method: plan.method.clone(),
             host: plan.target.host.clone(),
             port: plan.target.port,
             path: plan.target.path.clone(),
-            server: tally.server.clone().filter(|s| !s.is_empty()),
-            tls: tally.tls.clone(),
-            failure_details: tally.details.iter().map(|(kind, words)| (kind.name().into(), words.clone())).collect(),
+            server: counted.server.filter(|s| !s.is_empty()),
+            tls: counted.tls,
+            failure_details: counted.details.iter().map(|(kind, words)| (kind.name().into(), words.clone())).collect(),
             ..Target::default()
         };
         Run::new(Parts {
             model: plan.model(),
             target,
-            series: series.points(tally.last_done.max(end).as_secs_f64()),
+            series: series.points(counted.last_done.max(end).as_secs_f64()),
             duration_s,
             warmup_s: plan.warmup.as_secs_f64(),
             offered,
-            dropped: tally.dropped,
-            unfinished: tally.unfinished,
+            dropped: counted.dropped,
+            unfinished: counted.unfinished,
             connections: Connections {
                 limit: plan.connections,
-                opened: tally.connections,
-                most_backlog: tally.most_backlog,
+                opened: counted.connections,
+                most_backlog: counted.most_backlog,
             },
-            cpu_s: tally.cpu.as_secs_f64(),
-            cpu_share: tally.cpu_share,
+            cpu_s: counted.cpu.as_secs_f64(),
+            cpu_share: counted.cpu_share,
             spins: plan.spin,
-            in_flight_mean: tally.in_flight_mean(length),
-            interrupted: stopped.is_some(),
+            in_flight_mean,
+            interrupted,
+            agents,
             manifest,
-            totals: tally.into_totals(),
+            totals: counted.totals,
         })
     }
 }

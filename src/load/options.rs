@@ -5,11 +5,16 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::decide::schedule::{Arrivals, Stage};
 use crate::http::tls::TlsOptions;
 
 /// A load to drive, as asked for. `None` and empty lists mean "not given".
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// Where to.
     pub url: String,
@@ -68,10 +73,11 @@ pub struct Options {
 }
 
 /// Where a request's body comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Body {
     /// These bytes.
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "in_base64")] Vec<u8>),
     /// All of this file.
     File(PathBuf),
 }
@@ -85,5 +91,17 @@ impl FromStr for Body {
             Some(path) => Self::File(path.into()),
             None => Self::Bytes(text.into()),
         })
+    }
+}
+
+mod in_base64 {
+    use super::{BASE64_STANDARD, Deserialize, Deserializer, Engine, Error, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        BASE64_STANDARD.encode(bytes).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        BASE64_STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)
     }
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
 
 use super::options::{Body, Options};
 use crate::decide::Nanos;
+use crate::decide::deal::Deal;
 use crate::decide::feed::{Closed, Feed, Open};
 use crate::decide::schedule::{Schedule, Stage};
 use crate::decide::source::Source;
@@ -36,13 +38,15 @@ pub struct Plan {
     pub source: Source,
     /// When to start.
     pub pace: Pace,
-    /// Most connections at a time.
+    /// Which part of all that is ours.
+    pub deal: Deal,
+    /// Most connections at a time, of ours.
     pub connections: u64,
     /// Generator threads.
     pub threads: u64,
     /// No request starts after this.
     pub until: Nanos,
-    /// Requests in all, if bounded.
+    /// Requests in all, others' included, if bounded.
     pub limit: Option<u64>,
     /// Requests meant to start before this are left out of the result.
     pub warmup: Nanos,
@@ -60,6 +64,22 @@ pub struct Plan {
     pub seed: u64,
     /// How often the workers report, and how long a point of the series is.
     pub stretch: Nanos,
+}
+
+/// One of several agents that drive a load together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Its number, from 0.
+    pub index: u64,
+    /// How many there are; >= 1.
+    pub of: u64,
+    /// How many of them are on its machine, itself included; >= 1.
+    pub here: u64,
+}
+
+impl Place {
+    /// There is no other.
+    pub const ALONE: Self = Self { index: 0, of: 1, here: 1 };
 }
 
 /// When requests start.
@@ -142,6 +162,14 @@ impl Plan {
     /// # Errors
     /// The first thing that is wrong.
     pub fn new(options: &Options) -> Result<Self, PlanError> {
+        Self::of(options, Place::ALONE)
+    }
+
+    /// The same for one of several agents: its part of the arrivals, users, requests and connections.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn of(options: &Options, place: Place) -> Result<Self, PlanError> {
         check_conflicts(options)?;
         let target = Target::parse(&options.url)?;
         check_tls(options, &target)?;
@@ -167,7 +195,9 @@ impl Plan {
         if warmup >= until {
             return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
         }
-        let threads = threads(options, &pace, connections)?;
+        let deal = Deal::WHOLE.part(place.index, place.of);
+        let connections = deal.count(connections);
+        let threads = threads(options, &pace, connections, place)?;
         Ok(Self {
             target,
             addresses,
@@ -175,6 +205,7 @@ impl Plan {
             method,
             source: Source::new(&weights, seed),
             requests,
+            deal,
             connections,
             threads,
             until,
@@ -203,13 +234,13 @@ impl Plan {
         }
     }
 
-    /// The share `index` of `of` of what is to be sent.
+    /// What thread `index` of `of` has to send.
     pub fn feed(&self, index: u64, of: u64) -> Feed {
         match &self.pace {
-            Pace::Closed(users) => Feed::Closed(Closed::new(*users, self.until, index, of)),
+            Pace::Closed(users) => Feed::Closed(Closed::new(*users, self.until, self.deal, index, of)),
             Pace::Open(schedule) => {
                 let limit = self.limit.unwrap_or(u64::MAX);
-                let open = Open::new(schedule.clone().share(index, of), limit, self.timeout);
+                let open = Open::new(schedule.clone().dealt(self.deal.part(index, of)), limit, self.timeout);
                 Feed::Open(open.counting_from(self.warmup))
             }
         }
@@ -226,10 +257,10 @@ impl Plan {
     }
 
     fn share_of(&self, all: u64, index: u64) -> usize {
-        usize::try_from(all / self.threads + u64::from(index < all % self.threads)).unwrap_or(usize::MAX)
+        usize::try_from(Deal::WHOLE.part(index, self.threads).count(all)).unwrap_or(usize::MAX)
     }
 
-    /// The number of requests that the plan will make, where that is known beforehand.
+    /// The number of requests that the whole plan will make, where that is known beforehand.
     pub fn expected_requests(&self) -> Option<u64> {
         let by_pace = match &self.pace {
             Pace::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),
@@ -337,13 +368,15 @@ fn pace(options: &Options, seed: u64) -> Result<(Pace, u64), PlanError> {
     Ok((Pace::Closed(Users { count, ramp_up: Nanos::ZERO, loops: None }), count))
 }
 
-fn threads(options: &Options, pace: &Pace, connections: u64) -> Result<u64, PlanError> {
-    let cores = machine::cores();
+fn threads(options: &Options, pace: &Pace, connections: u64, place: Place) -> Result<u64, PlanError> {
+    let cores = (machine::cores() / place.here.max(1)).max(1);
     let wanted = match (options.threads, pace) {
         (Some(threads), _) => in_range("threads", threads, 1, 1024)?,
         (None, Pace::Closed(_)) => cores,
         // An even schedule is easier to keep for one thread than for several that share the cores with the service.
-        (None, Pace::Open(schedule)) => ((schedule.peak_per_s() / RATE_PER_THREAD).ceil() as u64).clamp(1, cores),
+        (None, Pace::Open(schedule)) => {
+            ((schedule.peak_per_s() / place.of as f64 / RATE_PER_THREAD).ceil() as u64).clamp(1, cores)
+        }
     };
     Ok(wanted.min(connections))
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::decide::Nanos;
 use crate::decide::feed::Feed;
+use crate::measure::Counted;
 use crate::measure::outcome::{Failure, Outcome};
-use crate::measure::recorder::{Interval, Recorder, Totals};
+use crate::measure::recorder::{Interval, Recorder};
 
-/// One worker's counts; [`Tally::add`] joins those of all.
+/// One worker's counts, which it hands on with [`Tally::take`].
 #[derive(Debug)]
 pub(super) struct Tally {
     recorder: Recorder,
@@ -17,23 +18,30 @@ pub(super) struct Tally {
     /// Requests in the system, integrated over the window, in request nanoseconds.
     area: f64,
     last: Nanos,
-    pub(super) last_done: Nanos,
+    last_done: Nanos,
     /// Requests on their way when the run was cut off.
-    pub(super) unfinished: u64,
-    /// Arrivals of the open loop that were due in the window, and those of them that were never sent.
-    pub(super) offered: u64,
-    pub(super) dropped: u64,
-    pub(super) most_backlog: u64,
+    unfinished: u64,
+    most_backlog: u64,
     pub(super) connections: u64,
     pub(super) server: Option<String>,
     pub(super) tls: Option<String>,
     /// What the first failure of each kind said.
-    pub(super) details: BTreeMap<Failure, String>,
+    details: BTreeMap<Failure, String>,
     cpu_start: Option<(Nanos, Nanos)>,
     cpu_end: (Nanos, Nanos),
-    /// CPU time in the window, and the busiest thread's share of a core.
-    pub(super) cpu: Nanos,
-    pub(super) cpu_share: f64,
+    /// How long after the run's start this thread began.
+    pub(super) began: Nanos,
+    taken: Taken,
+}
+
+/// What was handed on already of that which only grows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    offered: u64,
+    dropped: u64,
+    most_backlog: u64,
+    connections: u64,
+    cpu: Nanos,
 }
 
 impl Tally {
@@ -47,8 +55,6 @@ impl Tally {
             last: Nanos::ZERO,
             last_done: Nanos::ZERO,
             unfinished: 0,
-            offered: 0,
-            dropped: 0,
             most_backlog: 0,
             connections: 0,
             server: None,
@@ -56,8 +62,8 @@ impl Tally {
             details: BTreeMap::new(),
             cpu_start: None,
             cpu_end: (Nanos::ZERO, Nanos::ZERO),
-            cpu: Nanos::ZERO,
-            cpu_share: 0.0,
+            began: Nanos::ZERO,
+            taken: Taken::default(),
         }
     }
 
@@ -150,42 +156,40 @@ impl Tally {
     }
 
     /// The run is over.
-    pub(super) fn close(&mut self, now: Nanos, feed: &Feed) {
+    pub(super) fn close(&mut self, now: Nanos) {
         self.flow_to(now);
         self.unfinished = self.in_flight;
-        (self.offered, self.dropped) = (feed.offered(), feed.dropped());
-        if let Some((start, before)) = self.cpu_start {
-            let (end, after) = self.cpu_end;
-            self.cpu = after - before;
-            self.cpu_share = if end > start { self.cpu.0 as f64 / (end - start).0 as f64 } else { 0.0 };
-        }
     }
 
-    /// Adds another worker's counts.
-    pub(super) fn add(&mut self, other: Self) {
-        self.recorder.totals.add(&other.recorder.totals);
-        self.area += other.area;
-        self.last_done = self.last_done.max(other.last_done);
-        self.unfinished += other.unfinished;
-        self.offered += other.offered;
-        self.dropped += other.dropped;
-        self.most_backlog += other.most_backlog;
-        self.connections += other.connections;
-        self.server = self.server.take().or(other.server);
-        self.tls = self.tls.take().or(other.tls);
-        for (kind, words) in other.details {
-            self.details.entry(kind).or_insert(words);
-        }
-        self.cpu += other.cpu;
-        self.cpu_share = self.cpu_share.max(other.cpu_share);
+    /// What has been counted since the last call.
+    pub(super) fn take(&mut self, feed: &Feed) -> Box<Counted> {
+        let (cpu, cpu_share) = self.cpu();
+        let (connections, most_backlog) = (self.connections, self.most_backlog);
+        let now = Taken { offered: feed.offered(), dropped: feed.dropped(), most_backlog, connections, cpu };
+        let before = std::mem::replace(&mut self.taken, now);
+        Box::new(Counted {
+            totals: self.recorder.take_totals(),
+            area: std::mem::take(&mut self.area),
+            last_done: self.last_done,
+            unfinished: std::mem::take(&mut self.unfinished),
+            offered: now.offered - before.offered,
+            dropped: now.dropped - before.dropped,
+            most_backlog: now.most_backlog - before.most_backlog,
+            connections: now.connections - before.connections,
+            server: self.server.clone(),
+            tls: self.tls.clone(),
+            details: self.details.clone(),
+            cpu: now.cpu - before.cpu,
+            cpu_share,
+            began: self.began,
+        })
     }
 
-    /// Requests in the system, averaged over a window of this length.
-    pub(super) fn in_flight_mean(&self, length: Nanos) -> f64 {
-        self.area / length.0.max(1) as f64
-    }
-
-    pub(super) fn into_totals(self) -> Totals {
-        self.recorder.totals
+    /// CPU time in the window so far, and the share of a core that it is.
+    fn cpu(&self) -> (Nanos, f64) {
+        let Some((start, before)) = self.cpu_start else { return (Nanos::ZERO, 0.0) };
+        let (end, after) = self.cpu_end;
+        let cpu = after - before;
+        (cpu, if end > start { cpu.0 as f64 / (end - start).0 as f64 } else { 0.0 })
     }
 }

@@ -22,6 +22,11 @@ impl Clock {
         Self { start: nanos(clock_gettime(ClockId::Monotonic)) + delay.0 as i64 }
     }
 
+    /// A clock that strikes zero when [`monotonic`] shows this.
+    pub fn striking_at(monotonic: Nanos) -> Self {
+        Self { start: i64::try_from(monotonic.0).unwrap_or(i64::MAX) }
+    }
+
     /// A clock that started so long ago: what happened since then has a time by it.
     pub fn started(ago: Nanos) -> Self {
         Self { start: nanos(clock_gettime(ClockId::Monotonic)).saturating_sub_unsigned(ago.0) }
@@ -43,7 +48,7 @@ impl Clock {
     /// Sleeps until `until`, exactly: no timer slack, no rounding to milliseconds.
     pub fn sleep_until(&self, until: Nanos) {
         // An interruption by a signal is an early end; the loop looks at the time again anyway.
-        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(self.start + until.0 as i64));
+        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(self.start.saturating_add_unsigned(until.0)));
     }
 
     /// `at` on the kernel's monotonic clock.
@@ -74,6 +79,11 @@ impl WallOffset {
         let at = i64::try_from(at.0).unwrap_or(i64::MAX);
         u64::try_from(at.saturating_add(self.start).saturating_sub(self.offset)).unwrap_or(0)
     }
+}
+
+/// What this machine's clock shows that only goes forward; it says nothing on another machine.
+pub fn monotonic() -> Nanos {
+    Nanos(u64::try_from(nanos(clock_gettime(ClockId::Monotonic))).unwrap_or(0))
 }
 
 /// User and system time of this thread so far.

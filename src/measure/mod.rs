@@ -3,6 +3,10 @@
 //! - [`outcome`]: one request's record: three clocks, how it ended, how many bytes
 //! - [`histogram`]: times in fixed memory, merged without loss
 //! - [`recorder`]: outcomes -> totals and the current second; one per thread, never shared
+//! - [`counted`]: totals, and all else that is counted; adds up over threads, agents and stretches
+//! - [`gathering`]: what several tell of the same stretches, put together
+//! - [`parcel`]: what was counted as bytes for another machine, and back
+//! - [`agent`]: one agent's part of a run
 //! - [`series`]: the run second by second, in bounded memory
 //! - [`progress`]: how far a run is, for whoever looks on
 //! - [`run`]: the result of a plan, as people's tools read it
@@ -12,10 +16,14 @@
 //! - [`capacity`]: the highest load that keeps the objectives: search, steps, the scalability law
 //! - [`compare`]: variants that were run several times: which is better, and is the difference real
 
+pub mod agent;
 pub mod capacity;
 pub mod compare;
+pub mod counted;
+pub mod gathering;
 pub mod histogram;
 pub mod outcome;
+pub mod parcel;
 pub mod progress;
 pub mod recorder;
 pub mod run;
@@ -24,6 +32,7 @@ pub mod slo;
 pub mod steady;
 pub mod trust;
 
+pub use counted::Counted;
 pub use histogram::Histogram;
 pub use outcome::{Failure, Outcome};
 pub use progress::Progress;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::counted::Counted;
 use super::histogram::Histogram;
 use super::outcome::{End, Failure, Outcome};
 use crate::decide::Nanos;
@@ -16,9 +17,9 @@ pub struct Totals {
     /// Of all answers and failures, those that ended within the window: what the rate is computed from.
     pub answers_in_window: u64,
     /// Answers by status.
-    statuses: Box<[u64; 1000]>,
+    pub(super) statuses: Box<[u64; 1000]>,
     /// Requests without an answer, by kind.
-    failures: [u64; Failure::ALL.len()],
+    pub(super) failures: [u64; Failure::ALL.len()],
     /// Bytes read, heads and framing included.
     pub bytes_in: u64,
     /// Bytes of bodies read.
@@ -140,11 +141,13 @@ pub struct Interval {
     pub backlog: u64,
     /// Requests in flight when the interval ended.
     pub in_flight: u64,
+    /// What was counted for the result meanwhile, where somebody wants to know before the end: agents tell it.
+    pub counted: Option<Box<Counted>>,
 }
 
 impl Default for Interval {
     fn default() -> Self {
-        Self { ok: 0, failed: 0, bytes_in: 0, response: Histogram::coarse(), backlog: 0, in_flight: 0 }
+        Self { ok: 0, failed: 0, bytes_in: 0, response: Histogram::coarse(), backlog: 0, in_flight: 0, counted: None }
     }
 }
 
@@ -157,11 +160,18 @@ impl Interval {
         self.response.add(&other.response);
         self.backlog += other.backlog;
         self.in_flight += other.in_flight;
+        if let Some(other) = &other.counted {
+            match &mut self.counted {
+                Some(own) => own.add(other),
+                none => *none = Some(other.clone()),
+            }
+        }
     }
 
     /// Back to nothing, keeping the memory.
     pub fn reset(&mut self) {
         self.response.reset();
+        self.counted = None;
         (self.ok, self.failed, self.bytes_in, self.backlog, self.in_flight) = (0, 0, 0, 0, 0);
     }
 }
@@ -182,6 +192,12 @@ impl Recorder {
     /// count for the rate.
     pub fn new(from: Nanos, until: Nanos) -> Self {
         Self { totals: Totals::default(), interval: Interval::default(), from, until }
+    }
+
+    /// The totals since the last call. The body length that others are compared with stays the first answer's.
+    pub fn take_totals(&mut self) -> Totals {
+        let body_length = self.totals.body_length;
+        std::mem::replace(&mut self.totals, Totals { body_length, ..Totals::default() })
     }
 
     /// Takes one outcome in.

@@ -7,6 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::agent::{Account, Agent};
 use super::histogram::{Histogram, Spread};
 use super::recorder::Totals;
 use super::series::Point;
@@ -74,6 +75,9 @@ pub struct Run {
     pub slo: Vec<Held>,
     /// Whether the run was cut short by an interrupt.
     pub interrupted: bool,
+    /// The part of each agent, where there were several or they were elsewhere.
+    #[serde(default)]
+    pub agents: Vec<Agent>,
     /// The run second by second, warm-up included.
     pub series: Vec<Point>,
     /// All response times: HdrHistogram V2 at three digits, in nanoseconds, base64.
@@ -226,18 +230,21 @@ pub struct Parts {
     pub in_flight_mean: f64,
     /// Whether it was cut short.
     pub interrupted: bool,
+    /// What each agent did, where there were some.
+    pub agents: Vec<Account>,
     /// What was run, where and when.
     pub manifest: Manifest,
 }
 
 impl Run {
     /// Puts the parts together and judges them.
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(mut parts: Parts) -> Self {
+        let accounts = std::mem::take(&mut parts.agents);
         let Parts { totals, duration_s, .. } = &parts;
         let total = totals.requests + parts.dropped;
         let achieved = totals.answers_in_window as f64 / duration_s;
         let offered = parts.offered.map_or(achieved, |n| n as f64 / duration_s);
-        let trust = Trust::judge(&Evidence {
+        let evidence = Evidence {
             duration_s: *duration_s,
             totals,
             offered,
@@ -245,7 +252,16 @@ impl Run {
             dropped: parts.dropped,
             cpu_share: if parts.spins { 0.0 } else { parts.cpu_share },
             in_flight_mean: parts.in_flight_mean,
-        });
+        };
+        let figures = |account: Account| {
+            let agent = Agent::of(&account, *duration_s);
+            (account, agent)
+        };
+        let agents: Vec<(Account, Agent)> = accounts.into_iter().map(figures).collect();
+        let trust = match agents.as_slice() {
+            [] => Trust::judge(&evidence),
+            agents => Trust::judge_agents(&evidence, agents, parts.spins),
+        };
         let encode = |histogram: &Histogram| BASE64_STANDARD.encode(histogram.to_bytes());
         Self {
             weir: env!("CARGO_PKG_VERSION").into(),
@@ -276,6 +292,7 @@ impl Run {
             trust,
             slo: Vec::new(),
             interrupted: parts.interrupted,
+            agents: agents.into_iter().map(|(_, agent)| agent).collect(),
             histogram: encode(&totals.response),
             service_histogram: encode(&totals.service),
             target: Target { body_length: totals.body_length, other_lengths: totals.other_lengths, ..parts.target },
@@ -309,6 +326,11 @@ impl Run {
     /// Failed requests as a share of all, in [0, 1]; 0 without requests.
     pub fn error_share(&self) -> f64 {
         self.requests.failed as f64 / self.requests.total.max(1) as f64
+    }
+
+    /// Whether an agent was lost before the end.
+    pub fn has_lost_an_agent(&self) -> bool {
+        self.agents.iter().any(|agent| agent.lost.is_some())
     }
 
     /// Failed requests of a kind.

@@ -152,6 +152,7 @@ impl Packed {
             response: later.unpacked(),
             backlog: counts.backlog,
             in_flight: counts.in_flight,
+            counted: None,
         });
     }
 

@@ -9,9 +9,16 @@
 //! 4. Little's law, N = X R (Little 1961): requests in the system, averaged over time, must equal throughput times
 //!    mean response time. It ties three independently taken figures together; where it fails, one of them is wrong;
 //! 5. requests without an answer have no response time, so percentiles are of the lucky ones.
+//!
+//! Where several agents drive a run, 2 and 3 are asked of each of them, and two things more:
+//!
+//! 6. they did not begin together: then the load is not the plan's;
+//! 7. one was lost: then part of the load is missing.
 
 use serde::{Deserialize, Serialize};
 
+use super::agent::{Account, Agent, clock_error_ms, skew_ms};
+use super::histogram::Spread;
 use super::recorder::Totals;
 use super::run::Run;
 use crate::decide::Nanos;
@@ -24,6 +31,12 @@ pub const LEAST_ANSWERS: u64 = 100;
 pub const LITTLE: f64 = 0.05;
 /// The largest accepted share of a core.
 pub const CPU_SHARE: f64 = 0.95;
+/// How far apart agents may begin, in milliseconds, ...
+pub const SKEW_MS: f64 = 10.0;
+/// ... and by how much their clocks may be wrong.
+pub const CLOCK_ERROR_MS: f64 = 100.0;
+/// Agents of whom the same is to be said are named up to so many.
+const NAMED: usize = 3;
 
 /// Whether a run may be believed, and the reasons when not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +48,7 @@ pub struct Trust {
 }
 
 /// What the judgement rests on.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// Length of the window, in seconds.
     pub duration_s: f64,
@@ -60,12 +73,59 @@ impl Trust {
             [too_little, late, saturated, little, unanswered].iter().filter_map(|rule| rule(evidence)).collect();
         Self { ok: reasons.is_empty(), reasons }
     }
+
+    /// Applies every rule to a run that agents drove; whether they themselves were late or busy is asked of each.
+    pub fn judge_agents(whole: &Evidence<'_>, agents: &[(Account, Agent)], spins: bool) -> Self {
+        let mut reasons: Vec<String> = lost(agents).into_iter().chain(apart(agents)).collect();
+        reasons.extend([too_little, little, unanswered].iter().filter_map(|rule| rule(whole)));
+        for rule in [late, saturated] {
+            let of = |(index, (account, figures)): (usize, &(Account, Agent))| {
+                let cpu_share = if spins { 0.0 } else { figures.cpu_share };
+                let why = rule(&Evidence { totals: &account.counted.totals, cpu_share, ..*whole })?;
+                Some(format!("{}: {why}", named(index, &account.node)))
+            };
+            let found: Vec<String> = agents.iter().enumerate().filter_map(of).collect();
+            let more = found.len().saturating_sub(NAMED);
+            reasons.extend(found.into_iter().take(NAMED));
+            reasons.extend((more > 0).then(|| format!("The same is true of {more} more agents.")));
+        }
+        Self { ok: reasons.is_empty(), reasons }
+    }
+}
+
+/// How an agent is called: from 1 on, and by its node.
+pub fn named(index: usize, node: &str) -> String {
+    format!("agent {} on {node}", index + 1)
+}
+
+fn lost(agents: &[(Account, Agent)]) -> Vec<String> {
+    let of = |(index, (account, _)): (usize, &(Account, Agent))| {
+        let why = account.lost.as_ref()?;
+        Some(format!(
+            "{} was lost: {why}. The run was ended then; its part of the load is missing from there on.",
+            named(index, &account.node)
+        ))
+    };
+    agents.iter().enumerate().filter_map(of).collect()
+}
+
+fn apart(agents: &[(Account, Agent)]) -> Option<String> {
+    let figures: Vec<Agent> = agents.iter().map(|(_, figures)| figures.clone()).collect();
+    let (skew, error) = (skew_ms(&figures), clock_error_ms(&figures));
+    (skew > SKEW_MS || error > CLOCK_ERROR_MS).then(|| {
+        format!(
+            "the agents did not begin together: {skew:.1} ms apart, by clocks that are known to within {error:.1} ms. Have \
+             less else run on their nodes, or a shorter way to them."
+        )
+    })
 }
 
 /// Whether what was slow in a run may have been weir itself: a thread that had no time left, or sends that were late by
 /// more than a tenth of the slow response times.
 pub fn is_own_fault(run: &Run) -> bool {
-    run.cpu_share > CPU_SHARE || run.lateness_ms.p99 > (run.response_ms.p99 / 10.0).max(Nanos::MILLI.as_millis_f64())
+    let is_late = |late: &Spread, answers: &Spread| late.p99 > (answers.p99 / 10.0).max(Nanos::MILLI.as_millis_f64());
+    let of = |agent: &Agent| agent.lost.is_some() || is_late(&agent.lateness_ms, &agent.response_ms);
+    run.cpu_share > CPU_SHARE || is_late(&run.lateness_ms, &run.response_ms) || run.agents.iter().any(of)
 }
 
 fn too_little(e: &Evidence<'_>) -> Option<String> {
@@ -134,6 +194,7 @@ fn unanswered(e: &Evidence<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::counted::Counted;
     use super::super::outcome::{End, Failure, Outcome};
     use super::super::recorder::Recorder;
     use super::super::run::{Connections, Manifest, Model, Parts, Target};
@@ -212,6 +273,38 @@ mod tests {
     }
 
     #[test]
+    fn one_agent_that_is_late_busy_or_lost_makes_the_run_say_so() {
+        let (sound, late) = (totals(1000, 10, 30), totals(1000, 10, 1500));
+        let agent = |totals: &Totals, cpu_share: f64, began_ms: u64, lost: Option<&str>| {
+            let began = Nanos::from_millis(began_ms);
+            let counted = Counted { totals: totals.clone(), cpu_share, began, ..Counted::default() };
+            let lost = lost.map(str::to_owned);
+            let account = Account { node: "n".into(), threads: 1, counted, clock_error: Nanos(50_000), lost };
+            let figures = Agent::of(&account, 10.0);
+            (account, figures)
+        };
+        let mut all = totals(0, 10, 30);
+        (0..9).for_each(|_| all.add(&sound));
+        let judge = |odd: (Account, Agent)| {
+            let agents: Vec<_> = (0..8).map(|_| agent(&sound, 0.3, 0, None)).chain([odd]).collect();
+            Trust::judge_agents(&evidence(&all), &agents, false).reasons
+        };
+        assert_eq!(judge(agent(&sound, 0.3, 0, None)), Vec::<String>::new());
+        for (odd, words) in [
+            (agent(&late, 0.3, 0, None), "agent 9 on n: weir itself sent late"),
+            (agent(&sound, 0.97, 0, None), "agent 9 on n: weir's busiest thread used 97 %"),
+            (agent(&sound, 0.3, 11, None), "did not begin together: 11.0 ms apart"),
+            (agent(&sound, 0.3, 0, Some("its node is gone")), "agent 9 on n was lost: its node is gone."),
+        ] {
+            let reasons = judge(odd);
+            assert!(reasons.len() == 1 && reasons[0].contains(words), "{words}: {reasons:?}");
+        }
+        let many: Vec<_> = (0..9).map(|_| agent(&late, 0.3, 0, None)).collect();
+        let reasons = Trust::judge_agents(&evidence(&all), &many, false).reasons;
+        assert!(reasons.len() == 4 && reasons[3].contains("6 more agents"), "{reasons:?}");
+    }
+
+    #[test]
     fn a_thread_without_time_and_late_sends_are_weir_s_own_fault() {
         let run = |cpu_share: f64, late_us: u64| {
             Run::new(Parts {
@@ -230,6 +323,7 @@ mod tests {
                 spins: false,
                 in_flight_mean: 1.0,
                 interrupted: false,
+                agents: Vec::new(),
                 manifest: Manifest::default(),
             })
         };

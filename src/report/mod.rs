@@ -23,6 +23,7 @@ pub(crate) use self::figure::{plain, wrap};
 use crate::measure::Run;
 
 pub mod ab;
+mod agents;
 mod bars;
 pub mod capacity;
 pub mod comparison;

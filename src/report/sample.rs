@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::decide::Nanos;
+use crate::measure::agent::Agent;
+use crate::measure::histogram::Spread;
 use crate::measure::outcome::{End, Failure, Outcome};
 use crate::measure::recorder::Recorder;
 use crate::measure::run::{Connections, Manifest, Model, Parts, Run, Target};
@@ -104,6 +106,30 @@ pub(super) fn empty() -> Run {
     finished(parts, &["p99<200ms"])
 }
 
+/// The closed loop, as two agents drove it; a third was lost.
+pub(super) fn agents() -> Run {
+    let mut run = closed();
+    let agent = |node: &str, share: f64, late_ms: f64| Agent {
+        node: node.into(),
+        threads: 2,
+        requests: (run.requests.total as f64 * share) as u64,
+        ok: (run.requests.ok as f64 * share) as u64,
+        rate_per_s: run.rate_per_s.achieved * share,
+        response_ms: run.response_ms,
+        lateness_ms: Spread { p99: late_ms, ..run.lateness_ms },
+        cpu_us_per_request: run.cpu_us_per_request,
+        cpu_share: run.cpu_share,
+        began_ms: late_ms / 2.0,
+        clock_error_ms: 0.09,
+        lost: None,
+    };
+    let mut agents = vec![agent("10.0.0.3 (1f0c9a4e)", 0.5, 0.05), agent("10.0.0.4 (77ab01c2)", 0.4, 0.21)];
+    let lost = Some("its node is gone".into());
+    agents.push(Agent { lost, ..agent("a-node-with-a-name-that-is-too-long", 0.1, 0.05) });
+    run.agents = agents;
+    run
+}
+
 /// Compares whole reports. With `WEIR_BLESS` set it writes the golden file instead, to be looked at before it is
 /// committed.
 #[allow(clippy::panic, reason = "a test says what differs")]
@@ -165,6 +191,7 @@ fn parts(model: Model, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u6
         spins: false,
         in_flight_mean: 0.0,
         interrupted: false,
+        agents: Vec::new(),
         manifest: Manifest { threads: 2, seed: 1, hostname: "lab".into(), ..Manifest::default() },
     }
 }

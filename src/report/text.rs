@@ -1,10 +1,10 @@
 //! weir's own report: what matters first, readable at a glance, within 100 columns.
 //!
 //! In this order: whether the run may be believed, when not; what was run; how much; both clocks; the shape of the
-//! response times; how requests ended; objectives; and how weir itself did.
+//! response times; how requests ended; objectives; how weir itself did; and each of its agents, where there were some.
 
 use super::figure::{WIDTH, bytes, count, cut, ms, ms_like, percent, rate, share, wrap};
-use super::{bars, paint::Paint};
+use super::{agents, bars, paint::Paint};
 use crate::decide::Nanos;
 use crate::measure::Run;
 use crate::measure::histogram::Spread;
@@ -22,6 +22,7 @@ pub fn render(run: &Run, color: bool) -> String {
         ends(run, paint),
         objectives(run, paint),
         own(run, paint),
+        agents::lines(run, paint),
     ];
     let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
@@ -229,7 +230,7 @@ fn label(name: &str, paint: Paint) -> String {
     paint.dim(&format!("{name:<LABEL$}"))
 }
 
-fn line(paint: Paint, name: &str, facts: &[String]) -> String {
+pub(super) fn line(paint: Paint, name: &str, facts: &[String]) -> String {
     label(name, paint) + &facts.join(" · ")
 }
 

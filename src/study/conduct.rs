@@ -17,6 +17,7 @@ use super::running::{Launcher, Running};
 use super::sampling::{Samples, Sampling};
 use super::trouble::Trouble;
 use super::{packages, ready};
+use crate::agents;
 use crate::decide::Nanos;
 use crate::machine::clock::{self, Clock};
 use crate::machine::guard::{Ending, Start};
@@ -34,6 +35,8 @@ pub(super) struct Conductor<'a> {
     pub(super) words: &'a LoadWords<'a>,
     /// How we start ourselves anew.
     pub(super) launcher: &'a Launcher,
+    /// Who drives the loads, if not we ourselves.
+    pub(super) agents: Option<&'a agents::Asked>,
     /// Names this run of the study among all.
     pub(super) token: &'a str,
     /// Who has which cores.
@@ -173,7 +176,11 @@ impl Conductor<'_> {
         measured: &mut Measured,
     ) -> Result<(), Trouble> {
         let point = &self.definition.points()[place.point];
-        let drives = Drive::all(self.definition, values, point, place.repeat, self.words).map_err(Trouble::plain)?;
+        let mut drives = Drive::all(self.definition, values, point, place.repeat, self.words).map_err(Trouble::plain)?;
+        if let Some(agents) = self.agents {
+            let placed = drive::place(&mut drives, agents, self.split, self.go_on);
+            placed.map_err(|error| Trouble::of(error.to_string(), running))?;
+        }
         let sampling = Sampling::new(Clock::started(Nanos::ZERO), self.definition.limits.memory);
         let go_on = || (self.go_on)() && is_there() && sampling.excess().is_none();
         let ran = thread::scope(|scope| {

@@ -9,8 +9,9 @@ use super::cores::{Split, keep_to};
 use super::definition::{Definition, Load};
 use super::file::{LoadWords, options};
 use super::placeholders::Values;
+use crate::agents::{self, Crew};
 use crate::decide::Nanos;
-use crate::load::{self, LoadError, Plan};
+use crate::load::{self, LoadError, Options, Plan};
 use crate::measure::steady::{self, STRETCHES};
 use crate::measure::{Progress, Run};
 
@@ -19,9 +20,18 @@ use crate::measure::{Progress, Run};
 pub(super) struct Drive {
     /// Its name.
     pub(super) name: String,
-    plan: Plan,
+    load: Checked,
     /// The same load without an end.
-    warm_up: Option<Plan>,
+    warm_up: Option<Checked>,
+    /// Who drives it, if not we ourselves.
+    crew: Option<Mutex<Crew>>,
+}
+
+/// A load as asked for, and as checked.
+#[derive(Debug)]
+struct Checked {
+    options: Options,
+    plan: Plan,
 }
 
 /// A warm-up is looked at in so many stretches at least, ...
@@ -58,13 +68,35 @@ impl Drive {
                 options.stages = Vec::new();
                 options.duration = Some(most.as_duration());
                 let stretch = Nanos((most.0 / PARTS).max(1)).min(STRETCH);
-                Plan::new(&options).map(|plan| Plan { stretch, ..plan })
+                Plan::new(&options).map(|plan| Checked { options, plan: Plan { stretch, ..plan } })
             });
             let warm_up = warm_up.transpose().map_err(|error| error.to_string())?;
-            Ok(Self { name: load.name.clone(), plan, warm_up })
+            Ok(Self { name: load.name.clone(), load: Checked { options, plan }, warm_up, crew: None })
         };
         definition.loads.iter().filter(|load| load.is_driven_at(point)).map(one).collect()
     }
+}
+
+/// Places agents for each load, on the cores of the load where they are on this machine.
+///
+/// # Errors
+/// They cannot be placed, or somebody has had enough.
+pub(super) fn place(
+    drives: &mut [Drive],
+    agents: &agents::Asked,
+    split: &Split,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> Result<(), LoadError> {
+    thread::scope(|scope| {
+        let place = || -> Result<(), LoadError> {
+            keep_to(&split.load);
+            for drive in drives {
+                drive.crew = Some(Mutex::new(Crew::place(agents, &drive.load.options, &mut || go_on())?));
+            }
+            Ok(())
+        };
+        scope.spawn(place).join().unwrap_or_else(|_| Err(lost()))
+    })
 }
 
 /// Drives all loads until all of them are steady, or the time is over; `go_on` can end it before. None if there is no
@@ -77,14 +109,15 @@ pub(super) fn warm_up(
     split: &Split,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<WarmUp>, LoadError> {
-    let plans: Vec<&Plan> = drives.iter().filter_map(|drive| drive.warm_up.as_ref()).collect();
-    if plans.is_empty() {
+    let loads: Vec<(&Drive, &Checked)> =
+        drives.iter().filter_map(|drive| Some((drive, drive.warm_up.as_ref()?))).collect();
+    if loads.is_empty() {
         return Ok(None);
     }
-    let seen = Mutex::new(vec![steady::WarmUp::default(); plans.len()]);
+    let seen = Mutex::new(vec![steady::WarmUp::default(); loads.len()]);
     let (steady, hopeless) = (AtomicBool::new(false), AtomicBool::new(false));
     // Stretches in a row with failures alone.
-    let failing = Mutex::new(vec![0; plans.len()]);
+    let failing = Mutex::new(vec![0; loads.len()]);
     let look = |index: usize, progress: &Progress<'_>| {
         if let Some(stretch) = progress.second {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +133,7 @@ pub(super) fn warm_up(
         }
         go_on() && !steady.load(Relaxed) && !hopeless.load(Relaxed)
     };
-    let runs = side_by_side(&plans, split, &look)?;
+    let runs = side_by_side(&loads, split, &look)?;
     let took_s = runs.iter().map(|run| run.duration_s).fold(0.0, f64::max);
     Ok(Some(WarmUp { took_s, steady: steady.load(Relaxed) }))
 }
@@ -114,23 +147,31 @@ pub(super) fn measure(
     split: &Split,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Run>, LoadError> {
-    let plans: Vec<&Plan> = drives.iter().map(|drive| &drive.plan).collect();
-    side_by_side(&plans, split, &|_, _| go_on())
+    let loads: Vec<(&Drive, &Checked)> = drives.iter().map(|drive| (drive, &drive.load)).collect();
+    side_by_side(&loads, split, &|_, _| go_on())
 }
 
 fn side_by_side(
-    plans: &[&Plan],
+    loads: &[(&Drive, &Checked)],
     split: &Split,
     look: &(dyn Fn(usize, &Progress<'_>) -> bool + Sync),
 ) -> Result<Vec<Run>, LoadError> {
     let drive = |index: usize| {
         keep_to(&split.load);
-        load::run(plans[index], &[], &mut |progress| look(index, progress), None)
+        let (drive, Checked { options, plan }) = loads[index];
+        let mut watch = |progress: &Progress<'_>| look(index, progress);
+        match &drive.crew {
+            None => load::run(plan, &[], &mut watch, None),
+            Some(crew) => crew.lock().unwrap_or_else(PoisonError::into_inner).run(options, plan, &[], &mut watch),
+        }
     };
     thread::scope(|scope| {
         let drive = &drive;
-        let threads: Vec<_> = (0..plans.len()).map(|index| scope.spawn(move || drive(index))).collect();
-        let lost = || LoadError::System(std::io::Error::other("a thread of the load has ended"));
+        let threads: Vec<_> = (0..loads.len()).map(|index| scope.spawn(move || drive(index))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(lost()))).collect()
     })
+}
+
+fn lost() -> LoadError {
+    LoadError::System(std::io::Error::other("a thread of the load has ended"))
 }

@@ -44,6 +44,7 @@ use self::findings::Findings;
 use self::fingerprint::fingerprint;
 use self::folder::Folder;
 use self::trouble::Trouble;
+use crate::agents;
 use crate::decide::Nanos;
 use crate::machine::clock::{self, Clock};
 
@@ -56,6 +57,8 @@ pub struct Asked<'a> {
     pub words: &'a LoadWords<'a>,
     /// How we start ourselves anew.
     pub launcher: &'a Launcher,
+    /// Who drives the loads, if not we ourselves.
+    pub agents: Option<&'a agents::Asked>,
     /// Where the results go.
     pub out: &'a Path,
     /// Whether measurements that were made before are forgotten.
@@ -133,10 +136,10 @@ pub fn run(
     go_on: &(dyn Fn() -> bool + Sync),
     tell: &mut dyn FnMut(&News<'_>),
 ) -> Result<Outcome, String> {
-    let Asked { definition, words, launcher, out, fresh } = asked;
+    let Asked { definition, words, launcher, agents, out, fresh } = *asked;
     let folder = Folder::open(out)?;
     let wrong = |error: std::io::Error| format!("cannot write to {}: {error}", out.display());
-    if *fresh {
+    if fresh {
         folder.forget().map_err(wrong)?;
     }
     let token = fingerprint(&format!("{}:{}:{}", std::process::id(), clock::unix_s(), out.display()));
@@ -148,7 +151,7 @@ pub fn run(
         let variant = &definition.variants[place.variant].program.name;
         folder.cell_path(variant, &points[place.point], place.repeat)
     };
-    let print = |place: &Place| of_definition(definition, place, &points[place.point], &split);
+    let print = |place: &Place| of_definition(asked, place, &points[place.point], &split);
     let key = |place: &Place| (place.variant, place.point, place.repeat);
     for place in &order {
         // What has failed is tried again: it has no figures to lose.
@@ -162,8 +165,16 @@ pub fn run(
     if !todo.is_empty() {
         folder.begin(&token).map_err(wrong)?;
     }
-    let mut conductor =
-        Conductor { definition, words, launcher, token: &token, split: &split, go_on, environments: BTreeMap::new() };
+    let mut conductor = Conductor {
+        definition,
+        words,
+        launcher,
+        agents,
+        token: &token,
+        split: &split,
+        go_on,
+        environments: BTreeMap::new(),
+    };
     let broken = match todo.is_empty() {
         true => BTreeMap::new(),
         false => set_up(&mut conductor, definition, tell),
@@ -245,8 +256,9 @@ fn failed(definition: &Definition, place: &Place, point: &[(String, String)], wh
 }
 
 /// A hash of all that makes up a measurement: it counts for this study as long as that is the same.
-fn of_definition(definition: &Definition, place: &Place, point: &[(String, String)], split: &Split) -> String {
-    let all = json!({
+fn of_definition(asked: &Asked<'_>, place: &Place, point: &[(String, String)], split: &Split) -> String {
+    let definition = asked.definition;
+    let mut all = json!({
         "variant": definition.variants[place.variant],
         "services": definition.services,
         "loads": definition.loads,
@@ -259,5 +271,8 @@ fn of_definition(definition: &Definition, place: &Place, point: &[(String, Strin
         "quick": definition.quick,
         "cores": [split.service, split.load],
     });
+    if let (Some(agents), Some(all)) = (asked.agents, all.as_object_mut()) {
+        all.insert("agents".to_owned(), json!([agents.on.to_string(), agents.agents, agents.per_node]));
+    }
     fingerprint(&all.to_string())
 }

@@ -9,10 +9,10 @@ mod connect;
 mod receive;
 
 use std::io;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
+use super::beginning::Beginning;
 use super::plan::Plan;
 use super::poller::Ready;
 use super::slot::{Flight, Phase};
@@ -23,6 +23,7 @@ use crate::decide::feed::{Feed, Start};
 use crate::http::target::Address;
 use crate::http::wire::HeadCache;
 use crate::machine::clock::{Clock, WallOffset, sharpen_sleeps, thread_cpu};
+use crate::measure::Counted;
 use crate::measure::outcome::{Failure, Outcome};
 use crate::measure::recorder::Interval;
 use crate::report::jtl::Lines;
@@ -32,9 +33,11 @@ use crate::report::jtl::Lines;
 pub(super) struct Shared<'a> {
     pub(super) plan: &'a Plan,
     pub(super) address: &'a Address,
-    /// How many workers are ready; the last of them sets the clock.
+    pub(super) beginning: &'a Beginning,
+    /// How many workers are ready; the last of them says so.
     pub(super) ready: AtomicU64,
-    pub(super) clock: OnceLock<Clock>,
+    /// Whether all that is counted is told after each stretch, and not at the end alone.
+    pub(super) in_parts: bool,
     /// Set once, to have all stop at once.
     pub(super) stop: AtomicBool,
     /// The next request number that nobody has claimed (closed loop).
@@ -46,8 +49,8 @@ pub(super) struct Shared<'a> {
 pub(super) enum Report {
     /// What happened in stretch number `.0`.
     Stretch(u64, Box<Interval>),
-    /// It is done.
-    Done(Box<Tally>),
+    /// It is done; what it counted and has not told yet.
+    Done(Box<Counted>),
 }
 
 pub(super) struct Worker<'a> {
@@ -119,6 +122,7 @@ impl<'a> Worker<'a> {
         sharpen_sleeps();
         self.preconnect();
         self.start_together();
+        self.tally.began = self.clock.now();
         self.tally.note_cpu(Nanos::ZERO, thread_cpu());
         let mut ready = Vec::with_capacity(256);
         while !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
@@ -146,11 +150,11 @@ impl<'a> Worker<'a> {
     fn start_together(&mut self) {
         let shared = self.shared;
         if shared.ready.fetch_add(1, Ordering::AcqRel) + 1 == shared.plan.threads {
-            shared.clock.get_or_init(|| Clock::starting_in(Nanos::MILLI));
+            shared.beginning.ready();
         }
         // Not a barrier: a worker that could never start would hold the others for ever.
         while !shared.stop.load(Ordering::Relaxed) {
-            if let Some(clock) = shared.clock.get() {
+            if let Some(clock) = shared.beginning.clock() {
                 self.clock = *clock;
                 break;
             }
@@ -224,7 +228,7 @@ impl<'a> Worker<'a> {
             return;
         }
         let plan = self.shared.plan;
-        let total = plan.limit.unwrap_or(u64::MAX / 2);
+        let total = plan.limit.map_or(u64::MAX / 2, |limit| plan.deal.count(limit));
         // Few at a time near the end, so that no thread has work left when the others have none.
         let left = total.saturating_sub(self.shared.claimed.load(Ordering::Relaxed));
         let want = (left / (plan.threads * 8)).clamp(1, 64);
@@ -353,7 +357,8 @@ impl<'a> Worker<'a> {
     }
 
     fn publish(&mut self, backlog: u64) {
-        let interval = self.tally.take_interval(backlog);
+        let mut interval = self.tally.take_interval(backlog);
+        interval.counted = self.shared.in_parts.then(|| self.tally.take(&self.feed));
         // The receiver is gone only when the run is given up.
         let _ = self.reports.send(Report::Stretch(self.stretch, interval));
     }
@@ -372,9 +377,9 @@ impl<'a> Worker<'a> {
         self.feed.stop(now.min(self.shared.plan.until));
         self.publish(0);
         self.tally.note_cpu(now, thread_cpu());
-        self.tally.close(now, &self.feed);
+        self.tally.close(now);
         drop(self.log.take());
-        let _ = self.reports.send(Report::Done(Box::new(self.tally)));
+        let _ = self.reports.send(Report::Done(self.tally.take(&self.feed)));
     }
 }
 

@@ -25,7 +25,8 @@ impl fmt::Debug for LoadWords<'_> {
 }
 
 /// What the study itself decides, and what has no meaning in it.
-const NOT_HERE: [&str; 9] = ["format", "out", "jtl", "csv", "html", "strict", "slo", "warmup", "seed"];
+const NOT_HERE: [&str; 12] =
+    ["format", "out", "jtl", "csv", "html", "strict", "slo", "warmup", "seed", "on", "agents", "per-node"];
 
 pub(super) fn load(it: &Named<'_>, known: &Known, definition: &Definition, words: &LoadWords<'_>) -> Option<Load> {
     let table = it.node.table()?;

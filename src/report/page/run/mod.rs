@@ -7,7 +7,7 @@ mod tables;
 use self::method::{manifest, method};
 pub use self::plots::percentiles;
 use self::plots::{course, times};
-use self::tables::{clocks, ends, stretches};
+use self::tables::{agents, clocks, ends, stretches};
 use super::{Block, Figure, Page, Point, Section, Tone, Unit, Verdict};
 use crate::measure::Run;
 use crate::measure::run::Model;
@@ -18,7 +18,8 @@ use crate::report::text::{facts, seconds};
 pub fn of_run(run: &Run) -> Page {
     let mut about: Vec<String> = facts(run).into();
     about.extend(date(run.manifest.started_unix_s));
-    let tables = [ends(run), clocks(run), stretches(run)].into_iter().flatten().map(Block::Table).collect();
+    let tables =
+        [ends(run), clocks(run), agents(run), stretches(run)].into_iter().flatten().map(Block::Table).collect();
     let tables = Section::new("In full", tables);
     let sections = [times(run), course(run), tables, method(run), manifest(run)];
     Page {

@@ -1,6 +1,7 @@
 //! What has to be read digit by digit: how requests ended, all clocks, and the course of the run.
 
 use crate::measure::Run;
+use crate::measure::agent::Agent;
 use crate::measure::series::{MOST, Point as Stretch};
 use crate::report::figure;
 use crate::report::page::{Cell, Table, Tone, Unit};
@@ -38,6 +39,38 @@ pub(super) fn clocks(run: &Run) -> Option<Table> {
     });
     let table = Table { rows: rows.collect(), ..Table::new("Times by all clocks", &columns) };
     (!table.rows.is_empty()).then_some(table)
+}
+
+pub(super) fn agents(run: &Run) -> Option<Table> {
+    let columns = [
+        "agent",
+        "node",
+        "per second",
+        "ok",
+        "p50",
+        "p99",
+        "max",
+        "late p99",
+        "busiest thread",
+        "began",
+        "clock error",
+        "",
+    ];
+    let row = |(index, agent): (usize, &Agent)| {
+        let Agent { response_ms, lateness_ms, .. } = agent;
+        let lost = agent.lost.as_ref();
+        let end = lost.map_or(Cell::Empty, |why| Cell::Judged(Tone::Doubt, format!("lost: {why}")));
+        let [p50, p99, max] = [response_ms.p50, response_ms.p99, response_ms.max].map(Cell::ms);
+        let busy = Cell::Number(agent.cpu_share, Unit::Share);
+        let (rate, ok) = (Cell::Number(agent.rate_per_s, Unit::PerSecond), Cell::count(agent.ok));
+        let [late, began, error] = [lateness_ms.p99, agent.began_ms, agent.clock_error_ms].map(Cell::ms);
+        let (number, node) = (Cell::count(index as u64 + 1), Cell::text(&agent.node));
+        vec![number, node, rate, ok, p50, p99, max, late, busy, began, error, end]
+    };
+    // As with points: a file may hold any number.
+    (1..=MOST)
+        .contains(&run.agents.len())
+        .then(|| Table { rows: run.agents.iter().enumerate().map(row).collect(), ..Table::new("Agents", &columns) })
 }
 
 pub(super) fn stretches(run: &Run) -> Option<Table> {

@@ -1,0 +1,143 @@
+//! Lines to and from a process: nobody waits for it to listen, and its last complaints are kept.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::speech;
+use crate::decide::Nanos;
+use crate::machine::clock::{self, Clock};
+use crate::machine::guard::Ending;
+
+/// A process that is talked to.
+#[derive(Debug)]
+pub(super) struct Voice {
+    child: Child,
+    /// What it is to be told; without it, it hears the end.
+    orders: Option<Sender<String>>,
+    complaints: Arc<Mutex<VecDeque<String>>>,
+}
+
+/// A line that a process said, and when by our clock; without one it has fallen silent for good.
+pub(super) type Heard = (Nanos, Option<String>);
+
+/// Complaints that are kept, and how much of each.
+const KEPT: usize = 20;
+const LONGEST: usize = 500;
+/// How often it is looked whether a process has ended.
+const LOOK: Nanos = Nanos::from_millis(2);
+
+impl Voice {
+    /// Starts the command; what it says goes to `hear`, from a thread of its own.
+    pub(super) fn start(mut command: Command, hear: impl Fn(Heard) + Send + 'static) -> io::Result<Self> {
+        let mut child = command
+            // A group of its own: Ctrl-C is for us alone.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let missing = || io::Error::other("a pipe is missing");
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (mut stdin, stdout, stderr) =
+            (stdin.ok_or_else(missing)?, stdout.ok_or_else(missing)?, stderr.ok_or_else(missing)?);
+        let (orders, to_tell) = mpsc::channel::<String>();
+        thread::spawn(move || {
+            for line in to_tell {
+                // Who is gone need not be told; that it is gone shows on its stdout.
+                if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
+                    return;
+                }
+            }
+        });
+        thread::spawn(move || {
+            let mut stdout = BufReader::with_capacity(64 * 1024, stdout);
+            while let Ok(Some(line)) = speech::next_line(&mut stdout) {
+                hear((clock::monotonic(), Some(line)));
+            }
+            hear((clock::monotonic(), None));
+        });
+        let complaints: Arc<Mutex<VecDeque<String>>> = Arc::default();
+        let kept = Arc::clone(&complaints);
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok).filter(|line| !line.trim().is_empty()) {
+                let mut kept = lock(&kept);
+                if kept.len() == KEPT {
+                    kept.pop_front();
+                }
+                kept.push_back(line.chars().take(LONGEST).collect());
+            }
+        });
+        Ok(Self { child, orders: Some(orders), complaints })
+    }
+
+    /// Tells it a line.
+    pub(super) fn tell(&self, mut line: String) {
+        line.push('\n');
+        if let Some(orders) = &self.orders {
+            let _ = orders.send(line);
+        }
+    }
+
+    /// Its last complaints, the oldest first.
+    pub(super) fn complaints(&self) -> Vec<String> {
+        lock(&self.complaints).iter().cloned().collect()
+    }
+
+    /// How it ended, in words, once it has fallen silent.
+    pub(super) fn ending(&mut self) -> String {
+        match self.ends_within(Nanos::SECOND) {
+            Some(status) => ending(status),
+            None => "it closed its stdout".to_owned(),
+        }
+    }
+
+    /// Lets it hear the end.
+    pub(super) fn hang_up(&mut self) {
+        self.orders = None;
+    }
+
+    /// Waits for its end, and makes sure of it.
+    pub(super) fn end(&mut self, patience: Nanos) {
+        self.hang_up();
+        if self.ends_within(patience).is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    fn ends_within(&mut self, patience: Nanos) -> Option<ExitStatus> {
+        let clock = Clock::started(Nanos::ZERO);
+        loop {
+            // Nobody else waits for it.
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            let now = clock.now();
+            if now >= patience {
+                return None;
+            }
+            clock.sleep_until(now + LOOK);
+        }
+    }
+}
+
+impl Drop for Voice {
+    fn drop(&mut self) {
+        self.end(Nanos::ZERO);
+    }
+}
+
+fn ending(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    let signal = status.signal().map(Ending::Signal);
+    status.code().map(Ending::Code).or(signal).map_or_else(|| "it ended".to_owned(), |ending| ending.to_string())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

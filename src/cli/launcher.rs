@@ -1,0 +1,33 @@
+//! How this program is started anew, for what runs beside it: guards and agents.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// The program, and what stands before a command of ours, whatever it was started through: its own arguments are the last of
+/// the process's.
+pub(super) fn launcher(args: &[OsString]) -> Vec<OsString> {
+    let line = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let all: Vec<OsString> = line.split(|b| *b == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
+    // The line ends with a 0, so there is an empty word behind the last.
+    let before = all.len().saturating_sub(args.len());
+    let through = all.get(1..before).unwrap_or_default();
+    [vec![program(all.first().map_or(OsStr::new(""), OsString::as_os_str))], through.to_vec()].concat()
+}
+
+/// The program by the name that it was called by: a Python knows from that name to which environment it belongs, and the name
+/// is mostly a link.
+fn program(called: &OsStr) -> OsString {
+    let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("weir"));
+    let is_own =
+        |path: &PathBuf| fs::canonicalize(path).is_ok_and(|real| fs::canonicalize(&own).is_ok_and(|own| own == real));
+    let called = Path::new(called);
+    let folders = match called.components().count() {
+        1 => std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
+        _ => vec![PathBuf::new()],
+    };
+    let found = folders.into_iter().map(|folder| folder.join(called)).find(is_own);
+    let found = found.and_then(|path| std::path::absolute(path).ok());
+    found.unwrap_or(own).into_os_string()
+}

@@ -1,0 +1,339 @@
+//! What was counted, packed for another machine, and unpacked there: nothing that a peer writes can do more harm than to
+//! be refused.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::counted::Counted;
+use super::histogram::Histogram;
+use super::outcome::Failure;
+use super::recorder::{Interval, Totals};
+use crate::decide::Nanos;
+
+/// A [`Counted`]. Histograms are HdrHistogram V2, base64; empty if there is nothing in them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parcel {
+    requests: u64,
+    ok: u64,
+    answers_in_window: u64,
+    statuses: BTreeMap<u16, u64>,
+    failures: BTreeMap<String, u64>,
+    bytes_in: u64,
+    body_in: u64,
+    bytes_out: u64,
+    response: String,
+    service: String,
+    first_byte: String,
+    connect: String,
+    lateness: String,
+    waited: u64,
+    body_length: Option<u64>,
+    other_lengths: u64,
+    area: f64,
+    last_done_ns: u64,
+    unfinished: u64,
+    offered: u64,
+    dropped: u64,
+    most_backlog: u64,
+    connections: u64,
+    server: Option<String>,
+    tls: Option<String>,
+    details: BTreeMap<String, String>,
+    cpu_ns: u64,
+    cpu_share: f64,
+    began_ns: u64,
+}
+
+/// An [`Interval`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slip {
+    ok: u64,
+    failed: u64,
+    bytes_in: u64,
+    response: String,
+    backlog: u64,
+    in_flight: u64,
+    counted: Option<Parcel>,
+}
+
+/// More than anybody counts in a second, and so little that a million of it still fits.
+const MOST: u64 = 1 << 43;
+/// The longest words that are taken from a peer.
+const LONGEST: usize = 1000;
+
+impl Parcel {
+    /// Packs it.
+    pub fn of(counted: &Counted) -> Self {
+        let totals = &counted.totals;
+        let statuses = (0..).zip(totals.statuses.iter()).filter(|(_, n)| **n > 0).map(|(status, n)| (status, *n));
+        let kinds = Failure::ALL.iter().map(|kind| (kind.name().to_owned(), totals.failed(*kind)));
+        let details = counted.details.iter().map(|(kind, words)| (kind.name().to_owned(), shortened(words)));
+        Self {
+            requests: totals.requests,
+            ok: totals.ok,
+            answers_in_window: totals.answers_in_window,
+            statuses: statuses.collect(),
+            failures: kinds.filter(|(_, n)| *n > 0).collect(),
+            bytes_in: totals.bytes_in,
+            body_in: totals.body_in,
+            bytes_out: totals.bytes_out,
+            response: packed(&totals.response),
+            service: packed(&totals.service),
+            first_byte: packed(&totals.first_byte),
+            connect: packed(&totals.connect),
+            lateness: packed(&totals.lateness),
+            waited: totals.waited,
+            body_length: totals.body_length,
+            other_lengths: totals.other_lengths,
+            area: counted.area,
+            last_done_ns: counted.last_done.0,
+            unfinished: counted.unfinished,
+            offered: counted.offered,
+            dropped: counted.dropped,
+            most_backlog: counted.most_backlog,
+            connections: counted.connections,
+            server: counted.server.as_deref().map(shortened),
+            tls: counted.tls.as_deref().map(shortened),
+            details: details.collect(),
+            cpu_ns: counted.cpu.0,
+            cpu_share: counted.cpu_share,
+            began_ns: counted.began.0,
+        }
+    }
+
+    /// Unpacks it.
+    ///
+    /// # Errors
+    /// What in it nobody can have counted.
+    pub fn open(&self) -> Result<Counted, String> {
+        let totals = self.totals()?;
+        let counts = [self.unfinished, self.offered, self.dropped, self.most_backlog, self.connections, self.cpu_ns];
+        within(&counts)?;
+        let figures_are_sane = self.area.is_finite() && (0.0..1e6).contains(&self.cpu_share);
+        if !figures_are_sane {
+            return Err("figures that nobody can have measured".into());
+        }
+        let detail = |(name, words): (&String, &String)| Ok((kind(name)?, shortened(words)));
+        Ok(Counted {
+            totals,
+            area: self.area,
+            last_done: Nanos(self.last_done_ns),
+            unfinished: self.unfinished,
+            offered: self.offered,
+            dropped: self.dropped,
+            most_backlog: self.most_backlog,
+            connections: self.connections,
+            server: self.server.as_deref().map(shortened),
+            tls: self.tls.as_deref().map(shortened),
+            details: self.details.iter().map(detail).collect::<Result<_, String>>()?,
+            cpu: Nanos(self.cpu_ns),
+            cpu_share: self.cpu_share,
+            began: Nanos(self.began_ns),
+        })
+    }
+
+    fn totals(&self) -> Result<Totals, String> {
+        let mut totals = Totals {
+            requests: self.requests,
+            ok: self.ok,
+            answers_in_window: self.answers_in_window,
+            bytes_in: self.bytes_in,
+            body_in: self.body_in,
+            bytes_out: self.bytes_out,
+            response: unpacked(&self.response, Histogram::precise)?,
+            service: unpacked(&self.service, Histogram::precise)?,
+            first_byte: unpacked(&self.first_byte, Histogram::precise)?,
+            connect: unpacked(&self.connect, Histogram::precise)?,
+            lateness: unpacked(&self.lateness, Histogram::precise)?,
+            waited: self.waited,
+            body_length: self.body_length,
+            other_lengths: self.other_lengths,
+            ..Totals::default()
+        };
+        for (status, n) in &self.statuses {
+            let own = totals.statuses.get_mut(usize::from(*status));
+            *own.ok_or_else(|| format!("{status} is no status"))? = *n;
+        }
+        for (name, n) in &self.failures {
+            totals.failures[kind(name)? as usize] = *n;
+        }
+        within(&[self.requests, self.answers_in_window, self.bytes_in, self.body_in, self.bytes_out, self.waited])?;
+        let sum = |counts: &mut dyn Iterator<Item = &u64>| counts.fold(0, |sum: u64, n| sum.saturating_add(*n));
+        let answers = totals.answers();
+        let adds_up = sum(&mut self.statuses.values()) == answers
+            && sum(&mut self.failures.values()).saturating_add(answers) == self.requests
+            && self.ok <= answers
+            && self.other_lengths <= answers
+            && totals.service.count() == answers;
+        if adds_up { Ok(totals) } else { Err("counts that do not add up".into()) }
+    }
+}
+
+impl Slip {
+    /// Packs it.
+    pub fn of(interval: &Interval) -> Self {
+        Self {
+            ok: interval.ok,
+            failed: interval.failed,
+            bytes_in: interval.bytes_in,
+            response: packed(&interval.response),
+            backlog: interval.backlog,
+            in_flight: interval.in_flight,
+            counted: interval.counted.as_deref().map(Parcel::of),
+        }
+    }
+
+    /// Unpacks it.
+    ///
+    /// # Errors
+    /// What in it nobody can have counted.
+    pub fn open(&self) -> Result<Interval, String> {
+        within(&[self.ok, self.failed, self.bytes_in, self.backlog, self.in_flight])?;
+        Ok(Interval {
+            ok: self.ok,
+            failed: self.failed,
+            bytes_in: self.bytes_in,
+            response: unpacked(&self.response, Histogram::coarse)?,
+            backlog: self.backlog,
+            in_flight: self.in_flight,
+            counted: self.counted.as_ref().map(Parcel::open).transpose()?.map(Box::new),
+        })
+    }
+}
+
+fn packed(histogram: &Histogram) -> String {
+    if histogram.count() == 0 { String::new() } else { BASE64_STANDARD.encode(histogram.to_bytes()) }
+}
+
+fn unpacked(base64: &str, empty: fn() -> Histogram) -> Result<Histogram, String> {
+    if base64.is_empty() {
+        return Ok(empty());
+    }
+    let bytes = BASE64_STANDARD.decode(base64).map_err(|e| format!("a histogram that is not base64: {e}"))?;
+    let histogram = Histogram::from_bytes(&bytes)?;
+    within(&[histogram.count()])?;
+    // With the bounds of all others, whatever the peer's were.
+    let mut own = empty();
+    own.add(&histogram);
+    Ok(own)
+}
+
+fn within(counts: &[u64]) -> Result<(), String> {
+    match counts.iter().find(|n| **n > MOST) {
+        Some(n) => Err(format!("{n} is more than anybody counts")),
+        None => Ok(()),
+    }
+}
+
+fn kind(name: &str) -> Result<Failure, String> {
+    let known = Failure::ALL.into_iter().find(|kind| kind.name() == name);
+    known.ok_or_else(|| format!("'{}' is no kind of failure", shortened(name)))
+}
+
+fn shortened(words: &str) -> String {
+    words.chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outcome::{End, Outcome};
+    use super::super::recorder::Recorder;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn outcome(ns: u64, end: End) -> Outcome {
+        Outcome {
+            number: 0,
+            intended: Nanos::ZERO,
+            ready: Nanos::ZERO,
+            sent: Nanos(ns / 3),
+            first_byte: Nanos(ns / 2),
+            done: Nanos(ns),
+            connect: Nanos(ns / 7),
+            end,
+            bytes_in: 300,
+            body_in: ns % 3,
+            bytes_out: 90,
+        }
+    }
+
+    fn recorder(times: &[(u64, usize)]) -> Recorder {
+        let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+        for (ns, way) in times {
+            let ends = [End::Answer(200), End::Answer(404), End::Answer(503), End::Failed(Failure::Reset)];
+            recorder.record(&outcome(*ns, ends[way % 4]));
+        }
+        recorder
+    }
+
+    fn times() -> impl Strategy<Value = Vec<(u64, usize)>> {
+        prop::collection::vec((1..10_000_000_000_u64, 0..4_usize), 0..200)
+    }
+
+    proptest! {
+        // A case unpacks histograms of megabytes.
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn what_is_packed_comes_out_as_it_was(times in times(), area in 0.0..1e15_f64, share in 0.0..1.0_f64) {
+            let mut recorder = recorder(&times);
+            let mut interval = std::mem::take(&mut recorder.interval);
+            interval.counted = Some(Box::new(Counted {
+                totals: recorder.take_totals(),
+                area,
+                cpu_share: share,
+                last_done: Nanos(7),
+                server: Some("nginx".into()),
+                details: BTreeMap::from([(Failure::Reset, "gone".to_owned())]),
+                ..Counted::default()
+            }));
+            let slip = Slip::of(&interval);
+            let text = serde_json::to_string(&slip).expect("it serialises");
+            let back: Slip = serde_json::from_str(&text).expect("own text");
+            let opened = back.open().expect("own slip");
+            prop_assert_eq!(Slip::of(&opened), slip);
+            prop_assert_eq!(opened.response.spread(), interval.response.spread());
+        }
+
+        /// In however many parts, in whatever order of agents: the sum is that of one who saw all.
+        #[test]
+        fn parts_that_were_packed_add_up_to_the_whole(parts in prop::collection::vec(times(), 1..5)) {
+            let mut sum = Counted::default();
+            for part in &parts {
+                let counted = Counted { totals: recorder(part).take_totals(), ..Counted::default() };
+                sum.add(&Parcel::of(&counted).open().expect("own parcel"));
+            }
+            let whole = recorder(&parts.concat()).take_totals();
+            prop_assert_eq!(sum.totals.response.spread(), whole.response.spread());
+            prop_assert_eq!(sum.totals.by_status(), whole.by_status());
+            prop_assert_eq!(sum.totals.by_failure(), whole.by_failure());
+            prop_assert_eq!((sum.totals.requests, sum.totals.ok), (whole.requests, whole.ok));
+        }
+    }
+
+    #[test]
+    fn what_nobody_can_have_counted_is_refused() {
+        let mut recorder = recorder(&[(5, 0), (9, 3)]);
+        let right = Parcel::of(&Counted { totals: recorder.take_totals(), ..Counted::default() });
+        assert!(right.open().is_ok());
+        let other = packed(&recorder.totals.response);
+        let wrong = [
+            Parcel { requests: 3, ..right.clone() },
+            Parcel { ok: 2, ..right.clone() },
+            Parcel { other_lengths: 2, ..right.clone() },
+            Parcel { bytes_in: u64::MAX, ..right.clone() },
+            Parcel { offered: u64::MAX, ..right.clone() },
+            Parcel { response: other, ..right.clone() },
+            Parcel { service: "?".into(), ..right.clone() },
+            Parcel { statuses: BTreeMap::from([(1000, 1)]), ..right.clone() },
+            Parcel { failures: BTreeMap::from([("bad luck".into(), 1)]), ..right.clone() },
+            Parcel { area: f64::INFINITY, ..right.clone() },
+            Parcel { cpu_share: -1.0, ..right.clone() },
+        ];
+        for parcel in wrong {
+            assert!(parcel.open().is_err(), "{parcel:?}");
+        }
+    }
+}

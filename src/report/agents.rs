@@ -1,0 +1,93 @@
+//! Each agent beside the others, in the text report: a slow one must not hide in the crowd.
+
+use std::collections::BTreeSet;
+
+use super::figure::{count, cut, ms, rate};
+use super::paint::Paint;
+use super::text::line;
+use crate::measure::Run;
+use crate::measure::agent::{Agent, clock_error_ms, skew_ms};
+
+/// How wide the name of a node is at most.
+const NODE: usize = 26;
+/// Agents that are shown; of more, those with the longest response times.
+const MOST: usize = 20;
+
+/// Nothing, where no agents drove the run.
+pub(super) fn lines(run: &Run, paint: Paint) -> Vec<String> {
+    if run.agents.is_empty() {
+        return Vec::new();
+    }
+    let nodes = run.agents.iter().map(|agent| agent.node.as_str()).collect::<BTreeSet<_>>().len();
+    let plural = |n: usize, noun: &str| format!("{} {noun}{}", count(n as u64), if n == 1 { "" } else { "s" });
+    let facts = [
+        format!("{} on {}", plural(run.agents.len(), "agent"), plural(nodes, "node")),
+        format!("began within {}", ms(skew_ms(&run.agents))),
+        format!("clocks known to {}", ms(clock_error_ms(&run.agents))),
+    ];
+    let mut shown: Vec<(usize, &Agent)> = run.agents.iter().enumerate().collect();
+    shown.sort_by(|(_, a), (_, b)| {
+        let key = |agent: &Agent| (agent.lost.is_some(), agent.response_ms.p99);
+        key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    shown.truncate(MOST);
+    shown.sort_by_key(|(index, _)| *index);
+    let heading = format!(
+        "{:>5}  {:<NODE$}{:>10}{:>10}{:>10}{:>10}{:>12}{:>9}",
+        "agent", "node", "rate", "p50", "p99", "max", "late p99", "busiest"
+    );
+    let mut lines = vec![line(paint, "agents", &facts), paint.dim(&heading)];
+    lines.extend(shown.iter().map(|(index, agent)| row(*index, agent, paint)));
+    let hidden = run.agents.len() - shown.len();
+    if hidden > 0 {
+        lines.push(paint.dim(&format!("       and {}, all quicker; --out has them", plural(hidden, "agent"))));
+    }
+    lines
+}
+
+fn row(index: usize, agent: &Agent, paint: Paint) -> String {
+    let node = cut(&agent.node, NODE - 1);
+    let figures = if agent.threads == 0 {
+        "  nothing to do".to_owned()
+    } else {
+        let Agent { response_ms, lateness_ms, .. } = agent;
+        let [p50, p99, max, late] = [response_ms.p50, response_ms.p99, response_ms.max, lateness_ms.p99].map(ms);
+        let busy = format!("{:.0} %", agent.cpu_share * 100.0);
+        format!("{:>8}/s{p50:>10}{p99:>10}{max:>10}{late:>12}{busy:>9}", rate(agent.rate_per_s))
+    };
+    let lost = if agent.lost.is_some() { "  LOST" } else { "" };
+    let row = format!("{:>5}  {node:<NODE$}{figures}{lost}", index + 1);
+    if agent.lost.is_some() { paint.red(&row) } else { row }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    fn bare(run: &Run) -> Vec<String> {
+        lines(run, Paint { on: false })
+    }
+
+    #[test]
+    fn each_agent_has_a_line_and_a_lost_one_says_so() {
+        assert!(bare(&sample::closed()).is_empty());
+        sample::same(
+            &(bare(&sample::agents()).join("\n") + "\n"),
+            include_str!("golden/agents.text.txt"),
+            "agents.text.txt",
+        );
+    }
+
+    #[test]
+    fn of_many_agents_the_slowest_are_shown() {
+        let mut run = sample::agents();
+        let one = run.agents[0].clone();
+        run.agents = vec![one.clone(); 100];
+        run.agents[70].response_ms.p99 = 2.0 * one.response_ms.p99;
+        let lines = bare(&run);
+        assert_eq!(lines.len(), 2 + MOST + 1);
+        assert!(lines.iter().any(|line| line.trim_start().starts_with("71 ")), "{lines:?}");
+        assert!(lines[MOST + 2].contains("80 agents"), "{lines:?}");
+    }
+}

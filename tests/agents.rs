@@ -1,0 +1,300 @@
+//! Loads that agents drive: the real binary as driver and as agents, against a real service.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use support::{Output, Reply, Running, Server, Serving, Weir, close, load, until};
+use weir::machine::processes::{self, Stat};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than any test.
+const LONG: &str = "10m";
+
+/// How often each body was sent.
+fn bodies(server: &Server) -> BTreeMap<Vec<u8>, u64> {
+    let mut counts = BTreeMap::new();
+    server.seen().into_iter().for_each(|seen| *counts.entry(seen.body).or_insert(0) += 1);
+    counts
+}
+
+/// The agents of a driver, once all of them are there.
+fn agents(driver: &Running, count: usize) -> Vec<u32> {
+    let mut found = Vec::new();
+    until("all agents to be there", PATIENCE, || {
+        found = processes::descendants(driver.pid()).iter().map(|stat| stat.pid).collect();
+        found.len() == count
+    });
+    found
+}
+
+fn are_gone(agents: &[u32]) -> bool {
+    agents.iter().filter_map(|pid| Stat::of(*pid)).all(|stat| stat.is_zombie)
+}
+
+/// A driver with agents that are under way.
+fn under_way(weir: &Weir, server: &Server, args: &[&str]) -> (Running, Vec<u32>) {
+    let driver = weir.start(&[&["load", &server.url("/"), "--format", "json", "-d", LONG], args].concat());
+    server.wait_for("the load to begin", |counts| counts.requests > 20);
+    let count = args.windows(2).find(|pair| pair[0] == "--agents").map_or(1, |pair| pair[1].parse().unwrap());
+    let agents = agents(&driver, count);
+    (driver, agents)
+}
+
+fn refused(weir: &Weir, args: &[&str]) -> String {
+    let output = weir.run(args);
+    assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{args:?}: {output:?}");
+    output.one_line().to_owned()
+}
+
+#[test]
+fn any_number_of_agents_sends_the_same_requests_and_the_result_is_the_sum() {
+    let mut all = Vec::new();
+    let choice = ["-b", "one", "-b", "two", "-b", "three", "--weights", "1,2,3", "--seed", "7"];
+    for count in ["1", "2", "4", "7"] {
+        let server = Server::hello();
+        let flags = ["-r", "600", "-d", "500ms", "--arrivals", "poisson", "--on", "local", "--agents", count];
+        let run = load(&server.url("/"), &[&choice[..], &flags].concat());
+        assert_eq!((run.requests.total, run.requests.ok), (server.requests(), server.requests()), "{count} agents");
+        assert_eq!(run.agents.len().to_string(), count);
+        assert_eq!(run.agents.iter().map(|agent| agent.requests).sum::<u64>(), run.requests.total);
+        assert_eq!(run.agents.iter().map(|agent| agent.threads).sum::<u64>(), run.manifest.threads);
+        assert_eq!(run.response_histogram().unwrap().count(), run.requests.total);
+        assert_eq!(run.series.iter().map(|point| point.ok).sum::<u64>(), run.requests.total);
+        let rates: f64 = run.agents.iter().map(|agent| agent.rate_per_s).sum();
+        assert!(close(rates, run.rate_per_s.achieved, 1e-9), "{rates} of {}", run.rate_per_s.achieved);
+        let even = run.requests.total as f64 / run.agents.len() as f64;
+        assert!(run.agents.iter().all(|agent| (agent.requests as f64 - even).abs() <= 1.0), "{:?}", run.agents);
+        all.push((run.requests.total, bodies(&server)));
+    }
+    let server = Server::hello();
+    let alone = load(&server.url("/"), &[&choice[..], &["-r", "600", "-d", "500ms", "--arrivals", "poisson"]].concat());
+    assert!(alone.agents.is_empty());
+    all.push((alone.requests.total, bodies(&server)));
+    assert!(all.iter().all(|sent| *sent == all[0]), "{all:?}");
+}
+
+#[test]
+fn users_loops_connections_and_requests_are_dealt_out() {
+    let server = Server::hello();
+    let run = load(&server.url("/"), &["--users", "7", "--loops", "5", "--on", "local", "--agents", "3"]);
+    assert_eq!((run.requests.ok, server.counts().used), (35, 7));
+    assert_eq!(run.agents.iter().map(|agent| agent.requests).collect::<Vec<_>>(), [15, 10, 10]);
+    let mut all = Vec::new();
+    for count in ["1", "4"] {
+        let server = Server::hello();
+        let bodies_of_three = ["-b", "a", "-b", "b", "-b", "c", "-n", "50", "-c", "8"];
+        let run = load(&server.url("/"), &[&bodies_of_three[..], &["--on", "local", "--agents", count]].concat());
+        assert_eq!((run.requests.ok, run.connections.limit, run.connections.opened), (50, 8, 8), "{count} agents");
+        all.push(bodies(&server));
+    }
+    assert_eq!(all[0], all[1]);
+}
+
+#[test]
+fn bodies_from_files_and_a_warm_up_are_the_same_with_agents() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    weir.write("body.bin", b"\x00\xff from a file");
+    let flags = ["-r", "200", "-d", "1s", "--warmup", "500ms", "-b", "@body.bin", "--on", "local", "--agents", "2"];
+    let run = weir.load(&server.url("/"), &flags);
+    assert_eq!((run.requests.total, run.warmup_s, server.requests()), (100, 0.5, 200));
+    assert!(server.seen().iter().all(|seen| seen.body == b"\x00\xff from a file"));
+    assert!(close(run.rate_per_s.offered, 200.0, 1e-9), "{}", run.rate_per_s.offered);
+}
+
+#[test]
+fn the_report_shows_each_agent() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let args = ["load", &server.url("/"), "-r", "100", "-d", "1s", "--on", "local", "--agents", "2", "--html", "page"];
+    let output = weir.run(&args);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stdout.contains("2 agents on 1 node"), "{}", output.stdout);
+    assert!(weir.read("page").contains("clock error"));
+}
+
+#[test]
+fn a_killed_agent_ends_the_run_which_is_not_to_be_trusted_and_keeps_what_was_measured() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let (driver, agents) = under_way(&weir, &server, &["-r", "200", "--on", "local", "--agents", "3"]);
+    // All have told of a second at least.
+    server.wait_for("two seconds", |counts| counts.requests > 450);
+    processes::signal(agents[1], Signal::KILL);
+    let output = driver.finish();
+    assert_eq!(output.code, 3, "{output:?}");
+    assert!(output.one_line().contains("was lost: killed (signal 9)"), "{output:?}");
+    let run = output.json();
+    assert!(!run.trust.ok && !run.interrupted);
+    assert_eq!(run.agents.iter().filter(|agent| agent.lost.is_some()).count(), 1);
+    assert!(run.agents.iter().all(|agent| agent.requests > 50), "{:?}", run.agents);
+    assert!(run.duration_s < 60.0 && run.requests.ok <= server.requests());
+    assert!(are_gone(&agents));
+}
+
+#[test]
+fn ctrl_c_ends_all_agents_and_keeps_what_was_measured() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    for load in [["-r", "200"], ["-c", "4"]] {
+        let before = server.requests();
+        let args = [&load[..], &["--on", "local", "--agents", "2"]].concat();
+        let driver = weir.start(&[&["load", &server.url("/"), "--format", "json", "-d", LONG], &args[..]].concat());
+        server.wait_for("the load to begin", |counts| counts.requests > before + 20);
+        let agents = agents(&driver, 2);
+        driver.interrupt();
+        let output = driver.finish();
+        assert_eq!(output.code, 130, "{output:?}");
+        let run = output.json();
+        assert!(run.interrupted && run.requests.ok > 20 && !run.has_lost_an_agent(), "{run:?}");
+        assert!(are_gone(&agents));
+    }
+}
+
+#[test]
+fn agents_end_with_a_driver_that_is_killed() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let (driver, agents) = under_way(&weir, &server, &["-r", "200", "--on", "local", "--agents", "2"]);
+    driver.signal(Signal::KILL);
+    until("the agents to end", PATIENCE, || are_gone(&agents));
+}
+
+#[test]
+fn one_slow_agent_makes_the_run_say_so() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let args =
+        ["load", &server.url("/"), "-r", "200", "-d", "4s", "--on", "local", "--agents", "2", "--format", "json"];
+    let driver = weir.start(&args);
+    server.wait_for("the load to begin", |counts| counts.requests > 20);
+    let slow = agents(&driver, 2)[0];
+    processes::signal(slow, Signal::STOP);
+    // Of the other agent: one and a half seconds' worth.
+    let before = server.requests();
+    server.wait_for("some time", |counts| counts.requests > before + 150);
+    processes::signal(slow, Signal::CONT);
+    let output = driver.finish();
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let run = output.json();
+    let slow: Vec<usize> = (0..2).filter(|index| run.agents[*index].lateness_ms.p99 > 100.0).collect();
+    assert_eq!(slow.len(), 1, "{:?}", run.agents);
+    let words = format!("agent {} on ", slow[0] + 1);
+    let said = |why: &String| why.starts_with(&words) && why.contains("weir itself sent late");
+    assert!(run.trust.reasons.iter().any(said), "{:?}", run.trust.reasons);
+    let strict = weir.run(&["load", &server.url("/"), "-n", "10", "--on", "local", "--strict", "-q"]);
+    assert_eq!(strict.code, 3, "too few answers: {strict:?}");
+}
+
+#[test]
+fn what_cannot_be_is_one_line_and_nothing_is_sent() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let url = server.url("/");
+    for (args, words) in [
+        (["--agents", "2"].as_slice(), "--on"),
+        (&["--per-node", "2"], "--on"),
+        (&["--on", "mars"], "'mars' is no place for agents; give local, auto, or ray://HOST:PORT"),
+        (&["--on", "ray://head"], "ray://head"),
+        (&["--on", "local", "--agents", "0"], "--agents: 0"),
+        (&["--on", "local", "--agents", "5", "-c", "4"], "--agents: 5 agents cannot share 4 connections"),
+        (&["--on", "local", "--jtl", "log"], "--jtl and --on"),
+    ] {
+        let line = refused(&weir, &[&["load", &url], args].concat());
+        assert!(line.contains(words), "{args:?}: {line}");
+    }
+    assert_eq!(server.counts().connections, 0);
+    let line = refused(&weir, &["load", "http://127.0.0.1:9/", "--on", "local", "--agents", "2"]);
+    assert!(line.contains("agent ") && line.contains("cannot connect to 127.0.0.1:9"), "{line}");
+}
+
+#[test]
+fn a_search_and_a_study_have_agents_too() {
+    let weir = Weir::new();
+    let serving = Serving::start(&["work", "--mix", "good=1", "--delay", "1ms"]);
+    let url = format!("{}/api/work", serving.url);
+    let args =
+        ["--from", "50", "--most", "100", "--precision", "100%", "--step", "3s", "--on", "local", "--agents", "2"];
+    let found = weir.run(&[&["capacity", &url, "--slo", "p99<5s", "--format", "json", "-q"], &args[..]].concat());
+    assert!(found.code < 2 && found.stderr.is_empty(), "{found:?}");
+    let found: Value = serde_json::from_str(&found.stdout).unwrap();
+    assert_eq!(found["steps"][0]["end"], "holds", "{found:#}");
+    weir.write(
+        "study.toml",
+        r#"
+question = "Do agents work?"
+repeats = 2
+times = { warm_up = "0s", ready = "10s", stop = "2s" }
+[variants.good]
+command = ["weir", "serve", "work", "--port", "{port}", "--delay", "1ms", "--mix", "good=1"]
+[loads.work]
+url = "http://127.0.0.1:{port}/api/work"
+connections = 4
+duration = "300ms"
+"#,
+    );
+    let study = ["study", "study.toml", "--format", "json", "--quiet", "--on", "local", "--agents", "2"];
+    let output = weir.run(&study);
+    assert_eq!(output.code, 0, "{output:?}");
+    let mut runs = 0;
+    let mut folders = vec![weir.path("results")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let text = if path.is_dir() { String::new() } else { fs::read_to_string(&path).unwrap_or_default() };
+            folders.extend(path.is_dir().then_some(path));
+            if let Ok(run) = weir::measure::Run::from_json(&text) {
+                assert_eq!(run.agents.len(), 2);
+                runs += 1;
+            }
+        }
+    }
+    assert_eq!(runs, 2, "one for each round");
+}
+
+/// What the command says when Ray's driver, which is Python, behaves like this shell script.
+fn with_a_driver_that(script: &str, args: &[&str]) -> Output {
+    let weir = Weir::new();
+    let server = Server::start(|_| Reply::ok("hello"));
+    let program = weir.write("python3", format!("#!/bin/sh\nread -r wish\n{script}\n"));
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", weir.path("").display(), std::env::var("PATH").unwrap());
+    let url = server.url("/");
+    let mut command = weir.command(&[&["load", &url, "-r", "50", "-d", "1s", "--on", "auto"], args].concat());
+    command.env("PATH", path).env("WEIR", env!("CARGO_BIN_EXE_weir"));
+    Running::new(&mut command).finish()
+}
+
+#[test]
+fn what_ray_s_driver_says_becomes_one_line() {
+    for (script, words) in [
+        (r#"echo '- {"refused": "no Ray cluster at auto"}'"#, "no Ray cluster at auto"),
+        ("echo 'No module named weir' >&2; exit 1", "Ray's driver has ended (exit code 1): No module named weir"),
+        (
+            "echo \"No module named 'weir'\" >&2; exit 1",
+            "python3 has no weir; install it there: pip install 'weir-http[ray]'",
+        ),
+        (r#"echo 'hello?'; echo '- {"placed": ["n1"]}'"#, "agent 1 on n1: the way to Ray is gone"),
+        (
+            r#"echo '- {"placed": ["n1", "n2"]}'; echo '- {"log": [1, "out of memory"]}'; echo '- {"lost": [1, "it died"]}'"#,
+            "agent 2 on n2: it died; it said: out of memory",
+        ),
+        (r#"echo '- {"placed": ["n1"]}'; echo '0 {"ready":'"#, "agent 1 on n1: it said what is no news"),
+        (r#"echo '- {"placed": ["n1"]}'; echo '0 {"refused":"no such host"}'; cat"#, "agent 1 on n1: no such host"),
+    ] {
+        let output = with_a_driver_that(script, &[]);
+        assert_eq!(output.code, 2, "{script}: {output:?}");
+        assert!(output.one_line().contains(words), "{script}: {output:?}");
+    }
+}
+
+/// A driver that has one agent here, in two lines of shell: numbers are put before what it says and taken from what it is told.
+const RELAY: &str = r#"echo '- {"placed": ["n1"]}'; sed -u 's/^0 //' | "$WEIR" load-agent | sed -u 's/^/0 /'"#;
+
+#[test]
+fn whoever_passes_lines_on_can_place_agents() {
+    let output = with_a_driver_that(RELAY, &["--format", "json"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let run = output.json();
+    assert_eq!((run.requests.ok, run.agents.len(), run.agents[0].node.as_str()), (50, 1, "n1"));
+}
