@@ -60,8 +60,10 @@ def share(value: Figure) -> str:
 
 
 def ms(value: Figure) -> str:
-    """Milliseconds, or seconds where they are long."""
+    """Milliseconds, or seconds where they are long, or microseconds."""
     value = _middle(value)
+    if 0 < value < 0.1:
+        return f"{number(value * 1000)} us"
     return f"{number(value)} ms" if value < 1000 else f"{number(value / 1000)} s"
 
 

@@ -366,7 +366,7 @@ fn a_load_is_driven_where_the_file_says_so_and_judged_there_alone() {
 #[test]
 fn the_table_of_a_quick_study_says_how_long_its_loads_are() {
     let weir = Weir::new();
-    weir.write("study.toml", &format!("{SHORT}{GOOD}[quick]\nrepeats = 1\nloads.work.duration = \"1300ms\"\n"));
+    weir.write("study.toml", format!("{SHORT}{GOOD}[quick]\nrepeats = 1\nloads.work.duration = \"1300ms\"\n"));
     let found = json(&weir.run(&["study", "study.toml", "--format", "json", "--quiet", "--quick"]));
     assert_eq!((cells(&found, "good").len(), &found["quick"]), (1, &true.into()));
     let run = fs::read_to_string(weir.path("results/runs/good/all/work/1.json")).unwrap();

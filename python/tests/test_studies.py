@@ -82,6 +82,7 @@ def test_a_finding_that_is_not_of_its_results_is_found(tmp_path: Path) -> None:
         (0.0, "share", "0 %"),
         (25346.0, "ms", "25.3 s"),
         (0.2104, "ms", "0.21 ms"),
+        (0.0523, "ms", "52.3 us"),
         (1500.0, "us", "1.50 ms"),
         (2.04, "ratio", "x 2.04"),
         (0.958, "ratio", "-4.2 %"),

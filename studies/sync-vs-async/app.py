@@ -39,7 +39,7 @@ def slow_in_a_thread() -> dict[str, str]:
 
 @app.get("/sync-annotated")
 def slow_in_a_thread_twice() -> dict[str, str]:
-    """The same, but what it returns is checked against its annotation: in a thread as well, for which it queues again."""
+    """What it returns is checked against its annotation: in a thread as well, for which it queues again."""
     time.sleep(SECOND)
     return SLOW
 
