@@ -289,7 +289,7 @@ fn what_ray_s_driver_says_becomes_one_line() {
 }
 
 /// A driver that has one agent here, in two lines of shell: numbers are put before what it says and taken from what it is told.
-const RELAY: &str = r#"echo '- {"placed": ["n1"]}'; sed -u 's/^0 //' | "$WEIR" load-agent | sed -u 's/^/0 /'"#;
+const RELAY: &str = r#"echo '- {"placed": ["n1"]}'; sed -u 's/^0 //' | "$WEIR" agent-process | sed -u 's/^/0 /'"#;
 
 #[test]
 fn whoever_passes_lines_on_can_place_agents() {

@@ -34,7 +34,7 @@ def agents() -> set[int]:
             continue
         try:
             parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            if (entry / "cmdline").read_bytes().endswith(b"\0load-agent\0"):
+            if (entry / "cmdline").read_bytes().endswith(b"\0agent-process\0"):
                 found.add(int(entry.name))
         except OSError:
             continue

@@ -5,7 +5,7 @@ its stdin what to place, as a line of JSON, and then what to tell agents: ``NUMB
 ``- JSON`` for itself (placed, refused, lost, log), and ``NUMBER LINE`` for what an agent says. When its stdin ends,
 all of it ends.
 
-An agent is ``weir load-agent`` below an actor, and ends with it. The actor's class travels by value, so a node without
+An agent is ``weir agent-process`` below an actor, and ends with it. The actor's class travels by value, so a node without
 weir can say so itself.
 """
 

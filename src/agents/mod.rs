@@ -29,7 +29,7 @@ pub use self::crew::Crew;
 pub use self::ledger::Ledger;
 
 /// The hidden command that is an agent's life.
-pub const AGENT: &str = "load-agent";
+pub const AGENT: &str = "agent-process";
 
 /// Where agents run.
 #[derive(Clone, Debug, PartialEq, Eq)]
