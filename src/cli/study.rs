@@ -30,7 +30,7 @@ pub(super) struct StudyArgs {
     /// Where the results go; what is there already is not measured again [default: results, beside the file]
     #[arg(short, long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// To see whether everything works: the file with its [quick] laid over it; or fewer repeats, fewer values, a second each
+    /// To see whether everything works: the file with `[quick]` laid over it; or fewer repeats, fewer values, a second each
     #[arg(long)]
     quick: bool,
     /// Say what is wrong with the file, or what would be measured, and end

@@ -4,7 +4,8 @@
 //! - `order`: which measurement comes when; [`cell`]: one of them; `conduct`: makes it, with
 //!   `running` (a program under a guard), `ready`, `packages`, `drive` (its loads), `sampling`, `cores`
 //! - `folder`: what is kept, so that a study that was interrupted goes on
-//! - [`findings`]: what the measurements say; [`text`], [`figures`]: the same as a report and as plots
+//! - [`findings`]: what the measurements say; [`text`], [`figures`]: the same as a report and as plots; `series`: how it went
+//!   with clients
 //!
 //! `docs/design/study.md` has the reasons.
 
@@ -24,6 +25,7 @@ mod placeholders;
 mod ready;
 mod running;
 mod sampling;
+mod series;
 pub mod text;
 mod trouble;
 
@@ -248,6 +250,7 @@ fn failed(definition: &Definition, place: &Place, point: &[(String, String)], wh
 fn of_definition(definition: &Definition, place: &Place, point: &[(String, String)], split: &Split) -> String {
     let all = json!({
         "variant": definition.variants[place.variant],
+        "values": definition.values,
         "services": definition.services,
         "loads": definition.loads,
         "figures": definition.figures,
