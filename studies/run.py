@@ -65,6 +65,12 @@ def _weir() -> Path:
     return next((path for path in built if path.exists()), Path(shutil.which("weir") or "weir"))
 
 
+def _environment(weir: Path) -> dict[str, str]:
+    """Studies find this weir, and then the Python that runs us: it has weir's package."""
+    path = os.pathsep.join([str(weir.absolute().parent), str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PATH": path}
+
+
 def _run(name: str, out: Path, args: argparse.Namespace) -> list[str]:
     """Runs all files of a study; what went wrong, a line each."""
     kept = out / "kept"
@@ -74,7 +80,7 @@ def _run(name: str, out: Path, args: argparse.Namespace) -> list[str]:
     for file in sorted((STUDIES / name).glob("*.toml")):
         flags = [flag for flag in ("--quick", "--fresh") if getattr(args, flag.strip("-"))]
         command = [args.weir, "study", file, "--out", out / file.stem, *flags]
-        done = subprocess.run(command, check=False, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
+        done = subprocess.run(command, check=False, env=_environment(args.weir))
         if done.returncode != 0:
             return [f"weir study {file.name} ended with {done.returncode}"]
         wrong += _keep(name, file.stem, out / file.stem, kept)

@@ -298,14 +298,17 @@ repeats = 1
 command = ["weir", "serve", "work", "--port", "{upstream.port}", "--delay", "{delay}", "--mix", "good=1"]
 [variants.few]
 kind = "client"
-command = "weir load http://127.0.0.1:{upstream.port}/api/work -q -n 20 -c 1 --format json | tr -d '\n'; echo; echo '{\"answers\": {n}, \"pi\": 3}'"
+command = "weir load http://127.0.0.1:{upstream.port}/api/work -q -n 20 -c 1 --format json | tr -d '\n'; echo; printf 's,left\\n0,9\\n1,{n}\\n' > {out}/series.csv; echo '{\"answers\": {n}, \"pi\": {pi}, \"bad\": 0.5}'"
 values = { n = 20 }
 [variants.many]
 kind = "client"
-command = "echo '{\"answers\": {n}}'"
+command = "echo '{\"answers\": {n}, \"bad\": 0}'"
 values = { n = 40 }
+[values]
+pi = 3
 [figures]
 answers = "higher"
+bad = "lower share"
 [sweep]
 delay = ["1ms", "2ms"]
 "#;
@@ -315,6 +318,11 @@ delay = ["1ms", "2ms"]
     assert_eq!(cells(&found, "few")[0]["figures"]["answers"], 20.0, "{found:#}");
     assert_eq!(cells(&found, "few")[0]["figures"]["pi"], 3.0);
     assert_eq!(cells(&found, "many")[1]["figures"]["answers"], 40.0);
+    let verdicts = found["verdicts"].as_array().unwrap();
+    let of = |metric: &str| verdicts.iter().find(|of| of["metric"]["name"] == metric).map(|of| &of["effect"]);
+    assert_eq!((of("answers"), of("bad")), (Some(&Value::from(2.0)), Some(&Value::from(-0.5))), "{found:#}");
+    let course = fs::read_to_string(weir.path("results/plots/left-over-s-at-delay-2ms.csv")).unwrap();
+    assert_eq!(course, "series,x,y,low,high,runs,doubtful\nfew,0,9,9,9,1,false\nfew,1,20,20,20,1,false\n");
 }
 
 #[test]

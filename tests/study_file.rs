@@ -94,6 +94,7 @@ fn what_is_wrong_is_told_by_place_with_a_remedy() {
         ("environment = { N = \"{n}\" }", "folder = \"no-such\"", "7:10", "folder that is there"),
         ("environment = { N = \"{n}\" }", "kind = \"client\"", "6:9", "a client is never ready"),
         ("environment = { N = \"{n}\" }", "values = { n = 1 }", "7:16", "has another meaning"),
+        ("[sweep]", "[values]\nn = 1\n[sweep]", "13:5", "has another meaning"),
         ("[sweep]", "[services.a]\ncommand = \"x\"\n[sweep]", "12:11", "a variant has this name, too"),
         ("question", "question = \"a\"\nquestion", "2:1", "this is no TOML"),
         ("rate = \"{n}\"", "rate = 1\nwhen = { m = [1] }", "11:14", "no such parameter"),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "benches" / "scripts"
+STUDIES = ROOT / "studies"
 PEERS = ROOT / "benches" / "out" / "peers"
 
 OURS = ("weir", "floor", "lean", "cost", "store")

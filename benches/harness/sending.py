@@ -14,7 +14,7 @@ from typing import Any
 
 from harness import queues, stores, submitting
 from harness.process import environment, run
-from harness.programs import SCRIPTS
+from harness.programs import STUDIES
 from harness.sender import empty, ended_after, fill, jobs, requests_served, say, scratch, served, summary
 from harness.servers import Server, StartError
 from harness.trial import Bench, Trial, rounds, shown
@@ -180,21 +180,22 @@ def _generated(bench: Bench) -> Trial:
     """The document's generator at the document's exchange: nothing lost, nothing late."""
     seconds = bench.plan.send_s
     trial = empty(GENERATED, SEND, 0, seconds)
-    made = [sys.executable, str(SCRIPTS / "send_generator.py"), "--seconds", str(seconds), "--seed", "1"]
+    generator = STUDIES / "rate-limited-client" / "generator.py"
+    made = [sys.executable, str(generator), "--seconds", str(seconds), "--seed", "1"]
     try:
         with served(bench, *_exchange_flags(DOCUMENT)) as server, scratch() as folder:
             more = ("--ttl", TTL, "--store", str(folder / "jobs.db"))
             command = _send(bench, server, DOCUMENT, folder, "-", *more)
             trial.command = f"{shown(made)} | {shown(command)}"
-            with subprocess.Popen(made, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as generator:
+            with subprocess.Popen(made, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as making:
                 finished = run(
                     command,
                     core=bench.generator_core,
                     cost=bench.programs["cost"],
                     seconds=seconds,
-                    stdin=generator.stdout,
+                    stdin=making.stdout,
                 )
-                asked = int(generator.communicate()[1])
+                asked = int(making.communicate()[1])
             # 1 is what it ends with if a job has expired, which is counted.
             said, counted = json.loads(finished.stdout), stats(server)
             fill(trial, finished, said)

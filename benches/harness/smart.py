@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.generators import Load, read_weir
 from harness.process import run
+from harness.programs import STUDIES
 from harness.proxies import POLICIES, gate
 from harness.sampling import Sample, after, sampled, windows
 from harness.servers import Server, StartError, service
@@ -20,7 +21,10 @@ from harness.trial import Bench, Item, Trial, rounds, shown
 SMART = "weir gate --smart"
 TIMEOUT_MS = 1_000
 #: Users, the time over which they start in s, and calls of each: the document's six.
-LOADS = ((1, 1, 100), (100, 1, 1), (100, 25, 100), (100, 0, 100), (500, 0, 20), (1000, 0, 10))
+LOADS: tuple[tuple[int, int, int], ...] = tuple(
+    (test["users"], test["ramp_up_s"], test["loops"])
+    for test in json.loads((STUDIES / "hedging" / "tests.json").read_text())
+)
 
 REPLICAS = 3
 RARELY_SLOW = ("--mix", "good=1", "--delay", "humps:8ms..12ms,400ms..600ms,1%")

@@ -318,11 +318,12 @@ impl Conductor<'_> {
     fn own_values(&self, repeat: u64, out: &Path) -> Values {
         let absolute =
             |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
-        Values::from([
+        let own = [
             ("repeat".to_owned(), repeat.to_string()),
             ("folder".to_owned(), absolute(&self.definition.folder)),
             ("out".to_owned(), absolute(out)),
-        ])
+        ];
+        own.into_iter().chain(self.definition.values.clone()).collect()
     }
 }
 

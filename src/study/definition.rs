@@ -16,6 +16,8 @@ pub struct Definition {
     pub question: String,
     /// The folder of the file: what the file names is relative to it.
     pub folder: PathBuf,
+    /// Placeholders of all programs and loads.
+    pub values: BTreeMap<String, String>,
     /// What is started before each variant, in this order.
     pub services: Vec<Program>,
     /// What is compared; the first is what the others are held against.

@@ -4,6 +4,7 @@ use std::fs;
 
 use super::findings::Findings;
 use super::folder::name_of;
+use super::series;
 use crate::measure::{Histogram, Run};
 use crate::report::plot::{Plot, Point, Series};
 
@@ -12,14 +13,14 @@ use crate::report::plot::{Plot, Point, Series};
 pub struct Figure {
     /// Without an ending.
     pub name: String,
-    /// Index of the measure that it shows; None for response times by percentile.
+    /// Index of the measure that it shows; None of what is drawn in another way.
     pub measure: Option<usize>,
     /// What is drawn.
     pub plot: Plot,
 }
 
-/// Points whose percentile curves are drawn.
-const MOST_CURVES: usize = 4;
+/// Points of the sweep of which there are plots that show no measure.
+pub(super) const MOST_CURVES: usize = 4;
 /// Shares at which a curve is drawn.
 const SHARES: [f64; 16] =
     [0.0, 0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9999];
@@ -28,7 +29,11 @@ const SHARES: [f64; 16] =
 pub fn all(findings: &Findings<'_>) -> Vec<Figure> {
     let swept = (0..findings.measures.len()).flat_map(|measure| swept(findings, measure));
     let curves = findings.definition.loads.iter().flat_map(|load| curves(findings, &load.name));
-    swept.chain(curves).filter(|figure| !figure.plot.is_empty() && !is_flat(&figure.plot)).collect()
+    swept
+        .chain(curves)
+        .chain(series::plots(findings))
+        .filter(|figure| !figure.plot.is_empty() && !is_flat(&figure.plot))
+        .collect()
 }
 
 /// A plot of nothing but zeros says nothing.
@@ -111,12 +116,14 @@ fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, Strin
     }
     let unit = if of.metric.unit.is_empty() { String::new() } else { format!(" ({})", of.metric.unit) };
     let place = facet.filter(|facet| !facet.is_empty()).map(name_of);
-    let title = place.map_or_else(|| of.name(), |place| format!("{} at {place}", of.name()));
+    // Figures of clients are named as programs name them.
+    let words = of.name().replace('_', " ");
+    let title = place.map_or_else(|| words.clone(), |place| format!("{words} at {place}"));
     let plot = Plot {
         title: title.clone(),
         note: "median of the runs; from the lowest to the highest of them; hollow: not to be trusted".into(),
         x_label: parameter.map_or_else(|| "variant".to_owned(), |parameter| parameter.name.clone()),
-        y_label: format!("{}{unit}", of.metric.name),
+        y_label: format!("{}{unit}", of.metric.name.replace('_', " ")),
         categories,
         percentiles: false,
         series,
@@ -184,7 +191,7 @@ fn curve(findings: &Findings<'_>, load: &str, point: usize) -> Figure {
 }
 
 /// Small letters, digits and dashes.
-fn file_name(words: &str) -> String {
+pub(super) fn file_name(words: &str) -> String {
     let simple = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
     let name: String = words.chars().map(simple).collect();
     name.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")

@@ -156,13 +156,7 @@ impl<'a> Findings<'a> {
         let sample = self.sample(measure, variant, point);
         let mut values: Vec<f64> = sample.figures.iter().map(|figure| figure.value).collect();
         values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        let median = match values.len() % 2 {
-            0 => (values.get(middle.checked_sub(1)?)? + values.get(middle)?) / 2.0,
-            _ => *values.get(middle)?,
-        };
-        let untrusted = sample.untrusted();
-        Some(Spread { median, low: *values.first()?, high: *values.last()?, runs: values.len(), untrusted })
+        Spread::of(&values, sample.untrusted())
     }
 
     /// The verdicts of a pair on a measure, by point.
@@ -173,6 +167,18 @@ impl<'a> Findings<'a> {
     /// Whether any main verdict tells a difference.
     pub fn tells(&self, finding: Finding) -> bool {
         self.judged.iter().any(|it| self.measures[it.measure].is_main && it.verdict.finding == finding)
+    }
+}
+
+impl Spread {
+    /// That of values in ascending order; None of no values.
+    pub(super) fn of(values: &[f64], untrusted: usize) -> Option<Self> {
+        let middle = values.len() / 2;
+        let median = match values.len() % 2 {
+            0 => (values.get(middle.checked_sub(1)?)? + values.get(middle)?) / 2.0,
+            _ => *values.get(middle)?,
+        };
+        Some(Self { median, low: *values.first()?, high: *values.last()?, runs: values.len(), untrusted })
     }
 }
 

@@ -4,7 +4,8 @@
 //! - `order`: which measurement comes when; [`cell`]: one of them; `conduct`: makes it, with
 //!   `running` (a program under a guard), `ready`, `packages`, `drive` (its loads), `sampling`, `cores`
 //! - `folder`: what is kept, so that a study that was interrupted goes on
-//! - [`findings`]: what the measurements say; [`text`], [`figures`]: the same as a report and as plots
+//! - [`findings`]: what the measurements say; [`text`], [`figures`]: the same as a report and as plots; `series`: how it went
+//!   with clients
 //!
 //! `docs/design/study.md` has the reasons.
 
@@ -24,6 +25,7 @@ mod placeholders;
 mod ready;
 mod running;
 mod sampling;
+mod series;
 pub mod text;
 mod trouble;
 
@@ -260,6 +262,7 @@ fn of_definition(asked: &Asked<'_>, place: &Place, point: &[(String, String)], s
     let definition = asked.definition;
     let mut all = json!({
         "variant": definition.variants[place.variant],
+        "values": definition.values,
         "services": definition.services,
         "loads": definition.loads,
         "figures": definition.figures,

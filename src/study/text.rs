@@ -100,7 +100,7 @@ fn cautions(findings: &Findings<'_>) -> Vec<String> {
         let why = if outcome.out_of_time { "the time was over" } else { "it was interrupted" };
         cautions.push(format!("{} measurements are missing: {why}. The same command goes on.", outcome.missing));
     }
-    if !outcome.apart {
+    if !outcome.apart && !findings.definition.loads.is_empty() {
         cautions.push("Services and load shared their cores: what one takes, the other has not.".into());
     }
     let doubtful = outcome.cells.iter().filter(|cell| cell.is_measured() && !cell.is_trusted()).count();
@@ -137,10 +137,15 @@ pub fn markdown(findings: &Findings<'_>, figures: &[Figure]) -> String {
             text.push_str(&picture(figure));
         }
     }
-    let curves: Vec<&Figure> = figures.iter().filter(|figure| figure.plot.percentiles).collect();
-    if !curves.is_empty() {
-        text.push_str("## Response times by percentile\n\n");
-        curves.into_iter().for_each(|figure| text.push_str(&picture(figure)));
+    for (heading, percentiles) in [("Response times by percentile", true), ("How it went", false)] {
+        let of: Vec<&Figure> = figures
+            .iter()
+            .filter(|figure| figure.measure.is_none() && figure.plot.percentiles == percentiles)
+            .collect();
+        if !of.is_empty() {
+            text.push_str(&format!("## {heading}\n\n"));
+            of.into_iter().for_each(|figure| text.push_str(&picture(figure)));
+        }
     }
     text.push_str(&troubles(findings));
     text.push_str(&method(findings));

@@ -1,7 +1,8 @@
 //! A plot as SVG, and the same figures as CSV: a line per series, with what it varied between.
 //!
 //! No script, no font and no file from elsewhere is needed to look at one. Colours are those of Okabe and Ito ("Color
-//! universal design", 2008), which people with colour blindness can tell apart; shapes of points differ as well.
+//! universal design", 2008), which people with colour blindness can tell apart, and two more; shapes of points differ as
+//! well.
 
 mod scale;
 mod svg;
@@ -56,13 +57,16 @@ pub struct Point {
     pub doubtful: bool,
 }
 
-const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31"];
+const COLOURS: [&str; 10] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31", "#882255", "#8a8a8a"];
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = 24.0;
 const BELOW: f64 = 56.0;
+/// A line with more points than this has no marks.
+const MOST_MARKS: usize = 40;
 /// Height of a row of the legend.
 const ROW: f64 = 20.0;
 
@@ -172,7 +176,7 @@ impl Plot {
             svg.band(&up.chain(down).collect::<Vec<_>>(), colour);
             svg.path(&series.points.iter().map(|point| at(point, point.y)).collect::<Vec<_>>(), colour);
         }
-        if self.percentiles {
+        if self.percentiles || series.points.len() > MOST_MARKS {
             return;
         }
         for point in &series.points {

@@ -113,6 +113,7 @@ fn check(load: &Load, node: &Node<'_>, members: &[Named<'_>], definition: &Defin
             let mut values: Values = OWN.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect();
             values.extend(definition.services.iter().map(|it| (format!("{}.port", it.name), "1".to_owned())));
             values.extend(point);
+            values.extend(definition.values.clone());
             values.extend(variant.values.clone());
             let Err(why) = plan(load, &values, &definition.folder, words) else { continue };
             let flag = |member: &&Named<'_>| {

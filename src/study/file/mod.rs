@@ -89,7 +89,9 @@ fn definition(root: &Table<'_>, notes: &Notes<'_>, words: &LoadWords<'_>) -> Def
     let ports = of_services.iter().map(|it| format!("{}.port", it.key));
     let swept = sweep.iter().map(|parameter| parameter.name.clone());
     let own = OWN.iter().map(ToString::to_string);
-    let known = Known { names: own.chain(ports).chain(swept).collect() };
+    let mut known = Known { names: own.chain(ports).chain(swept).collect() };
+    let values = program::values(root.get("values").as_ref(), &known.names);
+    known.names.extend(values.keys().cloned());
     let folder = notes.folder;
     let services = of_services.iter().filter_map(|it| program::service(it, &known, folder)).collect();
     let variants: Vec<_> = of_variants.iter().filter_map(|it| program::variant(it, &known, folder)).collect();
@@ -114,6 +116,7 @@ fn definition(root: &Table<'_>, notes: &Notes<'_>, words: &LoadWords<'_>) -> Def
     let mut definition = Definition {
         question: question.unwrap_or_default().trim().to_owned(),
         folder: folder.to_owned(),
+        values,
         services,
         variants,
         loads: Vec::new(),
@@ -203,8 +206,17 @@ fn sweep(node: Option<&Node<'_>>) -> Vec<Parameter> {
 }
 
 fn figures(node: &Node<'_>) -> Vec<Metric> {
-    let ways = [("higher", Better::Higher), ("lower", Better::Lower)];
-    let figure = |it: &Named<'_>| Some(Metric::ratio(it.key, "", it.node.choice(&ways)?));
+    // A share may be 0, which nothing is a multiple of.
+    let ways = [
+        ("higher", (false, Better::Higher)),
+        ("lower", (false, Better::Lower)),
+        ("higher share", (true, Better::Higher)),
+        ("lower share", (true, Better::Lower)),
+    ];
+    let figure = |it: &Named<'_>| {
+        let (is_share, better) = it.node.choice(&ways)?;
+        Some(if is_share { Metric::share(it.key, better) } else { Metric::ratio(it.key, "", better) })
+    };
     named(Some(node)).iter().filter_map(figure).collect()
 }
 

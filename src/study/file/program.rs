@@ -1,6 +1,6 @@
 //! How something is started, in a study's file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -21,13 +21,7 @@ pub(super) fn variant(it: &Named<'_>, known: &Known, folder: &Path) -> Option<Va
     let table = it.node.table()?;
     let kinds = [("service", false), ("client", true)];
     let is_client = table.get("kind").and_then(|node| node.choice(&kinds)).unwrap_or(false);
-    let mut values = BTreeMap::new();
-    for it in named(table.get("values").as_ref()) {
-        if OWN.contains(&it.key) || known.names.contains(it.key) {
-            it.node.wrong(format!("{{{}}} has another meaning", it.key), "take another name");
-        }
-        values.extend(scalar(&it.node).map(|value| (it.key.to_owned(), value)));
-    }
+    let values = values(table.get("values").as_ref(), &known.names);
     let more: Vec<&str> = values.keys().map(String::as_str).collect();
     let program = program(it, &table, known, &more, folder);
     if is_client && let Some(node) = table.get("ready") {
@@ -35,6 +29,18 @@ pub(super) fn variant(it: &Named<'_>, known: &Known, folder: &Path) -> Option<Va
     }
     table.close();
     Some(Variant { program: program?, is_client, values })
+}
+
+/// Placeholders and what they stand for; their names must not be among those `taken`.
+pub(super) fn values(node: Option<&Node<'_>>, taken: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let mut values = BTreeMap::new();
+    for it in named(node) {
+        if OWN.contains(&it.key) || taken.contains(it.key) {
+            it.node.wrong(format!("{{{}}} has another meaning", it.key), "take another name");
+        }
+        values.extend(scalar(&it.node).map(|value| (it.key.to_owned(), value)));
+    }
+    values
 }
 
 fn program(it: &Named<'_>, table: &Table<'_>, known: &Known, more: &[&str], folder: &Path) -> Option<Program> {
