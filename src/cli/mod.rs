@@ -2,13 +2,14 @@
 
 mod asking;
 mod capacity;
-mod compare;
+pub mod compare;
 mod gate;
 mod interrupt;
 mod life;
 mod load;
 mod manner;
 mod messages;
+mod output;
 mod report;
 mod send;
 pub mod serve;
@@ -106,7 +107,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Study(asked) => study::run(&asked, &args, &messages),
         Command::Guard => study::guard(&messages),
         Command::Capacity(asked) => capacity::run(*asked, &args, &messages),
-        Command::Compare(asked) => compare::run(&asked, &messages),
+        Command::Compare(asked) => compare::run(&asked, &args, &messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }
 }

@@ -149,13 +149,7 @@ impl<'a> Findings<'a> {
         let sample = self.sample(measure, variant, point);
         let mut values: Vec<f64> = sample.figures.iter().map(|figure| figure.value).collect();
         values.sort_by(f64::total_cmp);
-        let middle = values.len() / 2;
-        let median = match values.len() % 2 {
-            0 => (values.get(middle.checked_sub(1)?)? + values.get(middle)?) / 2.0,
-            _ => *values.get(middle)?,
-        };
-        let untrusted = sample.untrusted();
-        Some(Spread { median, low: *values.first()?, high: *values.last()?, runs: values.len(), untrusted })
+        Spread::of(&values, sample.untrusted())
     }
 
     /// The verdicts of a pair on a measure, by point.
@@ -166,6 +160,18 @@ impl<'a> Findings<'a> {
     /// Whether any main verdict tells a difference.
     pub fn tells(&self, finding: Finding) -> bool {
         self.judged.iter().any(|it| self.measures[it.measure].is_main && it.verdict.finding == finding)
+    }
+}
+
+impl Spread {
+    /// That of values in ascending order; None of no values.
+    pub(super) fn of(values: &[f64], untrusted: usize) -> Option<Self> {
+        let middle = values.len() / 2;
+        let median = match values.len() % 2 {
+            0 => (values.get(middle.checked_sub(1)?)? + values.get(middle)?) / 2.0,
+            _ => *values.get(middle)?,
+        };
+        Some(Self { median, low: *values.first()?, high: *values.last()?, runs: values.len(), untrusted })
     }
 }
 
@@ -193,6 +199,11 @@ impl Measure {
     /// Whether it says how much went wrong.
     pub fn is_failed(&self) -> bool {
         matches!(self.of, Of::Failed)
+    }
+
+    /// Whether it says what of the machine was used.
+    pub fn is_use(&self) -> bool {
+        matches!(self.of, Of::Memory | Of::Cpu)
     }
 
     /// Its name, with that of its load where there are several.
@@ -232,52 +243,10 @@ fn is_open(load: &Load) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::super::cell::{Failure, LoadFigures};
-    use super::super::file::{self, LoadWords};
-    use super::super::folder::Folder;
+    use super::super::sample::{STEADY, definition, outcome};
     use super::super::text;
     use super::*;
-    use crate::load::Options;
     use crate::measure::compare::Why;
-
-    fn definition(more: &str) -> Definition {
-        let text = format!(
-            "question = \"Which?\"\nrepeats = 7\n[variants.a]\ncommand = \"a\"\n[variants.b]\ncommand = \"b\"\n\
-             [loads.main]\nurl = \"http://127.0.0.1:{{port}}/\"\n{more}"
-        );
-        let read =
-            |args: &[String]| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
-        let flags = ["rate".to_owned()];
-        file::parse(&text, Path::new("."), &LoadWords { flags: &flags, read: &read }).expect("fine").0
-    }
-
-    /// Rates of the runs of both variants; None has failed.
-    fn outcome(a: [Option<f64>; 7], b: [Option<f64>; 7]) -> (tempfile::TempDir, Outcome) {
-        let cell = |variant: &str, repeat: u64, rate: Option<f64>| {
-            let why = "it ended in the middle: exit code 3".to_owned();
-            let failure = Failure { why, last_lines: vec!["out of luck".to_owned()] };
-            let figures =
-                |rate_per_s| LoadFigures { load: "main".into(), rate_per_s, p99_ms: 1.0, ..LoadFigures::default() };
-            Cell {
-                variant: variant.to_owned(),
-                repeat,
-                loads: rate.map(figures).into_iter().collect(),
-                failure: rate.is_none().then_some(failure),
-                ..Cell::default()
-            }
-        };
-        let of = |variant, rates: [Option<f64>; 7]| (1..).zip(rates).map(move |(at, rate)| cell(variant, at, rate));
-        let dir = tempfile::tempdir().expect("a folder");
-        let folder = Folder::open(dir.path()).expect("can be written");
-        let cells = of("a", a).chain(of("b", b)).collect();
-        let outcome = Outcome { cells, missing: 0, interrupted: false, out_of_time: false, apart: true, folder };
-        (dir, outcome)
-    }
-
-    const STEADY: [Option<f64>; 7] =
-        [Some(100.0), Some(101.0), Some(99.0), Some(100.5), Some(99.5), Some(100.2), Some(99.8)];
 
     fn twice() -> [Option<f64>; 7] {
         STEADY.map(|rate| rate.map(|rate| rate * 2.0))
