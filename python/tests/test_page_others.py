@@ -17,7 +17,7 @@ import weir
 
 WEIR = [sys.executable, "-m", "weir"]
 
-# Two variants that are measured, of which one gives so few answers that no run of it may be trusted; and one that fails.
+# Two variants are measured, one of which gives so few answers that no run of it may be trusted; the third one fails.
 STUDY = """
 question = "Does <b>waiting</b> matter?"
 repeats = 3
