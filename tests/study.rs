@@ -35,8 +35,14 @@ fn study(weir: &Weir, text: &str) -> Output {
     weir.run(&["study", "study.toml", "--format", "json", "--quiet"])
 }
 
+/// The findings, which are as the published schema says.
 fn json(output: &Output) -> Value {
-    serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"))
+    let found = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
+    let schema: Value = serde_json::from_str(include_str!("../docs/study-result.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let wrong: Vec<String> = validator.iter_errors(&found).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    found
 }
 
 /// The measurements of a variant.
@@ -112,14 +118,33 @@ fn variants_are_measured_at_each_point_in_each_round_and_reported() {
     }
     for line in report.lines().filter_map(|line| line.split_once("](")) {
         let picture = line.1.trim_end_matches(')');
-        assert!(
-            results.join(picture).is_file() && results.join(picture.replace(".svg", ".csv")).is_file(),
-            "{picture}"
-        );
+        for ending in [".svg", ".csv", ".png"] {
+            assert!(results.join(picture.replace(".svg", ending)).is_file(), "{picture}: {ending}");
+        }
     }
     let run = results.join("runs/slow/connections=4/work/3.json");
     weir::measure::Run::from_json(&fs::read_to_string(run).unwrap()).unwrap();
+    let kept: Value = serde_json::from_str(&fs::read_to_string(results.join("study.json")).unwrap()).unwrap();
+    assert_eq!(kept, found);
     assert_tidy(&results);
+}
+
+#[test]
+fn what_the_schema_of_findings_says_is_closed_and_described() {
+    let schema: Value = serde_json::from_str(include_str!("../docs/study-result.schema.json")).unwrap();
+    let kinds = schema["$defs"].as_object().unwrap().values().chain([&schema]);
+    for kind in kinds {
+        assert_eq!(kind["additionalProperties"], false, "{kind:#}");
+        assert!(kind["description"].is_string(), "{kind:#}");
+        let fields = kind["properties"].as_object().unwrap();
+        let required: Vec<&str> =
+            kind["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        assert_eq!(fields.len(), required.len(), "{kind:#}");
+        for (name, field) in fields {
+            assert!(required.contains(&name.as_str()), "{name}");
+            assert!(field["description"].as_str().is_some_and(|words| words.ends_with('.')), "{name}");
+        }
+    }
 }
 
 #[test]
@@ -402,4 +427,67 @@ fn the_example_works_and_is_not_written_over_anything() {
     assert!(output.code == 2 && output.one_line().contains("study.toml"), "{output:?}");
     let output = weir.run(&["study", ".", "--check", "--quick"]);
     assert!(output.stdout.contains("3 variants x 3 points x 3 rounds"), "{output:?}");
+}
+
+/// Writes a Python package that says 42, as a wheel.
+const WHEEL: &str = r#"
+import zipfile
+with zipfile.ZipFile("answer-1.0-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("answer.py", "ANSWER = 42\n")
+    wheel.writestr("answer-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: answer\nVersion: 1.0\n")
+    wheel.writestr("answer-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr("answer-1.0.dist-info/RECORD", "")
+"#;
+
+#[test]
+fn python_packages_of_a_variant_are_installed_once_and_are_its_own() {
+    let weir = Weir::new();
+    weir.write("wheel.py", WHEEL);
+    let made = std::process::Command::new("python3").arg("wheel.py").current_dir(weir.path(".")).status();
+    assert!(made.unwrap().success());
+    let wheel = weir.path("answer-1.0-py3-none-any.whl");
+    let text = format!(
+        r#"
+repeats = 1
+[variants.with]
+kind = "client"
+command = ["python", "-c", "import answer; print('{{\"n\": %d}}' % answer.ANSWER)"]
+requirements = ["{}"]
+[variants.without]
+kind = "client"
+command = ["python3", "-c", "import answer"]
+[figures]
+n = "higher"
+"#,
+        wheel.display()
+    );
+    weir.write("study.toml", text);
+    let run = || {
+        let mut command = weir.command(&["study", "study.toml", "--format", "json", "--quiet", "--fresh"]);
+        // Neither a network nor what this machine has in its cache.
+        command.env("PIP_NO_INDEX", "1").env("XDG_CACHE_HOME", weir.path("cache"));
+        support::Running::new(&mut command).finish()
+    };
+    let found = json(&run());
+    assert_eq!(cells(&found, "with")[0]["figures"]["n"], 42.0, "{found:#}");
+    assert!(failure(&found, "without").1.contains("No module named 'answer'"), "{found:#}");
+    // What is kept is not made again: it could not be.
+    fs::remove_file(&wheel).unwrap();
+    let again = json(&run());
+    assert_eq!(cells(&again, "with")[0]["figures"]["n"], 42.0, "{again:#}");
+}
+
+#[test]
+fn packages_that_cannot_be_had_are_why_a_variant_fails() {
+    let weir = Weir::new();
+    weir.write(
+        "study.toml",
+        "repeats = 1\n[variants.a]\nkind = \"client\"\ncommand = \"true\"\nrequirements = [\"./no-such.whl\"]\n",
+    );
+    let mut command = weir.command(&["study", "study.toml", "--format", "json", "--quiet"]);
+    command.env("PIP_NO_INDEX", "1").env("XDG_CACHE_HOME", weir.path("cache"));
+    let output = support::Running::new(&mut command).finish();
+    assert_eq!(output.code, 2, "nothing could be measured: {output:?}");
+    let (why, said) = failure(&json(&output), "a");
+    assert!(why.contains("set-up: cannot install its packages") && said.contains("no-such.whl"), "{why}: {said}");
 }

@@ -6,6 +6,7 @@
 //! - [`form`]: what Python was asked for -> [`weir::load::Options`]
 //! - [`load`]: one call of the core, during which Ctrl-C works
 //! - [`run`]: a handle on its result
+//! - [`compare`]: runs held against each other
 //! - [`serve`]: a service that runs beside Python
 //! - [`simulate`]: overload in virtual time
 //! - [`client`]: calls for an answer, awaited or blocking
@@ -13,6 +14,7 @@
 //! - [`errors`]: Rust errors -> Python exceptions
 
 mod client;
+mod compare;
 mod errors;
 mod form;
 mod load;
@@ -57,6 +59,8 @@ mod _weir {
     use super::client::policy::PolicyHandle;
     #[pymodule_export]
     use super::client::request::{AskedHandle, RequestHandle};
+    #[pymodule_export]
+    use super::compare::hold;
     #[pymodule_export]
     use super::load::load;
     #[pymodule_export]

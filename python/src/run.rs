@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use pyo3::prelude::*;
 use weir::measure::{Histogram, Run};
-use weir::report::{Format, render};
+use weir::report::{Format, page, render};
 
 use crate::errors;
 
@@ -34,6 +34,11 @@ impl RunHandle {
             errors::usage(&format!("format: '{format}' is not known; choose {}", known.join(", ")))
         })?;
         Ok(render(&self.0, format, false))
+    }
+
+    /// The run as a page.
+    fn html(&self) -> String {
+        page::render(&page::of_run(&self.0))
     }
 
     /// A percentile in [0, 100] of the response times, in milliseconds.

@@ -1,4 +1,4 @@
-"""A real service on 127.0.0.1, started before a test and stopped after it."""
+"""A real service on 127.0.0.1, started before a test and stopped after it; and a browser for all of them."""
 
 import threading
 import time
@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from browser import Browser, chromium
 
 
 @dataclass(frozen=True)
@@ -87,3 +88,12 @@ def service() -> Iterator[Service]:
         yield service
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if not chromium():
+        pytest.skip("no Chromium on this machine; scripts/setup.sh test installs it")
+    browser = Browser(tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.close()

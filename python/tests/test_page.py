@@ -3,29 +3,20 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Browser, chromium
+from browser import Browser
 from conftest import Service
+from pages import axe, chart, focus, plots, shown
 
 import weir
 
-AXE = Path(__file__).parents[2] / ".venv/axe/node_modules/axe-core/axe.min.js"
 EVIL = "</script><script>document.title='caught'</script><img src=http://127.0.0.1:9/x onerror=\"alert('caught')\"><!--"
 
 Show = Callable[[dict[str, Any]], str]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if not chromium():
-        pytest.skip("no Chromium on this machine; scripts/setup.sh test installs it")
-    browser = Browser(tmp_path_factory.mktemp("chromium"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture
@@ -59,44 +50,6 @@ def show(browser: Browser, tmp_path: Path) -> Show:
         return page.read_text()
 
     return show
-
-
-def plots(browser: Browser) -> list[dict[str, Any]]:
-    """What stands at the charts: title, drawn lines and their widths, legend with values, whether all is in sight."""
-    found: list[dict[str, Any]] = browser.evaluate("""
-        [...document.querySelectorAll("figure.chart")].map((figure) => ({
-            title: figure.querySelector("h3").textContent,
-            lines: [...figure.querySelectorAll("path.line")].map((line) => line.getBBox().width),
-            values: [...figure.querySelectorAll(".legend data")].map((data) => data.getAttribute("value")),
-            where: figure.querySelector(".where").textContent,
-            said: figure.querySelector(".plot").getAttribute("aria-valuetext"),
-            zoomed: !figure.querySelector(".out").disabled,
-        }))
-    """)
-    return found
-
-
-def chart(browser: Browser, title: str) -> dict[str, Any]:
-    return next(plot for plot in reversed(plots(browser)) if plot["title"] == title)
-
-
-def focus(browser: Browser, title: str) -> dict[str, float]:
-    """Give a chart the keyboard and return where it is."""
-    place: dict[str, float] = browser.evaluate(f"""
-        (() => {{
-            const figures = [...document.querySelectorAll("figure.chart")].reverse();
-            const plot = figures.find((f) => f.querySelector("h3").textContent === {title!r}).querySelector(".plot");
-            plot.scrollIntoView({{ block: "center" }});
-            plot.focus();
-            const box = plot.getBoundingClientRect();
-            return {{ left: box.left, top: box.top, width: box.width, height: box.height }};
-        }})()
-    """)
-    return place
-
-
-def shown(browser: Browser, title: str) -> list[float]:
-    return [float(value) for value in chart(browser, title)["values"]]
 
 
 def test_every_chart_is_drawn_and_the_browser_has_nothing_to_say_against_the_page(
@@ -275,14 +228,11 @@ def test_without_the_script_every_chart_is_there_as_a_picture(data: dict[str, An
 def test_an_accessibility_checker_finds_nothing(
     browser: Browser, data: dict[str, Any], show: Show, scheme: str
 ) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed; scripts/setup.sh test does that")
     show(data | {"series": data["series"][:20]})
     browser.prefer(scheme)
     browser.evaluate("document.querySelector('details').open = true")
     focus(browser, "Response time")
     browser.press("End")
-    browser.evaluate(AXE.read_text() + "; 0")
-    result = browser.evaluate("axe.run().then((r) => ({ bad: r.violations, good: r.passes.map((rule) => rule.id) }))")
-    assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in result["bad"]] == []
-    assert {"color-contrast", "aria-valid-attr-value", "scrollable-region-focusable"} <= set(result["good"])
+    result = axe(browser)
+    assert result.bad == []
+    assert {"color-contrast", "aria-valid-attr-value", "scrollable-region-focusable"} <= result.good

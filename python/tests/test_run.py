@@ -4,6 +4,9 @@ import copy
 import dataclasses
 import json
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +81,19 @@ def test_what_is_no_run_is_a_usage_error(run: weir.Run, damage: Any, words: str)
 def test_a_newer_run_may_have_more_fields(run: weir.Run) -> None:
     data = run.to_dict() | {"colour": "blue"}
     assert weir.Run.from_json(json.dumps(data)) == run
+
+
+def test_the_page_is_that_of_the_command_line(run: weir.Run, tmp_path: Path) -> None:
+    kept, page = tmp_path / "run.json", tmp_path / "page.html"
+    kept.write_text(run.to_json())
+    assert run.html().startswith("<!doctype html>")
+    command = [sys.executable, "-m", "weir", "report", str(kept), "--html", str(page)]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    assert page.read_text() == run.html()
+    written = tmp_path / "written.html"
+    assert run.html(written) == run.html(str(written)) == written.read_text()
+    with pytest.raises(FileNotFoundError):
+        run.html(tmp_path / "no" / "such" / "folder.html")
 
 
 def test_printing_shows_the_text_report(run: weir.Run) -> None:

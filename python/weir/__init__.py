@@ -7,12 +7,14 @@
 `load` drives a service and returns a `Run`: a typed, read-only record that prints as a report. The same load from a
 shell is `weir load http://localhost:8080/ -c 50 -d 10s`. `serve` starts services that misbehave on purpose, to try
 clients against: `with weir.serve("work") as upstream: ...`. `simulate` shows in virtual time what protection
-from overload does. `Client` and `AsyncClient` make calls that have an answer in time, whatever the upstream does.
-`Sender` and `AsyncSender` deliver jobs through the rate limits of a service.
+from overload does. `compare` says whether one side of runs is worse than another. `Client` and `AsyncClient` make calls
+that have an answer in time, whatever the upstream does. `Sender` and `AsyncSender` deliver jobs through the rate
+limits of a service.
 """
 
 from weir._async_sender import AsyncSender
 from weir._client import AsyncClient, Client, Limits
+from weir._compare import ComparedRun, ComparedSide, Comparison, Pair, Side, Verdict, compare
 from weir._errors import (
     AllAttemptsFailed,
     ClientError,
@@ -70,6 +72,9 @@ __all__ = [
     "Bytes",
     "Client",
     "ClientError",
+    "ComparedRun",
+    "ComparedSide",
+    "Comparison",
     "ConnectFailed",
     "Connections",
     "DeadlineExceeded",
@@ -90,6 +95,7 @@ __all__ = [
     "Moment",
     "NotAccepted",
     "Objective",
+    "Pair",
     "Point",
     "Rate",
     "Request",
@@ -103,6 +109,7 @@ __all__ = [
     "SenderEnded",
     "Service",
     "SetupError",
+    "Side",
     "Simulation",
     "SimulationRun",
     "Spread",
@@ -116,8 +123,10 @@ __all__ = [
     "TimedOut",
     "Trust",
     "UsageError",
+    "Verdict",
     "WeirError",
     "__version__",
+    "compare",
     "load",
     "serve",
     "simulate",

@@ -7,10 +7,12 @@ them together. Names carry their units.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from os import PathLike
 from types import MappingProxyType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from weir import _weir
+from weir._page import write_page
 
 __all__ = [
     "Agent",
@@ -350,6 +352,17 @@ class Run:
             UsageError: No such format.
         """
         return self._handle.report(format)
+
+    def html(self, path: str | PathLike[str] | None = None) -> str:
+        """Return the run as a page to look at (`docs/page.md`): one HTML file that asks no network for anything.
+
+        Args:
+            path: A file to write it to, too.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        return write_page(self._handle.html(), path)
 
     def __str__(self) -> str:
         """Return the text report."""

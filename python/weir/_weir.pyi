@@ -22,6 +22,7 @@ __all__ = [
     "abandon",
     "begin",
     "cli",
+    "compare",
     "forked",
     "load",
     "serve",
@@ -35,6 +36,9 @@ __version__: str
 
 def cli(args: Sequence[str]) -> int:
     """Run the command line (the program's name first) and return its exit code; the GIL is released."""
+
+def compare(args: Sequence[str], given: Sequence[Sequence[RunHandle] | None]) -> tuple[str, str, str, str]:
+    """Do what `weir compare ARGS...` would do, with runs for some sides: as JSON, text, Markdown and a page."""
 
 def load(form: Mapping[str, object], command: Sequence[str]) -> RunHandle:
     """Drive the load that the form (the arguments of `weir.load`, by name) describes; the GIL is released."""
@@ -67,6 +71,8 @@ class RunHandle:
         """The run as JSON."""
     def report(self, format: str) -> str:
         """The run as a report: text, ab, wrk, jmeter or json."""
+    def html(self) -> str:
+        """The run as a page."""
     def response_percentile(self, percentile: float) -> float:
         """A percentile in [0, 100] of the response times, in milliseconds."""
     def service_percentile(self, percentile: float) -> float:

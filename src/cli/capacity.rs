@@ -1,7 +1,6 @@
 //! `weir capacity`: arguments -> a search for the highest load that keeps the objectives.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use super::driving::Driving;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
+use super::output::Output;
 use crate::capacity::{self, Asked, CapacityError, News};
 use crate::decide::schedule::Arrivals;
 use crate::decide::words;
@@ -24,6 +24,7 @@ use crate::measure::capacity::step::Length;
 use crate::measure::run::Model;
 use crate::measure::slo::Slo;
 use crate::report::capacity as report;
+use crate::report::page::render;
 
 #[derive(Debug, Args)]
 pub(super) struct CapacityArgs {
@@ -78,6 +79,9 @@ pub(super) struct CapacityArgs {
     /// Keep the answer as JSON
     #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
     out: Option<PathBuf>,
+    /// Write the answer as a page to look at: one file, for any browser
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    html: Option<PathBuf>,
 }
 
 const SEARCH: &str = "Search";
@@ -102,7 +106,8 @@ pub(super) fn run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -
 }
 
 fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
-    let (format, strict, out) = (asked.format, asked.strict, asked.out.clone());
+    let (format, strict) = (asked.format, asked.strict);
+    let (out, html) = (Output::open(asked.out.as_deref())?, Output::open(asked.html.as_deref())?);
     let command = redacted(args, &asked.asking.secrets());
     let agents = asked.driving.asked(args, None)?;
     let asked = Asked { agents, ..asked.into_asked()? };
@@ -139,8 +144,11 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
         Err(why) => return Err(why.to_string()),
     };
     show(&answer, format).map_err(|error| format!("cannot write the report to stdout: {error}"))?;
-    if let Some(path) = out {
-        fs::write(&path, answer.to_json()).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    if let Some(output) = out {
+        output.write(&answer.to_json())?;
+    }
+    if let Some(output) = html {
+        output.write(&render(&report::page::of_answer(&answer)))?;
     }
     Ok(code(&answer, strict))
 }

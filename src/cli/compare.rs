@@ -1,20 +1,26 @@
 //! `weir compare`: kept runs, by weir or other tools -> is one side worse than the other?
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 
+use super::asking::redacted;
 use super::exit;
 use super::messages::Messages;
+use super::output::Output;
 use crate::decide::words;
+use crate::measure::Run;
 use crate::measure::compare::Settings;
-use crate::report::comparison::{Asked, Comparison, Kept, Side, likeness, markdown, text};
-use crate::report::read::read;
+use crate::report::comparison::{Asked, Comparison, Kept, Side, likeness, markdown, page, text};
+use crate::report::page::render;
+use crate::report::read::{Reading, read};
 
+/// What `weir compare` takes.
 #[derive(Debug, Args)]
-pub(super) struct CompareArgs {
+pub struct CompareArgs {
     /// Runs, or folders of runs of the same thing; the first is what all others are held against
     #[arg(value_name = "RUN|FOLDER", required = true, num_args = 2..)]
     sides: Vec<PathBuf>,
@@ -39,6 +45,9 @@ pub(super) struct CompareArgs {
     /// The form of the report on stdout
     #[arg(short, long, value_enum, default_value_t = Form::Text)]
     format: Form,
+    /// Write the comparison as a page to look at: one file, for any browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -51,8 +60,63 @@ enum Form {
     Json,
 }
 
-pub(super) fn run(asked: &CompareArgs, messages: &Messages) -> u8 {
-    match try_run(asked, messages) {
+/// Sides that were held against each other, with what that was made of.
+#[derive(Debug)]
+pub struct Held {
+    /// The verdicts.
+    pub comparison: Comparison,
+    sides: Vec<Side>,
+    metrics: Vec<Asked>,
+}
+
+impl Held {
+    /// The comparison as a page; `command` made it.
+    pub fn html(&self, command: &[String]) -> String {
+        render(&page::of_comparison(&self.comparison, &self.sides, &self.metrics, command))
+    }
+}
+
+impl CompareArgs {
+    /// Reads all sides, or takes runs in their place, and holds them against the first. `note` is told of files that are
+    /// left out.
+    ///
+    /// # Errors
+    /// What cannot be read or compared, in one line.
+    pub fn compare(&self, given: Vec<Option<Vec<Run>>>, note: &mut dyn FnMut(&str)) -> Result<Held, String> {
+        let settings = settings(self)?;
+        let mut given = given.into_iter();
+        let sides = self.sides.iter().map(|path| match given.next().flatten() {
+            Some(runs) => of_runs(path, runs),
+            None => side(path, note),
+        });
+        let sides = sides.collect::<Result<Vec<_>, _>>()?;
+        let obstacles = likeness::obstacles(&sides);
+        if let (Some(first), false) = (obstacles.first(), self.force) {
+            return Err(format!("{first}; --force compares them all the same"));
+        }
+        let notes = obstacles.into_iter().chain(likeness::unknowns(&sides)).collect();
+        let metrics = if self.metrics.is_empty() { Asked::USUAL.to_vec() } else { self.metrics.clone() };
+        let comparison = Comparison::new(&sides, &metrics, &settings, notes);
+        Ok(Held { comparison, sides, metrics })
+    }
+}
+
+/// Reads the arguments that stand after `weir compare`.
+///
+/// # Errors
+/// What is wrong with them, in one line.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<CompareArgs, String> {
+    #[derive(Parser)]
+    #[command(name = "weir compare", no_binary_name = true, disable_help_flag = true)]
+    struct Alone {
+        #[command(flatten)]
+        compare: CompareArgs,
+    }
+    Alone::try_parse_from(args).map(|alone| alone.compare).map_err(|error| super::one_line(&error))
+}
+
+pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> u8 {
+    match try_run(asked, args, messages) {
         Ok(code) => code,
         Err(why) => {
             messages.error(&why);
@@ -61,21 +125,17 @@ pub(super) fn run(asked: &CompareArgs, messages: &Messages) -> u8 {
     }
 }
 
-fn try_run(asked: &CompareArgs, messages: &Messages) -> Result<u8, String> {
-    let settings = settings(asked)?;
-    let sides = asked.sides.iter().map(|path| side(path, messages)).collect::<Result<Vec<_>, _>>()?;
-    let obstacles = likeness::obstacles(&sides);
-    if let (Some(first), false) = (obstacles.first(), asked.force) {
-        return Err(format!("{first}; --force compares them all the same"));
+fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
+    let held = asked.compare(Vec::new(), &mut |words| messages.note(words))?;
+    if let Some(output) = Output::open(asked.html.as_deref())? {
+        output.write(&held.html(&redacted(args, &[])))?;
     }
-    let notes = obstacles.into_iter().chain(likeness::unknowns(&sides)).collect();
-    let metrics = if asked.metrics.is_empty() { &Asked::USUAL[..] } else { &asked.metrics };
-    let comparison = Comparison::new(&sides, metrics, &settings, notes);
+    let comparison = &held.comparison;
     let mut out = io::stdout().lock();
     let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let shown = match asked.format {
-        Form::Text => text::render(&comparison, color),
-        Form::Markdown => markdown::render(&comparison),
+        Form::Text => text::render(comparison, color),
+        Form::Markdown => markdown::render(comparison),
         Form::Json => comparison.to_json(),
     };
     match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
@@ -84,7 +144,7 @@ fn try_run(asked: &CompareArgs, messages: &Messages) -> Result<u8, String> {
         }
         _ => {}
     }
-    Ok(match &comparison {
+    Ok(match comparison {
         c if asked.strict && c.has_doubts() => exit::UNTRUSTED,
         c if c.has_worse() => exit::OBJECTIVE,
         _ => exit::OK,
@@ -101,8 +161,18 @@ fn settings(asked: &CompareArgs) -> Result<Settings, String> {
     Ok(Settings { minimum: asked.minimum, confidence: asked.confidence, seed: asked.seed, ..Settings::default() })
 }
 
+/// Runs that somebody has at hand, under the name of the side.
+fn of_runs(name: &Path, runs: Vec<Run>) -> Result<Side, String> {
+    let name = name.display().to_string();
+    if runs.is_empty() {
+        return Err(format!("{name}: no run on this side; give one at least"));
+    }
+    let kept = |(i, run): (u64, Run)| Kept { file: format!("{name}{i}"), reading: Reading::of_run(run) };
+    Ok(Side { runs: (1..).zip(runs).map(kept).collect(), name })
+}
+
 /// A file is one run; a folder holds runs, and files that are none are named and left out.
-fn side(path: &Path, messages: &Messages) -> Result<Side, String> {
+fn side(path: &Path, note: &mut dyn FnMut(&str)) -> Result<Side, String> {
     let name = path.display().to_string();
     let cannot = |error: io::Error| format!("cannot read {name}: {error}");
     if !path.is_dir() {
@@ -115,7 +185,7 @@ fn side(path: &Path, messages: &Messages) -> Result<Side, String> {
     for file in files {
         match kept(&file) {
             Ok(run) => runs.push(run),
-            Err(why) => messages.note(&format!("{why}; left out")),
+            Err(why) => note(&format!("{why}; left out")),
         }
     }
     if runs.is_empty() {

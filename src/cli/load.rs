@@ -1,9 +1,7 @@
 //! `weir load`: arguments -> a plan, driven, shown and kept.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
@@ -13,6 +11,7 @@ use super::driving::Driving;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
+use super::output::Output;
 use super::report::show;
 use crate::agents::{Crew, life};
 use crate::decide::schedule::{Arrivals, Stage};
@@ -165,7 +164,7 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     let label = plan.target.path.split('?').next().unwrap_or("/");
     let log =
-        outputs.jtl.as_ref().map(|(_, file)| file.try_clone().map(|file| jtl::Log::new(file, label, &plan.target.url)));
+        outputs.jtl.as_ref().map(|it| it.file.try_clone().map(|file| jtl::Log::new(file, label, &plan.target.url)));
     let log = log.transpose().map_err(|e| format!("--jtl: {e}"))?;
     let mut bar =
         (!messages.is_quiet()).then(|| Bar::new(Extent { until: plan.until, requests: plan.expected_requests() }));
@@ -226,57 +225,34 @@ fn code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
     if run.slo.iter().all(|held| held.ok) { exit::OK } else { exit::OBJECTIVE }
 }
 
-/// The files to write, opened before the run: a path that cannot be written is told before ten minutes of load.
+/// The files to write.
 struct Outputs {
-    json: Option<(PathBuf, File)>,
-    csv: Option<(PathBuf, File)>,
-    html: Option<(PathBuf, File)>,
-    jtl: Option<(PathBuf, File)>,
+    json: Option<Output>,
+    csv: Option<Output>,
+    html: Option<Output>,
+    jtl: Option<Output>,
 }
 
 impl Outputs {
     fn open(asked: &LoadArgs) -> Result<Self, String> {
-        let open = |path: &Option<PathBuf>| path.as_deref().map(create).transpose();
+        let open = |path: &Option<PathBuf>| Output::open(path.as_deref());
         Ok(Self { json: open(&asked.out)?, csv: open(&asked.csv)?, html: open(&asked.html)?, jtl: open(&asked.jtl)? })
     }
 
     /// Writes all files; one that fails does not keep the others from being written.
     fn write(self, run: &Run, log: Option<jtl::Log>, messages: &Messages) -> u8 {
-        let put = |text: String| {
-            move |mut file: File| {
-                jtl::empty(&file).and_then(|()| file.write_all(text.as_bytes())).and_then(|()| sync(&file))
-            }
-        };
         let done = [
-            self.json.map(|(path, file)| (path, put(run.to_json())(file))),
-            self.csv.map(|(path, file)| (path, put(csv::series(run))(file))),
-            self.html.map(|(path, file)| (path, put(page::render(&page::of_run(run)))(file))),
-            self.jtl.zip(log).map(|((path, _), log)| (path, log.finish())),
+            self.json.map(|output| output.write(&run.to_json())),
+            self.csv.map(|output| output.write(&csv::series(run))),
+            self.html.map(|output| output.write(&page::render(&page::of_run(run)))),
+            self.jtl.zip(log).map(|(output, log)| output.told(log.finish())),
         ];
         let mut code = exit::OK;
-        for (path, result) in done.into_iter().flatten() {
-            if let Err(error) = result {
-                messages.error(&format!("cannot write {}: {error}", path.display()));
-                code = exit::USAGE;
-            }
+        for why in done.into_iter().flatten().filter_map(Result::err) {
+            messages.error(&why);
+            code = exit::USAGE;
         }
         code
-    }
-}
-
-fn create(path: &Path) -> Result<(PathBuf, File), String> {
-    // Not emptied yet: a run that cannot start must not cost the result of an earlier one.
-    match File::options().write(true).create(true).truncate(false).open(path) {
-        Ok(file) => Ok((path.to_owned(), file)),
-        Err(error) => Err(format!("cannot write {}: {error}", path.display())),
-    }
-}
-
-/// Some file systems say only now that they are full; a pipe or a terminal has nothing to say.
-fn sync(file: &File) -> io::Result<()> {
-    match file.sync_all() {
-        Err(e) if e.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        other => other,
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod asking;
 mod capacity;
-mod compare;
+pub mod compare;
 mod driving;
 mod gate;
 mod interrupt;
@@ -11,6 +11,7 @@ mod life;
 mod load;
 mod manner;
 mod messages;
+mod output;
 mod report;
 mod send;
 pub mod serve;
@@ -112,7 +113,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Guard => study::guard(&messages),
         Command::Agent => load::agent(&messages),
         Command::Capacity(asked) => capacity::run(*asked, &args, &messages),
-        Command::Compare(asked) => compare::run(&asked, &messages),
+        Command::Compare(asked) => compare::run(&asked, &args, &messages),
         Command::Report(asked) => report::run(&asked, &messages),
     }
 }

@@ -11,6 +11,7 @@ use super::driving::Driving;
 use super::interrupt::Interrupt;
 use super::launcher::launcher;
 use super::messages::Messages;
+use super::output::Output;
 use super::{exit, load};
 use crate::decide::Nanos;
 use crate::live::board::Board;
@@ -49,6 +50,9 @@ pub(super) struct StudyArgs {
     format: Format,
     #[command(flatten)]
     driving: Driving,
+    /// Write the page elsewhere, too; it is always in the results' folder, as report.html
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -110,6 +114,7 @@ fn study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Messages
         let line = format!("{}: {}: fine", path.display(), contents(&definition));
         return say(&line).map(|()| exit::OK);
     }
+    let html = Output::open(asked.html.as_deref()).map_err(|why| vec![why])?;
     let interrupt = Interrupt::install().map_err(|error| vec![format!("cannot listen for Ctrl-C: {error}")])?;
     let beside = || path.parent().unwrap_or(Path::new("")).join("results");
     let out = asked.out.clone().unwrap_or_else(beside);
@@ -127,8 +132,11 @@ fn study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Messages
     let outcome = study::run(&to_run, &|| !interrupt.asked(), &mut |news| view.show(news)).map_err(|why| vec![why])?;
     view.finish();
     let findings = Findings::new(&definition, &outcome);
-    study::keep(&findings).map_err(|why| vec![why])?;
-    let report = out.join("report.md").display().to_string();
+    let kept = study::keep(&findings).map_err(|why| vec![why])?;
+    if let Some(output) = html {
+        output.write(&kept.html).map_err(|why| vec![why])?;
+    }
+    let report = format!("{} (and report.md)", out.join("report.html").display());
     match asked.format {
         Format::Text => say(text::render(&findings, &report).trim_end())?,
         Format::Json => say(&format!("{:#}", text::json(&findings)))?,

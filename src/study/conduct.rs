@@ -176,7 +176,8 @@ impl Conductor<'_> {
         measured: &mut Measured,
     ) -> Result<(), Trouble> {
         let point = &self.definition.points()[place.point];
-        let mut drives = Drive::all(self.definition, values, point, place.repeat, self.words).map_err(Trouble::plain)?;
+        let mut drives =
+            Drive::all(self.definition, values, point, place.repeat, self.words).map_err(Trouble::plain)?;
         if let Some(agents) = self.agents {
             let placed = drive::place(&mut drives, agents, self.split, self.go_on);
             placed.map_err(|error| Trouble::of(error.to_string(), running))?;

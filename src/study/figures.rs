@@ -1,44 +1,76 @@
 //! The plots of a study.
 
-use std::fs;
-
+use super::courses;
 use super::findings::Findings;
 use super::folder::name_of;
+use super::recorded::{self, Recorded};
 use super::series;
-use crate::measure::{Histogram, Run};
-use crate::report::plot::{Plot, Point, Series};
+use crate::measure::Histogram;
+use crate::report::page::Unit;
+use crate::report::plot::{Across, Plot, Point, Series};
 
 /// A plot, and the name of its files.
 #[derive(Debug)]
 pub struct Figure {
     /// Without an ending.
     pub name: String,
-    /// Index of the measure that it shows; None of what is drawn in another way.
-    pub measure: Option<usize>,
     /// What is drawn.
     pub plot: Plot,
+    /// The unit of its heights.
+    pub unit: Unit,
+    /// Index of the measure that it shows, if it shows one.
+    pub measure: Option<usize>,
+    /// Index of the point that it is about, if it is about one.
+    pub point: Option<usize>,
 }
 
 /// Points of the sweep of which there are plots that show no measure.
-pub(super) const MOST_CURVES: usize = 4;
+pub(super) const MOST_POINTS: usize = 4;
 /// Shares at which a curve is drawn.
 const SHARES: [f64; 16] =
     [0.0, 0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9999];
 
 /// All plots that have something to show.
 pub fn all(findings: &Findings<'_>) -> Vec<Figure> {
-    let swept = (0..findings.measures.len()).flat_map(|measure| swept(findings, measure));
-    let curves = findings.definition.loads.iter().flat_map(|load| curves(findings, &load.name));
-    swept
-        .chain(curves)
-        .chain(series::plots(findings))
-        .filter(|figure| !figure.plot.is_empty() && !is_flat(&figure.plot))
-        .collect()
+    let mut figures: Vec<Figure> = (0..findings.measures.len()).flat_map(|measure| swept(findings, measure)).collect();
+    let loads = &findings.definition.loads;
+    // A load may be driven at some points only.
+    let curved: Vec<Vec<usize>> = loads.iter().map(|load| looked_at(&driven(findings, &load.name))).collect();
+    let followed = looked_at(&(0..findings.points.len()).collect::<Vec<_>>());
+    let mut over_time = Vec::new();
+    for point in 0..findings.points.len() {
+        let of: Vec<_> = loads.iter().zip(&curved).filter(|(_, points)| points.contains(&point)).collect();
+        if of.is_empty() && !followed.contains(&point) {
+            continue;
+        }
+        let recorded = recorded::at(findings, point);
+        figures.extend(of.into_iter().map(|(load, _)| curve(findings, &load.name, point, &recorded)));
+        if followed.contains(&point) {
+            over_time.extend(courses::all(findings, point, &recorded));
+        }
+    }
+    figures.extend(over_time);
+    figures.extend(series::plots(findings));
+    figures.into_iter().filter(|figure| !figure.plot.is_empty() && !is_flat(&figure.plot)).collect()
 }
 
 /// A plot of nothing but zeros says nothing.
 fn is_flat(plot: &Plot) -> bool {
     plot.series.iter().flat_map(|series| &series.points).all(|point| point.high == 0.0)
+}
+
+/// Indices of the points at which a load is driven.
+fn driven(findings: &Findings<'_>, load: &str) -> Vec<usize> {
+    let measure = findings.measures.iter().position(|measure| measure.load.as_deref() == Some(load));
+    measure.map(|measure| findings.points_of(measure).collect()).unwrap_or_default()
+}
+
+/// Some points of many, evenly apart. The last one is among them: it is under the most load, as most sweeps go.
+pub(super) fn looked_at(points: &[usize]) -> Vec<usize> {
+    let step = points.len().div_ceil(MOST_POINTS).max(1);
+    let mut some: Vec<usize> = points.iter().rev().step_by(step).copied().collect();
+    some.reverse();
+    some
 }
 
 /// A measure against the first parameter of the sweep: a plot for each combination of the others, with a line per variant.
@@ -114,7 +146,10 @@ fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, Strin
             }
         }
     }
-    let unit = if of.metric.unit.is_empty() { String::new() } else { format!(" ({})", of.metric.unit) };
+    if numbers.is_some() {
+        // A line goes from left to right, in whatever order the file has its values.
+        series.iter_mut().for_each(|series| series.points.sort_by(|a, b| a.x.total_cmp(&b.x)));
+    }
     let place = facet.filter(|facet| !facet.is_empty()).map(name_of);
     // Figures of clients are named as programs name them.
     let words = of.name().replace('_', " ");
@@ -123,71 +158,56 @@ fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, Strin
         title: title.clone(),
         note: "median of the runs; from the lowest to the highest of them; hollow: not to be trusted".into(),
         x_label: parameter.map_or_else(|| "variant".to_owned(), |parameter| parameter.name.clone()),
-        y_label: format!("{}{unit}", of.metric.name.replace('_', " ")),
+        y_label: label(&of.metric.name.replace('_', " "), &of.metric.unit),
         categories,
-        percentiles: false,
+        across: Across::Values,
         series,
     };
-    Figure { name: file_name(&title), measure: Some(measure), plot }
+    Figure { name: file_name(&title), plot, unit: Unit::of(&of.metric), measure: Some(measure), point: None }
 }
 
-/// Response times by percentile, all runs of a variant together; at some points of the sweep.
-fn curves(findings: &Findings<'_>, load: &str) -> Vec<Figure> {
-    let Some(measure) = findings.measures.iter().position(|measure| measure.load.as_deref() == Some(load)) else {
-        return Vec::new();
-    };
-    let points: Vec<usize> = findings.points_of(measure).collect();
-    let step = points.len().div_ceil(MOST_CURVES).max(1);
-    // The last point is the one under the most load, as most sweeps go.
-    let mut some: Vec<usize> = points.into_iter().rev().step_by(step).collect();
-    some.reverse();
-    some.into_iter().map(|point| curve(findings, load, point)).collect()
-}
-
-fn curve(findings: &Findings<'_>, load: &str, point: usize) -> Figure {
+/// Response times by percentile, all runs of a variant together.
+fn curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[Recorded<'_>]) -> Figure {
     let mut series = Vec::new();
     for variant in 0..findings.definition.variants.len() {
-        let cells: Vec<_> = findings.cells(variant, point).filter(|cell| cell.is_measured()).collect();
+        let of_variant: Vec<_> = recorded.iter().filter(|it| it.variant == variant).collect();
         let mut merged = Histogram::precise();
-        for cell in &cells {
-            let path = findings.outcome.folder().path();
-            let file = cell.loads.iter().find(|of| of.load == load).map(|of| path.join(&of.run));
-            let text = file.and_then(|file| fs::read_to_string(file).ok());
-            let run = text.and_then(|text| Run::from_json(&text).ok());
-            if let Some(histogram) = run.and_then(|run| run.response_histogram().ok()) {
-                merged.add(&histogram);
-            }
-        }
+        let runs = of_variant.iter().filter_map(|it| it.run(load));
+        runs.filter_map(|run| run.response_histogram().ok()).for_each(|histogram| merged.add(&histogram));
         // A share that fewer than ten answers lie beyond is luck.
         let known = |share: &f64| merged.count() as f64 * (1.0 - share) >= 10.0;
         let points = SHARES.into_iter().filter(known).map(|share| {
             let y = merged.quantile(share).as_millis_f64();
-            Point {
-                x: share,
-                y,
-                low: y,
-                high: y,
-                runs: cells.len(),
-                doubtful: cells.iter().any(|cell| !cell.is_trusted()),
-            }
+            let doubtful = of_variant.iter().any(|it| !it.cell.is_trusted());
+            Point { x: share, y, low: y, high: y, runs: of_variant.len(), doubtful }
         });
         let points: Vec<Point> = points.collect();
         if !points.is_empty() {
             series.push(Series { name: findings.variant(variant).to_owned(), points, colour: variant });
         }
     }
-    let at = name_of(&findings.points[point]);
-    let place = if findings.points[point].is_empty() { String::new() } else { format!(" at {at}") };
     let plot = Plot {
-        title: format!("{load}: response times by percentile{place}"),
+        title: format!("{load}: response times by percentile{}", place(findings, point)),
         note: "all runs of a variant together".into(),
         x_label: "share of requests that took no longer".into(),
-        y_label: "response time (ms)".into(),
-        categories: Vec::new(),
-        percentiles: true,
+        y_label: label("response time", "ms"),
+        across: Across::Percentiles,
         series,
+        ..Plot::default()
     };
-    Figure { name: file_name(&format!("{load} percentiles {at}")), measure: None, plot }
+    let name = file_name(&format!("{load} percentiles {}", name_of(&findings.points[point])));
+    Figure { name, plot, unit: Unit::Milliseconds, measure: None, point: Some(point) }
+}
+
+/// ` at connections=8`; nothing if nothing is varied.
+pub(super) fn place(findings: &Findings<'_>, point: usize) -> String {
+    let of = &findings.points[point];
+    if of.is_empty() { String::new() } else { format!(" at {}", name_of(of)) }
+}
+
+/// A name with its unit.
+pub(super) fn label(name: &str, unit: &str) -> String {
+    if unit.is_empty() { name.to_owned() } else { format!("{name} ({unit})") }
 }
 
 /// Small letters, digits and dashes.
@@ -195,4 +215,22 @@ pub(super) fn file_name(words: &str) -> String {
     let simple = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
     let name: String = words.chars().map(simple).collect();
     name.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_points_some_are_looked_at_and_the_last_one_always() {
+        let looked_at = |count: usize| looked_at(&(0..count).collect::<Vec<_>>());
+        assert!(looked_at(0).is_empty());
+        assert_eq!(looked_at(1), [0]);
+        assert_eq!(looked_at(4), [0, 1, 2, 3]);
+        assert_eq!(looked_at(9), [2, 5, 8]);
+        for count in 1..50 {
+            let points = looked_at(count);
+            assert!(points.len() <= MOST_POINTS && points.last() == Some(&(count - 1)), "{count}: {points:?}");
+        }
+    }
 }

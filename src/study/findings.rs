@@ -208,6 +208,11 @@ impl Measure {
         matches!(self.of, Of::Failed)
     }
 
+    /// Whether it says what of the machine was used.
+    pub fn is_use(&self) -> bool {
+        matches!(self.of, Of::Memory | Of::Cpu)
+    }
+
     /// Its name, with that of its load where there are several.
     pub fn name(&self) -> String {
         self.load.as_ref().map_or_else(|| self.metric.name.clone(), |load| format!("{load}: {}", self.metric.name))
@@ -245,52 +250,10 @@ fn is_open(load: &Load) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::super::cell::{Failure, LoadFigures};
-    use super::super::file::{self, LoadWords};
-    use super::super::folder::Folder;
+    use super::super::sample::{STEADY, definition, outcome};
     use super::super::text;
     use super::*;
-    use crate::load::Options;
     use crate::measure::compare::Why;
-
-    fn definition(more: &str) -> Definition {
-        let text = format!(
-            "question = \"Which?\"\nrepeats = 7\n[variants.a]\ncommand = \"a\"\n[variants.b]\ncommand = \"b\"\n\
-             [loads.main]\nurl = \"http://127.0.0.1:{{port}}/\"\n{more}"
-        );
-        let read =
-            |args: &[String]| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
-        let flags = ["rate".to_owned()];
-        file::parse(&text, Path::new("."), &LoadWords { flags: &flags, read: &read }, false).expect("fine").0
-    }
-
-    /// Rates of the runs of both variants; None has failed.
-    fn outcome(a: [Option<f64>; 7], b: [Option<f64>; 7]) -> (tempfile::TempDir, Outcome) {
-        let cell = |variant: &str, repeat: u64, rate: Option<f64>| {
-            let why = "it ended in the middle: exit code 3".to_owned();
-            let failure = Failure { why, last_lines: vec!["out of luck".to_owned()] };
-            let figures =
-                |rate_per_s| LoadFigures { load: "main".into(), rate_per_s, p99_ms: 1.0, ..LoadFigures::default() };
-            Cell {
-                variant: variant.to_owned(),
-                repeat,
-                loads: rate.map(figures).into_iter().collect(),
-                failure: rate.is_none().then_some(failure),
-                ..Cell::default()
-            }
-        };
-        let of = |variant, rates: [Option<f64>; 7]| (1..).zip(rates).map(move |(at, rate)| cell(variant, at, rate));
-        let dir = tempfile::tempdir().expect("a folder");
-        let folder = Folder::open(dir.path()).expect("can be written");
-        let cells = of("a", a).chain(of("b", b)).collect();
-        let outcome = Outcome { cells, missing: 0, interrupted: false, out_of_time: false, apart: true, folder };
-        (dir, outcome)
-    }
-
-    const STEADY: [Option<f64>; 7] =
-        [Some(100.0), Some(101.0), Some(99.0), Some(100.5), Some(99.5), Some(100.2), Some(99.8)];
 
     fn twice() -> [Option<f64>; 7] {
         STEADY.map(|rate| rate.map(|rate| rate * 2.0))

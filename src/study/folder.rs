@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::cell::Cell;
 use super::conduct::{MARK, Measured};
 use super::fingerprint::fingerprint;
+use super::sampling::Samples;
 use crate::machine::processes;
 
 /// A study's results.
@@ -114,7 +115,7 @@ impl Folder {
         for (name, run) in &measured.runs {
             self.write(name, run.to_json().as_bytes())?;
         }
-        write_whole(&path.join("samples.csv"), measured.samples.csv().as_bytes())?;
+        write_whole(&path.join(Samples::FILE), measured.samples.csv().as_bytes())?;
         let mut text = serde_json::to_string_pretty(&measured.cell)?;
         text.push('\n');
         write_whole(&path.join(CELL), text.as_bytes())

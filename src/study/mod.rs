@@ -4,14 +4,16 @@
 //! - `order`: which measurement comes when; [`cell`]: one of them; `conduct`: makes it, with
 //!   `running` (a program under a guard), `ready`, `packages`, `drive` (its loads), `sampling`, `cores`
 //! - `folder`: what is kept, so that a study that was interrupted goes on
-//! - [`findings`]: what the measurements say; [`text`], [`figures`]: the same as a report and as plots; `series`: how it went
-//!   with clients
+//! - [`findings`]: what the measurements say; `recorded`: what there is beside figures
+//! - [`text`], [`figures`], [`page`]: the findings as a report, as plots and as a page; `courses`: plots over time; `series`:
+//!   how it went with clients
 //!
 //! `docs/design/study.md` has the reasons.
 
 pub mod cell;
 mod conduct;
 mod cores;
+mod courses;
 pub mod definition;
 mod drive;
 pub mod figures;
@@ -21,9 +23,13 @@ mod fingerprint;
 mod folder;
 mod order;
 mod packages;
+pub mod page;
 mod placeholders;
 mod ready;
+mod recorded;
 mod running;
+#[cfg(test)]
+mod sample;
 mod sampling;
 mod series;
 pub mod text;
@@ -49,6 +55,7 @@ use self::trouble::Trouble;
 use crate::agents;
 use crate::decide::Nanos;
 use crate::machine::clock::{self, Clock};
+use crate::report::page::render;
 
 /// A study to run.
 #[derive(Debug)]
@@ -113,20 +120,32 @@ impl Outcome {
     }
 }
 
-/// Writes the report, its plots and the data behind them.
+/// What was written, for whoever wants it elsewhere, too.
+#[derive(Debug)]
+pub struct Kept {
+    /// The page.
+    pub html: String,
+}
+
+/// Writes the report, the page, its plots and the data behind them.
 ///
 /// # Errors
 /// They cannot be written: why, in one line.
-pub fn keep(findings: &Findings<'_>) -> Result<(), String> {
+pub fn keep(findings: &Findings<'_>) -> Result<Kept, String> {
     let folder = findings.outcome.folder();
     let wrong = |error: std::io::Error| format!("cannot write to {}: {error}", folder.path().display());
     let figures = figures::all(findings);
     for figure in &figures {
         folder.write(&format!("plots/{}.svg", figure.name), figure.plot.svg().as_bytes()).map_err(wrong)?;
         folder.write(&format!("plots/{}.csv", figure.name), figure.plot.csv().as_bytes()).map_err(wrong)?;
+        let png = figure.plot.png().map_err(|why| format!("cannot draw plots/{}.png: {why}", figure.name))?;
+        folder.write(&format!("plots/{}.png", figure.name), &png).map_err(wrong)?;
     }
     folder.write("report.md", text::markdown(findings, &figures).as_bytes()).map_err(wrong)?;
-    folder.write("study.json", format!("{:#}\n", text::json(findings)).as_bytes()).map_err(wrong)
+    let html = render(&page::of_findings(findings, &figures));
+    folder.write("report.html", html.as_bytes()).map_err(wrong)?;
+    folder.write("study.json", format!("{:#}\n", text::json(findings)).as_bytes()).map_err(wrong)?;
+    Ok(Kept { html })
 }
 
 /// Makes all measurements that are not there yet.

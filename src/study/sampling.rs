@@ -95,6 +95,9 @@ impl Sampling {
 }
 
 impl Samples {
+    /// The name of their file.
+    pub(super) const FILE: &str = "samples.csv";
+
     /// Those from a time on, which is 0 for them.
     #[must_use]
     pub(super) fn since(mut self, from: Nanos) -> Self {
@@ -140,6 +143,12 @@ impl Samples {
             involuntary_switches_per_s: per_s(|s| s.involuntary_switches),
             sampling_cores: self.cpu.as_secs_f64() / seconds,
         })
+    }
+
+    /// Read back from a table that [`Samples::csv`] wrote; what is no sample is left out.
+    pub(super) fn from_csv(text: &str) -> Self {
+        let samples = csv::Reader::from_reader(text.as_bytes()).into_deserialize().filter_map(Result::ok).collect();
+        Self { samples, cpu: Nanos::ZERO }
     }
 
     /// As a table; what was not looked at is empty.
@@ -197,6 +206,8 @@ mod tests {
         assert_eq!((usage.voluntary_switches_per_s, usage.involuntary_switches_per_s), (Some(20.0), None));
         assert!((usage.sampling_cores - 0.005).abs() < 1e-9);
         assert_eq!(samples.csv().lines().nth(2), Some("1.000,1,2,1.50,300,,,,"));
+        assert_eq!(Samples::from_csv(&samples.csv()).samples, samples.samples);
+        assert_eq!(Samples::from_csv("not,a\ntable").samples, []);
         assert_eq!(Samples::default().usage(None), None);
     }
 }

@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use super::figures::{Figure, MOST_CURVES, file_name};
+use super::figures::{Figure, file_name, looked_at};
 use super::findings::{Findings, Spread};
 use super::folder::name_of;
-use crate::report::plot::{Plot, Point, Series};
+use crate::report::page::Unit;
+use crate::report::plot::{Across, Plot, Point, Series};
 
 /// The file.
 const FILE: &str = "series.csv";
@@ -26,8 +27,11 @@ pub(super) fn plots(findings: &Findings<'_>) -> Vec<Figure> {
         .map(|point| (point, written(findings, point)))
         .filter(|(_, variants)| variants.iter().any(|rounds| !rounds.is_empty()))
         .collect();
-    let some = with.iter().rev().step_by(with.len().div_ceil(MOST_CURVES).max(1));
-    some.rev().flat_map(|(point, variants)| at(findings, *point, variants)).collect()
+    let some = looked_at(&(0..with.len()).collect::<Vec<_>>());
+    some.into_iter()
+        .filter_map(|at| with.get(at))
+        .flat_map(|(point, variants)| at(findings, *point, variants))
+        .collect()
 }
 
 /// By variant and round.
@@ -58,6 +62,7 @@ fn at(findings: &Findings<'_>, point: usize, variants: &[Vec<Written>]) -> Vec<F
         note: "median of the runs; the band is from the lowest to the highest of them".into(),
         x_label: x_label.clone(),
         y_label: name.clone(),
+        across: Across::Time,
         series: (variants.iter().enumerate())
             .map(|(variant, rounds)| Series {
                 name: findings.variant(variant).to_owned(),
@@ -68,7 +73,13 @@ fn at(findings: &Findings<'_>, point: usize, variants: &[Vec<Written>]) -> Vec<F
             .collect(),
         ..Plot::default()
     };
-    let figure = |plot: Plot| Figure { name: file_name(&plot.title), measure: None, plot };
+    let figure = |plot: Plot| Figure {
+        name: file_name(&plot.title),
+        unit: Unit::Of(String::new()),
+        measure: None,
+        point: Some(point),
+        plot,
+    };
     names.into_iter().map(|name| figure(plot(name))).collect()
 }
 

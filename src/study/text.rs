@@ -9,15 +9,31 @@ use super::folder::name_of;
 use crate::machine;
 use crate::measure::compare::Finding;
 use crate::report::comparison::words::{change, figure, finding, interval, sentence};
+use crate::report::plot::Across;
 use crate::report::{plain, wrap};
 
 /// The version of the object's form; it grows when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
 
+/// A sentence of the findings.
+#[derive(Clone, Debug)]
+pub(super) struct Said {
+    /// What was found; none if it is that something fails.
+    pub(super) finding: Option<Finding>,
+    /// The sentence.
+    pub(super) words: String,
+}
+
 /// The verdicts, a sentence each, and what else has to be known first.
 pub fn sentences(findings: &Findings<'_>) -> Vec<String> {
-    let failing = failing(findings).into_iter().map(|(variant, words, _)| format!("{variant} fails {words}"));
-    let mut sentences: Vec<String> = failing.collect();
+    said(findings).into_iter().map(|said| said.words).collect()
+}
+
+/// The same, with what each of them is about.
+pub(super) fn said(findings: &Findings<'_>) -> Vec<Said> {
+    let fails = |(variant, words, _): (String, String, &Cell)| format!("{variant} fails {words}");
+    let failing = failing(findings).into_iter().map(fails);
+    let mut sentences: Vec<Said> = failing.map(|words| Said { finding: None, words }).collect();
     for pair in findings.pairs() {
         for (at, measure) in findings.measures.iter().enumerate() {
             let tells = |it: &&Judged| matches!(it.verdict.finding, Finding::Better | Finding::Worse);
@@ -35,7 +51,7 @@ pub fn sentences(findings: &Findings<'_>) -> Vec<String> {
 }
 
 /// A sentence per finding: at which points, and how it is at the one where it is greatest.
-fn of_pair(findings: &Findings<'_>, (base, other): (usize, usize), judged: &[&Judged]) -> Vec<String> {
+fn of_pair(findings: &Findings<'_>, (base, other): (usize, usize), judged: &[&Judged]) -> Vec<Said> {
     let order = |finding: Finding| match finding {
         Finding::Better => 0,
         Finding::Worse => 1,
@@ -62,13 +78,14 @@ fn of_pair(findings: &Findings<'_>, (base, other): (usize, usize), judged: &[&Ju
                 format!(" (at {where_}; this is {})", name_of(&findings.points[most.point]))
             }
         };
-        sentences.push(format!("{}{said}{at}.", of.map_or_else(String::new, |load| format!("{load}: "))));
+        let words = format!("{}{said}{at}.", of.map_or_else(String::new, |load| format!("{load}: ")));
+        sentences.push(Said { finding: Some(most.verdict.finding), words });
     }
     sentences
 }
 
 /// Variants that failed somewhere: which, in words, and the first failure.
-fn failing<'a>(findings: &Findings<'a>) -> Vec<(String, String, &'a Cell)> {
+pub(super) fn failing<'a>(findings: &Findings<'a>) -> Vec<(String, String, &'a Cell)> {
     let mut failing = Vec::new();
     for variant in 0..findings.definition.variants.len() {
         let name = findings.variant(variant);
@@ -89,7 +106,7 @@ fn failing<'a>(findings: &Findings<'a>) -> Vec<(String, String, &'a Cell)> {
 }
 
 /// What keeps the study from being the last word.
-fn cautions(findings: &Findings<'_>) -> Vec<String> {
+pub(super) fn cautions(findings: &Findings<'_>) -> Vec<String> {
     let outcome = findings.outcome;
     let mut cautions = Vec::new();
     if findings.definition.quick {
@@ -137,14 +154,12 @@ pub fn markdown(findings: &Findings<'_>, figures: &[Figure]) -> String {
             text.push_str(&picture(figure));
         }
     }
-    for (heading, percentiles) in [("Response times by percentile", true), ("How it went", false)] {
-        let of: Vec<&Figure> = figures
-            .iter()
-            .filter(|figure| figure.measure.is_none() && figure.plot.percentiles == percentiles)
-            .collect();
-        if !of.is_empty() {
+    for (heading, across) in [("Response times by percentile", Across::Percentiles), ("Over time", Across::Time)] {
+        let alike = figures.iter().filter(|figure| figure.measure.is_none() && figure.plot.across == across);
+        let mut alike = alike.peekable();
+        if alike.peek().is_some() {
             text.push_str(&format!("## {heading}\n\n"));
-            of.into_iter().for_each(|figure| text.push_str(&picture(figure)));
+            alike.for_each(|figure| text.push_str(&picture(figure)));
         }
     }
     text.push_str(&troubles(findings));
@@ -152,7 +167,7 @@ pub fn markdown(findings: &Findings<'_>, figures: &[Figure]) -> String {
     text
 }
 
-fn question(findings: &Findings<'_>) -> String {
+pub(super) fn question(findings: &Findings<'_>) -> String {
     let question = &findings.definition.question;
     if question.is_empty() { "A study".to_owned() } else { question.clone() }
 }
@@ -236,39 +251,52 @@ fn troubles(findings: &Findings<'_>) -> String {
     text
 }
 
-/// How it came about.
-fn method(findings: &Findings<'_>) -> String {
+/// How it came about: what every study does, with the figures of this one.
+pub(super) fn rules(findings: &Findings<'_>) -> [String; 2] {
     let definition = findings.definition;
-    let machine = machine::describe();
     let steady = findings.outcome.cells.iter().filter_map(|cell| cell.warm_up);
     let warm_ups: Vec<f64> = steady.map(|warm_up| warm_up.took_s).collect();
     let longest = warm_ups.iter().copied().fold(0.0, f64::max);
-    let sampling =
-        findings.outcome.cells.iter().filter_map(|cell| cell.usage.as_ref()).map(|usage| usage.sampling_cores);
-    let sampling = sampling.fold(0.0, f64::max);
+    [
+        format!(
+            "{} rounds; in each of them every variant at every point once, in an order drawn by lot (seed {}). Each \
+             time everything was started anew, warmed up until throughput and response times were steady (at most \
+             {longest:.1} s), measured, and ended.",
+            definition.repeats, definition.seed,
+        ),
+        format!(
+            "Verdicts are by round, over runs and not over requests; a difference below {:.1} % does not matter. \
+             Tables and plots show the median of the runs, the lowest and the highest.",
+            definition.minimum_effect * 100.0,
+        ),
+    ]
+}
+
+/// What the sampling took at most, in cores.
+pub(super) fn sampling_cores(findings: &Findings<'_>) -> f64 {
+    let usages = findings.outcome.cells.iter().filter_map(|cell| cell.usage.as_ref());
+    usages.map(|usage| usage.sampling_cores).fold(0.0, f64::max)
+}
+
+fn method(findings: &Findings<'_>) -> String {
+    let definition = findings.definition;
+    let machine = machine::describe();
+    let [order, verdicts] = rules(findings);
     let mut text = String::from("## How it was measured\n\n");
     let variants = definition.variants.iter().map(|variant| {
         format!("- **{}**: `{}`\n", variant.program.name, plain(&variant.program.command.join(" ")).replace('`', "'"))
     });
     text.extend(variants);
     text.push_str(&format!(
-        "- {} rounds; in each of them every variant at every point once, in an order drawn by lot (seed {}). Each time \
-         everything was started anew, warmed up until throughput and response times were steady (at most {:.1} s), \
-         measured, and ended.\n\
-         - Verdicts are by round, over runs and not over requests; a difference below {:.1} % does not matter. Tables \
-         and plots show the median of the runs, the lowest and the highest.\n\
-         - {}; {} with {} cores, {} MiB; {}; weir {}. Sampling took {:.2} % of a core at most.\n",
-        definition.repeats,
-        definition.seed,
-        longest,
-        definition.minimum_effect * 100.0,
+        "- {order}\n- {verdicts}\n- {}; {} with {} cores, {} MiB; {}; weir {}. Sampling took {:.2} % of a core at \
+         most.\n",
         machine.hostname,
         machine.cpu,
         machine.cores,
         machine.memory_mib,
         machine.os,
         env!("CARGO_PKG_VERSION"),
-        sampling * 100.0,
+        sampling_cores(findings) * 100.0,
     ));
     text
 }

@@ -1,7 +1,7 @@
 //! A comparison as Markdown, for a comment on a pull request.
 
 use super::super::figure::plain;
-use super::words::{change, figure, finding, interval, overall};
+use super::words::{change, figure, finding, interval, overall, rule};
 use super::{Comparison, Overall};
 
 /// The comparison as GitHub's Markdown.
@@ -42,12 +42,7 @@ pub fn render(comparison: &Comparison) -> String {
         }
     }
     lines.extend(comparison.notes.iter().map(|note| format!("- {}", cell(note))));
-    lines.push(format!(
-        "- The same: within {:.1} % ({:.1} pp of errors). Sure: {:.1} % over all rows together.",
-        comparison.minimum * 100.0,
-        comparison.minimum_points * 100.0,
-        comparison.confidence * 100.0
-    ));
+    lines.push(format!("- {}", rule(comparison)));
     lines.join("\n") + "\n"
 }
 

@@ -3,11 +3,12 @@
 //! - [`side`]: what is compared: runs, by whichever tool
 //! - [`likeness`]: whether they may be compared at all
 //! - [`rounds`]: whether they were made in turns
-//! - [`text`], [`markdown`]: the verdicts for people; `words`: how both say a figure, an effect, a finding
+//! - [`text`], [`markdown`], [`page`](mod@page): the verdicts for people; `words`: how both say a figure, an effect, a finding
 //! - [`Comparison`]: the verdicts as data (`docs/compare.schema.json`)
 
 pub mod likeness;
 pub mod markdown;
+pub mod page;
 pub mod rounds;
 pub mod side;
 pub mod text;

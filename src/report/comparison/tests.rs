@@ -1,9 +1,10 @@
 //! Comparisons of made-up runs, in every form.
 
-use super::{Asked, Comparison, Kept, Overall, Side, likeness, markdown, rounds, text};
+use super::{Asked, Comparison, Kept, Overall, Side, likeness, markdown, page, rounds, text};
 use crate::measure::Run;
 use crate::measure::compare::Settings;
 use crate::report::figure::WIDTH;
+use crate::report::page::{Block, Page, Tone, render};
 use crate::report::read::Reading;
 use crate::report::sample;
 
@@ -119,6 +120,36 @@ fn the_forms_for_people_are_these() {
     assert!(!shown.contains('\u{1b}'));
     for line in text::render(&forced, false).lines() {
         assert!(line.chars().count() <= WIDTH && !line.ends_with(' '), "{line:?}");
+    }
+}
+
+#[test]
+fn the_page_says_the_verdict_first_and_marks_sides_that_are_in_doubt() {
+    let page_of = |sides: &[Side]| page::of_comparison(&compare(sides), sides, &Asked::USUAL, &[]);
+    let slower = LEVELS.map(|level| level * 0.9);
+    let sides = [side("old", &LEVELS, 0.0, 100.0), side("new", &slower, 40.0, 100.0)];
+    let worse = page_of(&sides);
+    assert_eq!(worse.verdict.tone, Tone::Bad);
+    assert!(worse.verdict.words.starts_with("B against A: worse: rate -10.0 %"), "{}", worse.verdict.words);
+    assert_eq!(worse.figures.len(), Asked::USUAL.len());
+    let mut doubted = sides.clone();
+    doubted[1].runs.iter_mut().take(3).for_each(|run| run.reading.doubts.push("late".into()));
+    let doubted = page_of(&doubted);
+    let bars = |page: &Page| -> Vec<Vec<bool>> {
+        let blocks = page.sections.iter().flat_map(|section| &section.blocks);
+        let bars = blocks.filter_map(|block| if let Block::Bars(bars) = block { Some(bars) } else { None });
+        bars.map(|bars| bars.bars.iter().map(|bar| bar.doubtful).collect()).collect()
+    };
+    assert_eq!(bars(&worse)[0], [false, false]);
+    assert_eq!(bars(&doubted)[0], [false, true]);
+    assert!(doubted.verdict.points.iter().any(|point| point.text == "3 of 6 runs of B are not to be trusted."));
+    let foreign = crate::report::read::read(include_str!("../read/golden/wrk.txt")).expect("wrk's");
+    let foreign = Side { name: "b".into(), runs: vec![Kept { file: "b.txt".into(), reading: foreign }] };
+    for sides in
+        [&sides[..], &[side("old", &[1.0], 0.0, 1.0), side("new", &[], 1.0, 1.0)], &[sides[0].clone(), foreign]]
+    {
+        let html = render(&page_of(sides));
+        assert!(html.ends_with("</html>\n") && !html.contains("NaN"), "{html}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::figure::{WIDTH, cut, wrap};
 use super::super::paint::Paint;
-use super::words::{change, figure, finding, interval, overall};
+use super::words::{change, figure, finding, interval, overall, rule};
 use super::{Compared, Comparison, Judged, Overall, Shown};
 use crate::measure::compare::Finding;
 
@@ -12,12 +12,7 @@ pub fn render(comparison: &Comparison, color: bool) -> String {
     let mut blocks = vec![comparison.sides.iter().flat_map(|side| shown(side, paint)).collect::<Vec<_>>()];
     blocks.push(comparison.notes.iter().flat_map(|note| wrap("note: ", note)).collect());
     blocks.extend(comparison.pairs.iter().map(|pair| table(pair, comparison.confidence, paint)));
-    let (minimum, points) = (comparison.minimum * 100.0, comparison.minimum_points * 100.0);
-    let rule = format!(
-        "The same: within {minimum:.1} % ({points:.1} pp of errors). Sure: {:.1} % over all rows together.",
-        comparison.confidence * 100.0
-    );
-    blocks.push(vec![paint.dim(&rule)]);
+    blocks.push(vec![paint.dim(&rule(comparison))]);
     let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
 }

@@ -1,7 +1,7 @@
 //! How a figure, an effect and a finding are said.
 
 use super::super::figure::{ms, percent, rate, share};
-use super::{Judged, Overall};
+use super::{Comparison, Judged, Overall};
 use crate::measure::compare::{Finding, Metric, Scale, Verdict};
 
 /// A figure in its unit: `9,843/s`, `12.3ms`, `0.25 %`; of other units as the number with the unit behind it.
@@ -68,6 +68,16 @@ pub fn sentence(base: &str, other: &str, metric: &Metric, verdict: &Verdict) -> 
             None => format!("{other} against {base}: {name}: {why}"),
         },
     }
+}
+
+/// What a comparison takes for the same, and how sure it has to be.
+pub(super) fn rule(comparison: &Comparison) -> String {
+    format!(
+        "The same: within {:.1} % ({:.1} pp of errors). Sure: {:.1} % over all rows together.",
+        comparison.minimum * 100.0,
+        comparison.minimum_points * 100.0,
+        comparison.confidence * 100.0
+    )
 }
 
 /// All metrics of a pair in a few words.

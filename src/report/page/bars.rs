@@ -28,6 +28,10 @@ pub struct Bar {
     pub interval: Option<(f64, f64)>,
     /// What stands after the number, e.g. a share; may be empty.
     pub note: String,
+    /// The number of its colour.
+    pub hue: usize,
+    /// Whether it is not to be relied on; it is drawn hollow, and marked.
+    pub doubtful: bool,
 }
 
 impl Bars {
@@ -42,6 +46,6 @@ impl Bars {
 impl Bar {
     /// A bar without an interval or a note.
     pub fn new(name: impl Into<String>, value: f64) -> Self {
-        Self { name: name.into(), value, interval: None, note: String::new() }
+        Self { name: name.into(), value, interval: None, note: String::new(), hue: 0, doubtful: false }
     }
 }

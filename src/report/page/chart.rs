@@ -41,14 +41,18 @@ pub struct Axis {
 pub struct Line {
     /// Its name in the legend.
     pub name: String,
-    /// Failures are [`Tone::Bad`]; all others take the next colour.
+    /// Failures are [`Tone::Bad`]; all others take their own colour, or the next one.
     pub tone: Tone,
+    /// The number of its colour, if it is to have the same one in several charts.
+    pub hue: Option<usize>,
     /// In ascending order.
     pub x: Vec<f64>,
     /// As many as `x`; a gap where there is nothing to show.
     pub y: Vec<Option<f64>>,
     /// The interval round each point, e.g. of 95 %: as many as `x`, or none at all.
     pub band: Vec<Option<(f64, f64)>>,
+    /// Points that are not to be relied on, by index; they are drawn hollow.
+    pub doubtful: Vec<usize>,
 }
 
 /// A stretch of the x axis.
@@ -106,6 +110,20 @@ impl Line {
         self
     }
 
+    /// In the colour of this number, in whatever place of a chart it stands.
+    #[must_use]
+    pub fn in_hue(mut self, hue: usize) -> Self {
+        self.hue = Some(hue);
+        self
+    }
+
+    /// With these points, by index, not to be relied on.
+    #[must_use]
+    pub fn doubting(mut self, points: impl IntoIterator<Item = usize>) -> Self {
+        self.doubtful = points.into_iter().collect();
+        self
+    }
+
     /// All values that it shows, its band's too.
     pub(super) fn values(&self) -> impl Iterator<Item = f64> + '_ {
         let band = self.band.iter().flatten().flat_map(|(low, high)| [*low, *high]);
@@ -143,9 +161,10 @@ impl Chart {
     /// Which of the colours each line has: a number, or the one of failures.
     pub(super) fn hues(&self) -> Vec<String> {
         let mut next = 0;
-        let hue = |line: &Line| match line.tone {
-            Tone::Bad => "bad".to_owned(),
-            _ => {
+        let hue = |line: &Line| match (line.tone, line.hue) {
+            (Tone::Bad, _) => "bad".to_owned(),
+            (_, Some(own)) => (own % HUES).to_string(),
+            (_, None) => {
                 next += 1;
                 ((next - 1) % HUES).to_string()
             }
@@ -155,7 +174,7 @@ impl Chart {
 }
 
 /// How many colours the style has.
-const HUES: usize = 6;
+pub(super) const HUES: usize = 8;
 
 /// The charts of a page as the script reads them: values of x that several lines share stand there once.
 pub(super) fn to_json(charts: &[&Chart]) -> Value {
@@ -181,6 +200,9 @@ pub(super) fn to_json(charts: &[&Chart]) -> Value {
                 };
                 fields["low"] = side(|b| b.0);
                 fields["high"] = side(|b| b.1);
+            }
+            if !line.doubtful.is_empty() {
+                fields["doubtful"] = json!(line.doubtful);
             }
             fields
         });
@@ -232,10 +254,14 @@ mod tests {
         assert_eq!(line["y"], json!([0.3333333, 0.6666667, 1]));
         assert_eq!((&line["low"], &line["high"]), (&json!([0, 0, 0]), &json!([1, 2, 3])));
         assert_eq!(json["charts"][0]["lines"][2]["y"], json!([null]), "not a number is a gap");
+        let doubted = chart().line(Line::new("d", [(1.0, Some(2.0)), (2.0, Some(3.0))]).doubting([1]));
+        assert_eq!(to_json(&[&doubted])["charts"][0]["lines"][3]["doubtful"], json!([1]));
+        assert_eq!(line["doubtful"], Value::Null, "nothing is said where there is no doubt");
     }
 
     #[test]
     fn failures_have_the_colour_of_failures_and_the_others_take_turns() {
         assert_eq!(chart().hues(), ["0", "bad", "1"]);
+        assert_eq!(chart().line(Line::default().in_hue(5)).hues(), ["0", "bad", "1", "5"]);
     }
 }

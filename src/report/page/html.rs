@@ -222,7 +222,11 @@ fn bars(html: &mut Html, bars: &Bars) {
         .raw("</th><td></td></tr></thead>\n<tbody>\n");
     let (most, notes) = (bars.most(), bars.bars.iter().any(|bar| !bar.note.is_empty()));
     for bar in &bars.bars {
-        html.raw("<tr><th scope=\"row\">").text(&bar.name).raw("</th><td class=\"n\">");
+        html.raw("<tr><th scope=\"row\">");
+        if bar.doubtful {
+            mark(html, Tone::Doubt);
+        }
+        html.text(&bar.name).raw("</th><td class=\"n\">");
         html.text(&bars.unit.show(bar.value));
         if let Some((low, high)) = bar.interval {
             let ends = format!(" [{} \u{2013} {}]", bars.unit.show(low), bars.unit.show(high));

@@ -9,11 +9,13 @@
 //! - [`table`]: what has to be read digit by digit
 //! - [`unit`](mod@unit): how a number of a kind is written, the same in charts, tables and the script
 //! - [`svg`]: a chart as a picture, for places where no script runs
+//! - [`manifest`]: what every page says in the end
 //! - `html`, `scale`: how it becomes a file; `page.js`, `page.css` and `chart.css` go into it as they are
 
 pub mod bars;
 pub mod chart;
 mod html;
+pub mod manifest;
 mod run;
 mod scale;
 pub mod svg;
@@ -23,10 +25,11 @@ pub mod unit;
 pub use self::bars::{Bar, Bars};
 pub use self::chart::{Axis, Chart, Level, Line, Span};
 pub use self::html::render;
-pub use self::run::{of_run, percentiles};
+pub use self::run::{date, of_run, percentiles};
 pub use self::scale::Scale;
 pub use self::table::{Cell, Table};
 pub use self::unit::Unit;
+use crate::measure::compare::Finding;
 
 /// What a page shows, from the top to the bottom.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -118,6 +121,18 @@ pub enum Block {
     Facts(Vec<(String, String)>),
     /// A command line, to be copied.
     Command(String),
+}
+
+impl Tone {
+    /// That of what was found about a side.
+    pub fn of(finding: Finding) -> Self {
+        match finding {
+            Finding::Better => Self::Good,
+            Finding::Worse => Self::Bad,
+            Finding::Same => Self::Plain,
+            Finding::Unclear(_) => Self::Doubt,
+        }
+    }
 }
 
 impl Section {

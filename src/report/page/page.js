@@ -108,8 +108,12 @@
     const ticks = [0, 0.5, ...Array.from({ length: 8 }, (_, i) => 1 - 10 ** -(i + 1))].filter(within(low, high));
     return ticks.length > 2 ? ticks : evenTicks(low, high, 5);
   }
-  const ticksOf = ({ scale, unit }, low, high, wanted) => (scale === "log" ? logTicks : scale === "tail" ? tailTicks
-    : unit === "s" && high - low > 8 * wanted ? clockTicks : evenTicks)(low, high, wanted);
+  const ticksOf = ({ scale, unit }, low, high, wanted) => {
+    const ticks = (scale === "log" ? logTicks : scale === "tail" ? tailTicks
+      : unit === "s" && high - low > 8 * wanted ? clockTicks : evenTicks)(low, high, wanted);
+    // There is no round 1.5.
+    return unit === "count" && high - low >= 1 ? ticks.filter(Number.isInteger) : ticks;
+  };
 
   // --- A little of the DOM. Words get in as text only.
 
@@ -226,7 +230,8 @@
       const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
       const id = `clip-${this.figure.dataset.chart}`;
       const clip = shape("clipPath", { id });
-      clip.append(shape("rect", { x: left, y: 0, width: this.right - left, height: bottom + 1 }));
+      // Points at the edge are whole.
+      clip.append(shape("rect", { x: left - 4, y: 0, width: this.right - left + 8, height: bottom + 4 }));
       const inside = shape("g", { "clip-path": `url(#${id})` });
       const named = []; // above the lines, to be legible
       for (const [start, end, name] of this.spec.spans) {
@@ -327,7 +332,9 @@
       group.append(shape("path", { class: `line ${hue}`, d }));
       if (end - start < (this.right - this.left) / 16) {
         for (let i = start; i < end; i++) {
-          if (y[i] !== null) group.append(shape("circle", { class: `dot ${hue}`, cx: fixed(this.toX(xs[i])), cy: fixed(this.toY(y[i])), r: 2.5 }));
+          if (y[i] === null) continue;
+          const kind = line.doubtful?.includes(i) ? `dot hollow ${hue}` : `dot ${hue}`;
+          group.append(shape("circle", { class: kind, cx: fixed(this.toX(xs[i])), cy: fixed(this.toY(y[i])), r: 2.5 }));
         }
       }
     }
@@ -371,8 +378,9 @@
           data.removeAttribute("value");
           return;
         }
-        const band = line.low && line.low[at] !== null && line.high[at] !== null
-          ? ` [${show(this.y, line.low[at])} \u2013 ${show(this.y, line.high[at])}]` : "";
+        const doubt = line.doubtful?.includes(at) ? " not to be trusted" : "";
+        const band = (line.low && line.low[at] !== null && line.high[at] !== null
+          ? ` [${show(this.y, line.low[at])} \u2013 ${show(this.y, line.high[at])}]` : "") + doubt;
         data.setAttribute("value", value);
         data.textContent = show(this.y, value) + band;
         said.push(`${line.name} ${show(this.y, value)}${band}`);

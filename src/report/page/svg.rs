@@ -1,5 +1,6 @@
 //! A chart as a still picture: what is seen without the script, on paper, and in documents.
 
+use super::chart::HUES;
 use super::html::Html;
 use super::{Axis, Bar, Chart, Line, Scale, Unit};
 
@@ -36,7 +37,12 @@ impl Range<'_> {
     }
 
     fn ticks(&self, wanted: f64) -> Vec<f64> {
-        self.axis.scale.ticks(self.low, self.high, wanted, self.axis.unit == Unit::Seconds)
+        let mut ticks = self.axis.scale.ticks(self.low, self.high, wanted, self.axis.unit == Unit::Seconds);
+        // There is no round 1.5.
+        if self.axis.unit == Unit::Count && self.high - self.low >= 1.0 {
+            ticks.retain(|tick| tick.fract() == 0.0);
+        }
+        ticks
     }
 }
 
@@ -115,17 +121,29 @@ fn body(html: &mut Html, chart: &Chart) {
             path(html, "band h", &hue, &outline);
         }
         path(html, "line h", &hue, &shape);
+        dots(html, &frame, line, &hue);
+    }
+}
+
+/// The points of a line, if they are so few that each of them is looked at.
+fn dots(html: &mut Html, frame: &Frame<'_>, line: &Line, hue: &str) {
+    const MOST: usize = 40;
+    if line.x.len() > MOST {
+        return;
+    }
+    for (i, (x, y)) in line.x.iter().zip(&line.y).enumerate() {
+        let Some(y) = y.filter(|y| frame.y.axis.scale.holds(*y)) else { continue };
+        html.raw(if line.doubtful.contains(&i) { "<circle class=\"dot hollow h" } else { "<circle class=\"dot h" });
+        html.text(hue).raw("\" cx=\"").number(frame.x(*x)).raw("\" cy=\"").number(frame.y(y)).raw("\" r=\"2.5\"/>");
     }
 }
 
 /// A bar, and a whisker over its interval, each as a share of the longest.
 pub(super) fn bar(html: &mut Html, bar: &Bar, most: f64) {
-    html.raw("<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
-    rectangle(
-        html,
-        "h0",
-        [0.0, 0.0, round(bar.value / most * 100.0).max(if bar.value > 0.0 { 0.4 } else { 0.0 }), 10.0],
-    );
+    html.raw("<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\" class=\"");
+    html.raw(if bar.doubtful { "hollow h" } else { "h" }).number((bar.hue % HUES) as f64).raw("\">");
+    let least = if bar.value > 0.0 { 0.4 } else { 0.0 };
+    rectangle(html, "filled", [0.0, 0.0, round(bar.value / most * 100.0).max(least), 10.0]);
     if let Some((low, high)) = bar.interval {
         let ends = [low, high].map(|end| round(end / most * 100.0));
         path(html, "whisker", "", &format!("M{} 5H{}M{0} 2V8M{1} 2V8", ends[0], ends[1]));

@@ -54,6 +54,11 @@ impl Cell {
         Self::Text(words.into())
     }
 
+    /// Words on one line: a figure with its sign and unit.
+    pub fn unbroken(words: &str) -> Self {
+        Self::Text(words.replace(' ', "\u{a0}"))
+    }
+
     /// A whole number.
     pub fn count(n: u64) -> Self {
         Self::Number(n as f64, Unit::Count)

@@ -1,6 +1,7 @@
 //! The unit of a number: how it is written. `page.js` writes the same (`units`), which a test in a browser holds.
 
 use crate::decide::Nanos;
+use crate::measure::compare::{Metric, Scale};
 use crate::report::figure;
 
 /// What a number counts.
@@ -25,6 +26,16 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// The unit of a metric.
+    pub fn of(metric: &Metric) -> Self {
+        match (metric.scale, metric.unit.as_str()) {
+            (Scale::Points, _) => Self::Share,
+            (_, "ms") => Self::Milliseconds,
+            (_, "/s") => Self::PerSecond,
+            (_, other) => Self::Of(other.to_owned()),
+        }
+    }
+
     /// The value, to three digits or so, with its unit.
     pub fn show(&self, value: f64) -> String {
         match self {

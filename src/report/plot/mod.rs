@@ -1,12 +1,16 @@
-//! A plot as SVG, and the same figures as CSV: a line per series, with what it varied between.
+//! A plot as SVG and as PNG, and the same figures as CSV: a line per series, with what it varied between.
 //!
 //! No script, no font and no file from elsewhere is needed to look at one. Colours are those of Okabe and Ito ("Color
 //! universal design", 2008), which people with colour blindness can tell apart, and two more; shapes of points differ as
 //! well.
 
+mod canvas;
+mod png;
 mod scale;
 mod svg;
 
+use self::canvas::{Anchor, Canvas, Ink};
+use self::png::Png;
 use self::scale::Axis;
 use self::svg::Svg;
 
@@ -23,10 +27,22 @@ pub struct Plot {
     pub y_label: String,
     /// Names of what stands from left to right at 0, 1, 2, ...; empty if x are numbers.
     pub categories: Vec<String>,
-    /// Whether x are shares of requests, drawn so that each nine of a percentile has as much room.
-    pub percentiles: bool,
+    /// What x are.
+    pub across: Across,
     /// The lines.
     pub series: Vec<Series>,
+}
+
+/// What a plot goes across, from left to right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Across {
+    /// What was varied: each of its values is marked.
+    #[default]
+    Values,
+    /// Shares of requests, drawn so that each nine of a percentile has as much room.
+    Percentiles,
+    /// A course in time.
+    Time,
 }
 
 /// A line.
@@ -65,8 +81,6 @@ const HEIGHT: f64 = 440.0;
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = 24.0;
 const BELOW: f64 = 56.0;
-/// A line with more points than this has no marks.
-const MOST_MARKS: usize = 40;
 /// Height of a row of the legend.
 const ROW: f64 = 20.0;
 
@@ -97,25 +111,39 @@ impl Plot {
     /// The drawing.
     pub fn svg(&self) -> String {
         let mut svg = Svg::new(WIDTH, HEIGHT);
-        svg.text(LEFT, 26.0, "start", "title", &self.title);
-        svg.text(LEFT, 44.0, "start", "note", &self.note);
-        let top = if self.names_stand_below() { 64.0 } else { self.legend(&mut svg, 64.0) };
+        self.draw_on(&mut svg);
+        svg.finish()
+    }
+
+    /// The same drawing in pixels, twice as many each way, for where no SVG is shown.
+    ///
+    /// # Errors
+    /// There is no memory for it, or no font.
+    pub fn png(&self) -> Result<Vec<u8>, String> {
+        let mut png = Png::new(WIDTH, HEIGHT)?;
+        self.draw_on(&mut png);
+        png.finish()
+    }
+
+    fn draw_on(&self, canvas: &mut dyn Canvas) {
+        canvas.text((LEFT, 26.0), Anchor::Start, Ink::Title, &self.title);
+        canvas.text((LEFT, 44.0), Anchor::Start, Ink::Note, &self.note);
+        let top = if self.names_stand_below() { 64.0 } else { self.legend(canvas, 64.0) };
         let (bottom, right) = (HEIGHT - BELOW, WIDTH - RIGHT);
         let xs: Vec<f64> = self.points().map(|point| point.x).collect();
-        let x = if self.percentiles {
-            Axis::percentiles(LEFT, right, &xs)
-        } else if self.categories.is_empty() {
-            Axis::of_values(LEFT, right, &xs)
-        } else {
-            Axis::categories(LEFT, right, self.categories.len())
+        let x = match self.across {
+            Across::Percentiles => Axis::percentiles(LEFT, right, &xs),
+            Across::Time => Axis::of_time(LEFT, right, &xs),
+            Across::Values if self.categories.is_empty() => Axis::of_values(LEFT, right, &xs),
+            Across::Values => Axis::categories(LEFT, right, self.categories.len()),
         };
         let ys: Vec<f64> = self.points().flat_map(|point| [point.low, point.y, point.high]).collect();
         let y = Axis::of_range(bottom, top, &ys);
         for tick in y.ticks() {
-            svg.line((LEFT, tick.at), (right, tick.at), "grid");
-            svg.text(LEFT - 8.0, tick.at + 4.0, "end", "tick", &tick.label);
+            canvas.line((LEFT, tick.at), (right, tick.at), Ink::Grid);
+            canvas.text((LEFT - 8.0, tick.at + 4.0), Anchor::End, Ink::Tick, &tick.label);
         }
-        svg.line((LEFT, bottom), (right, bottom), "axis");
+        canvas.line((LEFT, bottom), (right, bottom), Ink::Axis);
         let names = self.categories.iter().enumerate().map(|(index, name)| (x.at(index as f64), name.clone()));
         let numbers = x.ticks().into_iter().map(|tick| (tick.at, tick.label));
         let labels: Vec<(f64, String)> = if self.categories.is_empty() { numbers.collect() } else { names.collect() };
@@ -124,15 +152,14 @@ impl Plot {
         for (index, (at, label)) in labels.into_iter().enumerate() {
             // Names that have no room side by side stand in two rows.
             let lower = if crowded && !self.categories.is_empty() && index % 2 == 1 { 14.0 } else { 0.0 };
-            svg.line((at, bottom), (at, bottom + 5.0 + lower), "axis");
-            svg.text(at, bottom + 18.0 + lower, "middle", "tick", &label);
+            canvas.line((at, bottom), (at, bottom + 5.0 + lower), Ink::Axis);
+            canvas.text((at, bottom + 18.0 + lower), Anchor::Middle, Ink::Tick, &label);
         }
-        svg.text((LEFT + right) / 2.0, HEIGHT - 12.0, "middle", "label", &self.x_label);
-        svg.upright(20.0, (top + bottom) / 2.0, "label", &self.y_label);
+        canvas.text(((LEFT + right) / 2.0, HEIGHT - 12.0), Anchor::Middle, Ink::Label, &self.x_label);
+        canvas.upright((20.0, (top + bottom) / 2.0), Ink::Label, &self.y_label);
         for (index, series) in self.series.iter().enumerate() {
-            self.draw(&mut svg, index, series, &x, &y);
+            self.draw(canvas, index, series, &x, &y);
         }
-        svg.finish()
     }
 
     /// Whether each series is a point above its own name.
@@ -145,7 +172,7 @@ impl Plot {
     }
 
     /// The names of the lines, and where they end.
-    fn legend(&self, svg: &mut Svg, top: f64) -> f64 {
+    fn legend(&self, canvas: &mut dyn Canvas, top: f64) -> f64 {
         let (mut x, mut y) = (LEFT, top);
         for series in &self.series {
             let colour = COLOURS[series.colour % COLOURS.len()];
@@ -153,17 +180,17 @@ impl Plot {
             if x > LEFT && x + width > WIDTH - RIGHT {
                 (x, y) = (LEFT, y + ROW);
             }
-            svg.path(&[(x, y - 4.0), (x + 20.0, y - 4.0)], colour);
-            if !self.percentiles {
-                svg.mark(series.colour, (x + 10.0, y - 4.0), colour, true);
+            canvas.path(&[(x, y - 4.0), (x + 20.0, y - 4.0)], colour);
+            if self.across == Across::Values {
+                canvas.mark(series.colour, (x + 10.0, y - 4.0), colour, true);
             }
-            svg.text(x + 26.0, y, "start", "tick", &series.name);
+            canvas.text((x + 26.0, y), Anchor::Start, Ink::Tick, &series.name);
             x += width;
         }
         y + 16.0
     }
 
-    fn draw(&self, svg: &mut Svg, index: usize, series: &Series, x: &Axis, y: &Axis) {
+    fn draw(&self, canvas: &mut dyn Canvas, index: usize, series: &Series, x: &Axis, y: &Axis) {
         let colour = COLOURS[series.colour % COLOURS.len()];
         // Names in a row are no line; where several points belong to one, they stand beside each other.
         let alone = self.categories.is_empty() || self.series.iter().all(|series| series.points.len() == 1);
@@ -173,15 +200,16 @@ impl Plot {
         if self.categories.is_empty() && series.points.len() > 1 {
             let up = series.points.iter().map(|point| at(point, point.high));
             let down = series.points.iter().rev().map(|point| at(point, point.low));
-            svg.band(&up.chain(down).collect::<Vec<_>>(), colour);
-            svg.path(&series.points.iter().map(|point| at(point, point.y)).collect::<Vec<_>>(), colour);
+            canvas.band(&up.chain(down).collect::<Vec<_>>(), colour);
+            canvas.path(&series.points.iter().map(|point| at(point, point.y)).collect::<Vec<_>>(), colour);
         }
-        if self.percentiles || series.points.len() > MOST_MARKS {
+        // Of a course nobody looks at each point, and a point without a neighbour is no course.
+        if self.across != Across::Values && series.points.len() > 1 {
             return;
         }
         for point in &series.points {
-            svg.whisker(at(point, point.low), at(point, point.high), colour);
-            svg.mark(series.colour, at(point, point.y), colour, !point.doubtful);
+            canvas.whisker(at(point, point.low), at(point, point.high), colour);
+            canvas.mark(series.colour, at(point, point.y), colour, !point.doubtful);
         }
     }
 }
@@ -226,6 +254,21 @@ mod tests {
     }
 
     #[test]
+    fn the_picture_in_pixels_has_what_the_drawing_has() {
+        let png = plot(&[(1.0, 2.0), (2.0, 3.0), (4.0, 8.0)]).png().expect("drawn");
+        let picture = tiny_skia::Pixmap::decode_png(&png).expect("a picture");
+        assert_eq!((f64::from(picture.width()), f64::from(picture.height())), (2.0 * WIDTH, 2.0 * HEIGHT));
+        let count = |is: &dyn Fn([u8; 3]) -> bool| {
+            picture.pixels().iter().filter(|pixel| is([pixel.red(), pixel.green(), pixel.blue()])).count()
+        };
+        let (line, ink) = (count(&|rgb| rgb == [0x00, 0x72, 0xb2]), count(&|rgb| rgb[0] < 0x60 && rgb[2] < 0x60));
+        assert!(line > 2000, "{line} pixels of the line in its colour");
+        assert!(ink > 1000, "{ink} pixels of letters");
+        let empty = Plot::default().png().expect("drawn");
+        assert!(empty.len() < png.len());
+    }
+
+    #[test]
     fn the_table_has_what_the_drawing_shows() {
         let csv = plot(&[(1.0, 2.0), (4.0, 8.0)]).csv();
         assert_eq!(csv.lines().count(), 3);
@@ -235,10 +278,11 @@ mod tests {
     proptest! {
         #[test]
         fn everything_is_drawn_within_the_picture(
-            mut values in prop::collection::vec((0.0..1e6_f64, 0.0..1e9_f64), 1..12), percentiles: bool,
+            mut values in prop::collection::vec((0.0..1e6_f64, 0.0..1e9_f64), 1..12),
+            across in prop::sample::select(vec![Across::Values, Across::Percentiles, Across::Time]),
         ) {
             values.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let svg = Plot { percentiles, ..plot(&values) }.svg();
+            let svg = Plot { across, ..plot(&values) }.svg();
             for (names, most) in [(["x1", "x2", "cx"], WIDTH), (["y1", "y2", "cy"], HEIGHT)] {
                 for name in names {
                     let all = coordinates(&svg, name);

@@ -53,13 +53,20 @@ impl Axis {
         Self { from: from + inset, to: to - inset, low, high, kind, marked }
     }
 
+    /// For a course in time: from its start on.
+    pub(super) fn of_time(from: f64, to: f64, seconds: &[f64]) -> Self {
+        let last = seconds.iter().copied().filter(|s| s.is_finite()).fold(0.0, f64::max);
+        let high = if last > 0.0 { last } else { 1.0 };
+        Self { from, to: to - 8.0, low: 0.0, high, kind: Kind::Linear, marked: round_steps(0.0, high) }
+    }
+
     /// For what was measured: from 0, or by factors if it spans a lot.
     pub(super) fn of_range(from: f64, to: f64, values: &[f64]) -> Self {
         let values = values.iter().copied().filter(|value| value.is_finite() && *value >= 0.0);
-        let (low, high) = values.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| {
-            (if value > 0.0 { low.min(value) } else { low }, high.max(value))
-        });
-        if low < high && high / low >= HEIGHTS_BY_FACTORS {
+        let (low, high) =
+            values.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
+        // By factors nothing would ever reach 0.
+        if low > 0.0 && low < high && high / low >= HEIGHTS_BY_FACTORS {
             let marked = round_factors(low, high);
             let low = marked.first().copied().unwrap_or(low).min(low);
             return Self { from, to, low, high: high * 1.05, kind: Kind::Logarithmic, marked };

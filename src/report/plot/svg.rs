@@ -1,4 +1,7 @@
-//! The pieces of a drawing.
+//! A drawing as SVG.
+
+use super::canvas::{Anchor, At, Canvas, Ink, corners};
+use crate::report::figure::plain;
 
 /// A drawing in the making.
 #[derive(Debug)]
@@ -6,16 +9,21 @@ pub(super) struct Svg {
     text: String,
 }
 
-const STYLE: &str = "text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#222}\
-    .title{font-size:17px;font-weight:600}.note{font-size:12px;fill:#666}.label{font-size:13px}.tick{font-size:12px}\
-    .grid{stroke:#e4e4e4}.axis{stroke:#444}";
+const INKS: [Ink; 6] = [Ink::Title, Ink::Note, Ink::Label, Ink::Tick, Ink::Grid, Ink::Axis];
 
 impl Svg {
     pub(super) fn new(width: f64, height: f64) -> Self {
+        let inks = INKS.map(|ink| match ink {
+            Ink::Grid | Ink::Axis => format!(".{}{{stroke:{}}}", class(ink), ink.colour()),
+            Ink::Title => format!(".title{{fill:{};font-size:{}px;font-weight:600}}", ink.colour(), ink.size()),
+            _ => format!(".{}{{fill:{};font-size:{}px}}", class(ink), ink.colour(), ink.size()),
+        });
+        let fonts = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif";
         let head = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" role=\"img\">\n<style>{STYLE}</style>\n\
-             <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n"
+             viewBox=\"0 0 {width} {height}\" role=\"img\">\n<style>text{{font-family:{fonts}}}{}</style>\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n",
+            inks.concat()
         );
         Self { text: head }
     }
@@ -25,70 +33,80 @@ impl Svg {
         self.text
     }
 
-    pub(super) fn text(&mut self, x: f64, y: f64, anchor: &str, class: &str, words: &str) {
-        if !words.is_empty() {
-            let words = escaped(words);
-            self.push(&format!(
-                "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>"
-            ));
-        }
-    }
-
-    /// Words that run upwards.
-    pub(super) fn upright(&mut self, x: f64, y: f64, class: &str, words: &str) {
-        let (words, turn) = (escaped(words), format!("rotate(-90 {x:.1} {y:.1})"));
-        let place = format!("x=\"{x:.1}\" y=\"{y:.1}\" transform=\"{turn}\"");
-        self.push(&format!("<text {place} text-anchor=\"middle\" class=\"{class}\">{words}</text>"));
-    }
-
-    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
-        self.push(&format!("<line {} class=\"{class}\"/>", ends(from, to)));
-    }
-
-    pub(super) fn whisker(&mut self, from: (f64, f64), to: (f64, f64), colour: &str) {
-        self.push(&format!("<line {} stroke=\"{colour}\" stroke-width=\"1.5\"/>", ends(from, to)));
-    }
-
-    pub(super) fn path(&mut self, points: &[(f64, f64)], colour: &str) {
-        let points = joined(points);
-        self.push(&format!("<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>"));
-    }
-
-    pub(super) fn band(&mut self, points: &[(f64, f64)], colour: &str) {
-        self.push(&format!("<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.15\"/>", joined(points)));
-    }
-
-    /// The mark of a series; hollow for what is in doubt.
-    pub(super) fn mark(&mut self, series: usize, (x, y): (f64, f64), colour: &str, solid: bool) {
-        let style =
-            format!("fill=\"{}\" stroke=\"{colour}\" stroke-width=\"1.5\"", if solid { colour } else { "#fff" });
-        let shape = match series % 3 {
-            0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" {style}/>"),
-            1 => format!("<rect x=\"{:.1}\" y=\"{:.1}\" width=\"8\" height=\"8\" {style}/>", x - 4.0, y - 4.0),
-            _ => {
-                let corners = joined(&[(x, y - 5.0), (x + 5.0, y + 4.0), (x - 5.0, y + 4.0)]);
-                format!("<polygon points=\"{corners}\" {style}/>")
-            }
-        };
-        self.push(&shape);
-    }
-
     fn push(&mut self, element: &str) {
         self.text.push_str(element);
         self.text.push('\n');
     }
 }
 
-fn ends(from: (f64, f64), to: (f64, f64)) -> String {
+impl Canvas for Svg {
+    fn text(&mut self, (x, y): At, anchor: Anchor, ink: Ink, words: &str) {
+        if !words.is_empty() {
+            let anchor = match anchor {
+                Anchor::Start => "start",
+                Anchor::Middle => "middle",
+                Anchor::End => "end",
+            };
+            let (words, class) = (escaped(words), class(ink));
+            self.push(&format!(
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>"
+            ));
+        }
+    }
+
+    fn upright(&mut self, (x, y): At, ink: Ink, words: &str) {
+        let (words, turn, class) = (escaped(words), format!("rotate(-90 {x:.1} {y:.1})"), class(ink));
+        let place = format!("x=\"{x:.1}\" y=\"{y:.1}\" transform=\"{turn}\"");
+        self.push(&format!("<text {place} text-anchor=\"middle\" class=\"{class}\">{words}</text>"));
+    }
+
+    fn line(&mut self, from: At, to: At, ink: Ink) {
+        self.push(&format!("<line {} class=\"{}\"/>", ends(from, to), class(ink)));
+    }
+
+    fn whisker(&mut self, from: At, to: At, colour: &str) {
+        self.push(&format!("<line {} stroke=\"{colour}\" stroke-width=\"1.5\"/>", ends(from, to)));
+    }
+
+    fn path(&mut self, points: &[At], colour: &str) {
+        let points = joined(points);
+        self.push(&format!("<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>"));
+    }
+
+    fn band(&mut self, outline: &[At], colour: &str) {
+        self.push(&format!("<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.15\"/>", joined(outline)));
+    }
+
+    fn mark(&mut self, series: usize, (x, y): At, colour: &str, solid: bool) {
+        let style =
+            format!("fill=\"{}\" stroke=\"{colour}\" stroke-width=\"1.5\"", if solid { colour } else { "#fff" });
+        self.push(&match corners(series, (x, y)) {
+            None => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" {style}/>"),
+            Some(corners) => format!("<polygon points=\"{}\" {style}/>", joined(&corners)),
+        });
+    }
+}
+
+const fn class(ink: Ink) -> &'static str {
+    match ink {
+        Ink::Title => "title",
+        Ink::Note => "note",
+        Ink::Label => "label",
+        Ink::Tick => "tick",
+        Ink::Grid => "grid",
+        Ink::Axis => "axis",
+    }
+}
+
+fn ends(from: At, to: At) -> String {
     format!("x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"", from.0, from.1, to.0, to.1)
 }
 
-fn joined(points: &[(f64, f64)]) -> String {
+fn joined(points: &[At]) -> String {
     points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
 }
 
 /// Words as they may stand in XML; control characters, which may not, become `?`.
 fn escaped(words: &str) -> String {
-    let words = super::super::figure::plain(words);
-    words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    plain(words).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

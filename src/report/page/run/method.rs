@@ -1,8 +1,9 @@
 //! How it was measured, and how to do it again.
 
 use crate::measure::Run;
-use crate::measure::run::{Manifest, Model};
+use crate::measure::run::Model;
 use crate::report::figure;
+use crate::report::page::manifest::of_manifest;
 use crate::report::page::{Block, Section, Unit};
 use crate::report::text::facts;
 
@@ -50,50 +51,7 @@ pub(super) fn method(run: &Run) -> Section {
 }
 
 pub(super) fn manifest(run: &Run) -> Section {
-    let Manifest { command, seed, threads, hostname, os, cpu, cores, memory_mib, .. } = &run.manifest;
-    let mut blocks = Vec::new();
-    if !command.is_empty() {
-        blocks.push(Block::Text("To run it again (secrets are left out):".into()));
-        blocks.push(Block::Command(command.iter().map(|arg| quoted(arg)).collect::<Vec<_>>().join(" ")));
-    }
-    let server = run.target.server.clone().unwrap_or_default();
-    let memory = if *memory_mib > 0 { Unit::Bytes.show(*memory_mib as f64 * 1_048_576.0) } else { String::new() };
-    let facts = [
-        ("weir", run.weir.clone()),
-        ("seed", seed.to_string()),
-        ("generator threads", threads.to_string()),
-        ("machine", hostname.clone()),
-        ("system", os.clone()),
-        ("processor", cpu.clone()),
-        ("cores", if *cores > 0 { cores.to_string() } else { String::new() }),
-        ("memory", memory),
-        ("service", server),
-        ("TLS", run.target.tls.clone().unwrap_or_default()),
-    ];
-    let facts = facts.into_iter().filter(|(_, words)| !words.is_empty());
-    blocks.push(Block::Facts(facts.map(|(name, words)| (name.to_owned(), words)).collect()));
-    Section::new("Manifest", blocks)
-}
-
-/// An argument as a shell takes it.
-fn quoted(arg: &str) -> String {
-    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !arg.is_empty() && arg.chars().all(harmless) {
-        arg.to_owned()
-    } else {
-        format!("'{}'", arg.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn an_argument_can_be_pasted_into_a_shell() {
-        assert_eq!(quoted("--rate=5"), "--rate=5");
-        assert_eq!(quoted("p99<200ms"), "'p99<200ms'");
-        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
-        assert_eq!(quoted(""), "''");
-    }
+    let of_service = [("service", &run.target.server), ("TLS", &run.target.tls)];
+    let of_service = of_service.map(|(name, words)| (name, words.clone().unwrap_or_default()));
+    of_manifest(&run.weir, &run.manifest, &of_service)
 }

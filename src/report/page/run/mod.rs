@@ -31,7 +31,8 @@ pub fn of_run(run: &Run) -> Page {
     }
 }
 
-fn date(unix_s: f64) -> Option<String> {
+/// A moment, given in seconds since 1970, as a date; none that nobody can have seen.
+pub fn date(unix_s: f64) -> Option<String> {
     let since = std::time::Duration::try_from_secs_f64(unix_s).ok().filter(|since| !since.is_zero())?;
     // Beyond the year 9999 there is no such date, and a file may say anything.
     (unix_s < 2.5e11).then(|| httpdate::fmt_http_date(std::time::UNIX_EPOCH + since))

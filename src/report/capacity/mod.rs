@@ -1,4 +1,8 @@
 //! How much a service can take, for a terminal: the bracket first, then why, then every load that was tried.
+//!
+//! - [`page`](mod@page): the same as a page
+
+pub mod page;
 
 use super::figure::{WIDTH, cut, ms, rate, share, wrap};
 use super::paint::Paint;
@@ -38,24 +42,35 @@ fn time(time_ms: Option<f64>) -> String {
     time_ms.map_or_else(|| "-".into(), ms)
 }
 
-fn headline(answer: &Answer, paint: Paint) -> Vec<String> {
+/// The bracket in words: `holds 497/s, fails at 508/s`.
+fn bracket(answer: &Answer) -> String {
     let said = |bound: Option<f64>| bound.map(|bound| load(answer.model, bound));
-    let words = match (said(answer.holds), said(answer.fails)) {
+    match (said(answer.holds), said(answer.fails)) {
         (Some(holds), Some(fails)) => format!("holds {holds}, fails at {fails}"),
         (Some(holds), None) => format!("holds {holds}; no load that was tried failed"),
         (None, Some(fails)) => format!("fails at {fails}; no load that was tried held"),
         (None, None) => "nothing is known".into(),
-    };
-    let sure = match answer.sure {
+    }
+}
+
+fn sure(answer: &Answer) -> String {
+    match answer.sure {
         s if s > 0.999 => ", >99.9 % sure".into(),
         s if s > 0.0 => format!(", {:.1} % sure", s * 100.0),
         _ => String::new(),
-    };
-    let model = match answer.model {
+    }
+}
+
+fn model(answer: &Answer) -> &'static str {
+    match answer.model {
         Model::Open => "open loop",
         Model::Closed => "closed loop",
-    };
-    let asked = format!("{} · {model} · {}", answer.url, answer.objectives.join(", "));
+    }
+}
+
+fn headline(answer: &Answer, paint: Paint) -> Vec<String> {
+    let (words, sure) = (bracket(answer), sure(answer));
+    let asked = format!("{} · {} · {}", answer.url, model(answer), answer.objectives.join(", "));
     let mut lines = vec![cut(&asked, WIDTH), paint.bold(&cut(&format!("{words}{sure}"), WIDTH))];
     if answer.interrupted {
         lines.push(paint.red("interrupted: the bounds are what was known by then"));
@@ -108,36 +123,44 @@ fn steps(answer: &Answer, paint: Paint) -> Vec<String> {
     lines
 }
 
-fn growth(answer: &Answer, paint: Paint) -> Vec<String> {
-    let Some(Growth { law, knee_users, peak_users, peak_per_s }) = &answer.usl else { return Vec::new() };
+/// How throughput grows with users, in a sentence.
+fn law(growth: &Growth) -> String {
+    let Growth { law, knee_users, peak_users, peak_per_s } = growth;
     let peak = match (peak_users, peak_per_s) {
         (Some(users), Some(per_s)) => format!("highest throughput at {users:.0} users: {}/s", rate(*per_s)),
         _ => "no peak within twice the users that were tried".into(),
     };
-    let words = format!(
+    format!(
         "one user gets {}/s; contention {}, coherency {:.6}; beyond {knee_users:.0} users most of them wait; {peak}; \
          the measurements are {} from the curve",
         rate(law.per_user),
         share(law.contention),
         law.coherency,
         share(law.misfit),
-    );
-    let mut lines = wrap("scalability   ", &words);
-    if law.misfit > 0.1 {
-        lines.extend(
-            wrap("              ", "That is no good fit: read the table, not the curve.").iter().map(|l| paint.red(l)),
-        );
+    )
+}
+
+/// What to say of a law that the measurements do not follow.
+fn misfit(growth: &Growth) -> Option<&'static str> {
+    (growth.law.misfit > 0.1).then_some("That is no good fit: read the table, not the curve.")
+}
+
+fn growth(answer: &Answer, paint: Paint) -> Vec<String> {
+    let Some(growth) = &answer.usl else { return Vec::new() };
+    let mut lines = wrap("scalability   ", &law(growth));
+    if let Some(words) = misfit(growth) {
+        lines.extend(wrap("              ", words).iter().map(|line| paint.red(line)));
     }
     lines
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
     use crate::measure::capacity::answer::SCHEMA;
     use crate::measure::capacity::usl::{Measured, Usl};
     use crate::measure::run::Manifest;
+    use crate::report::sample;
 
     fn tried(load: f64, end: Ended, p99_ms: f64) -> Tried {
         Tried {
@@ -204,7 +227,7 @@ mod tests {
     #[test]
     fn the_report_is_readable_at_a_glance() {
         let shown = [open(), closed()].map(|answer| render(&answer, false)).join("\n=====\n\n");
-        sample::same(&shown, include_str!("golden/capacity.text.txt"), "capacity.text.txt");
+        sample::same(&shown, include_str!("../golden/capacity.text.txt"), "capacity.text.txt");
         assert!(!shown.contains('\u{1b}'));
         for line in shown.lines() {
             assert!(line.chars().count() <= WIDTH && !line.ends_with(' '), "{line:?}");
@@ -212,8 +235,29 @@ mod tests {
     }
 
     #[test]
+    fn the_page_says_the_bracket_and_marks_what_is_in_doubt() {
+        use crate::report::page::{Block, Tone, render};
+        let page = page::of_answer(&open());
+        assert_eq!((page.verdict.tone, page.verdict.words.as_str()), (Tone::Good, "Holds 497/s, fails at 508/s"));
+        let charts = page.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
+            Block::Chart(chart) => Some(chart),
+            _ => None,
+        });
+        let response = charts.clone().next().expect("response times");
+        assert_eq!(response.lines[0].x, [400.0, 508.0, 566.0, 800.0]);
+        assert_eq!(response.lines[0].doubtful, [1, 2], "weir's limit, and what is too near to tell");
+        assert_eq!((response.levels[0].at, response.levels.len()), (200.0, 1));
+        let cut_short = page::of_answer(&closed());
+        assert_eq!(cut_short.verdict.tone, Tone::Doubt);
+        assert!(cut_short.sections.iter().any(|section| section.title == "How it scales"));
+        for page in [page, cut_short] {
+            assert!(render(&page).ends_with("</html>\n"));
+        }
+    }
+
+    #[test]
     fn the_published_schema_describes_an_answer() {
-        let schema = serde_json::from_str(include_str!("../../docs/capacity.schema.json")).expect("JSON");
+        let schema = serde_json::from_str(include_str!("../../../docs/capacity.schema.json")).expect("JSON");
         let validator = jsonschema::validator_for(&schema).expect("a schema");
         for answer in [open(), closed()] {
             let value = serde_json::from_str(&answer.to_json()).expect("own JSON");

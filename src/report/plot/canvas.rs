@@ -1,0 +1,77 @@
+//! What a plot is drawn on.
+
+/// A place: to the right, and down.
+pub(super) type At = (f64, f64);
+
+/// Something to draw on.
+pub(super) trait Canvas {
+    /// Words on a line.
+    fn text(&mut self, at: At, anchor: Anchor, ink: Ink, words: &str);
+
+    /// Words that run upwards, with their middle at `at`.
+    fn upright(&mut self, at: At, ink: Ink, words: &str);
+
+    /// A straight line.
+    fn line(&mut self, from: At, to: At, ink: Ink);
+
+    /// What something varied between.
+    fn whisker(&mut self, from: At, to: At, colour: &str);
+
+    /// A line through points.
+    fn path(&mut self, points: &[At], colour: &str);
+
+    /// A pale area.
+    fn band(&mut self, outline: &[At], colour: &str);
+
+    /// The mark of a series, by its number; hollow for what is in doubt.
+    fn mark(&mut self, series: usize, at: At, colour: &str, solid: bool);
+}
+
+/// Which end of words is where they are put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// What words or lines are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ink {
+    Title,
+    Note,
+    Label,
+    Tick,
+    Grid,
+    Axis,
+}
+
+impl Ink {
+    /// Its colour.
+    pub(super) const fn colour(self) -> &'static str {
+        match self {
+            Self::Title | Self::Label | Self::Tick => "#222222",
+            Self::Note => "#666666",
+            Self::Grid => "#e4e4e4",
+            Self::Axis => "#444444",
+        }
+    }
+
+    /// The size of its letters.
+    pub(super) const fn size(self) -> f64 {
+        match self {
+            Self::Title => 17.0,
+            Self::Label => 13.0,
+            Self::Note | Self::Tick | Self::Grid | Self::Axis => 12.0,
+        }
+    }
+}
+
+/// Corners of the mark of a series; none of a round one.
+pub(super) fn corners(series: usize, (x, y): At) -> Option<Vec<At>> {
+    match series % 3 {
+        0 => None,
+        1 => Some(vec![(x - 4.0, y - 4.0), (x + 4.0, y - 4.0), (x + 4.0, y + 4.0), (x - 4.0, y + 4.0)]),
+        _ => Some(vec![(x, y - 5.0), (x + 5.0, y + 4.0), (x - 5.0, y + 4.0)]),
+    }
+}

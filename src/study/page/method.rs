@@ -1,0 +1,102 @@
+//! How a study was made, and where.
+
+use crate::machine;
+use crate::measure::run::Manifest;
+use crate::report::page::manifest::of_manifest;
+use crate::report::page::{Block, Section};
+use crate::study::definition::{Load, Program, Word};
+use crate::study::findings::Findings;
+use crate::study::text;
+
+pub(super) fn method(findings: &Findings<'_>) -> Section {
+    let definition = findings.definition;
+    let mut blocks: Vec<Block> = text::rules(findings).into_iter().map(Block::Text).collect();
+    let mut facts: Vec<(String, String)> = Vec::new();
+    let command = |program: &Program| program.command.join(" ");
+    facts.extend(definition.services.iter().map(|service| (format!("service {}", service.name), command(service))));
+    let variants = definition.variants.iter().map(|variant| &variant.program);
+    facts.extend(variants.map(|program| (program.name.clone(), command(program))));
+    facts.extend(loads(&definition.loads));
+    let sweep = definition.sweep.iter().map(|of| (of.name.clone(), of.values.join(", ")));
+    facts.extend(sweep.map(|(name, values)| (format!("{{{name}}}"), values)));
+    let apart = if findings.outcome.apart { "of their own" } else { "shared: what one takes, the other has not" };
+    facts.push(("cores of service and load".into(), apart.into()));
+    facts.push(("sampling took".into(), format!("{:.2} % of a core at most", text::sampling_cores(findings) * 100.0)));
+    blocks.push(Block::Facts(facts));
+    Section::new("Method", blocks)
+}
+
+/// Words of a load that hold no secret, whatever they say.
+const OPEN: [&str; 15] = [
+    "arrivals",
+    "connections",
+    "duration",
+    "fresh",
+    "loops",
+    "method",
+    "no-keepalive",
+    "pipeline",
+    "ramp-up",
+    "rate",
+    "requests",
+    "stages",
+    "threads",
+    "timeout",
+    "users",
+];
+
+/// Each load in the words of `weir load`, without what nobody who reads the result should learn.
+fn loads(loads: &[Load]) -> impl Iterator<Item = (String, String)> {
+    loads.iter().map(|load| {
+        let words = load.words.iter().filter_map(|(flag, word)| match word {
+            Word::Flag(true) => Some(format!("--{flag}")),
+            Word::Flag(false) => None,
+            Word::Values(values) if flag == "url" => values.first().map(|url| without_user(url)),
+            Word::Values(_) if !OPEN.contains(&flag.as_str()) => Some(format!("--{flag} \u{2026}")),
+            Word::Values(values) => {
+                Some(values.iter().map(|value| format!("--{flag} {value}")).collect::<Vec<_>>().join(" "))
+            }
+        });
+        (format!("load {}", load.name), words.collect::<Vec<_>>().join(" "))
+    })
+}
+
+/// A URL without `user:password@`.
+fn without_user(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    if scheme.is_empty() { format!("{host}{path}") } else { format!("{scheme}://{host}{path}") }
+}
+
+pub(super) fn manifest(findings: &Findings<'_>) -> Section {
+    let manifest = Manifest { seed: findings.definition.seed, ..machine::describe() };
+    let results = "study.json has all figures, plots/ the numbers behind each plot, runs/ every run";
+    of_manifest(env!("CARGO_PKG_VERSION"), &manifest, &[("results", results.to_owned())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_secret_of_a_load_is_shown() {
+        let value = |text: &str| Word::Values(vec![text.to_owned()]);
+        let words = [
+            ("url", value("http://me:pw@h:{port}/a@b")),
+            ("header", value("Authorization: Bearer pw")),
+            ("auth", value("me:pw")),
+            ("body", value("pw")),
+            ("rate", value("100")),
+            ("fresh", Word::Flag(true)),
+            ("insecure", Word::Flag(false)),
+        ];
+        let words = words.map(|(flag, word)| (flag.to_owned(), word)).to_vec();
+        let load = Load { name: "main".into(), words, when: Vec::new() };
+        let shown = loads(&[load]).next().expect("one load");
+        let words = "http://h:{port}/a@b --header \u{2026} --auth \u{2026} --body \u{2026} --rate 100 --fresh";
+        assert_eq!(shown, ("load main".to_owned(), words.to_owned()));
+        assert_eq!(without_user("/path"), "/path");
+    }
+}

@@ -1,0 +1,127 @@
+//! A study as a page: which variant is better, then the plots, the figures, what went wrong, and how it came about.
+
+mod method;
+mod plots;
+mod tables;
+mod verdict;
+
+use self::method::{manifest, method};
+use super::figures::{self, Figure};
+use super::findings::Findings;
+use super::text;
+use crate::report::page::{Figure as Shown, Page, Section, Tone, Unit, date};
+
+/// Figures at a glance at most; more of them are no glance.
+const MOST_SHOWN: usize = 8;
+
+/// The page, with these plots.
+pub fn of_findings(findings: &Findings<'_>, figures: &[Figure]) -> Page {
+    let mut sections = plots::sections(findings, figures);
+    sections.extend(tables::sections(findings));
+    sections.extend([method(findings), manifest(findings)]);
+    Page {
+        title: text::question(findings),
+        about: about(findings),
+        verdict: verdict::of(findings),
+        figures: at_a_glance(findings),
+        sections: sections.into_iter().filter(|section: &Section| !section.blocks.is_empty()).collect(),
+    }
+}
+
+fn about(findings: &Findings<'_>) -> Vec<String> {
+    let definition = findings.definition;
+    let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+    let mut about = vec![count(definition.variants.len(), "variant")];
+    if findings.points.len() > 1 {
+        about.push(count(findings.points.len(), "point"));
+    }
+    about.push(count(definition.repeats as usize, "round"));
+    let began = findings.outcome.cells.iter().map(|cell| cell.started_unix_s).fold(f64::INFINITY, f64::min);
+    about.extend(date(began));
+    about
+}
+
+/// What the study is mainly about, of each variant, at the last point: it is under the most load, as most sweeps go.
+fn at_a_glance(findings: &Findings<'_>) -> Vec<Shown> {
+    let Some(point) = findings.points.len().checked_sub(1) else { return Vec::new() };
+    let mut shown = Vec::new();
+    for (at, measure) in findings.measures.iter().enumerate().filter(|(_, measure)| measure.is_main) {
+        let unit = Unit::of(&measure.metric);
+        for variant in 0..findings.definition.variants.len() {
+            let Some(spread) = findings.spread(at, variant, point) else { continue };
+            let figure = Shown::new(findings.variant(variant), spread.median, unit.clone());
+            let figure = figure.beside(format!("{}{}", measure.name(), figures::place(findings, point)));
+            let tone = if spread.untrusted > 0 { Tone::Doubt } else { Tone::Plain };
+            shown.push(figure.in_tone(tone));
+        }
+    }
+    shown.truncate(MOST_SHOWN);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::page::{Block, render};
+    use crate::report::plot::{Across, Plot, Point, Series};
+    use crate::study::sample::{STEADY, definition, outcome};
+
+    #[test]
+    fn the_verdict_names_the_winner_and_a_failure_is_shown_with_its_last_words() {
+        let definition = definition("");
+        let mut twice = STEADY.map(|rate| rate.map(|rate| rate * 2.0));
+        let page = |b| {
+            let (_folder, outcome) = outcome(STEADY, b);
+            let findings = Findings::new(&definition, &outcome);
+            of_findings(&findings, &figures::all(&findings))
+        };
+        let better = page(twice);
+        assert_eq!((better.verdict.tone, better.verdict.words.as_str()), (Tone::Good, "b is better than a"));
+        assert_eq!(better.verdict.sentence, "Judged by main: good answers, over 14 measurements.");
+        assert_eq!(better.figures.iter().map(|figure| figure.value).collect::<Vec<_>>(), [100.0, 200.0]);
+        assert!(!better.sections.iter().any(|section| section.title == "What failed"));
+        twice[6] = None;
+        let failing = page(twice);
+        let failed = failing.sections.iter().find(|section| section.title == "What failed").expect("it is told");
+        assert!(failed.blocks.contains(&Block::Command("out of luck".into())), "{failed:?}");
+        assert!(failing.verdict.points.iter().any(|point| point.tone == Tone::Bad));
+        let nothing = page([None; 7]);
+        assert_eq!(nothing.verdict.words, "There is nothing to compare");
+        assert!(render(&nothing).ends_with("</html>\n"));
+    }
+
+    #[test]
+    fn however_much_was_measured_the_page_is_smaller_than_a_megabyte() {
+        let definition = definition("");
+        let (_folder, outcome) = outcome(STEADY, STEADY);
+        let findings = Findings::new(&definition, &outcome);
+        let course = |variants: usize, n: usize| {
+            let point = |i: u32| {
+                let y = 1000.0 + f64::from(i * 7919 % 997) / 7.0;
+                Point { x: f64::from(i) / 5.0, y, low: y * 0.97, high: y * 1.03, runs: 7, doubtful: false }
+            };
+            let line = |colour: usize| Series {
+                name: format!("variant {colour}"),
+                points: (0..50).map(point).collect(),
+                colour,
+            };
+            let series = (0..variants).map(line).collect();
+            let plot = Plot { title: format!("course {n}"), across: Across::Time, series, ..Plot::default() };
+            Figure { name: n.to_string(), plot, unit: Unit::PerSecond, measure: None, point: Some(n / 6) }
+        };
+        let over_time = |variants: usize| {
+            let all: Vec<Figure> = (0..24).map(|n| course(variants, n)).collect();
+            let page = of_findings(&findings, &all);
+            let section =
+                page.sections.iter().find(|section| section.title == "Over time").expect("some words").clone();
+            (section.blocks, render(&page).len())
+        };
+        let (blocks, size) = over_time(33);
+        assert_eq!(blocks.len(), 7, "six charts with 9,900 points of lines, those of the last point");
+        assert!(matches!(&blocks[1], Block::Chart(chart) if chart.title == "course 18"));
+        assert!(matches!(&blocks[0], Block::Text(words) if words.ends_with("are in plots/.")));
+        assert!(size < 1_000_000, "{size}");
+        let (blocks, size) = over_time(40);
+        assert!(blocks.len() == 1 && size < 200_000, "{size}");
+    }
+}

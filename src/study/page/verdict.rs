@@ -1,0 +1,165 @@
+//! What a study comes to, in a few words.
+
+use crate::measure::compare::Finding;
+use crate::report::page::{Point, Tone, Verdict};
+use crate::study::findings::{Findings, Judged, Measure};
+use crate::study::text;
+
+/// How often a variant came out so against another one, over all points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    better: usize,
+    worse: usize,
+    same: usize,
+    unclear: usize,
+}
+
+pub(super) fn of(findings: &Findings<'_>) -> Verdict {
+    let measured = findings.outcome.cells.iter().filter(|cell| cell.is_measured()).count();
+    let doubtful = findings.definition.quick || findings.outcome.missing > 0;
+    let (tone, words) = match measured {
+        0 => (Tone::Bad, "Nothing could be measured".to_owned()),
+        _ => words(findings),
+    };
+    let tone = if doubtful && tone == Tone::Good { Tone::Doubt } else { tone };
+    let cautions = text::cautions(findings).into_iter().map(|words| Point::new(Tone::Doubt, words));
+    let said =
+        text::said(findings).into_iter().map(|said| Point::new(said.finding.map_or(Tone::Bad, Tone::of), said.words));
+    Verdict { tone, words, sentence: sentence(findings, measured), points: cautions.chain(said).collect() }
+}
+
+fn sentence(findings: &Findings<'_>, measured: usize) -> String {
+    let all = findings.outcome.cells.len();
+    let main: Vec<String> = findings.measures.iter().filter(|of| of.is_main).map(Measure::name).collect();
+    let failed = match all - measured {
+        0 => String::new(),
+        n => format!(" {n} of {all} measurements failed."),
+    };
+    format!("Judged by {}, over {measured} measurements.{failed}", main.join(" and "))
+}
+
+fn words(findings: &Findings<'_>) -> (Tone, String) {
+    let main: Vec<&Judged> = findings.judged.iter().filter(|it| findings.measures[it.measure].is_main).collect();
+    let pairs = findings.pairs();
+    let tally = |pair: (usize, usize)| {
+        let of_pair = main.iter().filter(|it| (it.base, it.other) == pair);
+        of_pair.fold(Tally::default(), |tally, it| tally.with(it.verdict.finding))
+    };
+    match pairs[..] {
+        [] => (Tone::Doubt, "There is nothing to compare".to_owned()),
+        [pair] => {
+            let noun = if main.len() > findings.points.len() { "verdicts" } else { "points" };
+            of_pair(findings.variant(pair.0), findings.variant(pair.1), tally(pair), noun)
+        }
+        _ => {
+            let all = pairs.iter().fold(Tally::default(), |all, pair| all.and(tally(*pair)));
+            let best = best(&pairs, &tally);
+            match best.map(|variant| findings.variant(variant)) {
+                Some(best) => (Tone::Good, format!("{best} is the best")),
+                None => of_many(all),
+            }
+        }
+    }
+}
+
+/// One variant against another.
+fn of_pair(base: &str, other: &str, tally: Tally, noun: &str) -> (Tone, String) {
+    let all = tally.all();
+    let Tally { better, worse, same, unclear } = tally;
+    let at = |n: usize| if n == all { String::new() } else { format!(" at {n} of {all} {noun}") };
+    match (better, worse, same, unclear) {
+        (1.., 0, ..) => (Tone::Good, format!("{other} is better than {base}{}", at(better))),
+        (0, 1.., ..) => (Tone::Good, format!("{base} is better than {other}{}", at(worse))),
+        (1.., 1.., ..) => {
+            (Tone::Doubt, format!("It depends: {other} is better at {better} of {all} {noun}, {base} at {worse}"))
+        }
+        (0, 0, 1.., 0) => (Tone::Good, format!("{other} and {base} are the same, as far as it matters")),
+        _ => (Tone::Doubt, "No difference can be told".to_owned()),
+    }
+}
+
+/// Many verdicts of which no variant wins all.
+fn of_many(all: Tally) -> (Tone, String) {
+    match all.better + all.worse {
+        0 if all.unclear == 0 => (Tone::Good, "All are the same, as far as it matters".to_owned()),
+        0 => (Tone::Doubt, "No difference can be told".to_owned()),
+        told => (Tone::Plain, format!("{told} of {} comparisons tell a difference", all.all())),
+    }
+}
+
+/// The variant that is better than each other one, at every point.
+fn best(pairs: &[(usize, usize)], tally: &dyn Fn((usize, usize)) -> Tally) -> Option<usize> {
+    let mut variants: Vec<usize> = pairs.iter().flat_map(|(base, other)| [*base, *other]).collect();
+    variants.sort_unstable();
+    variants.dedup();
+    // Of many, each is held against the first alone: then only that one can be known to be the best.
+    let wins = |variant: usize, pair: &(usize, usize)| {
+        let of = tally(*pair);
+        let won = if pair.1 == variant { of.better } else { of.worse };
+        won > 0 && won == of.all()
+    };
+    let is_best = |variant: &usize| {
+        let own: Vec<_> = pairs.iter().filter(|(base, other)| base == variant || other == variant).collect();
+        own.len() + 1 == variants.len() && own.into_iter().all(|pair| wins(*variant, pair))
+    };
+    variants.iter().copied().find(is_best)
+}
+
+impl Tally {
+    fn with(mut self, finding: Finding) -> Self {
+        match finding {
+            Finding::Better => self.better += 1,
+            Finding::Worse => self.worse += 1,
+            Finding::Same => self.same += 1,
+            Finding::Unclear(_) => self.unclear += 1,
+        }
+        self
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            better: self.better + other.better,
+            worse: self.worse + other.worse,
+            same: self.same + other.same,
+            unclear: self.unclear + other.unclear,
+        }
+    }
+
+    fn all(self) -> usize {
+        self.better + self.worse + self.same + self.unclear
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally([better, worse, same, unclear]: [usize; 4]) -> Tally {
+        Tally { better, worse, same, unclear }
+    }
+
+    #[test]
+    fn a_pair_is_said_with_the_winner_first() {
+        let words = |of| of_pair("a", "b", tally(of), "points").1;
+        assert_eq!(words([1, 0, 0, 0]), "b is better than a");
+        assert_eq!(words([0, 2, 0, 0]), "a is better than b");
+        assert_eq!(words([2, 0, 1, 1]), "b is better than a at 2 of 4 points");
+        assert_eq!(words([2, 1, 1, 0]), "It depends: b is better at 2 of 4 points, a at 1");
+        assert_eq!(words([0, 0, 3, 0]), "b and a are the same, as far as it matters");
+        assert_eq!(words([0, 0, 3, 1]), "No difference can be told");
+    }
+
+    #[test]
+    fn the_best_is_better_than_each_other_at_every_point() {
+        let pairs = [(0, 1), (0, 2), (1, 2)];
+        let of = |all: [[usize; 4]; 3]| {
+            best(&pairs, &|pair| tally(all[pairs.iter().position(|known| *known == pair).expect("a pair")]))
+        };
+        assert_eq!(of([[2, 0, 0, 0], [0, 0, 2, 0], [0, 2, 0, 0]]), Some(1), "2 is not better than 0, and needs not be");
+        assert_eq!(of([[2, 0, 0, 0], [0, 0, 2, 0], [0, 1, 0, 1]]), None);
+        assert_eq!(of([[0, 2, 0, 0], [0, 2, 0, 0], [0, 0, 0, 2]]), Some(0));
+        let star = [(0, 1), (0, 2)];
+        assert_eq!(best(&star, &|_| tally([1, 0, 0, 0])), None, "1 was not held against 2");
+        assert_eq!(best(&star, &|_| tally([0, 1, 0, 0])), Some(0));
+    }
+}
