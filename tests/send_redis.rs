@@ -4,12 +4,12 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{Output, RedisServer, Running, Serving, Weir, until};
+use support::{Manner, Output, Proxy, RedisServer, Running, Serving, Weir, until};
 
 /// Nothing that a test waits for takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,9 +49,13 @@ impl Setting {
 
     /// A sender that takes the jobs in, too, if it is the first.
     fn send(&self, number: usize) -> Running {
+        self.send_by(number, &self.store())
+    }
+
+    fn send_by(&self, number: usize, store: &str) -> Running {
         let url = format!("{}/api/request?api_key={{key}}&nonce={{nonce}}&req_id={{id}}", self.exchange.url);
-        let (store, out) = (self.store(), format!("out-{number}.jsonl"));
-        let asked = ["send", "jobs.jsonl", "--url", &url, "--keys-file", "keys.txt", "--ordered", "--store", &store];
+        let out = format!("out-{number}.jsonl");
+        let asked = ["send", "jobs.jsonl", "--url", &url, "--keys-file", "keys.txt", "--ordered", "--store", store];
         let end = ["--out", &out, "--format", "json", "-q"];
         self.weir.start(&[&asked[..], &LIMIT, &end].concat())
     }
@@ -73,6 +77,13 @@ impl Setting {
     fn state(&self, name: &str) -> u64 {
         let status: Value = serde_json::from_str(&self.queue(&["status", "--format", "json"]).stdout).unwrap();
         status["jobs"][name]["jobs"].as_u64().unwrap()
+    }
+
+    /// By how many keys a sender has delivered something so far.
+    fn keys_of(&self, number: usize) -> usize {
+        let text = std::fs::read_to_string(self.weir.path(&format!("out-{number}.jsonl"))).unwrap_or_default();
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter_map(|line| Some(line["key"].as_str()?.to_owned())).collect::<BTreeSet<_>>().len()
     }
 
     /// What the results say: how often each job was told to be done.
@@ -134,6 +145,24 @@ fn the_keys_of_a_sender_that_is_killed_go_on_with_another_and_no_limit_is_broken
 }
 
 #[test]
+fn a_sender_that_is_cut_off_stops_before_another_goes_on_with_its_keys() {
+    let Some(setting) = Setting::new(&SYNCED) else { return };
+    setting.jobs(1500);
+    let proxy = Proxy::start(&setting.server);
+    let senders = [setting.send_by(0, &proxy.url("queue=orders&lease=1s")), setting.send(1)];
+    until("both to send", PATIENCE, || [0, 1].iter().all(|number| setting.keys_of(*number) >= 2));
+    proxy.set(Manner::Hang);
+    until("the other to have all keys", PATIENCE, || setting.keys_of(1) == setting.keys);
+    proxy.set(Manner::Pass);
+    for sender in senders {
+        let output = sender.finish();
+        assert_eq!(output.code, 0, "{output:?}");
+    }
+    assert_eq!(setting.refused(), 0, "{}", setting.exchange.get("/stats").json());
+    assert_eq!((setting.state("done"), setting.told(2).len()), (1500, 1500));
+}
+
+#[test]
 fn senders_outlive_a_restart_of_the_server_and_lose_no_job() {
     let Some(mut setting) = Setting::new(&["--appendonly", "yes", "--appendfsync", "always"]) else { return };
     setting.jobs(800);
@@ -170,7 +199,8 @@ fn a_person_sees_and_changes_a_queue_on_a_server_as_one_in_a_file() {
     assert!(status.stdout.contains("nobody sends") && status.stdout.contains("?queue=orders"), "{}", status.stdout);
     assert_eq!(setting.queue(&["edit", "a", "--url", "http://127.0.0.1:2/"]).code, 0);
     assert!(setting.queue(&["list"]).stdout.contains("http://127.0.0.1:2/"));
-    assert_eq!(setting.queue(&["purge", "b"]).code, 0);
+    let purged = setting.queue(&["purge", "b", "--state", "queued,dead"]);
+    assert_eq!(purged.code, 0, "{purged:?}");
     assert_eq!(setting.state("queued") + setting.state("dead"), 1);
     let other = setting.server.url("queue=nobodys");
     let output = setting.weir.run(&["send", "status", &other]);

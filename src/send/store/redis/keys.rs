@@ -1,5 +1,7 @@
 //! Leases of keys, on the server.
 
+use std::sync::atomic::Ordering;
+
 use tokio::sync::watch;
 
 use super::Redis;
@@ -22,6 +24,9 @@ impl SharedKeys for Redis {
     }
 
     fn beat(&self, beat: Beat) -> Ticket<Beaten> {
+        if beat.leaves {
+            self.shared.sends.store(false, Ordering::Relaxed);
+        }
         let before = wall_ms().0;
         let terms = std::sync::Arc::clone(&self.shared.terms);
         self.ask_then(ask(&beat, &terms), move |said| {

@@ -18,16 +18,18 @@ for i = 0, changes - 1 do
     if by then call('HSET', key, 'key', by) end
     if code then call('HSET', key, 'code', code) end
   else
-    call('HSET', key, 'state', state, 'reason', reason, 'changed_ms', at, 'tries', was.tries + (tried and 1 or 0))
+    local fields = { 'state', state, 'reason', reason, 'changed_ms', at, 'tries', was.tries + (tried and 1 or 0) }
+    local function add(name, value) fields[#fields + 1] = name; fields[#fields + 1] = value end
     if tried then
-      call('HSET', key, 'sent_ms', sent)
-      if by then call('HSET', key, 'key', by) else call('HDEL', key, 'key') end
-      if code then call('HSET', key, 'code', code) else call('HDEL', key, 'code') end
+      add('sent_ms', sent)
+      if by then add('key', by) else call('HDEL', key, 'key') end
+      if code then add('code', code) else call('HDEL', key, 'code') end
     elseif state == 'queued' then
       call('HDEL', key, 'key', 'sent_ms', 'code')
     end
-    if retry then call('HSET', key, 'retry_ms', retry) end
-    if ARGV[a + 10] == '1' then call('HSET', key, 'answer_headers', ARGV[a + 11], 'answer_body', ARGV[a + 12]) end
+    if retry then add('retry_ms', retry) end
+    if ARGV[a + 10] == '1' then add('answer_headers', ARGV[a + 11]); add('answer_body', ARGV[a + 12]) end
+    call('HSET', key, unpack(fields))
     call('HDEL', key, 'lease')
     call('ZREM', HELD, member(number))
     move(number, 'leased', state, was.bytes, was)
