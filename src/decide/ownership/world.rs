@@ -118,7 +118,7 @@ impl World {
 
     /// A millisecond goes by.
     fn step(&mut self) {
-        self.now = self.now + STEP;
+        self.now += STEP;
         let now = self.now;
         for number in 0..self.senders.len() {
             // What has been sent comes to the store, whatever has become of who sent it.

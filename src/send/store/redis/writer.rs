@@ -38,8 +38,11 @@ pub(super) enum Task {
     /// One question. What a claim took and nobody heard of is given back.
     Ask { ask: Ask, hears: Hears },
     /// Several, one after the other.
-    Long(Box<dyn FnOnce(&mut dyn FnMut(Ask) -> Result<Value, StoreError>) + Send>),
+    Long(Does),
 }
+
+/// Whoever asks one question after the other.
+type Does = Box<dyn FnOnce(&mut dyn FnMut(Ask) -> Result<Value, StoreError>) + Send>;
 
 /// What the writer has to do.
 #[derive(Default)]

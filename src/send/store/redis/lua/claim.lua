@@ -48,6 +48,8 @@ for _, name in ipairs(call('ZRANGEBYSCORE', p .. 'due', '-inf', now, 'LIMIT', 0,
   call('HDEL', key_of(number), 'retry_ms')
   move(number, 'dead', 'queued', was.bytes, was)
 end
+-- Those that have just come to a line are among those that are taken.
+flush()
 local leases = tonumber(call('HGET', p .. 'meta', 'last_lease') or 0)
 local first, bytes, numbers, tokens, found = leases, 0, {}, {}, {}
 for want = 8, #ARGV, 2 do
@@ -70,8 +72,8 @@ for want = 8, #ARGV, 2 do
       values[8], values[9] = false, false
       call('HSET', key, 'state', 'leased', 'reason', values[3], 'changed_ms', now, 'lease', leases)
     end
-    call('ZADD', HELD, ends, member(number))
-    if values[12] then call('ZREM', p .. 'ends', member(number)) end
+    into(HELD, ends, member(number))
+    if values[12] then out_of(p .. 'ends', member(number)) end
     local size = tonumber(values[16])
     count('queued', -1, -size)
     count('leased', 1, size)
@@ -79,8 +81,10 @@ for want = 8, #ARGV, 2 do
     taken[#taken + 1] = place
     numbers[#numbers + 1], tokens[#tokens + 1], found[#found + 1] = number, leases, values
   end
-  for from = 1, #taken, 1000 do call('ZREM', line, unpack(taken, from, math.min(from + 999, #taken))) end
-  if hint and #taken > 0 and call('ZCARD', line) == 0 then call('SREM', p .. 'hints', hint) end
+  for _, place in ipairs(taken) do out_of(line, place) end
+  -- The next want may be for the same line.
+  flush()
+  if hint then hints[hint] = true end
 end
 if leases ~= first then call('HSET', p .. 'meta', 'last_lease', string.format('%d', leases)) end
 local what = done()

@@ -51,7 +51,33 @@ local function note(number, at, state, reason, key, sent, code)
   if call('RPUSH', events, cjson.encode(event)) > MOST_EVENTS then call('LTRIM', events, -MOST_EVENTS, -1) end
 end
 
-local tally, lines, changed, arrived = {}, {}, false, false
+local tally, lines, hints, changed, arrived = {}, {}, {}, false, false
+local removed, added = {}, {}
+
+-- Members of sorted sets come and go together: a call for each would cost more than what it does.
+local function out_of(set, name)
+  local names = removed[set]
+  if not names then names = {}; removed[set] = names end
+  names[#names + 1] = name
+end
+
+local function into(set, score, name)
+  local names = added[set]
+  if not names then names = {}; added[set] = names end
+  names[#names + 1] = score
+  names[#names + 1] = name
+end
+
+-- What leaves a set goes first: nothing comes into one and leaves it in the same step without a flush between.
+local function flush()
+  for set, names in pairs(removed) do
+    for from = 1, #names, 1000 do call('ZREM', set, unpack(names, from, math.min(from + 999, #names))) end
+  end
+  for set, names in pairs(added) do
+    for from = 1, #names, 1000 do call('ZADD', set, unpack(names, from, math.min(from + 999, #names))) end
+  end
+  removed, added = {}, {}
+end
 
 local function count(state, jobs, bytes)
   local of = tally[state]
@@ -66,14 +92,14 @@ local function move(number, from, to, bytes, was)
   local name = member(number)
   local list, next_list = LIST[from], LIST[to]
   if list ~= next_list then
-    if list then call('ZREM', p .. list, name) end
-    if next_list then call('ZADD', p .. next_list, number, name) end
+    if list then out_of(p .. list, name) end
+    if next_list then into(p .. next_list, number, name) end
   end
   if from == 'queued' then
-    call('ZREM', line_of(was.hint), (was.rank or '') .. name)
-    if was.hint and call('ZCARD', line_of(was.hint)) == 0 then call('SREM', p .. 'hints', was.hint) end
+    out_of(line_of(was.hint), (was.rank or '') .. name)
+    if was.hint then hints[was.hint] = true end
   elseif from == 'dead' then
-    call('ZREM', p .. 'due', name)
+    out_of(p .. 'due', name)
   end
   local could, can = from == 'queued' or from == 'dead', to == 'queued' or to == 'dead'
   if was.expires then
@@ -81,8 +107,8 @@ local function move(number, from, to, bytes, was)
   end
   if to == 'queued' then
     local line = line_of(was.hint)
-    call('ZADD', line, -was.priority, (was.rank or '') .. name)
-    if was.hint and not lines[line] then call('SADD', p .. 'hints', was.hint) end
+    into(line, -was.priority, (was.rank or '') .. name)
+    if was.hint then hints[was.hint] = true end
     lines[line], arrived = (lines[line] or 0) + 1, true
   end
   if from then count(from, -1, -bytes) end
@@ -136,6 +162,10 @@ end
 
 -- Writes the tally, wakes those who wait, and says what has happened: 1 something has changed, 2 jobs came to a line.
 local function done()
+  flush()
+  for hint in pairs(hints) do
+    call(call('ZCARD', line_of(hint)) == 0 and 'SREM' or 'SADD', p .. 'hints', hint)
+  end
   for state, of in pairs(tally) do
     if of[1] ~= 0 then call('HINCRBY', p .. 'tally', state .. ':jobs', of[1]); changed = true end
     if of[2] ~= 0 then call('HINCRBY', p .. 'tally', state .. ':bytes', string.format('%d', of[2])); changed = true end

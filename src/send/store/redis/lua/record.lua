@@ -31,9 +31,9 @@ for i = 0, changes - 1 do
     if ARGV[a + 10] == '1' then add('answer_headers', ARGV[a + 11]); add('answer_body', ARGV[a + 12]) end
     call('HSET', key, unpack(fields))
     call('HDEL', key, 'lease')
-    call('ZREM', HELD, member(number))
+    out_of(HELD, member(number))
     move(number, 'leased', state, was.bytes, was)
-    if retry then call('ZADD', p .. 'due', retry, member(number)) end
+    if retry then into(p .. 'due', retry, member(number)) end
     if state ~= 'done' then note(number, at, state, reason, tried and by, tried and sent, tried and code) end
   end
 end
