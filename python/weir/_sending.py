@@ -82,7 +82,8 @@ class Base:
             fresh: Whether each request has a connection of its own.
             concurrency: At most so many requests without an answer.
             success: Statuses of success: ``"200-299,404"``, ``(200, 404)``, ``"2xx"``; None for any.
-            store: The file that keeps jobs over crashes and restarts; None keeps them in memory.
+            store: What keeps jobs over crashes and restarts: a file, or a queue on a Redis server that several senders
+                share (``"redis://host:6379?queue=orders"``); None keeps them in memory.
             queue: Who submits waits while so many jobs are to be delivered. Default: 100,000 in memory; no bound in a
                 file.
             queue_bytes: The same by their size. Default: 256 MiB in memory.

@@ -20,6 +20,7 @@
 //! - [`limit`]: how a service limits the rate of its callers
 //! - [`dispatch`]: which job is sent now, by which key, and what becomes of it
 //! - [`window`]: when a key may send next, so that no limit is overrun as the server counts it
+//! - [`ownership`]: which keys are ours, when several senders share them
 //! - [`nonce`]: numbers that only grow
 //! - [`feedback`]: what answers say about limits
 //! - [`account`]: what a rate-limited service makes of a key's requests
@@ -57,6 +58,7 @@ pub mod mix;
 pub mod nanos;
 pub mod nonce;
 pub mod offset;
+pub mod ownership;
 pub mod patience;
 pub mod phases;
 pub mod policy;

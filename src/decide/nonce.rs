@@ -28,6 +28,11 @@ impl Nonces {
         self.last
     }
 
+    /// The highest that was ever handed out, as far as is known.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
     /// A new high-water mark, if the last number is above the old one: to be kept before that number is sent.
     pub fn raise(&mut self) -> Option<u64> {
         (self.last > self.high_water).then(|| {

@@ -90,8 +90,8 @@ impl Note {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The windows' past, and how long ago it was written. None: it is not known.
-    pub(super) fn history(&self, now: &Moment) -> Option<(History, Nanos)> {
+    /// The windows' past, by its age when it was written. None: it is not known.
+    pub(super) fn past(&self) -> Option<History> {
         let past = self.past.as_ref()?;
         let windows = past.windows.iter().filter_map(|kept| {
             Some(Past {
@@ -101,11 +101,16 @@ impl Note {
                 full_in: kept.full_in.map(Nanos),
             })
         });
-        let history = History {
+        Some(History {
             windows: windows.collect(),
             sent: past.sent.iter().map(|(ago, weight)| (Nanos(*ago), *weight)).collect(),
             held_for: Nanos(past.held_for),
-        };
+        })
+    }
+
+    /// The windows' past, and how long ago it was written. None: it is not known.
+    pub(super) fn history(&self, now: &Moment) -> Option<(History, Nanos)> {
+        let history = self.past()?;
         // A clock that was set back makes it older than it looks, which is safe; one that was set forward would have
         // windows end too early.
         let by_wall = u64::try_from(now.wall.0.saturating_sub(self.at_ms)).unwrap_or(0);

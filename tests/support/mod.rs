@@ -9,6 +9,7 @@ mod certificates;
 mod connection;
 mod http2;
 mod raw;
+mod redis;
 mod reply;
 mod server;
 mod serving;
@@ -19,6 +20,7 @@ pub(crate) use calling::{call, calling, get, ms, origin, plan, text, upstream, w
 pub(crate) use certificates::Authority;
 pub(crate) use http2::over_http2;
 pub(crate) use raw::{Answer, Raw};
+pub(crate) use redis::{Manner, Proxy, RedisServer};
 pub(crate) use reply::{Gate, Reply};
 pub(crate) use server::{Builder, Seen, Server};
 pub(crate) use serving::Serving;

@@ -9,6 +9,7 @@
 //!
 //! The sender's thread never takes the GIL: it puts results down, rings, and goes on.
 
+mod elsewhere;
 pub(crate) mod entrance;
 pub(crate) mod group;
 pub(crate) mod job;

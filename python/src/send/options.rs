@@ -13,7 +13,7 @@ use weir::decide::limit::{Model, Window};
 use weir::decide::policy::Retry;
 use weir::decide::window::{self, Limit, MOST_WINDOWS, Unit};
 use weir::http::tls::{Tls, TlsOptions};
-use weir::send::store::{self, Bounds, Memory, Sqlite, Store};
+use weir::send::store::{self, Bounds, Memory, Place, Store};
 use weir::send::template::has_field;
 use weir::send::{Credential, Form, Judge, Options, Renewal, State};
 
@@ -26,7 +26,7 @@ use crate::form::{Form as Arguments, Time};
 pub(crate) struct Asked {
     pub(crate) common: Common,
     pub(crate) options: Options,
-    pub(crate) path: Option<PathBuf>,
+    pub(crate) place: Place,
     order: store::Order,
     bounds: Bounds,
 }
@@ -87,10 +87,12 @@ impl Asked {
         let success = ranges(&success)
             .map_err(|error| errors::argument(success.py(), "success", &success, &error))?
             .unwrap_or_else(|| vec![(100, 999)]);
-        let path = form.take::<Option<PathBuf>>("store")?.filter(|path| path.as_os_str() != "memory");
+        let path = form.take::<Option<PathBuf>>("store")?.unwrap_or_else(|| "memory".into());
+        let place = Place::read(&path).map_err(|error| errors::usage(&error.to_string()))?;
+        let in_memory = matches!(place, Place::Memory);
         let judge = Judge { success, keyed: !keys.is_empty(), ..Judge::default() };
         let common = Common { form: common(&form, ttl_ms)?, keys: keys.clone() };
-        let bounds = bounds(&form, path.is_none())?;
+        let bounds = bounds(&form, in_memory)?;
         let fresh = form.take("fresh")?;
         let tls =
             TlsOptions { cacert: form.take("cacert")?, insecure: form.take("insecure")?, ..TlsOptions::default() };
@@ -112,25 +114,24 @@ impl Asked {
                 .transpose()
                 .map_err(|why| errors::tls(&why))?,
             // Who submits a job again is told what came of it.
-            keep_answers: path.is_some(),
+            keep_answers: !in_memory,
             renew,
             ..Options::default()
         };
-        Ok(Self { common, options, path, order: order.1, bounds })
+        Ok(Self { common, options, place, order: order.1, bounds })
     }
 
     /// Where jobs are kept.
     pub(crate) fn store(&self) -> Result<Arc<dyn Store>, store::StoreError> {
-        let Some(path) = &self.path else {
-            // A process may go on for ever; expired jobs are asked for once more.
-            let forgets: &[State] = match self.options.renew {
-                None => &[State::Done, State::Graveyard, State::Expired],
-                Some(_) => &[State::Done, State::Graveyard],
-            };
-            return Ok(Arc::new(Memory::new(self.bounds, self.order).forgetting(forgets)));
+        if !matches!(self.place, Place::Memory) {
+            return self.place.open(true, self.bounds, self.order);
+        }
+        // A process may go on for ever; expired jobs are asked for once more.
+        let forgets: &[State] = match self.options.renew {
+            None => &[State::Done, State::Graveyard, State::Expired],
+            Some(_) => &[State::Done, State::Graveyard],
         };
-        let options = store::Options { order: self.order, bounds: self.bounds, ..store::Options::default() };
-        Ok(Arc::new(Sqlite::open(path, &options)?))
+        Ok(Arc::new(Memory::new(self.bounds, self.order).forgetting(forgets)))
     }
 }
 

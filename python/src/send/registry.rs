@@ -271,6 +271,31 @@ impl Registry {
         });
     }
 
+    /// Some of the jobs that are waited for, from this number on.
+    pub(crate) fn awaited(&self, from: u64, most: usize) -> Vec<u64> {
+        let mut numbers: Vec<u64> =
+            self.0.with(|waiting| waiting.places.keys().copied().filter(|number| *number >= from).collect());
+        numbers.sort_unstable();
+        numbers.truncate(most);
+        numbers
+    }
+
+    /// Another sender has brought a job to its end.
+    pub(crate) fn ended_elsewhere(&self, number: u64, outcome: Outcome) {
+        let mut told = Vec::new();
+        self.0.with(|waiting| {
+            let outcome = Arc::new(outcome);
+            let mut next = waiting.places.remove(&number).map(Box::new);
+            while let Some(place) = next {
+                told.push((place.group, place.place, Arc::clone(&outcome)));
+                next = place.next;
+            }
+        });
+        for (group, place, outcome) in told {
+            group.change(|jobs| jobs.end(place, outcome));
+        }
+    }
+
     /// Nobody asks for the group any more.
     pub(crate) fn forget(&self, group: &Arc<Group>) {
         let numbers = group.with(|jobs| jobs.numbers());

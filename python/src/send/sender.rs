@@ -1,14 +1,14 @@
 //! The core's sender, as Python holds it.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use weir::decide::Nanos;
-use weir::send::store::{Recovered, Store, StoreError, Which};
+use weir::send::store::{Place, Recovered, Store, StoreError, Which};
 use weir::send::{self, State, wall_ms};
 
+use super::elsewhere::Elsewhere;
 use super::entrance::Submission;
 use super::group::{Group, GroupHandle};
 use super::job::Common;
@@ -31,9 +31,10 @@ pub(crate) struct SenderHandle(Kin<Inside>);
 pub(crate) struct Inside {
     common: Common,
     registry: Arc<Registry>,
-    path: Option<PathBuf>,
+    place: Place,
     recovered: Recovered,
     core: Mutex<Core>,
+    _elsewhere: Elsewhere,
 }
 
 /// Gone when the sender has ended.
@@ -49,11 +50,14 @@ impl Inside {
         let registry = Arc::<Registry>::default();
         let keys = asked.options.keys.iter().map(|key| Arc::from(key.name())).collect();
         let ear = Ear { registry: Arc::clone(&registry), keys };
+        let renews = asked.options.renew.is_some();
+        let elsewhere =
+            Elsewhere::start(&store, &registry, renews).map_err(|error| errors::serve(&error.to_string()))?;
         let sender = send::Sender::start(Arc::clone(&store), asked.options, Box::new(ear))
             .map_err(|error| errors::serve(&error.to_string()))?;
         let recovered = sender.recovered();
         let core = Mutex::new(Core { sender: Some(sender), store: Some(store), failure: None });
-        Ok(Self { common: asked.common, registry, path: asked.path, recovered, core })
+        Ok(Self { common: asked.common, registry, place: asked.place, recovered, core, _elsewhere: elsewhere })
     }
 
     pub(crate) fn registry(&self) -> &Arc<Registry> {
@@ -129,9 +133,9 @@ impl Inside {
     /// The sender has ended, and the job has not.
     pub(crate) fn left_behind(&self, py: Python<'_>) -> PyErr {
         let why = self.settle(py).map_or_else(String::new, |why| format!(" ({why})"));
-        let place = match &self.path {
-            Some(path) => format!("it stays in {}, for the next sender", path.display()),
-            None => "it was in memory and is gone; give store='jobs.db' to keep jobs".to_owned(),
+        let place = match &self.place {
+            Place::File(_) | Place::Redis(_) => format!("it stays in {}, for the next sender", self.place.shown()),
+            Place::Memory => "it was in memory and is gone; give store='jobs.db' to keep jobs".to_owned(),
         };
         errors::sender_ended(&format!("the sender has ended before the job did{why}: {place}"))
     }

@@ -16,7 +16,7 @@ use crate::decide::policy::Retry;
 use crate::decide::window::{self, Limit, Unit};
 use crate::decide::{Nanos, words};
 use crate::http::tls::{Tls, TlsOptions};
-use crate::send::store::{self, Bounds, Memory, Sqlite};
+use crate::send::store::{self, Bounds, Place};
 use crate::send::template::has_field;
 use crate::send::{Credential, Form, Judge, Options, Renewal};
 
@@ -99,8 +99,8 @@ pub(in crate::cli) struct SendArgs {
     /// Jobs that may have been sent when an earlier run was killed go to the graveyard, and not out again
     #[arg(long, help_heading = JOBS)]
     at_most_once: bool,
-    /// A file that keeps the jobs, or 'memory' [default: JOBS.db; memory for stdin]
-    #[arg(long, value_name = "FILE", help_heading = JOBS)]
+    /// What keeps the jobs: a file, 'memory', or redis://HOST:PORT[?queue=NAME&strict=1] [default: JOBS.db; memory for stdin]
+    #[arg(long, value_name = "STORE", help_heading = JOBS)]
     store: Option<PathBuf>,
     /// Append a line of JSON for each job at its end; lines that cannot be read go to FILE.rejects
     #[arg(short, long, value_name = "FILE", help_heading = JOBS)]
@@ -237,7 +237,7 @@ impl SendArgs {
             connect_timeout: Nanos::from(self.timeout).min(Nanos::from_secs(5)),
             tls: self.tls()?,
             // What stands in the results need not be kept twice.
-            keep_answers: self.out.is_none() && self.store_file().is_some(),
+            keep_answers: self.out.is_none() && !matches!(self.place()?, Place::Memory),
             renew,
             ..Options::default()
         })
@@ -279,12 +279,12 @@ impl SendArgs {
         Ok(keys)
     }
 
-    /// The store's file; None: it is in memory.
-    fn store_file(&self) -> Option<PathBuf> {
+    /// Where the jobs are kept.
+    fn place(&self) -> Result<Place, String> {
         match &self.store {
-            Some(store) => (store != Path::new("memory")).then(|| store.clone()),
-            None if self.jobs() == Path::new("-") => None,
-            None => Some(store_of(self.jobs())),
+            Some(store) => Place::read(store).map_err(|error| error.to_string()),
+            None if self.jobs() == Path::new("-") => Ok(Place::Memory),
+            None => Ok(Place::File(store_of(self.jobs()))),
         }
     }
 
@@ -293,13 +293,11 @@ impl SendArgs {
             Order::Deadline => store::Order::Deadline,
             Order::Arrival => store::Order::FirstIn,
         };
-        let Some(file) = self.store_file() else {
-            // What comes from a stream waits there, and not here.
-            let bounds = Bounds { jobs: 100_000, bytes: 256 << 20 };
-            return Ok(Arc::new(Memory::new(bounds, order)));
-        };
-        let options = store::Options { order, ..store::Options::default() };
-        Sqlite::open(&file, &options).map(|store| Arc::new(store) as Queue).map_err(|error| error.to_string())
+        let place = self.place()?;
+        // What comes from a stream waits there, and not in memory.
+        let in_memory = Bounds { jobs: 100_000, bytes: 256 << 20 };
+        let bounds = if matches!(place, Place::Memory) { in_memory } else { Bounds::default() };
+        place.open(true, bounds, order).map_err(|error| error.to_string())
     }
 }
 

@@ -88,7 +88,7 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
     }
     let mut watch = Watch::new(Arc::clone(&tally), Arc::clone(&store), clock);
     let mut view = (!messages.is_quiet()).then(Board::new);
-    let (mut next_line, mut told, mut unread) = (LINE, false, None);
+    let (mut next_line, mut told, mut unread, mut trouble) = (LINE, false, None, false);
     loop {
         match ended.recv_timeout(LOOK) {
             Err(RecvTimeoutError::Disconnected) => break,
@@ -107,6 +107,17 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
                 sender.finish();
             }
             Err(_) => {}
+        }
+        let away = store.trouble();
+        if away.is_some() != trouble {
+            trouble = away.is_some();
+            let text = match away {
+                Some(why) => {
+                    format!("the store does not answer ({why}); what is in hand goes on while its keys' leases last")
+                }
+                None => "the store answers again".into(),
+            };
+            aside(view.as_mut(), || messages.note(&text));
         }
         watch.look(sender.progress());
         if let Some(view) = &mut view {

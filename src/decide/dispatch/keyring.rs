@@ -12,6 +12,8 @@ pub(super) struct Key {
     pub(super) windows: Windows,
     pub(super) nonces: Nonces,
     pub(super) usable: bool,
+    /// It is ours now.
+    pub(super) held: bool,
     place: (Nanos, u64),
 }
 
@@ -34,8 +36,13 @@ impl Keyring {
             None if rules.learns_way_in => WayIn::learnt(),
             None => WayIn::unknown(),
         };
-        let key =
-            Key { windows: Windows::new(&rules.key), nonces: Nonces::above(0), usable: true, place: (Nanos::ZERO, 0) };
+        let key = Key {
+            windows: Windows::new(&rules.key),
+            nonces: Nonces::above(0),
+            usable: true,
+            held: true,
+            place: (Nanos::ZERO, 0),
+        };
         let by_time = (0..keys).map(|number| (key.place, number)).collect();
         Self { keys: vec![key; keys as usize], by_time, way_in, changed: Vec::new(), sends: 0, bound: way_in.bound() }
     }
@@ -50,7 +57,7 @@ impl Keyring {
         let done = act(key);
         self.changed.push(number);
         self.by_time.remove(&(key.place, number));
-        if key.usable {
+        if key.usable && key.held {
             key.place.0 = key.windows.earliest(1);
             self.by_time.insert((key.place, number));
         }
@@ -64,7 +71,7 @@ impl Keyring {
         if let Some(key) = self.keys.get_mut(number as usize) {
             self.by_time.remove(&(key.place, number));
             key.place.1 = sends;
-            if key.usable {
+            if key.usable && key.held {
                 self.by_time.insert((key.place, number));
             }
         }
@@ -99,7 +106,7 @@ impl Keyring {
 
     /// When a key may send this weight; None if it is of no use.
     pub(super) fn when(&self, number: u32, weight: u64) -> Option<Nanos> {
-        self.get(number).filter(|key| key.usable).map(|key| key.windows.earliest(weight))
+        self.get(number).filter(|key| key.usable && key.held).map(|key| key.windows.earliest(weight))
     }
 
     /// Tells all windows what has been learnt of the way in.
@@ -117,6 +124,6 @@ impl Keyring {
     }
 
     pub(super) fn usable(&self) -> usize {
-        self.by_time.len()
+        self.keys.iter().filter(|key| key.usable).count()
     }
 }

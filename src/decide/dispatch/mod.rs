@@ -46,6 +46,7 @@ mod keyring;
 mod life;
 #[cfg(test)]
 mod lines;
+mod owned;
 mod queue;
 #[cfg(test)]
 mod rates;

@@ -1,6 +1,6 @@
 //! What a key leaves to whoever goes on with it: after a restart, a crash, or in another process.
 
-use super::{Nanos, Windows, limit};
+use super::{Nanos, Rules, Unit, Windows, limit};
 
 /// All that counts of a key's past, as ages, so that it means the same by another clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,30 @@ pub struct Past {
     pub full_in: Option<Nanos>,
 }
 
+impl History {
+    /// The most that can have been sent under these rules, all of it just now: of a key whose last owner is gone without a
+    /// word.
+    pub fn full(rules: &Rules) -> Self {
+        let most = |unit: Unit| {
+            let of_unit = rules.limits.iter().filter(|limit| limit.unit == unit);
+            of_unit.map(|limit| limit.window.limit()).max().unwrap_or(0)
+        };
+        let requests = most(Unit::Requests).clamp(1, MOST_REQUESTS);
+        let weight = most(Unit::Weight).div_ceil(requests).max(1);
+        Self { sent: (0..requests).map(|_| (Nanos::ZERO, weight)).collect(), ..Self::default() }
+    }
+}
+
+/// Of windows that hold more requests than that, fewer are taken for all.
+const MOST_REQUESTS: u64 = 100_000;
+
 impl Windows {
+    /// Windows of the same key, of whose past nothing is known; for one that somebody else has used meanwhile. Slots of
+    /// before mean nothing any more.
+    pub fn anew(&self, rules: &Rules) -> Self {
+        Self { road: self.road.anew(), way_in: self.way_in, ..Self::new(rules) }
+    }
+
     /// What counts of the past at `now`.
     pub fn history(&mut self, now: Nanos) -> History {
         let now = self.advance(now);
@@ -68,5 +91,40 @@ impl Windows {
                 meter.end(now + (now - at), amount);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::limit::{Model, Window};
+    use crate::decide::window::Limit;
+
+    #[test]
+    fn after_an_owner_that_is_gone_a_key_waits_for_window_and_way_and_no_longer() {
+        let limit = Limit::new(Window::read("20/1s", Model::SlidingLog).unwrap());
+        for unit in [Unit::Requests, Unit::Weight] {
+            let way_in = Some(Nanos::from_millis(50));
+            let rules = Rules { limits: vec![Limit { unit, ..limit }], ordered: true, way_in, ..Rules::default() };
+            let begin = Nanos::from_secs(100);
+            for since in [Nanos::ZERO, Nanos::from_millis(400)] {
+                let mut windows = Windows::new(&rules);
+                windows.resume(begin, &History::full(&rules), since);
+                // The window, the way in, and a tick of the server's clock.
+                assert_eq!(windows.earliest(1), begin - since + Nanos::from_millis(1051));
+            }
+        }
+    }
+
+    #[test]
+    fn a_slot_of_before_is_none_of_the_windows_that_are_new() {
+        let limit = Limit::new(Window::read("1/1s", Model::SlidingLog).unwrap());
+        let rules = Rules { limits: vec![limit], ..Rules::default() };
+        let mut old = Windows::new(&rules);
+        let slot = old.sent(Nanos(5), 1);
+        let mut new = old.anew(&rules);
+        new.sent(Nanos(6), 1);
+        assert_eq!(new.arrived_by(slot, Nanos(7), Nanos::NEVER), None);
+        assert_eq!(new.earliest(1), Nanos::NEVER, "the one that is out has not been heard of");
     }
 }

@@ -35,6 +35,11 @@ pub(super) struct Road {
 }
 
 impl Road {
+    /// An empty one, whose slots have other numbers.
+    pub(super) fn anew(&self) -> Self {
+        Self { first: self.first + self.open.len() as u64, ..Self::default() }
+    }
+
     pub(super) fn push(&mut self, open: Open) -> Slot {
         self.requests += 1;
         self.weight = self.weight.saturating_add(open.weight);

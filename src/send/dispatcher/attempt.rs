@@ -58,7 +58,15 @@ impl Edge {
             Err(why) => tokio::task::spawn_local(edge.unsendable(sending, why)),
         };
         let (key, sent) = (sending.key, wall_ms());
-        held.flying = Some(Flying { task: task.abort_handle(), key, at, sent, due: sending.due, left: None });
+        held.flying = Some(Flying {
+            task: task.abort_handle(),
+            key,
+            attempt: sending.attempt,
+            at,
+            sent,
+            due: sending.due,
+            left: None,
+        });
     }
 
     async fn attempt(self: Rc<Self>, sending: Sending, filled: Filled, origin: Arc<Origin>) {
@@ -141,12 +149,12 @@ impl Edge {
     }
 
     /// Its time is up. The dispatch knows already.
-    pub(super) fn cancel(&self, hand: &mut Hand, job: JobId) {
+    pub(super) fn cancel(&self, hand: &mut Hand, job: JobId, why: &str) {
         let Some(held) = hand.jobs.get_mut(&job) else { return };
-        let Some(Flying { task, key, at, sent, due, left }) = held.flying.take() else { return };
+        let Some(Flying { task, key, at, sent, due, left, .. }) = held.flying.take() else { return };
         task.abort();
         let (late, took) = (left.map(|left| left - due), self.timer.now() - at);
-        let tried = Try { key, sent, late, took, outcome: Err("no answer in time".into()), done: false };
+        let tried = Try { key, sent, late, took, outcome: Err(why.to_owned()), done: false };
         held.last = Some(Last { tried: tried.clone(), headers: Vec::new(), body: Bytes::new() });
         hand.news.push(News::Tried(tried));
         self.talk.notify_one();

@@ -54,7 +54,7 @@ impl Edge {
             let asking = self.claiming.lock().await;
             let claimed = match self.store.claim(claim).await {
                 Ok(claimed) => claimed,
-                Err(StoreError::NoSpace(..) | StoreError::Locked(_)) => {
+                Err(StoreError::NoSpace(..) | StoreError::Locked(_) | StoreError::Away(..)) => {
                     drop(asking);
                     self.timer.sleep(Nanos::SECOND).await;
                     continue;
@@ -75,6 +75,8 @@ impl Edge {
             }
             self.settled.notify_one();
             let wait_ms = next.map(|at| u64::try_from(at.0.saturating_sub(wall_ms().0)).unwrap_or(0).max(1));
+            let shares = self.hand.borrow().owned.is_some();
+            let wait_ms = if shares { Some(wait_ms.unwrap_or(LOOK_MS).min(LOOK_MS)) } else { wait_ms };
             let due = wait_ms.map_or(Nanos::NEVER, |ms| self.timer.now() + Nanos::from_millis(ms.min(DAY_MS)));
             tokio::select! {
                 _ = arrivals.changed() => {}
@@ -91,7 +93,8 @@ impl Edge {
         let hand = self.hand.borrow();
         // What is held back for a mark, or not recorded yet, counts: memory is bounded if the disk stalls.
         let stalled = hand.untold || hand.changes.len() > 4 * MOST_AHEAD;
-        if hand.failed.is_some() || self.is_told_to_end() || stalled {
+        let has_no_key = hand.owned.as_ref().is_some_and(|owned| owned.held() == 0);
+        if hand.failed.is_some() || self.is_told_to_end() || stalled || has_no_key {
             return Vec::new();
         }
         let hints = hand.hints.iter().map(|(hint, key)| (Some(*key), Some(hint.clone())));
@@ -140,6 +143,8 @@ impl Edge {
         let usable = |hint: &String| self.names.get(hint).filter(|key| !hand.lost.contains(key));
         let known: Vec<_> = hints.iter().filter_map(|hint| Some((hint.clone(), *usable(hint)?))).collect();
         hand.has_stranded = known.len() < hints.len();
+        // Others send by the keys that are not ours.
+        let known: Vec<_> = known.into_iter().filter(|(_, key)| hand.dispatch.is_held(*key)).collect();
         let is_new = known
             .iter()
             .any(|(hint, key)| self.has_room(&hand, Some(*key)) && !hand.hints.iter().any(|(other, _)| other == hint));
@@ -210,6 +215,11 @@ impl Edge {
             self.happened.notify_one();
             return;
         }
+        if let Some(held) = self.hand.borrow_mut().jobs.get_mut(&number) {
+            // We were taken for gone, and it is still in our hands.
+            held.lease = lease;
+            return;
+        }
         let key = named.flatten();
         let asked = self.asked(&entry, key);
         let held = Held { lease, tries: entry.status.tries, entry, key, flying: None, last: None };
@@ -219,3 +229,5 @@ impl Edge {
 }
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
+/// Where others send, too, it is looked so often whether there is something to do, whatever news has come.
+const LOOK_MS: u64 = 1000;

@@ -1,14 +1,12 @@
 //! The end: when it has come, and what is left in good order.
 
-use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::super::note::{Moment, Note};
 use super::super::sender::{SendFailed, Until};
-use super::super::store::{KeyNote, Step};
+use super::super::store::KeyNote;
 use super::Edge;
 use crate::decide::Nanos;
-use crate::decide::dispatch::{Event, JobId};
 
 impl Edge {
     /// Waits until it is time to end.
@@ -35,6 +33,7 @@ impl Edge {
                     if deadline == Nanos::NEVER {
                         deadline = self.timer.now() + grace;
                         self.put_down();
+                        self.lay_down_keys();
                     }
                     if !out {
                         return;
@@ -55,6 +54,8 @@ impl Edge {
                 () = self.settled.notified() => {}
                 _ = until.changed() => {}
                 () = self.timer.sleep_until(deadline), if deadline < Nanos::NEVER => return,
+                // What others do to the last jobs nobody tells us.
+                () = self.timer.sleep(Nanos::SECOND), if self.store.shared_keys().is_some() => {}
             }
         }
     }
@@ -62,14 +63,7 @@ impl Edge {
     /// Gives back what was not sent.
     fn put_down(&self) {
         let mut hand = self.hand.borrow_mut();
-        let waiting: HashSet<JobId> =
-            hand.jobs.iter().filter(|(_, held)| held.flying.is_none()).map(|(job, _)| *job).collect();
-        let mut actions = Vec::new();
-        for job in waiting {
-            hand.dispatch.on(self.timer.now(), Event::Withdrawn(job), &mut actions);
-            self.end_job(&mut hand, job, Step::Released, "the sender ended".into());
-        }
-        hand.unmarked.clear();
+        self.give_back(&mut hand, &mut Vec::new(), "the sender ended", |_| true);
     }
 
     /// The last words: what is out is left to its fate, the rest is given back, and the keys are noted.
@@ -82,7 +76,8 @@ impl Edge {
         let (now, at) = (self.timer.now(), Moment::now());
         let notes = {
             let mut hand = self.hand.borrow_mut();
-            let keys = (0..).zip(&self.options.keys);
+            let hand_is_alone = hand.owned.is_none();
+            let keys = (0..).zip(&self.options.keys).filter(|_| hand_is_alone);
             let mut notes = Vec::with_capacity(self.options.keys.len());
             for (number, key) in keys {
                 let high_water = hand.marks.get(number as usize).map_or(0, |mark| mark.1);
@@ -93,6 +88,7 @@ impl Edge {
             notes
         };
         self.settle(notes).await;
+        self.give_keys().await;
         match self.hand.borrow_mut().failed.take() {
             Some(failed) => Err(failed),
             None => Ok(()),

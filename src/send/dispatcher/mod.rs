@@ -10,6 +10,7 @@
 //!   follows from how fast they go ([`claims`]), so a crash leaves few that may have been sent and were not. Jobs that name
 //!   a key are claimed for that key: they fill nobody else's place.
 //! - A dead letter goes back to the store, which keeps its time and its tries over a crash, and hands it out again.
+//! - Where several senders share keys, leases of keys come and go ([`owning`]): nothing is sent by a key whose lease is over.
 //! - What happened is told to the listener, then recorded, in groups: one commit while the next group gathers
 //!   ([`records`]).
 
@@ -18,6 +19,7 @@ mod claims;
 mod crash;
 mod ending;
 mod outcome;
+mod owning;
 mod records;
 mod stranded;
 
@@ -39,6 +41,7 @@ use super::sender::{SendFailed, Until, lock, wall_ms};
 use super::store::{Change, Lease, Step, Store};
 use crate::decide::Nanos;
 use crate::decide::dispatch::{Action, Asked, Dispatch, Event, JobId, Why};
+use crate::decide::ownership::Ownership;
 use crate::http::client::{Client, Options as ClientOptions, Origin};
 use crate::machine::clock::Clock;
 use crate::machine::timer::Timer;
@@ -76,6 +79,7 @@ struct Held {
 struct Flying {
     task: AbortHandle,
     key: usize,
+    attempt: u32,
     at: Nanos,
     sent: UnixMs,
     due: Nanos,
@@ -114,6 +118,8 @@ struct Hand {
     has_stranded: bool,
     /// Keys that are used no more.
     lost: Vec<u32>,
+    /// Which keys are ours, if other senders share them.
+    owned: Option<Ownership>,
     failed: Option<SendFailed>,
     /// So many connections in a row could not be made.
     away: u32,
@@ -147,6 +153,8 @@ struct Edge {
     put_off: Notify,
     /// Something has been recorded, or ended.
     settled: Notify,
+    /// Something is to be asked of the store about keys.
+    owning: Notify,
     /// Held while the store is asked for jobs, and while it records.
     claiming: tokio::sync::Mutex<()>,
     recording: tokio::sync::Mutex<()>,
@@ -178,10 +186,11 @@ pub(super) async fn run(
     let claims = tokio::task::spawn_local(Rc::clone(&edge).claim());
     let reports = tokio::task::spawn_local(Rc::clone(&edge).report());
     let records = tokio::task::spawn_local(Rc::clone(&edge).record());
+    let owning = tokio::task::spawn_local(Rc::clone(&edge).own());
     edge.end().await;
     // A ticket that is dropped takes its question back: what is asked of the store is waited for.
     let claiming = edge.claiming.lock().await;
-    [ticks, sweeps, claims].iter().for_each(tokio::task::JoinHandle::abort);
+    [ticks, sweeps, claims, owning].iter().for_each(tokio::task::JoinHandle::abort);
     drop(claiming);
     let ended = edge.leave().await;
     reports.abort();
@@ -213,7 +222,13 @@ impl Edge {
         options.rules.key.way_in = options.rules.key.way_in.map(|bound| bound + MACHINES);
         let count = u32::try_from(options.keys.len()).unwrap_or(u32::MAX);
         let mut dispatch = Dispatch::new(options.rules.clone(), count, options.seed);
-        let notes: HashMap<String, String> = store.keys()?.into_iter().map(|note| (note.key, note.note)).collect();
+        let owned = store.shared_keys().map(|shared| {
+            (0..count).for_each(|key| dispatch.hold(key, false));
+            Ownership::new(shared.me(), options.keys.iter().map(|key| key.mark().to_owned()), shared.lease())
+        });
+        // Of keys that others share it is told with the lease what they have sent.
+        let known = if owned.is_some() { Vec::new() } else { store.keys()? };
+        let notes: HashMap<String, String> = known.into_iter().map(|note| (note.key, note.note)).collect();
         let mut marks = Vec::with_capacity(options.keys.len());
         for (number, key) in (0..).zip(&options.keys) {
             // It may have had another name, or none.
@@ -244,6 +259,7 @@ impl Edge {
             hints: Vec::new(),
             has_stranded: false,
             lost: Vec::new(),
+            owned,
             failed: None,
             away: 0,
             untold: false,
@@ -269,6 +285,7 @@ impl Edge {
             starved: Notify::new(),
             put_off: Notify::new(),
             settled: Notify::new(),
+            owning: Notify::new(),
             claiming: tokio::sync::Mutex::default(),
             recording: tokio::sync::Mutex::default(),
         };
@@ -279,6 +296,7 @@ impl Edge {
     fn tell(self: &Rc<Self>, due: Nanos, event: Event<'_>) {
         let mut hand = self.hand.borrow_mut();
         let mut actions = std::mem::take(&mut hand.actions);
+        self.see_to_leases(&mut hand, &mut actions);
         hand.dispatch.on(self.timer.now(), event, &mut actions);
         while !actions.is_empty() {
             let mut dead = Vec::new();
@@ -292,6 +310,7 @@ impl Edge {
             self.give_back_stranded(&mut hand, &mut actions);
         }
         hand.actions = actions;
+        self.see_to_leaving(&mut hand);
         if hand.dispatch.queued(None) <= hand.ahead / 2 {
             self.hungry.notify_one();
         }
@@ -312,7 +331,7 @@ impl Edge {
                     self.launch(hand, sending);
                 }
             }
-            Action::Cancel { job, .. } => self.cancel(hand, job),
+            Action::Cancel { job, .. } => self.cancel(hand, job, "no answer in time"),
             Action::Done(job) => self.end_job(hand, job, Step::Done, "delivered".into()),
             Action::Dead { job, until, why } => dead.push((job, until, why)),
             Action::Requeue(job) => dead.retain(|(other, ..)| *other != job),
@@ -329,6 +348,9 @@ impl Edge {
             Action::Unusable { key, why } => {
                 let why = attempt::words(why);
                 hand.lost.push(key);
+                if let Some(owned) = &mut hand.owned {
+                    owned.refused(key as usize);
+                }
                 if hand.dispatch.usable_keys() == 0 {
                     hand.failed = Some(SendFailed::NoKeys(why.clone()));
                     self.settled.notify_one();

@@ -102,8 +102,13 @@ impl Edge {
         let hand = self.hand.borrow();
         let keys = self.options.keys.iter().zip(&hand.marks).zip(marks);
         let raised = keys.filter(|((_, (durable, _)), wanted)| durable < *wanted);
+        // Who shares a key may have another name for it.
+        let shares = hand.owned.is_some();
         raised
-            .map(|((key, _), wanted)| KeyNote { key: key.name().to_owned(), note: Note::running(at, *wanted).write() })
+            .map(|((key, _), wanted)| {
+                let key = if shares { key.mark() } else { key.name() };
+                KeyNote { key: key.to_owned(), note: Note::running(at, *wanted).write() }
+            })
             .collect()
     }
 
@@ -128,7 +133,7 @@ impl Edge {
         loop {
             let ends = is_last || self.is_told_to_end();
             match self.store.record(record.clone()).await {
-                Err(StoreError::NoSpace(..) | StoreError::Locked(_)) if !ends => {
+                Err(StoreError::NoSpace(..) | StoreError::Locked(_) | StoreError::Away(..)) if !ends => {
                     self.timer.sleep(Nanos::SECOND).await;
                 }
                 other => return other,

@@ -13,15 +13,28 @@ impl Edge {
         }
         hand.hints.retain(|(_, key)| !lost.contains(key));
         hand.has_stranded = true;
-        let is_stranded = |held: &super::Held| held.flying.is_none() && held.key.is_some_and(|key| lost.contains(&key));
-        let jobs: Vec<JobId> = hand.jobs.iter().filter(|(_, held)| is_stranded(held)).map(|(job, _)| *job).collect();
+        let is_stranded = |held: &super::Held| held.key.is_some_and(|key| lost.contains(&key));
+        self.give_back(hand, actions, "its key cannot be used", is_stranded);
+    }
+
+    /// Gives back jobs that are not out.
+    pub(super) fn give_back(
+        &self,
+        hand: &mut Hand,
+        actions: &mut Vec<Action>,
+        why: &str,
+        is_meant: impl Fn(&super::Held) -> bool,
+    ) {
+        let meant = hand.jobs.iter().filter(|(_, held)| held.flying.is_none() && is_meant(held));
+        let jobs: Vec<JobId> = meant.map(|(job, _)| *job).collect();
         for job in jobs {
             if let Some(held) = hand.jobs.get_mut(&job) {
                 // That the key is of no use costs the job no try.
                 held.last = None;
             }
             hand.dispatch.on(self.timer.now(), Event::Withdrawn(job), actions);
-            self.end_job(hand, job, Step::Released, "its key cannot be used".into());
+            hand.unmarked.retain(|sending| sending.job != job);
+            self.end_job(hand, job, Step::Released, why.into());
         }
     }
 

@@ -33,6 +33,12 @@ pub enum StoreError {
     },
     /// The file cannot be read or written.
     Broken(PathBuf, String),
+    /// The address of the server is none, or the server does not take it.
+    Address(PathBuf, String),
+    /// The server does not answer; it may do so later.
+    Away(PathBuf, String),
+    /// The server may lose what it has accepted.
+    MayLose(PathBuf, String),
     /// The store was closed before it could answer.
     Closed,
 }
@@ -82,6 +88,13 @@ impl fmt::Display for StoreError {
                 "job {index} of the batch has {bytes} bytes, and the queue holds {most_bytes}; raise the queue's bound"
             ),
             Self::Broken(path, why) => write!(f, "the store '{}' fails: {why}; see to the disk", path.display()),
+            Self::Address(path, why) => write!(f, "the store '{}' cannot be used: {why}", path.display()),
+            Self::Away(path, why) => write!(
+                f,
+                "the store '{}' does not answer: {why}; start the server, or check the address",
+                path.display()
+            ),
+            Self::MayLose(path, why) => write!(f, "the store '{}' may lose jobs: {why}", path.display()),
             Self::Closed => f.write_str("the store is closed"),
         }
     }

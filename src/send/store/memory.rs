@@ -8,10 +8,11 @@ use tokio::sync::watch;
 
 use super::leases::{Lease, Leases};
 use super::ticket::Ticket;
+use super::uses::KeyUses;
 use super::waiting::{Batch, Entrance, Waiting};
 use super::{
-    Bounds, Change, Claim, Claimed, Counts, Filter, KeyNote, Order, Receipt, Record, Recorded, Recovered, Step, Store,
-    StoreError, Which, reason,
+    Bounds, Change, Claim, Claimed, Counts, Filter, KeyNote, KeyUse, Order, Receipt, Record, Recorded, Recovered,
+    Sends, Step, Store, StoreError, Which, reason,
 };
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
@@ -199,6 +200,20 @@ impl Store for Memory {
     fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
+
+    fn sender(&self) -> Result<Sends, StoreError> {
+        Ok(if self.inner().sending { Sends::Process(Some(std::process::id())) } else { Sends::Nobody })
+    }
+
+    fn key_uses(&self) -> Result<Vec<KeyUse>, StoreError> {
+        let mut uses = KeyUses::default();
+        for status in self.inner().entries().map(|entry| &entry.status) {
+            if let Some(Attempt { key: Some(key), sent, .. }) = &status.last {
+                uses.add(key, *sent, status.state == State::Done);
+            }
+        }
+        Ok(uses.all())
+    }
 }
 
 impl Inner {
@@ -268,8 +283,8 @@ impl Inner {
                 self.ready.remove(&job.key_hint);
             }
         }
-        self.due.extract_if_there(status.retry_at, number);
-        self.ends.extract_if_there(job.expires, number);
+        forget(&mut self.due, status.retry_at, number);
+        forget(&mut self.ends, job.expires, number);
         self.counts.remove(status.state, kept.bytes);
         Some(kept)
     }
@@ -446,15 +461,9 @@ fn first(times: &BTreeSet<(UnixMs, u64)>, now: UnixMs) -> Vec<u64> {
     times.iter().take_while(|(at, _)| *at <= now).take(MOST_CHORES).map(|(_, number)| *number).collect()
 }
 
-trait Times {
-    fn extract_if_there(&mut self, at: Option<UnixMs>, number: u64);
-}
-
-impl Times for BTreeSet<(UnixMs, u64)> {
-    fn extract_if_there(&mut self, at: Option<UnixMs>, number: u64) {
-        if let Some(at) = at {
-            self.remove(&(at, number));
-        }
+fn forget(times: &mut BTreeSet<(UnixMs, u64)>, at: Option<UnixMs>, number: u64) {
+    if let Some(at) = at {
+        times.remove(&(at, number));
     }
 }
 

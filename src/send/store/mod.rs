@@ -1,25 +1,29 @@
 //! Where jobs are kept until they are delivered, and what became of them after.
 //!
-//! One trait, [`Store`], and two stores behind it: [`Memory`], which ends with its process, and [`Sqlite`], a file. Both
-//! pass one suite of tests. Every answer that says that something is so ([`Ticket`]) comes when it is durable.
+//! One trait, [`Store`], and three stores behind it: [`Memory`], which ends with its process, [`Sqlite`], a file, and
+//! [`Redis`], on a server. All pass one suite of tests. Every answer that says that something is so ([`Ticket`]) comes when it is durable.
 //!
 //! Delivery is at least once. A claim makes a *lease*; a sender says [`Step::Sent`] (or claims with
 //! [`Claim::sending`]) before it sends, so that after a crash the jobs that the service may have are known: they are
 //! queued again with [`maybe_sent`](super::Status::maybe_sent). A record of a lease that is over changes nothing.
 //!
 //! A store has one sender at a time, and as many who submit and inspect as there are. Not several senders that share by
-//! leases: a key's limit is kept by the one process that knows what it sent when, so two senders in one file would break
-//! it together, whoever held which job.
+//! leases of jobs: a key's limit is kept by the one process that knows what it sent when, so two senders in one file would
+//! break it together, whoever held which job. Where keys are leased, too ([`SharedKeys`]), there may be several.
 
 mod error;
 mod filter;
+mod keys;
 mod leases;
 mod memory;
+mod place;
 mod reason;
+mod redis;
 mod sqlite;
 #[cfg(test)]
 mod suite;
 mod ticket;
+mod uses;
 mod waiting;
 
 use std::fmt::Debug;
@@ -28,10 +32,14 @@ use tokio::sync::watch;
 
 pub use error::StoreError;
 pub use filter::{Filter, Which};
+pub use keys::{Beat, Beaten, SharedKeys, Taken};
 pub use leases::Lease;
 pub use memory::Memory;
+pub use place::Place;
+pub use redis::{Address, Redis};
 pub use sqlite::{Options, Sqlite};
 pub use ticket::Ticket;
+pub use uses::KeyUse;
 
 use super::job::{Answer, Attempt, Detail, Edit, Entry, Job, UnixMs};
 use super::state::State;
@@ -113,6 +121,41 @@ pub trait Store: Send + Sync + Debug {
 
     /// Changes when anything has changed, by any process.
     fn changes(&self) -> watch::Receiver<u64>;
+
+    /// Who sends from it now.
+    ///
+    /// # Errors
+    /// As for [`counts`](Self::counts).
+    fn sender(&self) -> Result<Sends, StoreError>;
+
+    /// What its jobs say of keys. Looks at all jobs.
+    ///
+    /// # Errors
+    /// As for [`counts`](Self::counts).
+    fn key_uses(&self) -> Result<Vec<KeyUse>, StoreError>;
+
+    /// Those of these jobs that have come to their end: for whoever waits for a job that another sender may send.
+    ///
+    /// # Errors
+    /// As for [`counts`](Self::counts).
+    fn ended(&self, numbers: &[u64]) -> Result<Vec<u64>, StoreError> {
+        let mut ended = Vec::new();
+        for number in numbers {
+            let found = self.inspect(&Which::Number(*number))?;
+            ended.extend(found.filter(|detail| !detail.entry.status.state.open()).map(|_| *number));
+        }
+        Ok(ended)
+    }
+
+    /// Its keys, if several senders share them. None: there is one sender, and all keys are its.
+    fn shared_keys(&self) -> Option<&dyn SharedKeys> {
+        None
+    }
+
+    /// Why it does not answer, while it does not and will be asked again.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What becomes of a submitted job.
@@ -296,26 +339,15 @@ pub struct KeyNote {
     pub note: String,
 }
 
-/// What a store's jobs say of a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyUse {
-    /// The key's name, never the credential.
-    pub key: String,
-    /// When it was used last.
-    pub last: UnixMs,
-    /// So many jobs were sent by it last.
-    pub jobs: u64,
-    /// So many of them are done.
-    pub done: u64,
-}
-
 /// Who sends from a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sends {
     /// No one.
     Nobody,
     /// A process; its number, if it said so.
     Process(Option<u32>),
+    /// Several share it: number and machine of each.
+    Processes(Vec<String>),
 }
 
 /// How many jobs there are in each state, and how large they are.

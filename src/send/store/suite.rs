@@ -1,14 +1,17 @@
 //! What every store does, tested once for all of them.
 
+mod alike;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
-use proptest::prelude::*;
-
+use super::redis::server::RedisServer;
 use super::*;
 use crate::send::job::{MOST_EVENTS, Request, Status};
 
@@ -24,6 +27,19 @@ fn each(bounds: Bounds, order: Order, test: impl Fn(Arc<dyn Store>)) {
     let sqlite = open(&folder.path().join("jobs.db"), bounds, order);
     sqlite.start_sending(NOW).unwrap();
     test(Arc::new(sqlite));
+    SERVER.with(|server| {
+        let Some((server, queues)) = server else { return };
+        let queue = format!("queue=q{}", queues.fetch_add(1, Relaxed));
+        let address = Address::read(&server.url(&queue)).unwrap();
+        let redis = Redis::open(&address, true, bounds, order).unwrap();
+        redis.start_sending(NOW).unwrap();
+        test(Arc::new(redis));
+    });
+}
+
+thread_local! {
+    /// One for each test, and how many queues there are on it.
+    static SERVER: Option<(RedisServer, AtomicUsize)> = RedisServer::start().map(|server| (server, AtomicUsize::new(0)));
 }
 
 fn open(path: &Path, bounds: Bounds, order: Order) -> Sqlite {
@@ -366,100 +382,6 @@ fn who_watches_is_told_of_what_came_and_not_of_a_claim_that_found_nothing() {
         record(&store, change(lease, Step::Done, None));
         assert!(!arrivals.has_changed().unwrap() && changes.has_changed().unwrap());
     });
-}
-
-/// One thing that happens to a store.
-#[derive(Clone, Debug)]
-enum Act {
-    Submit(u8, i32, Option<u64>, bool),
-    Claim(usize, bool, bool),
-    Record(usize, u8),
-    Retry,
-    Purge(u8),
-    Later(u64),
-}
-
-fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let act = prop_oneof![
-        4 => (0..12_u8, -1..2, proptest::option::of(0..40_u64), any_bool()).prop_map(|(a, b, c, d)| Act::Submit(a, b, c, d)),
-        4 => (0..4_usize, any_bool(), any_bool()).prop_map(|(a, b, c)| Act::Claim(a, b, c)),
-        6 => (0..6_usize, 0..6_u8).prop_map(|(a, b)| Act::Record(a, b)),
-        1 => Just(Act::Retry),
-        1 => (0..6_u8).prop_map(Act::Purge),
-        2 => (0..20_u64).prop_map(Act::Later),
-    ];
-    proptest::collection::vec(act, 1..60)
-}
-
-fn any_bool() -> impl Strategy<Value = bool> {
-    proptest::bool::ANY
-}
-
-/// Does it, and says what came of it and what is there now.
-fn perform(store: &Arc<dyn Store>, acts: &[Act]) -> Vec<String> {
-    let mut told = Vec::new();
-    let mut now = NOW;
-    let mut leases: Vec<Lease> = Vec::new();
-    let hint = |with: bool| with.then(|| "k".to_owned());
-    for act in acts {
-        let said = match *act {
-            Act::Submit(id, priority, ttl, hinted) => {
-                let expires = ttl.map(|ms| now.plus_ms(ms));
-                let job = Job { expires, priority, created: now, key_hint: hint(hinted), ..job(&id.to_string()) };
-                format!("{:?}", submit(store, vec![job]))
-            }
-            Act::Claim(most, hinted, sending) => {
-                let wants = vec![Want { key_hint: hint(hinted), most }, Want { key_hint: None, most: 1 }];
-                let claimed = store.claim(Claim { now, wants, sending, ..any(0) }).wait().unwrap();
-                leases.extend(claimed.jobs.iter().map(|(lease, _)| *lease));
-                let jobs: Vec<_> = claimed.jobs.into_iter().map(|(_, entry)| entry).collect();
-                format!("{jobs:?} {:?} {:?}", claimed.expired, claimed.next)
-            }
-            Act::Record(nth, what) => {
-                let Some(&lease) = leases.get(nth) else { continue };
-                let retry_at = now.plus_ms(7);
-                let steps =
-                    [Step::Sent, Step::Done, Step::Dead { retry_at }, Step::Graveyard, Step::Expired, Step::Released];
-                let step = steps[usize::from(what)];
-                let attempt = attempt(200).filter(|_| matches!(what, 1..4));
-                format!("{:?}", record(store, Change { at: now, ..change(lease, step, attempt) }).stale.len())
-            }
-            Act::Retry => {
-                let retried = store.retry(Filter::default(), Some(now.plus_ms(9)), now).wait().unwrap();
-                retried.to_string()
-            }
-            Act::Purge(state) => {
-                let filter = Filter::of(&[State::ALL[usize::from(state)]]);
-                store.purge(filter).wait().unwrap().to_string()
-            }
-            Act::Later(ms) => {
-                now = now.plus_ms(ms);
-                String::new()
-            }
-        };
-        told.push(format!("{act:?}: {said}"));
-        check_counts(store);
-    }
-    let all = store.list(&Filter::default(), 0, usize::MAX).unwrap();
-    told.extend(all.iter().map(|entry| {
-        let found = store.inspect(&Which::Number(entry.number)).unwrap().unwrap();
-        assert_eq!(found.entry, *entry);
-        format!("{found:?}")
-    }));
-    told.push(format!("{:?}", store.hints().unwrap()));
-    told
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
-
-    #[test]
-    fn whatever_happens_both_stores_say_the_same(acts in acts()) {
-        let mut said: Vec<Vec<String>> = Vec::new();
-        let all = std::cell::RefCell::new(&mut said);
-        roomy(|store| all.borrow_mut().push(perform(&store, &acts)));
-        prop_assert_eq!(&said[0], &said[1]);
-    }
 }
 
 #[test]

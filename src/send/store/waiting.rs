@@ -73,11 +73,39 @@ impl Waiting {
     pub(super) fn admit<E>(
         &mut self,
         batches: usize,
+        most: usize,
+        enter: impl FnMut(&Job) -> Result<Entrance, E>,
+    ) -> Result<bool, E> {
+        self.sift();
+        self.let_in(batches, most, enter)
+    }
+
+    /// Who gave up waiting stands in nobody's way.
+    fn sift(&mut self) {
+        self.batches.retain(|batch| !batch.reply.is_unwanted());
+    }
+
+    /// The first `most` jobs that wait, for a store that is told later what became of them ([`Self::entered`]).
+    pub(super) fn first(&mut self, most: usize) -> impl Iterator<Item = &Job> {
+        self.sift();
+        self.batches.iter().flat_map(|batch| batch.jobs.iter().skip(batch.receipts.len())).take(most)
+    }
+
+    /// What became of the jobs that [`Self::first`] gave, in that order, and nothing was asked in between; for those after
+    /// the last one nothing is known.
+    pub(super) fn entered(&mut self, mut entrances: impl Iterator<Item = Entrance>) {
+        // It cannot fail: each job is either in or waits on.
+        let _ =
+            self.let_in(usize::MAX, usize::MAX, |_| Ok::<_, StoreError>(entrances.next().unwrap_or(Entrance::NoRoom)));
+        self.commit();
+    }
+
+    fn let_in<E>(
+        &mut self,
+        batches: usize,
         mut most: usize,
         mut enter: impl FnMut(&Job) -> Result<Entrance, E>,
     ) -> Result<bool, E> {
-        // Who gave up waiting stands in nobody's way.
-        self.batches.retain(|batch| !batch.reply.is_unwanted());
         self.touched = 0;
         for batch in self.batches.iter_mut().take(batches) {
             self.touched += 1;

@@ -11,7 +11,7 @@ use crate::cli::messages::Messages;
 use crate::cli::send::arguments::ms;
 use crate::cli::send::request;
 use crate::decide::words;
-use crate::send::store::{Store, StoreError};
+use crate::send::store::StoreError;
 use crate::send::{Edit, Entry, Form, Job, State, UnixMs, wall_ms};
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use super::shown::{self, HEADING};
 use super::{Left, Place, Wanted, called, say, tell_left};
 use crate::cli::messages::Messages;
 use crate::cli::send::arguments::Format;
-use crate::send::store::{Sqlite, Store, Which};
+use crate::send::store::{Store, Which};
 use crate::send::{Entry, UnixMs, wall_ms};
 
 #[derive(Debug, Args)]
@@ -57,7 +57,7 @@ impl ListArgs {
             }
             is_first = false;
             for entry in &page {
-                text += &self.shown(&store, entry, now)?;
+                text += &self.shown(&*store, entry, now)?;
             }
             say(&text)?;
             after = page.last().map_or(after, |entry| entry.number);
@@ -73,7 +73,7 @@ impl ListArgs {
         Ok(tell_left(&left, messages))
     }
 
-    fn shown(&self, store: &Sqlite, entry: &Entry, now: UnixMs) -> Result<String, String> {
+    fn shown(&self, store: &dyn Store, entry: &Entry, now: UnixMs) -> Result<String, String> {
         let is_json = self.place.format == Format::Json;
         if !self.history {
             let line =

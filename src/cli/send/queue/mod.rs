@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 pub(super) use self::shown::plain;
+use super::Queue;
 use super::arguments::Format;
 use crate::cli::exit;
 use crate::cli::messages::Messages;
 use crate::send::State;
-use crate::send::store::{Filter, Options, Sqlite, StoreError, Which};
+use crate::send::store::{self, Bounds, Filter, Order, StoreError, Which};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum QueueCommand {
@@ -37,7 +38,7 @@ pub(in crate::cli) enum QueueCommand {
 /// Which store, and how to answer.
 #[derive(Debug, Args)]
 struct Place {
-    /// The file that keeps the jobs: JOBS.db, or what --store said
+    /// What keeps the jobs: JOBS.db, or what --store said
     store: PathBuf,
     /// The form of what is said on stdout
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Format::Text)]
@@ -91,10 +92,16 @@ impl Wanted {
 }
 
 impl Place {
+    fn place(&self) -> Result<store::Place, String> {
+        match store::Place::read(&self.store).map_err(|error| error.to_string())? {
+            store::Place::Memory => Ok(store::Place::File(self.store.clone())),
+            place => Ok(place),
+        }
+    }
+
     /// A store that is there; none is made.
-    fn open(&self) -> Result<Sqlite, String> {
-        let options = Options { create: false, ..Options::default() };
-        Sqlite::open(&self.store, &options).map_err(|error| {
+    fn open(&self) -> Result<Queue, String> {
+        self.place()?.open(false, Bounds::default(), Order::default()).map_err(|error| {
             let beside = store_of(&self.store);
             let is_other = matches!(error, StoreError::NoStore(_) | StoreError::NotOurs(_));
             if is_other && beside.is_file() {

@@ -9,7 +9,7 @@ use super::{Left, Place, Wanted, called, jobs, left_json, place, tell_left};
 use crate::cli::messages::Messages;
 use crate::cli::send::arguments::ms;
 use crate::decide::words;
-use crate::send::store::{Filter, Store, StoreError};
+use crate::send::store::{Filter, StoreError};
 use crate::send::{State, UnixMs, wall_ms};
 
 #[derive(Debug, Args)]

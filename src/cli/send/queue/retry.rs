@@ -9,7 +9,7 @@ use super::{Left, Place, Wanted, called, jobs, left_json, place, tell_left};
 use crate::cli::messages::Messages;
 use crate::cli::send::arguments::ms;
 use crate::decide::words;
-use crate::send::store::{Filter, Sqlite, Store, StoreError, Which};
+use crate::send::store::{Filter, Store, StoreError, Which};
 use crate::send::{Entry, State, UnixMs, wall_ms};
 
 #[derive(Debug, Args)]
@@ -45,9 +45,9 @@ impl RetryArgs {
         let now = wall_ms();
         let expires = self.ttl.map(|ttl| now.plus_ms(ms(ttl)));
         let done = if filter.only.is_empty() {
-            all_of(&store, &filter, expires, now)
+            all_of(&*store, &filter, expires, now)
         } else {
-            those(&store, filter, expires, now)
+            those(&*store, filter, expires, now)
         };
         let (retried, left) = done.map_err(|error| error.to_string())?;
         let text = format!("{} queued again\n", jobs(retried));
@@ -59,7 +59,7 @@ impl RetryArgs {
 const REVIVABLE: &str = "dead, in the graveyard or expired";
 
 /// Tries all jobs of the filter again.
-fn all_of(store: &Sqlite, filter: &Filter, expires: Option<UnixMs>, now: UnixMs) -> Result<(u64, Left), StoreError> {
+fn all_of(store: &dyn Store, filter: &Filter, expires: Option<UnixMs>, now: UnixMs) -> Result<(u64, Left), StoreError> {
     let retried = store.retry(filter.clone(), expires, now).wait()?;
     let (mut late, mut after) = (0, 0);
     loop {
@@ -73,7 +73,7 @@ fn all_of(store: &Sqlite, filter: &Filter, expires: Option<UnixMs>, now: UnixMs)
 }
 
 /// Tries jobs again that were named one by one.
-fn those(store: &Sqlite, filter: Filter, expires: Option<UnixMs>, now: UnixMs) -> Result<(u64, Left), StoreError> {
+fn those(store: &dyn Store, filter: Filter, expires: Option<UnixMs>, now: UnixMs) -> Result<(u64, Left), StoreError> {
     let (mut found, mut left) = (Vec::new(), Left::new());
     for which in &filter.only {
         let entry = store.inspect(which)?.map(|detail| detail.entry);

@@ -7,16 +7,16 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::jobs;
 use super::shown::{ago, plain, size};
-use super::{Place, jobs};
 use crate::cli::exit;
-use crate::send::store::{Filter, KeyUse, Sends, Sqlite, Store, StoreError};
+use crate::send::store::{Filter, KeyUse, Place, Sends, Store, StoreError};
 use crate::send::{Entry, State, UnixMs, wall_ms};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StatusArgs {
     #[command(flatten)]
-    place: Place,
+    place: super::Place,
 }
 
 /// Of the object that `--format json` writes.
@@ -25,15 +25,15 @@ const SCHEMA: u32 = 1;
 impl StatusArgs {
     pub(super) fn run(&self) -> Result<u8, String> {
         let store = self.place.open()?;
-        let seen = Seen::new(&store, &self.place.store).map_err(|error| error.to_string())?;
+        let seen = Seen::new(&*store, &self.place.place()?).map_err(|error| error.to_string())?;
         self.place.say(&seen.text(wall_ms()), || seen.json())?;
         Ok(exit::OK)
     }
 }
 
 /// What there is to see.
-struct Seen<'a> {
-    path: &'a Path,
+struct Seen {
+    place: String,
     bytes: u64,
     sender: Sends,
     /// By state: jobs and their bytes.
@@ -43,14 +43,17 @@ struct Seen<'a> {
     hints: Vec<(String, u64)>,
 }
 
-impl<'a> Seen<'a> {
-    fn new(store: &Sqlite, path: &'a Path) -> Result<Self, StoreError> {
+impl Seen {
+    fn new(store: &dyn Store, place: &Place) -> Result<Self, StoreError> {
         let counts = store.counts()?;
         let open: Vec<State> = State::ALL.into_iter().filter(|state| state.open()).collect();
         let hints = store.hints()?.into_iter().filter_map(|(hint, count)| Some((hint?, count)));
         Ok(Self {
-            path,
-            bytes: ["", "-wal"].iter().map(|end| length(path, end)).sum(),
+            place: place.shown(),
+            bytes: match place {
+                Place::File(path) => ["", "-wal"].iter().map(|end| length(path, end)).sum(),
+                _ => State::ALL.into_iter().map(|state| counts.bytes_of(state)).sum(),
+            },
             sender: store.sender()?,
             sizes: State::ALL.map(|state| (state, counts.of(state), counts.bytes_of(state))).into(),
             oldest: store.list(&Filter::of(&open), 0, 1)?.pop(),
@@ -65,11 +68,15 @@ impl<'a> Seen<'a> {
         let mut line = |name: &str, value: String| {
             let _ = writeln!(text, "{name:<12}{}", plain(&value));
         };
-        line("store", format!("{}, {}", self.path.display(), size(self.bytes)));
-        let sender = match self.sender {
+        line("store", format!("{}, {}", self.place, size(self.bytes)));
+        let sender = match &self.sender {
             Sends::Nobody => "nobody sends".to_owned(),
             Sends::Process(Some(pid)) => format!("process {pid} sends"),
             Sends::Process(None) => "a process sends".to_owned(),
+            Sends::Processes(all) => {
+                let noun = if all.len() == 1 { "process sends" } else { "processes send" };
+                format!("{} {noun}: {}", all.len(), all.join(", "))
+            }
         };
         line("sender", sender);
         for (state, count, bytes) in &self.sizes {
@@ -95,9 +102,10 @@ impl<'a> Seen<'a> {
             (state.word().to_owned(), json!({ "jobs": count, "bytes": bytes }))
         };
         let states: Map<String, Value> = self.sizes.iter().map(of_state).collect();
-        let sender = match self.sender {
+        let sender = match &self.sender {
             Sends::Nobody => Value::Null,
             Sends::Process(pid) => json!({ "pid": pid }),
+            Sends::Processes(all) => json!({ "pid": null, "processes": all }),
         };
         let oldest = self.oldest.as_ref().map(|oldest| {
             json!({
@@ -113,7 +121,7 @@ impl<'a> Seen<'a> {
         json!({
             "weir": env!("CARGO_PKG_VERSION"),
             "schema": SCHEMA,
-            "store": self.path.display().to_string(),
+            "store": self.place,
             "bytes": self.bytes,
             "sender": sender,
             "jobs": states,

@@ -105,26 +105,6 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// Who sends from it now.
-    ///
-    /// # Errors
-    /// The files beside the store cannot be had.
-    pub fn sender(&self) -> Result<Sends, StoreError> {
-        if self.sends() {
-            return Ok(Sends::Process(Some(std::process::id())));
-        }
-        let holder = self.in_turn(SenderLock::holder)?;
-        Ok(holder.map_or(Sends::Nobody, Sends::Process))
-    }
-
-    /// What its jobs say of keys. Looks at all jobs.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn key_uses(&self) -> Result<Vec<KeyUse>, StoreError> {
-        self.read(|reading| reading.key_uses())
-    }
-
     /// Asks for the sender's lock. In turn: who only asks has the lock for a moment, and a sender that begins then would be
     /// sent away. By a file of its own, for the writer's is ours as long as it is the writer's.
     fn in_turn<T>(&self, asks: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, StoreError> {
@@ -293,5 +273,17 @@ impl Store for Sqlite {
 
     fn changes(&self) -> watch::Receiver<u64> {
         self.shared.changes.subscribe()
+    }
+
+    fn sender(&self) -> Result<Sends, StoreError> {
+        if self.sends() {
+            return Ok(Sends::Process(Some(std::process::id())));
+        }
+        let holder = self.in_turn(SenderLock::holder)?;
+        Ok(holder.map_or(Sends::Nobody, Sends::Process))
+    }
+
+    fn key_uses(&self) -> Result<Vec<KeyUse>, StoreError> {
+        self.read(|reading| reading.key_uses())
     }
 }

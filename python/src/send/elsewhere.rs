@@ -1,0 +1,68 @@
+//! Jobs that are waited for here, and sent by another process that shares the queue.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use weir::send::State;
+use weir::send::store::{Store, StoreError, Which};
+
+use super::outcome::Outcome;
+use super::registry::Registry;
+
+/// How often it is looked.
+const LOOK: Duration = Duration::from_millis(250);
+/// So many jobs at a time.
+const MOST: usize = 1000;
+
+/// Looks after them until it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Elsewhere(Arc<(Mutex<bool>, Condvar)>);
+
+impl Elsewhere {
+    /// Begins to look, if others may send. Expired jobs may be given more time, and have then not ended.
+    pub(crate) fn start(store: &Arc<dyn Store>, registry: &Arc<Registry>, renews: bool) -> std::io::Result<Self> {
+        let this = Self::default();
+        if store.shared_keys().is_none() {
+            return Ok(this);
+        }
+        let (over, store, registry) = (Arc::clone(&this.0), Arc::downgrade(store), Arc::clone(registry));
+        thread::Builder::new().name("weir-elsewhere".into()).spawn(move || {
+            let mut from = 0;
+            loop {
+                let is_over = over.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let waited = over.1.wait_timeout_while(is_over, LOOK, |is_over| !*is_over);
+                if *waited.unwrap_or_else(PoisonError::into_inner).0 {
+                    break;
+                }
+                let Some(store) = store.upgrade() else { break };
+                let awaited = registry.awaited(from, MOST);
+                from = if awaited.len() < MOST { 0 } else { awaited.last().map_or(0, |last| last + 1) };
+                // Who cannot be asked now is asked again.
+                let _ = look(&*store, &registry, &awaited, renews);
+            }
+        })?;
+        Ok(this)
+    }
+}
+
+fn look(store: &dyn Store, registry: &Registry, awaited: &[u64], renews: bool) -> Result<(), StoreError> {
+    if awaited.is_empty() {
+        return Ok(());
+    }
+    for number in store.ended(awaited)? {
+        let detail = store.inspect(&Which::Number(number))?;
+        let detail = detail.filter(|detail| !(renews && detail.entry.status.state == State::Expired));
+        if let Some(outcome) = detail.and_then(Outcome::kept) {
+            registry.ended_elsewhere(number, outcome);
+        }
+    }
+    Ok(())
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.1.notify_all();
+    }
+}

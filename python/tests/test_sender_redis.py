@@ -1,0 +1,65 @@
+"""Senders that share a queue on a Redis server."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import weir
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[str]:
+    """The address of a queue on a private server."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("there is no redis-server")
+    # The path of a socket has a hundred characters at most.
+    place = tmp_path / "r.sock"
+    command = [program, "--port", "0", "--save", "", "--unixsocket", str(place), "--dir", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 20
+        while not _answers(place):
+            assert time.monotonic() < deadline, "redis-server does not begin"
+            time.sleep(0.01)
+        yield f"redis+unix://{place}?queue=orders&lease=500ms"
+        process.terminate()
+
+
+def _answers(place: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as peer:
+        try:
+            peer.connect(str(place))
+            peer.sendall(b"PING\r\n")
+            return peer.recv(5) == b"+PONG"
+        except OSError:
+            return False
+
+
+def test_who_submits_has_the_results_whichever_sender_sends(queue: str) -> None:
+    with weir.serve("body") as service:
+        url = f"{service.url}/static"
+        with weir.Sender(url, store=queue) as one, weir.Sender(url, store=queue) as other:
+            # One key, and only one of the two can send by it.
+            results = [sender.submit(id=f"{name}{n}") for n in range(5) for name, sender in (("a", one), ("b", other))]
+            sent = [sender.tally().done for sender in (one, other)]
+        assert [(result.state, result.status) for result in results] == [("done", 200)] * 10
+        assert sorted(sent) == [0, 10]
+        assert all(result.content for result in results)
+
+
+def test_an_address_that_makes_no_sense_is_a_mistake_in_the_call() -> None:
+    with pytest.raises(weir.UsageError, match="strict is 'yes'"):
+        weir.Sender("http://localhost/", store="redis://localhost?strict=yes")
+
+
+def test_a_server_that_is_not_there_is_told_without_its_password() -> None:
+    with pytest.raises(weir.SetupError, match="does not answer") as told:
+        weir.Sender("http://localhost/", store="redis://me:secret@127.0.0.1:1/")
+    assert "secret" not in str(told.value)

@@ -1,0 +1,301 @@
+//! Many senders, one store, in virtual time: messages take any time or are lost, senders stand still or die.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::decide::dice::Dice;
+
+const LEASE: Nanos = Nanos::from_millis(3000);
+const STEP: Nanos = Nanos::from_millis(1);
+
+/// What the store keeps, as plainly as it can be written.
+#[derive(Clone, Debug, Default)]
+struct Store {
+    /// By name: able, and until when it lives.
+    senders: BTreeMap<usize, (bool, Nanos)>,
+    /// By key: owner, token, until when.
+    keys: BTreeMap<usize, (Option<usize>, u64, Nanos)>,
+}
+
+#[derive(Clone, Debug)]
+struct Answer {
+    table: Table,
+    renewed: Vec<bool>,
+    taken: Vec<Option<u64>>,
+}
+
+fn name(sender: usize) -> String {
+    format!("s{sender}")
+}
+
+impl Store {
+    fn beat(&mut self, now: Nanos, sender: usize, ask: &Ask) -> Answer {
+        self.senders.insert(sender, (ask.able, now + LEASE));
+        self.senders.retain(|_, (_, until)| now < *until);
+        let mine = |place: Option<&(Option<usize>, u64, Nanos)>, token: u64| {
+            place.is_some_and(|(owner, known, _)| *owner == Some(sender) && *known == token)
+        };
+        let mut renewed = Vec::new();
+        for (key, token) in &ask.renew {
+            let is = mine(self.keys.get(key), *token);
+            if is {
+                self.keys.insert(*key, (Some(sender), *token, now + LEASE));
+            }
+            renewed.push(is);
+        }
+        for (key, token) in &ask.give {
+            if mine(self.keys.get(key), *token) {
+                self.keys.insert(*key, (None, *token, now));
+            }
+        }
+        let take = ask.take.iter().map(|key| {
+            let (owner, token, until) = self.keys.get(key).copied().unwrap_or_default();
+            if owner.is_some() && now < until {
+                return None;
+            }
+            self.keys.insert(*key, (Some(sender), token + 1, now + LEASE));
+            Some(token + 1)
+        });
+        let taken = take.collect();
+        let peers = self.senders.iter();
+        let peers =
+            peers.map(|(sender, (able, until))| Peer { name: name(*sender), able: *able, lives_for: *until - now });
+        let places = self.keys.iter().map(|(key, (owner, _, until))| Place {
+            key: key.to_string(),
+            owner: owner.map(name),
+            free_in: if owner.is_some() { *until - now } else { Nanos::ZERO },
+        });
+        Answer { table: Table { peers: peers.collect(), places: places.collect() }, renewed, taken }
+    }
+}
+
+/// One sender, and what is on its way between it and the store.
+struct Sender {
+    ownership: Ownership,
+    /// An ask that has not come to the store yet, and when it does; None: it is lost.
+    asked: Option<(Nanos, Ask)>,
+    answer: Option<(Nanos, Ask, Answer)>,
+    /// Nobody answers: when it gives up.
+    gives_up: Nanos,
+    /// It does nothing before.
+    stands: Nanos,
+    dead: bool,
+}
+
+struct World {
+    now: Nanos,
+    store: Store,
+    senders: Vec<Sender>,
+    keys: usize,
+    dice: Dice,
+    /// Of 100 messages so many are lost, and they take up to so long.
+    lost: u64,
+    slow: Nanos,
+}
+
+impl World {
+    fn new(senders: usize, keys: usize, seed: u64) -> Self {
+        let sender = |number: usize| Sender {
+            ownership: Ownership::new(&name(number), (0..keys).map(|key| key.to_string()), LEASE),
+            asked: None,
+            answer: None,
+            gives_up: Nanos::NEVER,
+            stands: Nanos::ZERO,
+            dead: false,
+        };
+        let senders = (0..senders).map(sender).collect();
+        let dice = Dice::new(seed, 0);
+        Self { now: Nanos::ZERO, store: Store::default(), senders, keys, dice, lost: 0, slow: Nanos::from_millis(5) }
+    }
+
+    fn way(&mut self) -> Option<Nanos> {
+        let lost = self.dice.bits() % 100 < self.lost;
+        let takes = Nanos(self.dice.bits() % self.slow.0.max(1));
+        (!lost).then_some(self.now + takes)
+    }
+
+    /// A millisecond goes by.
+    fn step(&mut self) {
+        self.now += STEP;
+        let now = self.now;
+        for number in 0..self.senders.len() {
+            // What has been sent comes to the store, whatever has become of who sent it.
+            if let Some((at, ask)) = self.senders[number].asked.clone()
+                && at <= now
+            {
+                self.senders[number].asked = None;
+                let answer = self.store.beat(now, number, &ask);
+                self.senders[number].answer = self.way().map(|at| (at, ask, answer));
+            }
+            if self.senders[number].dead || now < self.senders[number].stands {
+                continue;
+            }
+            self.turn(number);
+        }
+    }
+
+    fn turn(&mut self, number: usize) {
+        let now = self.now;
+        let mut actions = Vec::new();
+        let sender = &mut self.senders[number];
+        sender.ownership.pass(now, &mut actions);
+        if let Some((at, ask, answer)) = sender.answer.clone()
+            && at <= now
+        {
+            (sender.answer, sender.gives_up) = (None, Nanos::NEVER);
+            let said = Said { table: &answer.table, renewed: &answer.renewed, taken: &answer.taken };
+            sender.ownership.heard(now, &ask, said, &mut actions);
+        } else if sender.gives_up <= now {
+            (sender.asked, sender.answer, sender.gives_up) = (None, None, Nanos::NEVER);
+            sender.ownership.failed(now);
+        }
+        // What is out is answered within a moment.
+        let leaving: Vec<usize> = sender.ownership.leaving().collect();
+        for key in leaving {
+            if self.dice.bits().is_multiple_of(20) {
+                self.senders[number].ownership.idle(now, key);
+            }
+        }
+        if let Some(ask) = self.senders[number].ownership.due(now, &mut actions) {
+            let way = self.way();
+            let sender = &mut self.senders[number];
+            sender.gives_up = now + Nanos::from_millis(700);
+            sender.asked = way.map(|at| (at, ask));
+        }
+    }
+
+    /// Who may send by a key, a dead one as long as it was sure of it.
+    fn holders(&self, key: usize) -> Vec<usize> {
+        let holds = |sender: &Sender| sender.ownership.holds(key, self.now);
+        (0..self.senders.len()).filter(|number| holds(&self.senders[*number])).collect()
+    }
+
+    fn check(&self) {
+        for key in 0..self.keys {
+            let holders = self.holders(key);
+            assert!(holders.len() <= 1, "key {key} at {:?}: {holders:?}", self.now);
+            let owner = self.store.keys.get(&key).filter(|(owner, _, until)| owner.is_some() && self.now < *until);
+            if let Some(holder) = holders.first() {
+                assert_eq!(owner.and_then(|place| place.0), Some(*holder), "the store knows more than anybody else");
+            }
+        }
+    }
+
+    fn run(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.step();
+            self.check();
+        }
+    }
+
+    fn shares(&self) -> Vec<usize> {
+        let alive = self.senders.iter().filter(|sender| !sender.dead && sender.ownership.able);
+        alive.map(|sender| (0..self.keys).filter(|key| sender.ownership.holds(*key, self.now)).count()).collect()
+    }
+
+    fn check_even(&self) {
+        let shares = self.shares();
+        let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
+        assert_eq!(shares.iter().sum::<usize>(), self.keys, "all keys are used: {shares:?}");
+        assert!(most - least <= 1, "{shares:?}");
+    }
+}
+
+#[test]
+fn five_keys_go_to_four_senders_and_to_those_who_are_left() {
+    let mut world = World::new(4, 5, 1);
+    world.run(3000);
+    world.check_even();
+    world.senders[2].dead = true;
+    world.run(LEASE.0 / 1_000_000 + 1100);
+    world.check_even();
+}
+
+#[test]
+fn the_keys_of_one_that_dies_are_sent_by_within_a_lease() {
+    for seed in 0..20 {
+        let mut world = World::new(4, 8, seed);
+        world.run(3000 + seed * 37);
+        world.senders[1].dead = true;
+        let died = world.now;
+        let lost: BTreeSet<usize> = (0..8).filter(|key| world.senders[1].ownership.holds(*key, world.now)).collect();
+        assert_eq!(lost.len(), 2);
+        while !lost.iter().all(|key| world.holders(*key).first().is_some_and(|holder| *holder != 1)) {
+            world.step();
+            world.check();
+            // Two ways to the store and back.
+            assert!(world.now - died <= LEASE + Nanos::from_millis(25), "after {:?}", world.now - died);
+        }
+    }
+}
+
+#[test]
+fn whoever_cannot_use_keys_leaves_them_to_others_and_gets_them_back() {
+    let mut world = World::new(2, 6, 3);
+    world.run(4000);
+    world.check_even();
+    let mut actions = Vec::new();
+    let now = world.now;
+    world.senders[0].ownership.set_able(now, false, &mut actions);
+    assert_eq!(actions.len(), 3);
+    world.run(1500);
+    assert_eq!(world.shares(), [6]);
+    let now = world.now;
+    world.senders[0].ownership.set_able(now, true, &mut actions);
+    world.run(1500);
+    assert_eq!(world.shares(), [3, 3]);
+}
+
+#[test]
+fn a_key_that_the_service_does_not_take_is_given_back_and_not_taken_again() {
+    let mut world = World::new(1, 2, 3);
+    world.run(500);
+    assert_eq!(world.shares(), [2]);
+    world.senders[0].ownership.refused(1);
+    world.run(5000);
+    assert_eq!((world.shares(), world.holders(1)), (vec![1], vec![]));
+    assert_eq!(world.store.keys[&1].0, None);
+}
+
+#[test]
+fn a_lease_that_lapsed_while_the_store_was_away_is_ours_again_if_nobody_took_it() {
+    let mut world = World::new(1, 3, 3);
+    world.run(500);
+    world.lost = 100;
+    world.run(5000);
+    assert_eq!(world.shares(), [0]);
+    let token = world.senders[0].ownership.token(0);
+    world.lost = 0;
+    world.run(1500);
+    assert_eq!((world.shares(), world.senders[0].ownership.token(0)), (vec![3], token));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_key_has_two_senders_and_in_quiet_times_all_share_evenly(
+        senders in 1..5_usize,
+        keys in 1..12_usize,
+        seed in any::<u64>(),
+        troubles in prop::collection::vec((0..5_usize, 0..4_u8, 1..6000_u64), 0..12),
+    ) {
+        let mut world = World::new(senders, keys, seed);
+        for (sender, what, ms) in troubles {
+            let sender = sender % senders;
+            match what {
+                0 => world.lost = 40,
+                1 => world.slow = Nanos::from_millis(900),
+                2 => world.senders[sender].stands = world.now + Nanos::from_millis(ms),
+                _ => world.senders[sender].dead = senders > 1 && sender > 0,
+            }
+            world.run(ms);
+            (world.lost, world.slow) = (0, Nanos::from_millis(5));
+        }
+        // The longest stand-still, two leases, and some beats.
+        world.run(6000 + 2 * LEASE.0 / 1_000_000 + 3000);
+        world.check_even();
+    }
+}

@@ -1,0 +1,70 @@
+//! Keys that several processes share: each belongs to one of them at a time.
+//!
+//! A key is *leased*: to one sender, under a token that grows with each owner, until a time that only the store knows
+//! exactly. The sender counts from the moment before it asked, so for it the lease ends earlier; what it sends in between
+//! needs no journey to the store. Who may own what is decided by [`decide::ownership`](crate::decide::ownership).
+
+use std::fmt;
+
+use tokio::sync::watch;
+
+use super::{Recovered, Ticket};
+use crate::decide::Nanos;
+use crate::decide::ownership::Table;
+
+/// A store that several senders share, each with keys of its own.
+pub trait SharedKeys: Send + Sync + fmt::Debug {
+    /// This sender's name in the tables.
+    fn me(&self) -> &str;
+
+    /// How long a key and a sender's life are leased.
+    fn lease(&self) -> Nanos;
+
+    /// Says that this sender lives, and deals with its keys, in one step.
+    fn beat(&self, beat: Beat) -> Ticket<Beaten>;
+
+    /// Changes when a key was given back or a sender has left.
+    fn moves(&self) -> watch::Receiver<u64>;
+}
+
+/// What a sender says now and then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beat {
+    /// It can use keys now.
+    pub able: bool,
+    /// It ends.
+    pub leaves: bool,
+    /// Keys that it holds on to, with their tokens.
+    pub renew: Vec<(String, u64)>,
+    /// Keys that it gives back in good order, with tokens and all that counts of their past.
+    pub give: Vec<(String, u64, String)>,
+    /// Keys that it would have.
+    pub take: Vec<String>,
+}
+
+/// What the store says to it.
+#[derive(Clone, Debug, Default)]
+pub struct Beaten {
+    /// Jobs of senders that are gone; they are queued again.
+    pub recovered: Recovered,
+    /// Who sends, and who holds which key.
+    pub table: Table,
+    /// Whether each key is still held, in the order in which it was asked for.
+    pub renewed: Vec<bool>,
+    /// The keys that were taken, in the order in which they were asked for; None: somebody else has it.
+    pub taken: Vec<Option<Taken>>,
+}
+
+/// A key that was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Higher than that of any owner before.
+    pub token: u64,
+    /// What was noted of it last; empty if nothing was.
+    pub note: String,
+    /// How long ago that was, if it was given back in good order: then the note says all. None: whoever had it is gone
+    /// without a word.
+    pub given_ago: Option<Nanos>,
+    /// So long ago the last owner stopped to use it at the latest.
+    pub ended_ago: Nanos,
+}

@@ -1,0 +1,29 @@
+-- A person removes jobs or has them sent again. ARGV: purge or retry, now, expires, rank, then numbers. Says what happened
+-- and how many.
+local before = said_before()
+if before then return before end
+local purges, now, expires, rank, jobs = ARGV[3] == 'purge', ARGV[4], given(ARGV[5]), given(ARGV[6]), 0
+for a = 7, #ARGV do
+  local number = tonumber(ARGV[a])
+  local key, was = key_of(number), facts(number)
+  if was and purges and was.state ~= 'leased' then
+    local id = call('HGET', key, 'id')
+    if id then call('HDEL', p .. 'ids', id) end
+    move(number, was.state, false, was.bytes, was)
+    call('DEL', key, p .. 'history:' .. string.format('%d', number))
+    jobs = jobs + 1
+  elseif was and not purges and (was.state == 'dead' or LIST[was.state] == 'failed') then
+    call('HSET', key, 'state', 'queued', 'reason', 'queued again by hand', 'changed_ms', now, 'tries', 0)
+    call('HDEL', key, 'retry_ms')
+    move(number, was.state, false, was.bytes, was)
+    if expires then
+      call('HSET', key, 'expires_ms', expires)
+      was.expires = expires
+      if rank then call('HSET', key, 'rank', rank); was.rank = rank end
+    end
+    move(number, false, 'queued', was.bytes, was)
+    note(number, now, 'queued', 'queued again by hand')
+    jobs = jobs + 1
+  end
+end
+return keep_said({ done(), jobs })

@@ -1,0 +1,281 @@
+//! What a store does when its server is away, slow, forgetful, or by another clock.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use super::server::{Manner, Proxy, RedisServer};
+use super::*;
+use crate::send::job::Request;
+use crate::send::sender::wall_ms;
+use crate::send::store::keys::Beat;
+use crate::send::store::{Change, Step, Want};
+
+fn open(url: &str) -> Redis {
+    let address = Address::read(url).unwrap();
+    Redis::open(&address, true, Bounds::default(), Order::FirstIn).unwrap()
+}
+
+fn jobs(ids: impl IntoIterator<Item = String>) -> Vec<Job> {
+    let request = || Request { method: "GET".into(), url: "http://localhost/".into(), ..Request::default() };
+    ids.into_iter().map(|id| Job { id: Some(id), request: request(), created: wall_ms(), ..Job::default() }).collect()
+}
+
+fn nameless(count: usize) -> Vec<Job> {
+    vec![Job::default(); count]
+}
+
+fn claim(most: usize) -> Claim {
+    let wants = vec![Want { key_hint: None, most }];
+    Claim { now: wall_ms(), lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: true }
+}
+
+fn done(lease: Lease) -> Change {
+    Change { lease, at: wall_ms(), reason: "so".into(), step: Step::Done, attempt: None, answer: None }
+}
+
+fn record(changes: Vec<Change>) -> Record {
+    Record { changes, keys: Vec::new() }
+}
+
+#[test]
+fn what_is_asked_again_as_its_answer_was_lost_is_done_once() {
+    let Some(server) = RedisServer::start() else { return };
+    let proxy = Proxy::start(&server);
+    let store = open(&proxy.url("queue=a"));
+    store.start_sending(wall_ms()).unwrap();
+    proxy.set(Manner::Mute);
+    // Without names: nothing but the number of the question tells that they are in.
+    let submitted = store.submit(nameless(3));
+    let asked = |of: &str| server.say(&["HGET", "weir:a:meta", of]);
+    until(|| asked("last_number").contains('3'));
+    proxy.set(Manner::Pass);
+    assert_eq!(submitted.wait().unwrap(), [1, 2, 3].map(Receipt::Accepted));
+
+    proxy.set(Manner::Mute);
+    let claimed = store.claim(claim(2));
+    until(|| asked("last_lease").contains('2'));
+    proxy.set(Manner::Pass);
+    let claimed = claimed.wait().unwrap().jobs;
+    assert_eq!(claimed.iter().map(|(lease, _)| (lease.number, lease.token)).collect::<Vec<_>>(), [(1, 1), (2, 2)]);
+
+    proxy.set(Manner::Mute);
+    let recorded = store.record(record(claimed.iter().map(|(lease, _)| done(*lease)).collect()));
+    until(|| server.say(&["HGET", "weir:a:tally", "done:jobs"]).contains('2'));
+    proxy.set(Manner::Pass);
+    assert_eq!(recorded.wait().unwrap(), Recorded::default(), "and not: their leases are over");
+    let counts = store.counts().unwrap();
+    assert_eq!((counts.of(State::Done), counts.of(State::Queued)), (2, 1));
+}
+
+/// Waits for a condition that others bring about.
+fn until(is_so: impl Fn() -> bool) {
+    let clock = crate::machine::clock::Clock::starting_in(Nanos::ZERO);
+    while !is_so() {
+        assert!(clock.now() < Nanos::from_secs(20), "it does not come");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_server_that_ends_and_begins_again_has_lost_nothing_and_gives_no_number_twice() {
+    let Some(mut server) = RedisServer::with(&["--appendonly", "yes", "--appendfsync", "always"]) else { return };
+    let store = open(&server.url("queue=a&strict=1&lease=300ms"));
+    store.start_sending(wall_ms()).unwrap();
+    store.submit(jobs((0..50).map(|n| n.to_string()))).wait().unwrap();
+    let claimed = store.claim(claim(5)).wait().unwrap().jobs;
+    server.kill();
+    let waits = store.submit(jobs(["late".into()]));
+    let recorded = store.record(record(vec![done(claimed[0].0)]));
+    until(|| store.trouble().is_some());
+    assert!(matches!(store.counts(), Err(StoreError::Away(..))));
+    server.begin();
+    let Receipt::Accepted(number) = waits.wait().unwrap()[0] else { panic!("it is new") };
+    assert!(number > 1_000_000, "{number}: more than may have been lost is left out");
+    assert_eq!(recorded.wait().unwrap(), Recorded::default());
+    until(|| store.trouble().is_none());
+    let counts = store.counts().unwrap();
+    assert_eq!((counts.of(State::Done), counts.open()), (1, 50));
+}
+
+#[test]
+fn a_failover_that_lost_writes_gives_no_key_to_two_senders() {
+    let Some(mut server) = RedisServer::with(&["--appendonly", "no"]) else { return };
+    let url = server.url("queue=a&lease=1s");
+    let (first, second) = (open(&url), open(&url));
+    let take = |store: &Redis| {
+        let beat = Beat { able: true, take: vec!["k".into()], ..Beat::default() };
+        store.beat(beat).wait().unwrap().taken.remove(0)
+    };
+    first.submit(jobs(["kept".into()])).wait().unwrap();
+    server.say(&["SAVE"]);
+    let kept = fs::read(server.folder().join("dump.rdb")).unwrap();
+    let token = take(&first).unwrap().token;
+    first.submit(jobs(["lost".into()])).wait().unwrap();
+    server.kill();
+    fs::write(server.folder().join("dump.rdb"), kept).unwrap();
+    server.begin();
+
+    // By what the server knows, nobody has the key; the first one still sends by it.
+    let second_taken = take(&second);
+    assert_eq!(second_taken, None, "for a lease nobody gets it who has not had it");
+    let renew = Beat { able: true, renew: vec![("k".into(), token)], ..Beat::default() };
+    assert_eq!(first.beat(renew.clone()).wait().unwrap().renewed, [true]);
+    assert_eq!(take(&second), None);
+    until(|| take(&second).is_some());
+    assert_eq!(first.beat(renew).wait().unwrap().renewed, [false]);
+    assert_eq!(first.inspect(&Which::Id("lost".into())).unwrap(), None, "as the server has told nobody of it");
+    assert!(first.inspect(&Which::Id("kept".into())).unwrap().is_some());
+    let Receipt::Accepted(number) = first.submit(jobs(["lost".into()])).wait().unwrap()[0] else { panic!("it is new") };
+    assert!(number > 2, "{number} was another job's");
+}
+
+#[test]
+fn a_key_goes_on_from_what_its_owner_left_and_from_nothing_if_that_is_gone() {
+    let Some(server) = RedisServer::start() else { return };
+    let url = server.url("queue=a&lease=300ms");
+    let (first, second) = (open(&url), open(&url));
+    let beat = |store: &Redis, beat: Beat| store.beat(beat).wait().unwrap();
+    let take = || Beat { able: true, take: vec!["k".into()], ..Beat::default() };
+    let taken = beat(&first, take()).taken.remove(0).unwrap();
+    assert_eq!((taken.token, taken.note.as_str(), taken.given_ago.is_some()), (1, "", true), "nobody has ever had it");
+    let refused = beat(&second, take());
+    assert_eq!(refused.taken, [None]);
+    assert_eq!(refused.table.places[0].owner.as_deref(), Some(first.me()));
+    let give = Beat { able: true, give: vec![("k".into(), 1, "all of it".into())], ..Beat::default() };
+    beat(&first, give);
+    let note = KeyNote { key: "k".into(), note: "too late".into() };
+    first.start_sending(wall_ms()).unwrap();
+    first.record(Record { changes: Vec::new(), keys: vec![note] }).wait().unwrap();
+    let taken = beat(&second, take()).taken.remove(0).unwrap();
+    assert_eq!((taken.token, taken.note.as_str()), (2, "all of it"));
+    assert!(taken.given_ago.is_some());
+    drop(second);
+    let mut last = None;
+    let found = std::cell::RefCell::new(&mut last);
+    until(|| {
+        **found.borrow_mut() = beat(&first, take()).taken.remove(0);
+        found.borrow().is_some()
+    });
+    let taken = last.unwrap();
+    assert_eq!((taken.token, taken.given_ago), (3, None), "nobody knows what it has sent");
+    assert!(taken.ended_ago < Nanos::from_secs(5));
+}
+
+#[test]
+fn jobs_of_a_sender_that_is_gone_are_queued_again_and_flagged_and_what_it_says_later_is_not_heard() {
+    let Some(server) = RedisServer::start() else { return };
+    let url = server.url("queue=a&lease=300ms");
+    let proxy = Proxy::start(&server);
+    let (gone, other) = (open(&proxy.url("queue=a&lease=300ms")), open(&url));
+    gone.start_sending(wall_ms()).unwrap();
+    other.start_sending(wall_ms()).unwrap();
+    other.submit(jobs(["a".into(), "b".into()])).wait().unwrap();
+    let held = gone.claim(claim(1)).wait().unwrap().jobs.remove(0);
+    proxy.set(Manner::Cut);
+    let mut taken = Vec::new();
+    let all = std::cell::RefCell::new(&mut taken);
+    until(|| {
+        all.borrow_mut().extend(other.claim(claim(2)).wait().unwrap().jobs);
+        all.borrow().len() == 2
+    });
+    let again = taken.iter().find(|(lease, _)| lease.number == held.0.number).unwrap();
+    assert!(again.1.status.maybe_sent && again.1.status.tries == 1);
+    let late = gone.record(record(vec![done(held.0)]));
+    proxy.set(Manner::Pass);
+    assert_eq!(late.wait().unwrap().stale, [held.0]);
+    assert_eq!(other.record(record(vec![done(again.0)])).wait().unwrap().stale, []);
+}
+
+#[test]
+fn a_claim_that_nobody_heard_the_answer_of_keeps_no_job_from_others() {
+    let Some(server) = RedisServer::start() else { return };
+    let proxy = Proxy::start(&server);
+    let store = open(&proxy.url("queue=a"));
+    store.start_sending(wall_ms()).unwrap();
+    store.submit(nameless(2)).wait().unwrap();
+    proxy.set(Manner::Mute);
+    let claimed = store.claim(claim(2)).wait();
+    assert!(matches!(claimed, Err(StoreError::Away(..))), "{claimed:?}");
+    proxy.set(Manner::Pass);
+    let mut claimed = Vec::new();
+    let all = std::cell::RefCell::new(&mut claimed);
+    until(|| {
+        all.borrow_mut().extend(store.claim(claim(2)).wait().map_or_else(|_| Vec::new(), |claimed| claimed.jobs));
+        all.borrow().len() == 2
+    });
+    assert!(claimed.iter().all(|(_, entry)| !entry.status.maybe_sent && entry.status.tries == 0), "{claimed:?}");
+}
+
+#[test]
+fn a_slow_server_only_takes_its_time() {
+    let Some(server) = RedisServer::start() else { return };
+    let proxy = Proxy::start(&server);
+    let store = open(&proxy.url("queue=a"));
+    store.start_sending(wall_ms()).unwrap();
+    proxy.set(Manner::Slow(Duration::from_millis(200)));
+    let tickets: Vec<_> = (0..20).map(|_| store.submit(nameless(5))).collect();
+    for ticket in tickets {
+        assert_eq!(ticket.wait().unwrap().len(), 5);
+    }
+    assert_eq!(store.claim(claim(100)).wait().unwrap().jobs.len(), 100);
+    assert_eq!(store.trouble(), None);
+}
+
+#[test]
+fn a_machine_whose_clock_is_an_hour_off_means_the_same_times() {
+    let Some(server) = RedisServer::start() else { return };
+    let url = server.url("queue=a");
+    let (right, wrong) = (open(&url), open(&url));
+    const HOUR: i64 = 3_600_000;
+    // Its clock is an hour behind the server's.
+    wrong.shared.terms.ahead_ms.store(HOUR, Relaxed);
+    let now = wall_ms();
+    let its_now = UnixMs(now.0 - HOUR);
+    let job = Job { created: its_now, expires: Some(its_now.plus_ms(60_000)), ..Job::default() };
+    wrong.submit(vec![job.clone()]).wait().unwrap();
+    let seen = |store: &Redis| store.inspect(&Which::Number(1)).unwrap().unwrap().entry.job;
+    assert_eq!(seen(&right).expires, Some(now.plus_ms(60_000)));
+    assert_eq!(seen(&wrong), job);
+    right.start_sending(now).unwrap();
+    assert_eq!(right.claim(claim(1)).wait().unwrap().jobs.len(), 1, "it has not expired, by any clock");
+    let terms = Arc::clone(&right.shared.terms);
+    terms.compare(1000, 1000 + HOUR, 1004);
+    assert_eq!(terms.ahead_ms.load(Relaxed), HOUR - 2);
+    terms.compare(1000, 1005, 1004);
+    assert_eq!(terms.ahead_ms.load(Relaxed), 0, "what the way takes is no difference of clocks");
+}
+
+#[test]
+fn a_server_that_may_lose_a_second_is_refused_if_that_is_asked_for_and_one_that_throws_keys_away_always() {
+    let told = |args: &[&str], asked: &str| {
+        let server = RedisServer::with(args)?;
+        let address = Address::read(&server.url(asked)).unwrap();
+        let opened = Redis::open(&address, true, Bounds::default(), Order::FirstIn);
+        Some(opened.err().map(|error| error.to_string()))
+    };
+    for (args, asked, why) in [
+        (&["--appendonly", "yes"][..], "strict=1", Some("it may lose the last second (appendfsync everysec)")),
+        (&["--appendonly", "no"], "strict=1", Some("it keeps no log of changes")),
+        (&["--appendonly", "no"], "strict=0", None),
+        (&["--appendonly", "yes", "--appendfsync", "always"], "strict=1", None),
+        (&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"], "", Some("it throws keys away")),
+    ] {
+        let Some(said) = told(args, asked) else { return };
+        match (&said, why) {
+            (Some(said), Some(why)) => assert!(said.contains(why) && said.contains("may lose jobs"), "{said}"),
+            (None, None) => {}
+            _ => panic!("{args:?} {asked}: {said:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_queue_that_is_not_there_is_not_made_by_whoever_only_looks() {
+    let Some(server) = RedisServer::start() else { return };
+    let address = Address::read(&server.url("queue=nobodys")).unwrap();
+    let opened = Redis::open(&address, false, Bounds::default(), Order::FirstIn);
+    assert!(matches!(opened, Err(StoreError::NoStore(_))));
+    assert!(server.say(&["KEYS", "*"]).starts_with("*0"));
+}
