@@ -15,8 +15,9 @@ main() {
     local purpose=${1:-}
     case $purpose in
         demo | studies) ;;
-        # Pages are opened in a browser; npm brings a checker of accessibility. Without them their tests are skipped.
-        test) wants+=(c++ chromium npm) && spares=(chromium npm) ;;
+        # Pages are opened in a browser; npm brings a checker of accessibility; queues are kept in Redis. Without them their
+        # tests are skipped.
+        test) wants+=(c++ chromium npm redis-server) && spares=(chromium npm redis-server) ;;
         check | fuzz) wants+=(c++) ;;      # fuzz targets hold libFuzzer, which is C++
         bench) wants+=(c++ nginx haproxy wrk ab h2load civetweb microhttpd) ;;
         *) fail "'$purpose' is nothing to set up for; choose demo, test, studies, check, fuzz or bench" ;;
