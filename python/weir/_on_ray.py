@@ -5,8 +5,8 @@ its stdin what to place, as a line of JSON, and then what to tell agents: ``NUMB
 ``- JSON`` for itself (placed, refused, lost, log), and ``NUMBER LINE`` for what an agent says. When its stdin ends,
 all of it ends.
 
-An agent is ``weir agent-process`` below an actor, and ends with it. The actor's class travels by value, so a node without
-weir can say so itself.
+An agent is ``weir agent-process`` below an actor, and ends with it. The actor's class travels by value, so a node
+without weir can say so itself.
 """
 
 # ruff: noqa: PLC0415  # Ray is imported once it is known to be there, and an actor imports on its own node
