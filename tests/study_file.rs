@@ -170,7 +170,7 @@ fn the_schema_knows_the_words_of_a_load() {
     let flags = lines.filter_map(|line| line.split_once("--")?.1.split_whitespace().next());
     let schema: Value = serde_json::from_str(include_str!("../docs/study.schema.json")).unwrap();
     let known = schema["$defs"]["load"]["properties"].as_object().unwrap();
-    const OTHERS: [&str; 13] = [
+    const OTHERS: [&str; 16] = [
         "format",
         "out",
         "jtl",
@@ -184,6 +184,9 @@ fn the_schema_knows_the_words_of_a_load() {
         "version",
         "quiet",
         "log-format",
+        "on",
+        "agents",
+        "per-node",
     ];
     for flag in flags.filter(|flag| !OTHERS.contains(flag)) {
         assert!(known.contains_key(&flag.replace('-', "_")), "{flag}");
