@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from conftest import Service
@@ -123,7 +125,15 @@ def url() -> Iterator[str]:
 def start(nodes: _Nodes, url: str, *args: str, on: str = "auto") -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "weir", "load", url, "--on", on, "--format", "json", *args]
     environment = os.environ | {"RAY_ADDRESS": nodes.cluster.address}
+    until("the agents of before to be gone", lambda: not agents())
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def arrived(url: str) -> int:
+    """How many requests the service has answered."""
+    with urlopen(f"{url.removesuffix('/api/work')}/metrics", timeout=PATIENCE_S) as answer:
+        counts = re.findall(r"^weir_http_requests_total\{[^}]*\} (\d+)", answer.read().decode(), re.MULTILINE)
+    return sum(map(int, counts))
 
 
 def at_work(process: subprocess.Popen[str], count: int) -> None:
@@ -193,7 +203,7 @@ def test_a_node_with_another_weir_is_named(nodes: _Nodes, url: str, tmp_path: Pa
 def test_a_slow_agent_is_named_and_a_killed_node_ends_the_run(nodes: _Nodes, url: str) -> None:
     process = start(nodes, url, "-r", "150", "-d", "6s", "--agents", "2")
     at_work(process, 2)
-    time.sleep(2.5)  # somewhere in the middle of the run
+    until("some of the load to arrive", lambda: process.poll() is not None or arrived(url) > 150)
     slow = min(agents())
     os.kill(slow, signal.SIGSTOP)
     time.sleep(1)

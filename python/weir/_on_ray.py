@@ -12,6 +12,7 @@ without weir can say so itself.
 # ruff: noqa: PLC0415  # Ray is imported once it is known to be there, and an actor imports on its own node
 
 import json
+import logging
 import os
 import shutil
 import socket
@@ -84,7 +85,7 @@ class _Crew:
             raise _RefusedError(
                 f"--on {wish['address']} needs Ray in {sys.executable}: pip install 'weir-http[ray]' ({error})"
             ) from error
-        self.ray = ray
+        self.ray: Any = ray
         self.wish = wish
         self.say = say
         self.ended = threading.Event()
@@ -124,7 +125,7 @@ class _Crew:
                 address=address,
                 runtime_env={"working_dir": folder} if self.wish["files"] else {},
                 log_to_driver=False,
-                logging_level="ERROR",
+                logging_level=logging.ERROR,
             )
         except Exception as error:
             raise _RefusedError(f"no Ray cluster at {address}: {_one_line(error)}") from error
