@@ -214,9 +214,10 @@ def test_a_slow_agent_is_named_and_a_killed_node_ends_the_run(nodes: _Nodes, url
 
     doomed = nodes.add()
     nodes.cluster.wait_for_nodes()
+    before = arrived(url)
     process = start(nodes, url, "-r", "150", "-d", "10m", "--agents", "4")
     at_work(process, 4)
-    time.sleep(3)
+    until("some of the load to arrive", lambda: process.poll() is not None or arrived(url) > before + 300)
     nodes.cluster.remove_node(doomed, allow_graceful=False)
     run, said = finish(process, 3)
     assert "was lost" in said

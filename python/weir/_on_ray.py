@@ -249,7 +249,8 @@ class _Agent:
         import ray
 
         about = {"python": platform.python_version(), "weir": "", "why": ""}
-        about["node"] = f"{ray.util.get_node_ip_address()} ({ray.get_runtime_context().get_node_id()[:8]})"
+        there: Any = ray
+        about["node"] = f"{there.util.get_node_ip_address()} ({there.get_runtime_context().get_node_id()[:8]})"
         try:
             import weir
 

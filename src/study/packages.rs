@@ -38,7 +38,8 @@ pub(super) fn environment(
     let shown = folder.display().to_string();
     let venv = ["python3", "-m", "venv", "--clear", &format!("{shown}/venv")].map(str::to_owned).to_vec();
     let mut install = vec![format!("{shown}/venv/bin/python")];
-    install.extend(["-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--"].map(str::to_owned));
+    // Isolated: what PYTHONPATH leads to now is not there later, and pip would take it for installed.
+    install.extend(["-I", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--"].map(str::to_owned));
     install.extend_from_slice(requirements);
     for (what, command) in [("make an environment for Python", venv), ("install its packages", install)] {
         let made = once(command, Path::new("."), mark.clone(), launcher, patience, go_on);
