@@ -168,11 +168,15 @@ def test_each_node_of_a_cluster_has_an_agent(nodes: _Nodes, url: str, tmp_path: 
 def test_a_cluster_may_be_far_away(nodes: _Nodes, url: str) -> None:
     _, said = finish(start(nodes, url, on="ray://127.0.0.1:9"), 2)
     assert "no Ray cluster at ray://127.0.0.1:9" in said
-    process = start(nodes, url, "-c", "4", "-n", "200", on=f"ray://127.0.0.1:{nodes.client_port}")
-    if process.wait(PATIENCE_S) == 2:
+    for _ in range(3):
+        process = start(nodes, url, "-c", "4", "-n", "200", on=f"ray://127.0.0.1:{nodes.client_port}")
+        if process.wait(PATIENCE_S) != 2:
+            break
         _, said = finish(process, 2)
-        if "Starting Ray client server failed" in said:
-            pytest.skip(f"Ray's own client server does not start on this machine: {said}")
+        assert "Ray" in said, said
+    else:
+        # It does not always start the server that it has for each client.
+        pytest.skip(f"Ray's own client server does not start on this machine: {said}")
     run, said = finish(process, 0)
     assert (said, run["requests"]["ok"], len(run["agents"])) == ("", 200, 3)
 

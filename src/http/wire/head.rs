@@ -132,8 +132,9 @@ pub(in crate::http) fn has_token(value: &[u8], token: &[u8]) -> bool {
     tokens(value).any(|t| t.eq_ignore_ascii_case(token))
 }
 
+/// Empty ones do not count (RFC 9110, 5.6.1).
 fn last_token_is(value: &[u8], token: &[u8]) -> bool {
-    tokens(value).next_back().is_some_and(|t| t.eq_ignore_ascii_case(token))
+    tokens(value).rfind(|t| !t.is_empty()).is_some_and(|t| t.eq_ignore_ascii_case(token))
 }
 
 pub(in crate::http) fn printable(bytes: &[u8]) -> String {
@@ -200,6 +201,7 @@ mod tests {
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", (Length(5), true)),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", (Chunked, true)),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n", (Chunked, true)),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, ,\r\n\r\n", (Chunked, true)),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", (UntilClose, false)),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", (Chunked, false)),
             ("HTTP/1.1 200 OK\r\n\r\n", (UntilClose, false)),
