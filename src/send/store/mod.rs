@@ -13,6 +13,7 @@
 
 mod error;
 mod filter;
+mod inbox;
 mod keys;
 mod leases;
 mod memory;

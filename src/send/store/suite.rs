@@ -280,6 +280,20 @@ fn what_was_marked_sent_and_then_forgotten_is_flagged() {
 }
 
 #[test]
+fn what_there_is_room_for_gets_in_though_the_store_is_closed_at_once() {
+    roomy(|store| {
+        // More than any store takes in one go.
+        let jobs: Vec<Job> = (0..12_000).map(|number| job(&number.to_string())).collect();
+        let tickets = [store.submit(jobs), store.submit(vec![job("last")])];
+        let name = format!("{store:?}");
+        drop(store);
+        for (ticket, count) in tickets.into_iter().zip([12_000, 1]) {
+            assert_eq!(ticket.wait().map(|receipts| receipts.len()), Ok(count), "{name}");
+        }
+    });
+}
+
+#[test]
 fn a_submit_waits_while_the_queue_is_full_and_gets_in_by_portions() {
     for bounds in [Bounds { jobs: 2, ..Bounds::default() }, Bounds { bytes: 2 * job("a").bytes(), ..Bounds::default() }]
     {

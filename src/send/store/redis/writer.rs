@@ -1,8 +1,7 @@
 //! The one thread that changes something: all who wait share a journey to the server.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::redis::Value;
@@ -15,7 +14,8 @@ use super::script::{Ask, Script};
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
 use crate::send::store::StoreError;
-use crate::send::store::waiting::{Batch, Entrance, Waiting};
+use crate::send::store::inbox::Inbox;
+use crate::send::store::waiting::{Entrance, Waiting};
 use crate::send::store::{Bounds, Receipt};
 
 /// So many jobs get in with one question: the server does nothing else meanwhile.
@@ -44,90 +44,10 @@ pub(super) enum Task {
 /// Whoever asks one question after the other.
 type Does = Box<dyn FnOnce(&mut dyn FnMut(Ask) -> Result<Value, StoreError>) + Send>;
 
-/// What the writer has to do.
-#[derive(Default)]
-pub(super) struct Inbox {
-    work: Mutex<Work>,
-    came: Condvar,
-}
-
-#[derive(Default)]
-struct Work {
-    tasks: VecDeque<Task>,
-    batches: Vec<Batch>,
-    /// There may be room.
-    look: bool,
-    closed: bool,
-}
-
-impl Inbox {
-    fn work(&self) -> MutexGuard<'_, Work> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Work)) {
-        change(&mut self.work());
-        self.came.notify_one();
-    }
-
-    pub(super) fn ask(&self, task: Task) {
-        self.change(|work| work.tasks.push_back(task));
-    }
-
-    pub(super) fn submit(&self, batch: Batch) {
-        self.change(|work| work.batches.push(batch));
-    }
-
-    pub(super) fn look(&self) {
-        self.change(|work| work.look = true);
-    }
-
-    pub(super) fn close(&self) {
-        self.change(|work| work.closed = true);
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.work().closed
-    }
-
-    /// Some tasks, whether there is news of room, and whether it is closed and all is done. Blocks while there is nothing
-    /// to do, for so long.
-    fn take(&self, waiting: &mut Waiting, wait: Nanos) -> (Vec<Task>, bool, bool) {
-        let mut work = self.work();
-        loop {
-            let look = std::mem::take(&mut work.look);
-            if look || !work.tasks.is_empty() || !work.batches.is_empty() {
-                for batch in work.batches.drain(..) {
-                    waiting.push(batch);
-                }
-                let some = work.tasks.len().min(MOST_TASKS);
-                return (work.tasks.drain(..some).collect(), look, false);
-            }
-            if work.closed || wait == Nanos::ZERO {
-                return (Vec::new(), false, work.closed);
-            }
-            let (back, over) =
-                self.came.wait_timeout(work, Duration::from_nanos(wait.0)).unwrap_or_else(PoisonError::into_inner);
-            work = back;
-            if over.timed_out() && work.tasks.is_empty() && work.batches.is_empty() {
-                return (Vec::new(), false, work.closed);
-            }
-        }
-    }
-
-    /// Waits, but not for somebody who wants to end.
-    pub(super) fn pause(&self, length: Duration) {
-        let work = self.work();
-        if !work.closed {
-            drop(self.came.wait_timeout_while(work, length, |work| !work.closed));
-        }
-    }
-}
-
 /// What the threads of a store share.
 pub(super) struct Shared {
     pub(super) terms: Arc<Terms>,
-    pub(super) inbox: Inbox,
+    pub(super) inbox: Inbox<Task>,
     pub(super) bounds: Bounds,
     pub(super) arrivals: watch::Sender<u64>,
     pub(super) changes: watch::Sender<u64>,
@@ -191,6 +111,9 @@ impl Writer {
         let shared = Arc::clone(&self.shared);
         let lease = shared.terms.address.lease;
         loop {
+            if self.waiting.is_empty() {
+                self.crowded = None;
+            }
             let now = self.clock.now();
             let mut wait = Nanos(lease.0 / 4);
             if let Some(since) = self.crowded.filter(|_| !self.waiting.is_empty()) {
@@ -200,11 +123,9 @@ impl Writer {
             if self.entering.is_some() || self.crowded.is_none() && !self.waiting.is_empty() {
                 wait = Nanos::ZERO;
             }
-            let (mut tasks, look, over) = shared.inbox.take(&mut self.waiting, wait);
-            if over {
-                break;
-            }
-            if look || self.crowded.is_some_and(|since| self.clock.now() >= since + LOOK) {
+            let Some(taken) = shared.inbox.take(&mut self.waiting, MOST_TASKS, wait) else { break };
+            let mut tasks = taken.tasks;
+            if taken.look || self.crowded.is_some_and(|since| self.clock.now() >= since + LOOK) {
                 self.crowded = None;
                 shared.crowded.store(false, Ordering::Relaxed);
             }
@@ -212,6 +133,10 @@ impl Writer {
                 tasks.push(Task::Ask { ask: super::keys::alive(&shared.terms), hears: Box::new(|_| ()) });
             }
             self.work(tasks);
+            // They did not get through, and nobody waits for the server any longer.
+            if self.entering.is_some() && shared.inbox.is_closed() {
+                break;
+            }
         }
         self.waiting.fail_all(&StoreError::Closed);
     }

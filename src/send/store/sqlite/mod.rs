@@ -30,7 +30,8 @@ use self::read::Reading;
 use self::rows::Rows;
 use self::task::{Broom, Progress, Sweep, once};
 use self::turn::{SenderLock, Turn, Watch};
-use self::writer::{Inbox, Shared, Writer};
+use self::writer::{Shared, Writer};
+use super::inbox::Inbox;
 use super::leases::Leases;
 use super::waiting::{Batch, Waiting};
 use super::{

@@ -1,7 +1,6 @@
 //! The one thread that writes: all who wait share a transaction, and a wait for the disk (group commit).
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use tokio::sync::watch;
@@ -11,80 +10,15 @@ use super::read::Reading;
 use super::rows::Rows;
 use super::task::Task;
 use super::turn::Turn;
+use crate::decide::Nanos;
 use crate::send::store::StoreError;
-use crate::send::store::waiting::{Batch, Waiting};
+use crate::send::store::inbox::Inbox;
+use crate::send::store::waiting::Waiting;
 
 /// So many jobs get in with one transaction: those who come after wait for no longer than that takes.
 const MOST_JOBS: usize = 10_000;
 /// So many tasks are done in one transaction, each of which may have a thousand jobs.
 const MOST_TASKS: usize = 64;
-
-/// What the writer has to do.
-#[derive(Default)]
-pub(super) struct Inbox {
-    work: Mutex<Work>,
-    came: Condvar,
-}
-
-#[derive(Default)]
-struct Work {
-    tasks: VecDeque<Box<dyn Task>>,
-    batches: Vec<Batch>,
-    /// Another process has changed something: there may be room.
-    look: bool,
-    closed: bool,
-}
-
-impl Inbox {
-    fn work(&self) -> MutexGuard<'_, Work> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Work)) {
-        change(&mut self.work());
-        self.came.notify_one();
-    }
-
-    pub(super) fn ask(&self, task: Box<dyn Task>) {
-        self.change(|work| work.tasks.push_back(task));
-    }
-
-    pub(super) fn submit(&self, batch: Batch) {
-        self.change(|work| work.batches.push(batch));
-    }
-
-    pub(super) fn look(&self) {
-        self.change(|work| work.look = true);
-    }
-
-    pub(super) fn close(&self) {
-        self.change(|work| work.closed = true);
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.work().closed
-    }
-
-    /// Moves the batches to those that wait and gives some tasks; blocks while there is nothing to do, unless there is
-    /// `more` anyway. `None` when it is closed and all is done.
-    fn take(&self, waiting: &mut Waiting, more: bool) -> Option<Vec<Box<dyn Task>>> {
-        let mut work = self.work();
-        loop {
-            let look = std::mem::take(&mut work.look) && !waiting.is_empty();
-            if look || more || !work.tasks.is_empty() || !work.batches.is_empty() {
-                for batch in work.batches.drain(..) {
-                    waiting.push(batch);
-                }
-                let some = work.tasks.len().min(MOST_TASKS);
-                return Some(work.tasks.drain(..some).collect());
-            }
-            if work.closed {
-                return None;
-            }
-            work = self.came.wait(work).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
 
 /// What the thread has.
 pub(super) struct Writer<'c> {
@@ -98,7 +32,7 @@ pub(super) struct Writer<'c> {
 pub(super) struct Shared {
     pub(super) path: std::path::PathBuf,
     pub(super) turn: Turn,
-    pub(super) inbox: Inbox,
+    pub(super) inbox: Inbox<Box<dyn Task>>,
     /// The changes that were told of already: the last of our own, or the last seen.
     pub(super) seen: std::sync::atomic::AtomicU64,
     pub(super) arrivals: watch::Sender<u64>,
@@ -109,9 +43,9 @@ impl Writer<'_> {
     /// Works until the inbox is closed and empty.
     pub(super) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
-        let mut more = false;
-        while let Some(tasks) = shared.inbox.take(&mut self.waiting, more) {
-            more = self.work(tasks);
+        let mut wait = Nanos::NEVER;
+        while let Some(taken) = shared.inbox.take(&mut self.waiting, MOST_TASKS, wait) {
+            wait = if self.work(taken.tasks) { Nanos::ZERO } else { Nanos::NEVER };
         }
         self.waiting.fail_all(&StoreError::Closed);
     }

@@ -41,6 +41,8 @@ for i, name in ipairs(call('ZRANGEBYSCORE', p .. 'ends', '-inf', now, 'LIMIT', 0
   note(number, now, 'expired', reason)
   late[i] = number
 end
+-- One that was dead and is over is not due any more.
+flush()
 for _, name in ipairs(call('ZRANGEBYSCORE', p .. 'due', '-inf', now, 'LIMIT', 0, MOST_CHORES)) do
   local number = tonumber(name)
   local was = facts(number)
