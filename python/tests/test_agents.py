@@ -136,6 +136,10 @@ def arrived(url: str) -> int:
     return sum(map(int, counts))
 
 
+def loaded(process: subprocess.Popen[str], url: str, requests: int) -> None:
+    until("some of the load to arrive", lambda: process.poll() is not None or arrived(url) > requests)
+
+
 def at_work(process: subprocess.Popen[str], count: int) -> None:
     until(f"{count} agents to work", lambda: process.poll() is not None or len(agents()) == count)
     assert process.poll() is None, process.communicate()
@@ -207,7 +211,7 @@ def test_a_node_with_another_weir_is_named(nodes: _Nodes, url: str, tmp_path: Pa
 def test_a_slow_agent_is_named_and_a_killed_node_ends_the_run(nodes: _Nodes, url: str) -> None:
     process = start(nodes, url, "-r", "150", "-d", "6s", "--agents", "2")
     at_work(process, 2)
-    until("some of the load to arrive", lambda: process.poll() is not None or arrived(url) > 150)
+    loaded(process, url, 150)
     slow = min(agents())
     os.kill(slow, signal.SIGSTOP)
     time.sleep(1)
@@ -221,7 +225,7 @@ def test_a_slow_agent_is_named_and_a_killed_node_ends_the_run(nodes: _Nodes, url
     before = arrived(url)
     process = start(nodes, url, "-r", "150", "-d", "10m", "--agents", "4")
     at_work(process, 4)
-    until("some of the load to arrive", lambda: process.poll() is not None or arrived(url) > before + 300)
+    loaded(process, url, before + 300)
     nodes.cluster.remove_node(doomed, allow_graceful=False)
     run, said = finish(process, 3)
     assert "was lost" in said
@@ -232,11 +236,11 @@ def test_a_slow_agent_is_named_and_a_killed_node_ends_the_run(nodes: _Nodes, url
     nodes.cluster.wait_for_nodes(timeout=PATIENCE_S)
 
 
-def test_agents_end_with_their_driver(nodes: _Nodes, url: str) -> None:
-    for how, code in [(signal.SIGINT, 130), (signal.SIGKILL, -9)]:
-        process = start(nodes, url, "-r", "90", "-d", "10m")
-        at_work(process, 3)
-        time.sleep(1)
-        process.send_signal(how)
-        finish(process, code)
-        until("agents to end", lambda: not agents())
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_agents_end_with_their_driver(nodes: _Nodes, url: str, how: signal.Signals, code: int) -> None:
+    process = start(nodes, url, "-r", "90", "-d", "10m")
+    at_work(process, 3)
+    loaded(process, url, 90)
+    process.send_signal(how)
+    finish(process, code)
+    until("agents to end", lambda: not agents())
