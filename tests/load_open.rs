@@ -7,7 +7,8 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use support::{Reply, Seen, Server, Weir, close, load};
+use rustix::process::Signal;
+use support::{Reply, Seen, Server, Weir, close, load, until};
 
 /// When requests were meant to start, in ms after the first of them, as the log has it.
 fn intended(weir: &Weir, log: &str) -> Vec<u64> {
@@ -255,6 +256,22 @@ fn check_freezes(connections: &[&str]) {
         assert!(run.service_ms.p90 < run.response_ms.p90 / 2.0, "{}", run.service_ms.p90);
         assert!(run.requests.waited > 500, "{}", run.requests.waited);
     }
+}
+
+#[test]
+fn a_generator_that_stood_still_does_not_trust_itself() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let url = server.url("/");
+    let running = weir.start(&["load", &url, "-r", "200", "-d", "3s", "--format", "json"]);
+    until("some requests", Duration::from_secs(20), || server.requests() > 100);
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(700));
+    running.signal(Signal::CONT);
+    let run = running.finish().json();
+    // What waited meanwhile had no connection yet; that it was asked for late is the generator's own fault.
+    assert!(!run.trust.ok && run.trust.reasons.iter().any(|why| why.contains("sent late")), "{:?}", run.trust);
+    let late = run.lateness_ms.p90;
+    assert!((300.0..5000.0).contains(&late), "a fifth of all: {late}");
 }
 
 #[test]

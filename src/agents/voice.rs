@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -20,6 +20,8 @@ pub(super) struct Voice {
     /// What it is to be told; without it, it hears the end.
     orders: Option<Sender<String>>,
     complaints: Arc<Mutex<VecDeque<String>>>,
+    /// Is cut off when it complains no more.
+    complains: Receiver<()>,
 }
 
 /// A line that a process said, and when by our clock; without one it has fallen silent for good.
@@ -28,6 +30,8 @@ pub(super) type Heard = (Nanos, Option<String>);
 /// Complaints that are kept, and how much of each.
 const KEPT: usize = 20;
 const LONGEST: usize = 500;
+/// So long the last complaints may take, once a process has ended.
+const LAST_WORDS: Nanos = Nanos::from_millis(500);
 /// How often it is looked whether a process has ended.
 const LOOK: Nanos = Nanos::from_millis(2);
 
@@ -63,7 +67,9 @@ impl Voice {
         });
         let complaints: Arc<Mutex<VecDeque<String>>> = Arc::default();
         let kept = Arc::clone(&complaints);
+        let (complaining, complains) = mpsc::channel::<()>();
         thread::spawn(move || {
+            let _complaining = complaining;
             for line in BufReader::new(stderr).lines().map_while(Result::ok).filter(|line| !line.trim().is_empty()) {
                 let mut kept = lock(&kept);
                 if kept.len() == KEPT {
@@ -72,7 +78,7 @@ impl Voice {
                 kept.push_back(line.chars().take(LONGEST).collect());
             }
         });
-        Ok(Self { child, orders: Some(orders), complaints })
+        Ok(Self { child, orders: Some(orders), complaints, complains })
     }
 
     /// Tells it a line.
@@ -88,10 +94,14 @@ impl Voice {
         lock(&self.complaints).iter().cloned().collect()
     }
 
-    /// How it ended, in words, once it has fallen silent.
+    /// How it ended, in words, once it has fallen silent; then all its complaints are there, too.
     pub(super) fn ending(&mut self) -> String {
         match self.ends_within(Nanos::SECOND) {
-            Some(status) => ending(status),
+            Some(status) => {
+                // Something that it has started may hold its stderr open for ever.
+                let _ = self.complains.recv_timeout(LAST_WORDS.as_duration());
+                ending(status)
+            }
             None => "it closed its stdout".to_owned(),
         }
     }

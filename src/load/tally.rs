@@ -107,9 +107,15 @@ impl Tally {
         (b.min(self.until) - a.max(self.from)).0 as f64
     }
 
-    /// A request meant to start at `intended` had to wait since every connection was busy.
-    pub(super) fn waited(&mut self, intended: Nanos) {
+    /// When a request meant to start at `intended` could have been sent, if it gets a connection only now; with `capped`
+    /// it had to wait for that, since every one that may be had was busy.
+    #[inline]
+    pub(super) fn ready(&mut self, intended: Nanos, capped: bool, now: Nanos) -> Nanos {
+        if !capped || intended >= now {
+            return intended;
+        }
         self.recorder.totals.waited += u64::from(intended >= self.from);
+        now
     }
 
     /// A connection was made before the start, in this time.

@@ -48,11 +48,11 @@ impl Worker<'_> {
         Ok(index)
     }
 
-    /// A new connection takes a request.
-    pub(super) fn connect(&mut self, start: &Start, now: Nanos) {
+    /// A new connection takes a request, which could have been sent at `ready` if there had been one.
+    pub(super) fn connect(&mut self, start: &Start, ready: Nanos, now: Nanos) {
         let request = self.shared.plan.source.pick(start.arrival.number);
         self.tally.begin(start.arrival.intended, now);
-        let flight = Flight::new(start, start.arrival.intended, request);
+        let flight = Flight::new(start, ready, request);
         match self.open(start.user) {
             Ok(index) => {
                 if let Some(slot) = self.table.get(index) {
@@ -103,7 +103,8 @@ impl Worker<'_> {
         }
         for flight in &mut slot.flights {
             flight.connect = now - slot.opened;
-            flight.ready = now;
+            // That connecting began late is weir's own doing, how long it took is not.
+            flight.ready = flight.ready + flight.connect;
         }
         self.go_on(index, now);
     }
@@ -119,11 +120,8 @@ impl Worker<'_> {
         self.table.close(index);
         self.claim();
         if let Some(start) = self.feed.again(user, now) {
-            let intended = start.arrival.intended;
-            if capped && intended < now {
-                self.tally.waited(intended);
-            }
-            self.connect(&start, now);
+            let ready = self.tally.ready(start.arrival.intended, capped, now);
+            self.connect(&start, ready, now);
         }
     }
 
@@ -132,6 +130,7 @@ impl Worker<'_> {
         let now = self.clock.now();
         let Some(slot) = self.table.get(index) else { return };
         let (user, phase, flights) = (slot.user, slot.phase, std::mem::take(&mut slot.flights));
+        let capped = self.table.is_exhausted();
         self.table.close(index);
         // An idle connection that goes is nobody's failure.
         if flights.is_empty() {
@@ -144,7 +143,8 @@ impl Worker<'_> {
         if phase == Phase::Open {
             self.claim();
             if let Some(start) = self.feed.again(user, now) {
-                self.connect(&start, now);
+                let ready = self.tally.ready(start.arrival.intended, capped, now);
+                self.connect(&start, ready, now);
             }
         } else {
             self.feed.again_after(user, now + PAUSE);

@@ -215,7 +215,7 @@ impl<'a> Worker<'a> {
             let Some(start) = self.feed.due(now) else { return };
             match self.table.take_idle(now) {
                 Some(index) => self.start_on(index, &start, now),
-                None => self.connect(&start, now),
+                None => self.connect(&start, start.arrival.intended, now),
             }
         }
     }
@@ -284,12 +284,8 @@ impl<'a> Worker<'a> {
         let Some(mut slot) = self.table.get(index) else { return };
         while slot.flights.len() < plan.pipeline {
             let Some(start) = self.feed.again(slot.user, now) else { break };
-            let intended = start.arrival.intended;
-            let ready = if capped { intended.max(now) } else { intended };
-            if capped && intended < now {
-                self.tally.waited(intended);
-            }
-            self.tally.begin(intended, now);
+            let ready = self.tally.ready(start.arrival.intended, capped, now);
+            self.tally.begin(start.arrival.intended, now);
             slot.push(Flight::new(&start, ready, plan.source.pick(start.arrival.number)));
             if slot.flights.len() < plan.pipeline {
                 self.claim();
