@@ -104,7 +104,7 @@ impl Worker<'_> {
         for flight in &mut slot.flights {
             flight.connect = now - slot.opened;
             // That connecting began late is weir's own doing, how long it took is not.
-            flight.ready = flight.ready + flight.connect;
+            flight.ready += flight.connect;
         }
         self.go_on(index, now);
     }
