@@ -31,7 +31,8 @@ pub(super) fn wait(
         if !go_on() {
             return Err(Trouble::Interrupted);
         }
-        if running.is_gone() {
+        // A client, which is ready by having been started, may already be over.
+        if *ready != Ready::AtOnce && running.is_gone() {
             let ending =
                 running.ending().map_or_else(|| "its guard was killed".to_owned(), |ending| ending.to_string());
             return Err(Trouble::of(format!("it ended before it was ready: {ending}"), running));
