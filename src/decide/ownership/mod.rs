@@ -21,10 +21,13 @@
 //! - A key goes to another sender when nothing of it is out, with its whole past: the next owner goes on at once. If its
 //!   owner is gone without a word, the key is free when its lease is over, and all that the owner may have sent until
 //!   then counts ([`History::full`](super::window::History::full)).
-//! - A lease that we lost, and that nobody else has taken meanwhile, is renewed: nobody but us has used the key.
+//! - A lease that we lost, and that nobody else has taken meanwhile, is renewed: nobody but us has used the key. Not by a
+//!   store that may have forgotten who has taken it: then only a lease that is not over by our clock counts.
 
 #[cfg(test)]
 mod world;
+
+use std::collections::HashMap;
 
 use super::Nanos;
 
@@ -64,8 +67,8 @@ pub struct Table {
 pub struct Ask {
     /// We can use keys.
     pub able: bool,
-    /// Hold on to these, with their tokens.
-    pub renew: Vec<(usize, u64)>,
+    /// Hold on to these, with their tokens, and whether their leases are over by our clock.
+    pub renew: Vec<(usize, u64, bool)>,
     /// Give these back.
     pub give: Vec<(usize, u64)>,
     /// Take these.
@@ -253,9 +256,10 @@ impl Ownership {
         let mut ask = Ask { able: self.able, take, ..Ask::default() };
         for (number, key) in self.keys.iter().enumerate() {
             match key.standing {
-                Standing::Held { token, .. } | Standing::Lapsed { token } | Standing::Leaving { token, .. } => {
-                    ask.renew.push((number, token));
+                Standing::Held { token, .. } | Standing::Leaving { token, .. } => {
+                    ask.renew.push((number, token, false));
                 }
+                Standing::Lapsed { token } => ask.renew.push((number, token, true)),
                 Standing::Left { token } => ask.give.push((number, token)),
                 Standing::Away => {}
             }
@@ -275,7 +279,7 @@ impl Ownership {
         self.asking = false;
         // From before we asked, and not from when it was heard of: the store's lease ends later.
         let until = self.asked.unwrap_or_default() + (self.lease - Nanos(self.lease.0 / 10));
-        for ((number, token), renewed) in ask.renew.iter().zip(said.renewed) {
+        for ((number, token, over), renewed) in ask.renew.iter().zip(said.renewed) {
             let Some(key) = self.keys.get_mut(*number) else { continue };
             match key.standing {
                 Standing::Held { token: mine, .. } if mine == *token && *renewed => {
@@ -284,7 +288,9 @@ impl Ownership {
                 Standing::Leaving { token: mine, .. } if mine == *token && *renewed => {
                     key.standing = Standing::Leaving { token: *token, until };
                 }
-                Standing::Lapsed { token: mine } if mine == *token && *renewed && now < until => {
+                // One that was not over when we asked, and is since, is asked for once more: a store that is not sure takes
+                // our word for what is not over.
+                Standing::Lapsed { token: mine } if mine == *token && *renewed && *over && now < until => {
                     key.standing = Standing::Held { token: *token, until };
                     actions.push(Action::Resume(*number));
                 }
@@ -317,6 +323,12 @@ impl Ownership {
             }
         }
         self.learn(now, said.table);
+        for (number, _) in ask.take.iter().zip(said.taken).filter(|(_, token)| token.is_none()) {
+            // Nobody is said to have it, and yet it is not given away: it is not asked for again at once.
+            if let Some(key) = self.keys.get_mut(*number) {
+                key.free_at = key.free_at.max(now + Nanos(self.lease.0 / 8));
+            }
+        }
         self.pass(now, actions);
         let wanted = self.deal(now, actions);
         let mut next = now + Nanos(self.lease.0 / 3);
@@ -333,8 +345,9 @@ impl Ownership {
         self.knows = true;
         let others = table.peers.iter().filter(|peer| peer.able && peer.name != self.me);
         self.peers = others.map(|peer| (peer.name.clone(), now + peer.lives_for)).collect();
+        let places: HashMap<&str, &Place> = table.places.iter().map(|place| (place.key.as_str(), place)).collect();
         for key in &mut self.keys {
-            let place = table.places.iter().find(|place| place.key == key.name);
+            let place = places.get(key.name.as_str());
             key.owner = place.and_then(|place| place.owner.clone());
             key.free_at = place.map_or(now, |place| now + place.free_in);
         }
@@ -376,13 +389,15 @@ impl Ownership {
             return 0;
         }
         let wanted = self.keys.iter().filter(|key| key.wanted).count();
-        let owned = |name: &str| {
-            let others = self.keys.iter().filter(|key| key.standing == Standing::Away);
-            others.filter(|key| key.owner.as_deref() == Some(name) && key.free_at > now).count()
-        };
+        let mut owned: HashMap<&str, usize> = HashMap::new();
+        for key in self.keys.iter().filter(|key| key.standing == Standing::Away && key.free_at > now) {
+            if let Some(owner) = &key.owner {
+                *owned.entry(owner.as_str()).or_default() += 1;
+            }
+        }
         let mine = self.held();
         let goes_before = |name: &&str| {
-            let theirs = owned(name);
+            let theirs = owned.get(*name).copied().unwrap_or(0);
             theirs > mine || theirs == mine && *name < self.me.as_str()
         };
         let (senders, before) = (self.alive(now).count() + 1, self.alive(now).filter(goes_before).count());

@@ -1,4 +1,5 @@
-//! Many senders, one store, in virtual time: messages take any time or are lost, senders stand still or die.
+//! Many senders, one store, in virtual time: messages take any time or are lost, senders stand still or die, and the store
+//! forgets what it did last.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +10,7 @@ use crate::decide::dice::Dice;
 
 const LEASE: Nanos = Nanos::from_millis(3000);
 const STEP: Nanos = Nanos::from_millis(1);
+const KEPT_EVERY: Nanos = Nanos::from_millis(700);
 
 /// What the store keeps, as plainly as it can be written.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +19,10 @@ struct Store {
     senders: BTreeMap<usize, (bool, Nanos)>,
     /// By key: owner, token, until when.
     keys: BTreeMap<usize, (Option<usize>, u64, Nanos)>,
+    /// The last one that was given.
+    token: u64,
+    /// It may have forgotten who has which key: before that nobody gets one.
+    settled: Nanos,
 }
 
 #[derive(Clone, Debug)]
@@ -38,8 +44,11 @@ impl Store {
             place.is_some_and(|(owner, known, _)| *owner == Some(sender) && *known == token)
         };
         let mut renewed = Vec::new();
-        for (key, token) in &ask.renew {
-            let is = mine(self.keys.get(key), *token);
+        let unsettled = now < self.settled;
+        for (key, token, over) in &ask.renew {
+            let known = self.keys.get(key);
+            let is =
+                if unsettled { !over && known.is_none_or(|(_, known, _)| token >= known) } else { mine(known, *token) };
             if is {
                 self.keys.insert(*key, (Some(sender), *token, now + LEASE));
             }
@@ -51,21 +60,23 @@ impl Store {
             }
         }
         let take = ask.take.iter().map(|key| {
-            let (owner, token, until) = self.keys.get(key).copied().unwrap_or_default();
-            if owner.is_some() && now < until {
+            let (owner, _, until) = self.keys.get(key).copied().unwrap_or_default();
+            if unsettled || owner.is_some() && now < until {
                 return None;
             }
-            self.keys.insert(*key, (Some(sender), token + 1, now + LEASE));
-            Some(token + 1)
+            self.token += 1;
+            self.keys.insert(*key, (Some(sender), self.token, now + LEASE));
+            Some(self.token)
         });
         let taken = take.collect();
         let peers = self.senders.iter();
         let peers =
             peers.map(|(sender, (able, until))| Peer { name: name(*sender), able: *able, lives_for: *until - now });
+        let settled_in = self.settled - now;
         let places = self.keys.iter().map(|(key, (owner, _, until))| Place {
             key: key.to_string(),
             owner: owner.map(name),
-            free_in: if owner.is_some() { *until - now } else { Nanos::ZERO },
+            free_in: if owner.is_some() { (*until - now).max(settled_in) } else { settled_in },
         });
         Answer { table: Table { peers: peers.collect(), places: places.collect() }, renewed, taken }
     }
@@ -87,6 +98,8 @@ struct Sender {
 struct World {
     now: Nanos,
     store: Store,
+    /// As the store was a while ago: all that is left of it after a failover.
+    kept: Store,
     senders: Vec<Sender>,
     keys: usize,
     dice: Dice,
@@ -107,7 +120,8 @@ impl World {
         };
         let senders = (0..senders).map(sender).collect();
         let dice = Dice::new(seed, 0);
-        Self { now: Nanos::ZERO, store: Store::default(), senders, keys, dice, lost: 0, slow: Nanos::from_millis(5) }
+        let (store, slow) = (Store::default(), Nanos::from_millis(5));
+        Self { now: Nanos::ZERO, kept: store.clone(), store, senders, keys, dice, lost: 0, slow }
     }
 
     fn way(&mut self) -> Option<Nanos> {
@@ -120,6 +134,9 @@ impl World {
     fn step(&mut self) {
         self.now += STEP;
         let now = self.now;
+        if now.0.is_multiple_of(KEPT_EVERY.0) {
+            self.kept = self.store.clone();
+        }
         for number in 0..self.senders.len() {
             // What has been sent comes to the store, whatever has become of who sent it.
             if let Some((at, ask)) = self.senders[number].asked.clone()
@@ -166,6 +183,11 @@ impl World {
         }
     }
 
+    /// The store goes on from what it was then.
+    fn fail_over(&mut self, kept: Store) {
+        self.store = Store { token: kept.token + 1_000_000, settled: self.now + LEASE, ..kept };
+    }
+
     /// Who may send by a key, a dead one as long as it was sure of it.
     fn holders(&self, key: usize) -> Vec<usize> {
         let holds = |sender: &Sender| sender.ownership.holds(key, self.now);
@@ -177,7 +199,9 @@ impl World {
             let holders = self.holders(key);
             assert!(holders.len() <= 1, "key {key} at {:?}: {holders:?}", self.now);
             let owner = self.store.keys.get(&key).filter(|(owner, _, until)| owner.is_some() && self.now < *until);
-            if let Some(holder) = holders.first() {
+            if let Some(holder) = holders.first()
+                && self.now >= self.store.settled
+            {
                 assert_eq!(owner.and_then(|place| place.0), Some(*holder), "the store knows more than anybody else");
             }
         }
@@ -272,6 +296,36 @@ fn a_lease_that_lapsed_while_the_store_was_away_is_ours_again_if_nobody_took_it(
     assert_eq!((world.shares(), world.senders[0].ownership.token(0)), (vec![3], token));
 }
 
+#[test]
+fn whoever_was_cut_off_does_not_get_its_lease_back_from_a_store_that_forgot_who_took_the_key() {
+    let mut world = World::new(2, 1, 5);
+    world.run(1000);
+    let first = world.holders(0)[0];
+    let kept = world.store.clone();
+    world.senders[first].stands = Nanos::NEVER;
+    while world.holders(0) != [1 - first] {
+        world.step();
+        world.check();
+        assert!(world.now < Nanos::from_secs(10), "nobody takes it over");
+    }
+    world.fail_over(kept);
+    world.senders[first].stands = Nanos::ZERO;
+    world.run(2 * LEASE.0 / 1_000_000);
+    assert_eq!(world.holders(0), [1 - first], "it goes on, as its lease was not over");
+}
+
+#[test]
+fn after_a_failover_all_keys_come_to_use_again_and_under_higher_tokens() {
+    let mut world = World::new(3, 7, 11);
+    world.run(3000);
+    let before = world.store.token;
+    world.senders[1].dead = true;
+    world.fail_over(Store::default());
+    world.run(3 * LEASE.0 / 1_000_000);
+    world.check_even();
+    assert!(world.store.keys.values().any(|(_, token, _)| *token > before), "what the dead one had was taken anew");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -280,7 +334,7 @@ proptest! {
         senders in 1..5_usize,
         keys in 1..12_usize,
         seed in any::<u64>(),
-        troubles in prop::collection::vec((0..5_usize, 0..4_u8, 1..6000_u64), 0..12),
+        troubles in prop::collection::vec((0..5_usize, 0..5_u8, 1..6000_u64), 0..12),
     ) {
         let mut world = World::new(senders, keys, seed);
         for (sender, what, ms) in troubles {
@@ -289,6 +343,7 @@ proptest! {
                 0 => world.lost = 40,
                 1 => world.slow = Nanos::from_millis(900),
                 2 => world.senders[sender].stands = world.now + Nanos::from_millis(ms),
+                3 => world.fail_over(world.kept.clone()),
                 _ => world.senders[sender].dead = senders > 1 && sender > 0,
             }
             world.run(ms);

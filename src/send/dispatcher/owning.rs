@@ -84,7 +84,7 @@ impl Edge {
     /// What is asked, in the store's words.
     fn beat(&self, ask: &ownership::Ask) -> Beat {
         let name = |key: usize| self.options.keys.get(key).map_or_else(String::new, |key| key.mark().to_owned());
-        let renew = ask.renew.iter().map(|(key, token)| (name(*key), *token)).collect();
+        let renew = ask.renew.iter().map(|(key, token, over)| (name(*key), *token, *over)).collect();
         let give = ask.give.iter().map(|(key, token)| (name(*key), *token, self.last_words(*key))).collect();
         let take = ask.take.iter().map(|key| name(*key)).collect();
         Beat { able: ask.able, leaves: false, renew, give, take }

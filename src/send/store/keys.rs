@@ -34,8 +34,9 @@ pub struct Beat {
     pub able: bool,
     /// It ends.
     pub leaves: bool,
-    /// Keys that it holds on to, with their tokens.
-    pub renew: Vec<(String, u64)>,
+    /// Keys that it holds on to, with their tokens, and whether their leases are over by its clock: then it has stopped to
+    /// use them.
+    pub renew: Vec<(String, u64, bool)>,
     /// Keys that it gives back in good order, with tokens and all that counts of their past.
     pub give: Vec<(String, u64, String)>,
     /// Keys that it would have.

@@ -51,8 +51,8 @@ fn ask(beat: &Beat, terms: &Terms) -> Ask {
     let mut ask = Ask::new(Script::Beat);
     ask.number(terms.address.lease.0 / 1_000_000).flag(beat.able).flag(beat.leaves).say(who());
     ask.number(beat.renew.len());
-    for (key, token) in &beat.renew {
-        ask.say(key).number(token);
+    for (key, token, over) in &beat.renew {
+        ask.say(key).number(token).flag(*over);
     }
     ask.number(beat.give.len());
     for (key, token, note) in &beat.give {

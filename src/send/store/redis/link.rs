@@ -61,12 +61,16 @@ pub(super) struct Link {
     /// The scripts' names on this server.
     names: Vec<Vec<u8>>,
     pub(super) order: Order,
+    /// Which run of the server it was connected to last.
+    run: String,
+    /// It is another one than before.
+    pub(super) is_another_run: bool,
 }
 
 impl Link {
     pub(super) fn new(terms: Arc<Terms>) -> Self {
         let order = terms.order;
-        Self { terms, connection: None, names: Vec::new(), order }
+        Self { terms, connection: None, names: Vec::new(), order, run: String::new(), is_another_run: false }
     }
 
     /// Makes sure that there is a connection.
@@ -106,6 +110,8 @@ impl Link {
         }
         self.order = if order == Order::Deadline.word() { Order::Deadline } else { Order::FirstIn };
         terms.compare(before, server, wall_ms().0);
+        let last = std::mem::replace(&mut self.run, run.to_owned());
+        self.is_another_run |= !last.is_empty() && last != run;
         Ok(())
     }
 

@@ -12,6 +12,7 @@
 mod address;
 mod durability;
 mod ear;
+mod in_hand;
 mod jobs;
 mod keys;
 mod link;
@@ -34,6 +35,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::watch;
 
 pub use self::address::Address;
+use self::in_hand::InHand;
 use self::link::{Link, Terms, Trouble};
 use self::reply::{Replies, Reply};
 use self::script::{Ask, Script};
@@ -96,6 +98,7 @@ impl Redis {
             changes: watch::Sender::new(0),
             moves: watch::Sender::new(0),
             trouble: Mutex::default(),
+            in_hand: InHand::default(),
             sends: AtomicBool::new(false),
             crowded: AtomicBool::new(false),
         });
@@ -288,16 +291,26 @@ impl Store for Redis {
         if !self.sends() {
             return Ticket::ready(Err(StoreError::NotSending));
         }
-        let terms = Arc::clone(&self.shared.terms);
-        self.ask_then(jobs::claim(&claim, &terms), move |said| jobs::claimed(said, &terms))
+        let (shared, is_endless) = (Arc::clone(&self.shared), claim.lease == Nanos::NEVER);
+        self.ask_then(jobs::claim(&claim, &self.shared.terms), move |said| {
+            let (claimed, what) = jobs::claimed(said, &shared.terms);
+            // The others run out by themselves.
+            if is_endless {
+                shared.in_hand.took(claimed.jobs.iter().map(|(lease, _)| *lease));
+            }
+            (claimed, what)
+        })
     }
 
     fn record(&self, record: Record) -> Ticket<Recorded> {
         if !self.sends() {
             return Ticket::ready(Err(StoreError::NotSending));
         }
-        let ask = jobs::record(&record, &self.shared.terms);
-        self.ask_then(ask, move |said| jobs::recorded(said, &record))
+        let (ask, shared) = (jobs::record(&record, &self.shared.terms), Arc::clone(&self.shared));
+        self.ask_then(ask, move |said| {
+            shared.in_hand.put_away(&record);
+            jobs::recorded(said, &record)
+        })
     }
 
     fn renew(&self, leases: &[Lease], length: Nanos) -> Vec<Lease> {

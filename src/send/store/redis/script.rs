@@ -18,6 +18,7 @@ pub(super) enum Script {
     Uses,
     Look,
     Beat,
+    Keep,
 }
 
 /// A script begins with what all of them share.
@@ -27,11 +28,11 @@ macro_rules! scripts {
     };
 }
 
-pub(super) const ALL: [(Script, &str); 15] = scripts![
+pub(super) const ALL: [(Script, &str); 16] = scripts![
     Open "open.lua", Submit "submit.lua", Claim "claim.lua", Forget "forget.lua", Record "record.lua", Renew "renew.lua",
     Edit "edit.lua", Sweep "sweep.lua", List "list.lua", Inspect "inspect.lua",
     Expiring "expiring.lua", Ended "ended.lua", Uses "uses.lua", Look "look.lua",
-    Beat "beat.lua"
+    Beat "beat.lua", Keep "keep.lua"
 ];
 
 /// One question to the server: a script and its words.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ::redis::Value;
 use tokio::sync::watch;
 
+use super::in_hand::InHand;
 use super::jobs;
 use super::link::{Link, Terms, Trouble};
 use super::reply::Replies;
@@ -55,6 +56,7 @@ pub(super) struct Shared {
     pub(super) moves: watch::Sender<u64>,
     /// Why the server does not answer, while it does not.
     pub(super) trouble: Mutex<Option<String>>,
+    pub(super) in_hand: InHand,
     /// This handle sends.
     pub(super) sends: AtomicBool,
     /// Somebody waits for room.
@@ -133,6 +135,7 @@ impl Writer {
                 tasks.push(Task::Ask { ask: super::keys::alive(&shared.terms), hears: Box::new(|_| ()) });
             }
             self.work(tasks);
+            self.keep_what_is_in_hand();
             // They did not get through, and nobody waits for the server any longer.
             if self.entering.is_some() && shared.inbox.is_closed() {
                 break;
@@ -153,6 +156,19 @@ impl Writer {
             }
         }
         self.together(group);
+    }
+
+    /// After all that was asked before has been answered, and what was not heard of is given back: till then nobody knows
+    /// what is in hand.
+    fn keep_what_is_in_hand(&mut self) {
+        if !self.link.is_another_run || !self.unheard.is_empty() {
+            return;
+        }
+        let ask = self.shared.in_hand.ask();
+        if let Ok(said) = self.alone(&ask) {
+            self.link.is_another_run = false;
+            self.shared.heard(super::reply::Reply(said).int());
+        }
     }
 
     fn next(&mut self) -> u64 {

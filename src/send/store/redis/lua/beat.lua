@@ -1,5 +1,6 @@
 -- A sender lives, and deals with keys. ARGV: lease_ms, able, leaves, who; how many keys it renews, then name and token of
--- each; how many it gives, then name, token and note; how many it wants, then names.
+-- each, and whether its lease is over by the sender's clock; how many it gives, then name, token and note; how many it
+-- wants, then names.
 -- Says: what happened, now, taken back: jobs and those that may have been sent; senders: id, able, ends in; keys: name,
 -- owner, free in; renewed: 1 or 0 of each; taken: token (0: not now), note, note's age, in good order, ended since.
 local before = said_before()
@@ -24,11 +25,13 @@ end
 local jobs, sent = take_back(now)
 
 for _ = 1, tonumber(next_word()) do
-  local key, token = p .. 'key:' .. next_word(), tonumber(next_word())
+  local key, token, over = p .. 'key:' .. next_word(), tonumber(next_word()), next_word() == '1'
   local v = call('HMGET', key, 'owner', 'token')
   local known = tonumber(v[2] or 0)
-  -- After a failover the table may know less than the one who holds the key.
-  local mine = v[1] == client and known == token or now < settled and token >= known
+  local mine = v[1] == client and known == token
+  -- After a failover the table may know less than the one who holds the key. One who has let it lapse does not know either
+  -- who has had it since.
+  if now < settled then mine = not over and token >= known end
   if mine then call('HSET', key, 'owner', client, 'token', token, 'until_ms', now + lease, 'given_ms', '') end
   renewed[#renewed + 1] = mine and 1 or 0
 end
@@ -49,7 +52,9 @@ for _ = 1, tonumber(next_word()) do
   if now < settled or (v[1] and v[1] ~= '' and ends > now) then
     taken[#taken + 1] = { 0, '', 0, 0, 0 }
   else
-    local token, given_ms = tonumber(v[3] or 0) + 1, tonumber(v[5] or '') or 0
+    -- Higher than any that was given, also by another run of the server.
+    local token = call('HINCRBY', p .. 'meta', 'last_lease', 1)
+    local given_ms = tonumber(v[5] or '') or 0
     -- Nobody has ever had it, or it was given back; and nothing that was written since is lost.
     local good = (not v[1] or given_ms > 0 or v[1] == '') and given_ms >= settled
     if not v[1] and settled == 0 then good = true end
