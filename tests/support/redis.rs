@@ -1,4 +1,5 @@
-//! A Redis server for one test: a real one, in a folder of its own, on a socket of the file system.
+//! A Redis server for one test: a real one, in a folder of its own, on a socket of the file system; and a proxy before it,
+//! by TCP, that is as bad as a network can be.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "a test waits for a program that tells nobody when it is ready")]
 #![allow(
@@ -10,8 +11,8 @@
 )]
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::Shutdown;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -21,10 +22,14 @@ pub struct RedisServer {
     folder: tempfile::TempDir,
     child: Option<Child>,
     args: Vec<String>,
+    /// Where it listens for TLS, if it does.
+    pub tls_port: u16,
 }
 
 /// A server takes longer to begin on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// A port that is free may be taken a moment later.
+const TRIES: usize = 20;
 
 impl RedisServer {
     /// One that syncs each second. None, with a line, where there is no redis-server.
@@ -33,19 +38,41 @@ impl RedisServer {
     }
 
     pub fn with(args: &[&str]) -> Option<Self> {
+        let mut server = Self::prepared(args)?;
+        server.begin();
+        Some(server)
+    }
+
+    /// One that also listens for TLS on a port of 127.0.0.1.
+    pub fn with_tls(args: &[&str]) -> Option<Self> {
+        for _ in 0..TRIES {
+            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let mut server = Self::prepared(&[args, &["--tls-port", &port.to_string()]].concat())?;
+            server.tls_port = port;
+            if server.tries_to_begin() {
+                return Some(server);
+            }
+        }
+        panic!("redis-server takes no port for TLS: {args:?}");
+    }
+
+    fn prepared(args: &[&str]) -> Option<Self> {
         if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
             eprintln!("skipped: there is no redis-server");
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let mut server = Self { folder, child: None, args };
-        server.begin();
-        Some(server)
+        Some(Self { folder, child: None, args, tls_port: 0 })
     }
 
     /// Starts it, or starts it again with what it has kept.
     pub fn begin(&mut self) {
+        assert!(self.tries_to_begin(), "redis-server ended by itself: {:?}", self.args);
+    }
+
+    /// Whether it runs.
+    fn tries_to_begin(&mut self) -> bool {
         let _ = std::fs::remove_file(self.socket());
         let mut command = Command::new("redis-server");
         command
@@ -54,12 +81,31 @@ impl RedisServer {
             .arg("--dir")
             .arg(self.folder.path());
         command.args(&self.args).stdout(Stdio::null());
-        self.child = Some(command.spawn().unwrap());
+        let child = self.child.insert(command.spawn().unwrap());
+        let id = child.id();
         let begun = Instant::now();
         while !self.try_say(&["PING"]).is_ok_and(|said| said.starts_with("+PONG")) {
-            assert!(begun.elapsed() < PATIENCE, "redis-server does not begin");
+            let ended = self.child.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some());
+            if ended {
+                return false;
+            }
+            assert!(begun.elapsed() < PATIENCE, "redis-server does not begin: {id}");
             std::thread::sleep(Duration::from_millis(10));
         }
+        true
+    }
+
+    /// What it has now; it has to keep no log of changes.
+    pub fn snapshot(&self) -> Vec<u8> {
+        assert!(self.say(&["SAVE"]).starts_with("+OK"), "it keeps nothing");
+        std::fs::read(self.folder().join("dump.rdb")).unwrap()
+    }
+
+    /// Another one takes its place that has what this one had then.
+    pub fn fail_over(&mut self, snapshot: &[u8]) {
+        self.kill();
+        std::fs::write(self.folder().join("dump.rdb"), snapshot).unwrap();
+        self.begin();
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -94,6 +140,22 @@ impl RedisServer {
         self.try_say(words).unwrap()
     }
 
+    /// A field of a hash; empty if it is not there.
+    pub fn field(&self, key: &str, field: &str) -> String {
+        self.say(&["HGET", key, field]).lines().nth(1).unwrap_or_default().to_owned()
+    }
+
+    /// The same, as a number.
+    pub fn number(&self, key: &str, field: &str) -> i64 {
+        self.field(key, field).parse().unwrap_or(0)
+    }
+
+    /// The members of a set.
+    pub fn members(&self, key: &str) -> Vec<String> {
+        let said = self.say(&["SMEMBERS", key]);
+        said.lines().filter(|line| !line.starts_with(['*', '$'])).map(str::to_owned).collect()
+    }
+
     fn try_say(&self, words: &[&str]) -> std::io::Result<String> {
         let mut socket = UnixStream::connect(self.socket())?;
         let mut text = format!("*{}\r\n", words.len());
@@ -116,7 +178,7 @@ impl Drop for RedisServer {
 
 /// Between a store and its server: passes on what is said, until it is told otherwise.
 pub struct Proxy {
-    socket: PathBuf,
+    address: SocketAddr,
     manner: Arc<Mutex<Manner>>,
 }
 
@@ -124,8 +186,8 @@ pub struct Proxy {
 pub enum Manner {
     /// All goes through.
     Pass,
-    /// Each piece that the server says takes so long.
-    Slow(Duration),
+    /// Each piece that the server says takes as long as this, up to as long as that.
+    Slow(Duration, Duration),
     /// The server hears; what it says is lost, and the connection with it.
     Mute,
     /// Nothing goes through, and nobody is told.
@@ -136,9 +198,8 @@ pub enum Manner {
 
 impl Proxy {
     pub fn start(server: &RedisServer) -> Self {
-        let socket =
-            server.folder().join(format!("proxy-{:?}.sock", std::thread::current().id()).replace(['(', ')'], ""));
-        let listener = UnixListener::bind(&socket).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
         let manner = Arc::new(Mutex::new(Manner::Pass));
         let (of_server, shared) = (server.socket(), Arc::clone(&manner));
         std::thread::spawn(move || {
@@ -149,27 +210,60 @@ impl Proxy {
                 if *manner.lock().unwrap() == Manner::Cut {
                     continue;
                 }
+                let _ = client.set_nodelay(true);
                 let (back_from, back_to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let of_back = Arc::clone(&manner);
                 std::thread::spawn(move || pipe(back_from, back_to, &of_back, true));
                 std::thread::spawn(move || pipe(client, server, &manner, false));
             }
         });
-        Self { socket, manner }
+        Self { address, manner }
     }
 
     pub fn set(&self, manner: Manner) {
         *self.manner.lock().unwrap() = manner;
     }
 
+    /// `HOST:PORT`
+    pub fn place(&self) -> String {
+        self.address.to_string()
+    }
+
     pub fn url(&self, asked: &str) -> String {
-        format!("redis+unix://{}?{asked}", self.socket.display())
+        format!("redis://{}?{asked}", self.place())
     }
 }
 
-fn pipe(mut from: UnixStream, mut to: UnixStream, manner: &Mutex<Manner>, is_back: bool) {
-    let _ = from.set_read_timeout(Some(Duration::from_millis(20)));
+/// One end of a connection.
+trait End: Read + Write {
+    fn looks_every(&self, time: Duration);
+    fn close(&self);
+}
+
+impl End for TcpStream {
+    fn looks_every(&self, time: Duration) {
+        let _ = self.set_read_timeout(Some(time));
+    }
+
+    fn close(&self) {
+        let _ = self.shutdown(Shutdown::Both);
+    }
+}
+
+impl End for UnixStream {
+    fn looks_every(&self, time: Duration) {
+        let _ = self.set_read_timeout(Some(time));
+    }
+
+    fn close(&self) {
+        let _ = self.shutdown(Shutdown::Both);
+    }
+}
+
+fn pipe(mut from: impl End, mut to: impl End, manner: &Mutex<Manner>, is_back: bool) {
+    from.looks_every(Duration::from_millis(20));
     let mut buffer = vec![0; 1 << 16];
+    let mut pieces = 0;
     loop {
         let read = from.read(&mut buffer);
         let manner_now = *manner.lock().unwrap();
@@ -178,8 +272,10 @@ fn pipe(mut from: UnixStream, mut to: UnixStream, manner: &Mutex<Manner>, is_bac
             (Manner::Hang, Ok(_)) => {}
             (Manner::Mute, Ok(_)) if is_back => break,
             (_, Ok(length)) => {
-                if let (Manner::Slow(time), true) = (manner_now, is_back) {
-                    std::thread::sleep(time);
+                if let (Manner::Slow(least, most), true) = (manner_now, is_back) {
+                    // All of them in between come, in no order that one would think of.
+                    pieces += 1;
+                    std::thread::sleep(least + (most - least) * (pieces * 7 % 11) / 10);
                 }
                 if to.write_all(&buffer[..length]).is_err() {
                     break;
@@ -189,6 +285,6 @@ fn pipe(mut from: UnixStream, mut to: UnixStream, manner: &Mutex<Manner>, is_bac
             (_, Err(_)) => break,
         }
     }
-    let _ = from.shutdown(Shutdown::Both);
-    let _ = to.shutdown(Shutdown::Both);
+    from.close();
+    to.close();
 }

@@ -1,15 +1,18 @@
 //! Where a queue on a Redis server is, as a person writes it.
 
-use std::fmt;
 use std::path::PathBuf;
+use std::{fmt, fs};
 
-use ::redis::{ConnectionInfo, IntoConnectionInfo};
+use ::redis::{Client, ClientTlsConfig, ConnectionInfo, IntoConnectionInfo, TlsCertificates};
+use rustls::crypto::ring;
 
 use crate::decide::{Nanos, words};
+use crate::http::tls::{Tls, TlsOptions};
 use crate::send::store::StoreError;
 
 /// A server, and one of the queues on it:
-/// `redis://[USER:PASSWORD@]HOST[:PORT][/DB][?queue=NAME&strict=1&lease=3s]`, with `rediss` over TLS;
+/// `redis://[USER:PASSWORD@]HOST[:PORT][/DB][?queue=NAME&strict=1&lease=3s]`;
+/// `rediss://...[?cacert=FILE&cert=FILE&key=FILE&insecure=1&...]` over TLS;
 /// `redis+unix:///PATH[?db=N&...]` by a socket of the file system.
 #[derive(Clone)]
 pub struct Address {
@@ -43,20 +46,23 @@ impl Address {
         let wrong = |why: String| StoreError::Address(PathBuf::from(&shown), why);
         let (place, asked) = text.split_once('?').unwrap_or((text, ""));
         let (mut queue, mut strict, mut lease, mut rest) = ("jobs".to_owned(), false, LEASE, Vec::new());
+        let mut tls = TlsOptions::default();
         for word in asked.split('&').filter(|word| !word.is_empty()) {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             match name {
                 "queue" => value.clone_into(&mut queue),
-                "strict" => {
-                    strict = match value {
-                        "1" => true,
-                        "0" => false,
-                        _ => return Err(wrong(format!("strict is '{value}'; write 1 or 0"))),
-                    }
-                }
+                "strict" => strict = flag(name, value).map_err(wrong)?,
+                "insecure" => tls.insecure = flag(name, value).map_err(wrong)?,
+                "cacert" => tls.cacert = Some(value.into()),
+                "cert" => tls.cert = Some(value.into()),
+                "key" => tls.key = Some(value.into()),
                 "lease" => lease = words::time(value).map_err(|why| wrong(format!("lease: {why}")))?.into(),
                 "db" | "user" | "pass" | "protocol" => rest.push(word),
-                _ => return Err(wrong(format!("it has '{name}'; there are queue, strict and lease"))),
+                _ => {
+                    let why =
+                        format!("it has '{name}'; there are queue, strict, lease, cacert, cert, key and insecure");
+                    return Err(wrong(why));
+                }
             }
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -66,10 +72,18 @@ impl Address {
         if lease < LEASES.0 || lease > LEASES.1 {
             return Err(wrong("its lease is not between 200ms and 1h; leave it out for 3s".into()));
         }
-        let plain = if rest.is_empty() { place.to_owned() } else { format!("{place}?{}", rest.join("&")) };
-        let server = plain.as_str().into_connection_info().map_err(|error| {
+        let mut plain = if rest.is_empty() { place.to_owned() } else { format!("{place}?{}", rest.join("&")) };
+        if tls.insecure {
+            plain += "#insecure";
+        }
+        let mut server = plain.as_str().into_connection_info().map_err(|error| {
             wrong(format!("{}; write redis://HOST:PORT", error.detail().unwrap_or("it is not understood")))
         })?;
+        if place.starts_with("rediss://") {
+            server = over_tls(server, &tls).map_err(wrong)?;
+        } else if tls != TlsOptions::default() {
+            return Err(wrong("cacert, cert, key and insecure are for TLS; write rediss://".into()));
+        }
         Ok(Self { server, shown, prefix: format!("weir:{queue}:"), strict, lease })
     }
 
@@ -87,6 +101,30 @@ impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Address").field(&self.shown).finish()
     }
+}
+
+fn flag(name: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "1" => Ok(true),
+        "0" => Ok(false),
+        _ => Err(format!("{name} is '{value}'; write 1 or 0")),
+    }
+}
+
+/// With what is asked of TLS. Files are read now, so that a mistake is told of before anything begins.
+fn over_tls(server: ConnectionInfo, options: &TlsOptions) -> Result<ConnectionInfo, String> {
+    // The client takes the process's, and would not know which if there were several.
+    let _ = ring::default_provider().install_default();
+    Tls::shared(options).map_err(|why| why.to_string().replace("--", ""))?;
+    let read = |path: &PathBuf| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+    let client_tls = match (&options.cert, &options.key) {
+        (Some(cert), Some(key)) => Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? }),
+        _ => None,
+    };
+    let root_cert = options.cacert.as_ref().map(read).transpose()?;
+    let client = Client::build_with_tls(server, TlsCertificates { client_tls, root_cert });
+    let client = client.map_err(|error| error.detail().unwrap_or("its certificates are not understood").to_owned())?;
+    Ok(client.get_connection_info().clone())
 }
 
 /// What may be shown of it: no name, no password.
@@ -127,6 +165,11 @@ mod tests {
             ("redis://a:secret@host?lease=1", "'1' is not a time"),
             ("redis://a:secret@host?lease=1ms", "not between 200ms and 1h"),
             ("redis://a:secret@host?size=1", "it has 'size'"),
+            ("redis://a:secret@host?insecure=1", "write rediss://"),
+            ("redis://a:secret@host?cacert=ca.pem", "write rediss://"),
+            ("rediss://a:secret@host?insecure=yes", "insecure is 'yes'"),
+            ("rediss://a:secret@host?cacert=nowhere.pem", "cacert nowhere.pem: "),
+            ("rediss://a:secret@host?insecure=1&cert=cert.pem", "cert and key go together"),
             ("redis://a:secret@host:no", "write redis://HOST:PORT"),
         ] {
             let told = Address::read(text).unwrap_err().to_string();

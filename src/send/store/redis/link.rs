@@ -85,7 +85,7 @@ impl Link {
 
     fn begin(&mut self, connection: &mut Connection) -> Result<(), Trouble> {
         let terms = Arc::clone(&self.terms);
-        let info = durability::info(connection).map_err(|error| away(&error))?;
+        let info = durability::info(connection).map_err(|error| self.refused(&error))?;
         durability::check(connection, &info, &terms.address).map_err(Trouble::Ends)?;
         let mut names = Vec::with_capacity(ALL.len());
         for (_, text) in ALL {
@@ -155,9 +155,8 @@ impl Link {
         match error.code() {
             // In the middle of a script's work such a code is within the text.
             _ if error.to_string().contains("OOM") => Trouble::Ends(StoreError::NoSpace(path, 0)),
-            Some("ERR" | "WRONGTYPE" | "NOPERM" | "NOAUTH" | "WRONGPASS") => {
-                Trouble::Ends(StoreError::Broken(path, words(error)))
-            }
+            Some("ERR" | "WRONGTYPE") => Trouble::Ends(StoreError::Broken(path, words(error))),
+            Some("NOPERM" | "NOAUTH" | "WRONGPASS") => Trouble::Ends(StoreError::Address(path, words(error))),
             _ => away(error),
         }
     }
@@ -167,8 +166,14 @@ pub(super) fn connect(address: &Address) -> Result<Connection, Trouble> {
     let client = Client::open(address.server.clone())
         .map_err(|error| Trouble::Ends(StoreError::Address(address.path(), words(&error))))?;
     let connection = client.get_connection_with_timeout(CONNECT).map_err(|error| {
+        let why = words(&error);
         let is_passing = error.is_io_error() || error.is_timeout();
-        if is_passing { away(&error) } else { Trouble::Ends(StoreError::Address(address.path(), words(&error))) }
+        // It comes as an error of the socket, but does not go away.
+        if why.contains("invalid peer certificate") {
+            let why = format!("its certificate is not believed ({why}); name its authority with cacert=FILE");
+            return Trouble::Ends(StoreError::Address(address.path(), why));
+        }
+        if is_passing { Trouble::Away(why) } else { Trouble::Ends(StoreError::Address(address.path(), why)) }
     })?;
     let timeouts = connection.set_read_timeout(Some(ANSWER)).and_then(|()| connection.set_write_timeout(Some(ANSWER)));
     timeouts.map_err(|error| away(&error))?;

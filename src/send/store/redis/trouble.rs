@@ -1,6 +1,5 @@
 //! What a store does when its server is away, slow, forgetful, or by another clock.
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -109,18 +108,15 @@ fn a_failover_that_lost_writes_gives_no_key_to_two_senders() {
         store.beat(beat).wait().unwrap().taken.remove(0)
     };
     first.submit(jobs(["kept".into()])).wait().unwrap();
-    server.say(&["SAVE"]);
-    let kept = fs::read(server.folder().join("dump.rdb")).unwrap();
+    let kept = server.snapshot();
     let token = take(&first).unwrap().token;
     first.submit(jobs(["lost".into()])).wait().unwrap();
-    server.kill();
-    fs::write(server.folder().join("dump.rdb"), kept).unwrap();
-    server.begin();
+    server.fail_over(&kept);
 
     // By what the server knows, nobody has the key; the first one still sends by it.
     let second_taken = take(&second);
     assert_eq!(second_taken, None, "for a lease nobody gets it who has not had it");
-    let renew = Beat { able: true, renew: vec![("k".into(), token)], ..Beat::default() };
+    let renew = Beat { able: true, renew: vec![("k".into(), token, false)], ..Beat::default() };
     assert_eq!(first.beat(renew.clone()).wait().unwrap().renewed, [true]);
     assert_eq!(take(&second), None);
     until(|| take(&second).is_some());
@@ -129,6 +125,65 @@ fn a_failover_that_lost_writes_gives_no_key_to_two_senders() {
     assert!(first.inspect(&Which::Id("kept".into())).unwrap().is_some());
     let Receipt::Accepted(number) = first.submit(jobs(["lost".into()])).wait().unwrap()[0] else { panic!("it is new") };
     assert!(number > 2, "{number} was another job's");
+}
+
+#[test]
+fn a_lease_that_was_over_before_a_failover_is_not_renewed_after_it_and_tokens_only_grow() {
+    let Some(mut server) = RedisServer::with(&["--appendonly", "no"]) else { return };
+    let url = server.url("queue=a&lease=2s");
+    let (first, second) = (open(&url), open(&url));
+    let take = |store: &Redis| {
+        let beat = Beat { able: true, take: vec!["k".into()], ..Beat::default() };
+        store.beat(beat).wait().unwrap().taken.remove(0).map(|taken| taken.token)
+    };
+    let renew = |store: &Redis, token: u64, over: bool| {
+        let beat = Beat { able: true, renew: vec![("k".into(), token, over)], ..Beat::default() };
+        store.beat(beat).wait().unwrap().renewed
+    };
+    let firsts = take(&first).unwrap();
+    let kept = server.snapshot();
+    let mut seconds = None;
+    let found = std::cell::RefCell::new(&mut seconds);
+    until(|| {
+        **found.borrow_mut() = take(&second);
+        found.borrow().is_some()
+    });
+    let seconds = seconds.unwrap();
+    assert!(seconds > firsts);
+    server.fail_over(&kept);
+
+    // The server knows of the first one alone, which has been cut off meanwhile.
+    assert_eq!(renew(&first, firsts, true), [false]);
+    assert_eq!(renew(&second, seconds, false), [true]);
+    assert_eq!(renew(&first, firsts, false), [false], "its token is not the highest");
+    let mut last = None;
+    let found = std::cell::RefCell::new(&mut last);
+    until(|| {
+        **found.borrow_mut() = take(&first);
+        found.borrow().is_some()
+    });
+    assert!(last.unwrap() > seconds);
+}
+
+#[test]
+fn a_job_whose_end_the_server_has_forgotten_is_queued_again_and_one_in_hand_is_kept() {
+    let Some(mut server) = RedisServer::with(&["--appendonly", "no"]) else { return };
+    let store = open(&server.url("queue=a&lease=1s"));
+    store.start_sending(wall_ms()).unwrap();
+    store.submit(jobs(["ended".into(), "held".into()])).wait().unwrap();
+    let claimed = store.claim(claim(2)).wait().unwrap().jobs;
+    let kept = server.snapshot();
+    assert_eq!(store.record(record(vec![done(claimed[0].0)])).wait().unwrap(), Recorded::default());
+    server.fail_over(&kept);
+    // Whoever asks anything finds out.
+    until(|| store.beat(Beat::default()).wait().is_ok());
+    let status = |id: &str| store.inspect(&Which::Id(id.into())).unwrap().unwrap().entry.status;
+    until(|| status("ended").state == State::Queued);
+    assert!(status("ended").maybe_sent, "it was sent, and who knows what came of it");
+    assert_eq!(status("held").state, State::Leased);
+    assert_eq!(store.record(record(vec![done(claimed[1].0)])).wait().unwrap(), Recorded::default());
+    let again = store.claim(claim(2)).wait().unwrap().jobs;
+    assert_eq!(again.iter().map(|(lease, _)| lease.number).collect::<Vec<_>>(), [claimed[0].0.number]);
 }
 
 #[test]
@@ -214,7 +269,7 @@ fn a_slow_server_only_takes_its_time() {
     let proxy = Proxy::start(&server);
     let store = open(&proxy.url("queue=a"));
     store.start_sending(wall_ms()).unwrap();
-    proxy.set(Manner::Slow(Duration::from_millis(200)));
+    proxy.set(Manner::Slow(Duration::from_millis(100), Duration::from_millis(200)));
     let tickets: Vec<_> = (0..20).map(|_| store.submit(nameless(5))).collect();
     for ticket in tickets {
         assert_eq!(ticket.wait().unwrap().len(), 5);
