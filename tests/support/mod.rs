@@ -13,6 +13,7 @@ mod redis;
 mod reply;
 mod server;
 mod serving;
+mod setting;
 mod weir;
 mod wire;
 
@@ -24,6 +25,7 @@ pub(crate) use redis::{Manner, Proxy, RedisServer};
 pub(crate) use reply::{Gate, Reply};
 pub(crate) use server::{Builder, Seen, Server};
 pub(crate) use serving::Serving;
+pub(crate) use setting::{ALWAYS, SYNCED, Sent, Setting, Terms};
 pub(crate) use weir::{Output, Running, Weir, load, until};
 
 /// Whether `value` is within `share` of `truth`.

@@ -166,7 +166,9 @@ impl RedisServer {
         socket.write_all(text.as_bytes())?;
         let mut said = Vec::new();
         socket.read_to_end(&mut said)?;
-        Ok(String::from_utf8_lossy(&said).trim_end_matches("+OK\r\n").to_owned())
+        let said = String::from_utf8_lossy(&said);
+        // The last one is to QUIT.
+        Ok(said.strip_suffix("+OK\r\n").unwrap_or(&said).to_owned())
     }
 }
 

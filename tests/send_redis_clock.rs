@@ -1,0 +1,74 @@
+//! Senders that share a queue and keys on a Redis server, and whose clocks differ by hours.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use support::{Running, SYNCED, Setting, Terms, Weir, until};
+use weir::send::wall_ms;
+
+/// Nothing that a test waits for takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+const HOUR_MS: i64 = 3_600_000;
+/// A program whose library says so is not told the time by the kernel, but by this much ahead of it.
+const SHIFTED: &str = "#define _GNU_SOURCE\n\
+    #include <sys/syscall.h>\n\
+    #include <time.h>\n\
+    #include <unistd.h>\n\
+    int clock_gettime(clockid_t id, struct timespec *at) {\n\
+        int said = (int)syscall(SYS_clock_gettime, id, at);\n\
+        if (said == 0 && id == CLOCK_REALTIME) at->tv_sec += AHEAD_S;\n\
+        return said;\n\
+    }\n";
+
+/// A library that sets the wall clock of whoever loads it first ahead by so many hours.
+fn shifted(weir: &Weir, hours: i64) -> PathBuf {
+    let source = weir.write(&format!("clock{hours}.c"), SHIFTED);
+    let library = weir.path(&format!("clock{hours}.so"));
+    let built = Command::new("cc")
+        .args(["-std=gnu11", "-shared", "-fPIC", &format!("-DAHEAD_S={}", hours * 3600), "-o"])
+        .args([&library, &source])
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    library
+}
+
+#[test]
+fn senders_whose_clocks_are_hours_apart_share_jobs_and_keys_and_break_no_limit() {
+    let Some(setting) = Setting::new(&SYNCED, Terms::SHORT) else { return };
+    setting.jobs(1500);
+    let send = |number: usize, hours: i64| {
+        // Jobs live for less than the clocks are apart.
+        let mut command = setting.command(number, &setting.store(), &["--ttl", "10m"]);
+        command.env("LD_PRELOAD", shifted(&setting.weir, hours));
+        Running::new(&mut command)
+    };
+    // The one that takes the jobs in, and sends by all keys first, is ahead: its nonces are, too.
+    let ahead = send(0, 1);
+    until("it to send by all keys", PATIENCE, || setting.owned(ahead.pid()) == setting.keys && setting.accepted() > 100);
+    let others = [send(1, 0), send(2, -1)];
+    let have = |sender: &Running| setting.owned(sender.pid()) > 0;
+    until("all to have keys", PATIENCE, || have(&ahead) && others.iter().all(have));
+    let then = setting.accepted();
+    until("all to send", PATIENCE, || setting.accepted() > then + 200);
+    // What it hands on in good order was handed on already; now the rest goes without a word.
+    ahead.signal(Signal::KILL);
+    assert_eq!(ahead.finish().code, -1);
+    for sender in others {
+        let output = sender.finish();
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+    }
+    setting.check_refusals();
+    setting.check_tries(3);
+    assert_eq!((setting.state("done"), setting.told(3).len()), (1500, 1500));
+    let (now_ms, sent) = (wall_ms().0, setting.sent(3));
+    for (by, hours) in [(0, 1), (1, 0), (2, -1)] {
+        let mut off = sent.iter().filter(|sent| sent.by == by).map(|sent| sent.sent_ms - now_ms - hours * HOUR_MS);
+        assert!(off.all(|off| off.abs() < HOUR_MS / 4), "sender {by} has the clock that it was to have");
+    }
+}
