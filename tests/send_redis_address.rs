@@ -59,13 +59,13 @@ fn over_tls(weir: &Weir, known: &str) -> Option<RedisServer> {
 fn a_server_is_believed_over_tls_if_its_authority_is() {
     let weir = Weir::new();
     let Some(server) = over_tls(&weir, "no") else { return };
-    let store = |asked: &str| format!("rediss://127.0.0.1:{}?queue=orders&{asked}", server.tls_port);
-    check_refused(&weir, &store(""), "certificate");
+    let store = |asked: &str| format!("rediss://127.0.0.1:{}?{asked}", server.tls_port);
+    check_refused(&weir, &store("queue=orders"), "certificate");
     check_refused(&weir, &store("cacert=other.pem"), "name its authority with cacert=FILE");
     check_refused(&weir, &store("cacert=jobs.jsonl"), "cacert jobs.jsonl: ");
     assert!(server.say(&["KEYS", "*"]).starts_with("*0"), "nobody has written anything");
-    check_sent(&weir, &store("cacert=ca.pem"));
-    check_sent(&weir, &store("queue=others&insecure=1"));
+    check_sent(&weir, &store("queue=known&cacert=ca.pem"));
+    check_sent(&weir, &store("queue=any&insecure=1"));
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn cut_off(manner: Manner) {
     assert_eq!((setting.state("done"), setting.told(2).len()), (4000, 4000));
     let sent = setting.sent(2);
     for (key, until_ms) in &left {
-        let of_key = || sent.iter().filter(|sent| sent.key == *key && sent.sent_ms > cut_ms);
+        let of_key = || sent.iter().filter(move |sent| sent.key == *key && sent.sent_ms > cut_ms);
         let late = of_key().find(|sent| sent.by == 0 && sent.sent_ms >= *until_ms && sent.sent_ms < all_ms);
         assert!(late.is_none(), "its lease was over at {until_ms}: {late:?}");
         let next_ms = of_key().find(|sent| sent.by == 1).map(|sent| sent.sent_ms).unwrap();

@@ -49,8 +49,8 @@ fn the_keys_of_a_sender_that_was_killed_go_on_when_its_lease_a_window_and_the_bo
     assert_eq!((setting.state("done"), setting.state("queued"), setting.told(2).len()), (1500, 0, 1500));
     let sent = setting.sent(2);
     for (key, until_ms) in left {
-        let mut next = sent.iter().filter(|sent| sent.by == 1 && sent.key == key && sent.sent_ms > killed_ms);
-        let next_ms = next.next().map(|sent| sent.sent_ms).unwrap();
+        let next = sent.iter().find(|sent| sent.by == 1 && sent.key == key && sent.sent_ms > killed_ms);
+        let next_ms = next.unwrap().sent_ms;
         let free_ms = until_ms + terms.window_ms + terms.bound_ms;
         assert!(next_ms >= free_ms - ROUNDED_MS, "{key}: {} ms too early", free_ms - next_ms);
         let took_ms = next_ms - killed_ms;

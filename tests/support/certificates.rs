@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::server::WebPkiClientVerifier;
@@ -37,7 +37,10 @@ impl Authority {
     /// A certificate for a name or an IP address.
     pub(crate) fn issue(&self, name: &str) -> Pair {
         let key = KeyPair::generate().unwrap();
-        let cert = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &self.issuer).unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        // OpenSSL takes one that bears its issuer's name for self-signed.
+        params.distinguished_name.push(DnType::CommonName, name);
+        let cert = params.signed_by(&key, &self.issuer).unwrap();
         Pair { cert: cert.pem(), key: key.serialize_pem() }
     }
 
