@@ -209,8 +209,8 @@ impl Setting {
         let mut answered: BTreeMap<(String, usize), i64> = BTreeMap::new();
         for sent in self.sent(senders) {
             for ((key, by), at) in &answered {
-                // Both are cut to whole milliseconds.
-                let is_over = *key != sent.key || *by == sent.by || *at <= sent.sent_ms + 1;
+                // All are cut to whole milliseconds.
+                let is_over = *key != sent.key || *by == sent.by || *at <= sent.sent_ms + 2;
                 assert!(is_over, "{sent:?}, and sender {by} had an answer by that key at {at}");
             }
             let last = answered.entry((sent.key, sent.by)).or_default();
@@ -218,13 +218,11 @@ impl Setting {
         }
     }
 
-    /// Whatever the exchange has accepted is one of the tries that the results tell of, and whoever has sent a job that
-    /// may have been sent before says so.
+    /// Whatever the exchange has accepted more than once, the results say that it may have been sent before.
     pub(crate) fn check_tries(&self, senders: usize) {
-        let sent = self.sent(senders);
-        let tries: u64 = sent.iter().map(|sent| sent.attempts).sum();
-        assert!(self.accepted() <= tries, "{} accepted, {tries} tries", self.accepted());
-        let hidden = sent.iter().find(|sent| sent.attempts > 1 && !sent.maybe_sent);
-        assert!(hidden.is_none(), "{hidden:?}");
+        let flagged = self.sent(senders).into_iter().filter(|sent| sent.maybe_sent);
+        let again: u64 = flagged.map(|sent| sent.attempts.saturating_sub(1)).sum();
+        let (accepted, told) = (self.accepted(), self.told(senders).len() as u64);
+        assert!(accepted <= told + again, "{accepted} accepted, {told} jobs, {again} tries that are flagged");
     }
 }
