@@ -1,7 +1,7 @@
 """The benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|send|verdicts|agents|all|page]
-                          [--quick] [--pairs 5] [--publish]
+    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|send|shared|verdicts|agents|
+                           all|page] [--quick] [--pairs 5] [--publish]
 
 `benches/peers.sh` installs the peers first; one that is missing is left out and named. Every run
 is kept with its command line in benches/out/*.json. `page` measures nothing and writes the page
@@ -29,6 +29,7 @@ from harness import (
     results,
     sending,
     served,
+    sharing,
     smart,
     truth,
     verdicts,
@@ -47,6 +48,7 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "smart": smart.measure,
     "overload": overload.measure,
     "send": sending.measure,
+    "shared": sharing.measure,
     "verdicts": verdicts.measure,
     "agents": agents.measure,
 }

@@ -15,6 +15,7 @@ from harness import (
     results,
     send_goals,
     serve_goals,
+    sharing_page,
     smart_goals,
     truth,
     verdicts_goals,
@@ -39,6 +40,7 @@ def judge(sections: dict[str, Section]) -> list[Goal]:
         "smart": smart_goals.judge,
         "overload": overload_goals.judge,
         "send": send_goals.judge,
+        "shared": sharing_page.judge,
         "verdicts": verdicts_goals.judge,
         "agents": agents_page.judge,
     }

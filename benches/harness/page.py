@@ -13,6 +13,7 @@ from harness import (
     results,
     send_page,
     serve_page,
+    sharing_page,
     smart_page,
     truth,
     verdicts_page,
@@ -55,6 +56,7 @@ def render(sections: dict[str, Section]) -> str:
         "smart": smart_page.write,
         "overload": overload_page.write,
         "send": send_page.write,
+        "shared": sharing_page.write,
         "verdicts": verdicts_page.write,
         "agents": agents_page.write,
     }

@@ -32,6 +32,9 @@ class Plan:
     kept_jobs: int = 1_000_000  # in a store
     peer_jobs: int = 20_000
     late_s: int = 30
+    shared_jobs: int = 200_000  # through Redis, with no limit
+    shared_rounds: int = 3  # with one sender and with several
+    kills: int = 10  # of one of several senders
     verdicts: int = 20  # studies and searches of each kind
     verdict_s: int = 1
     seed: int = 1
@@ -67,6 +70,9 @@ class Plan:
                 kept_jobs=100_000,
                 peer_jobs=3_000,
                 late_s=6,
+                shared_jobs=20_000,
+                shared_rounds=1,
+                kills=2,
                 verdicts=2,
                 quick=True,
             )

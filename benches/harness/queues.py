@@ -6,15 +6,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from harness import redis_server
 from harness.process import environment
 from harness.programs import PEERS as FOLDER
 from harness.programs import ROOT
 from harness.sender import empty, say, scratch
-from harness.servers import StartError, free_port
+from harness.servers import StartError
 from harness.trial import Bench, Trial, shown
 
 APPS = ROOT / "benches" / "peers" / "queues"
@@ -40,10 +39,11 @@ def trial(bench: Bench, name: str, number: int, case: str) -> Trial:
     try:
         if not python(name).exists() or "redis-server" not in bench.programs:
             raise ValueError("not on this machine")
-        with scratch() as folder, _redis(bench.programs["redis-server"], folder) as port:
+        program = bench.programs["redis-server"]
+        with scratch() as folder, redis_server.running(program, folder, *redis_server.NOTHING) as redis:
             marks = folder / "marks"
             marks.touch()
-            known = {"QUEUES_PORT": str(port), "QUEUES_MARKS": str(marks), "PYTHONPATH": str(APPS)}
+            known = {"QUEUES_PORT": str(redis.port), "QUEUES_MARKS": str(marks), "PYTHONPATH": str(APPS)}
             enqueue = [str(python(name)), "-c", f"import with_{name.lower()} as app; app.enqueue({count})"]
             begun = time.monotonic()
             subprocess.run(enqueue, env=environment() | known, cwd=folder, check=True, capture_output=True)
@@ -79,30 +79,6 @@ def _work(command: list[str], environ: dict[str, str], folder: Path, marks: Path
         finally:
             os.killpg(worker.pid, signal.SIGKILL)
             worker.wait()
-
-
-@contextmanager
-def _redis(program: Path, folder: Path) -> Iterator[int]:
-    port = free_port()
-    command = [str(program), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, env=environment())
-    try:
-        _await(program, port, process)
-        yield port
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _await(program: Path, port: int, process: subprocess.Popen[bytes]) -> None:
-    client = program.with_name("redis-cli")
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and process.poll() is None:
-        asked = subprocess.run([str(client), "-p", str(port), "ping"], capture_output=True, text=True, check=False)
-        if asked.stdout.strip() == "PONG":
-            return
-        time.sleep(0.05)
-    raise StartError("redis did not start")
 
 
 def _version(name: str) -> str:

@@ -125,29 +125,38 @@ def stats(server: Server) -> dict[str, Any]:
     return dict(json.loads(server.get("/stats")))
 
 
-def _exchange_flags(setting: Setting) -> list[str]:
+def exchange_flags(setting: Setting) -> list[str]:
+    """What `weir serve` is told."""
     way = f"0ms..{setting.way_ms}ms" if setting.way_ms else "0ms"
     flags = ["--keys", str(setting.keys), "--limit", setting.limit, "--latency-in", way, "--latency-out", way]
     return ["exchange", *flags, *setting.exchange]
 
 
-def _send(bench: Bench, server: Server, setting: Setting, folder: Path, source: str, *more: str) -> list[str]:
+def jobs_for(setting: Setting, seconds: float) -> int:
+    """More than can go in this time."""
+    return int(setting.keys * (LIMIT * seconds / WINDOW_S * 1.2 + LIMIT))
+
+
+def send_command(bench: Bench, server: Server, setting: Setting, folder: Path, source: str, *more: str) -> list[str]:
+    """A sender to the exchange; what it says of jobs goes to results.jsonl unless `more` says where."""
     keys = folder / "keys.txt"
     keys.write_text("\n".join(stats(server)["keys"]) + "\n")
     url = f"{server.url}api/request?api_key={{key}}&nonce={{nonce}}&req_id={{id}}"
     command = [str(bench.programs["weir"]), "send", source, "--url", url, "--keys-file", str(keys), "--ordered"]
     command += ["--limit", setting.limit, "--delay-bound", setting.bound, *setting.send]
-    return [*command, "--out", str(folder / "results.jsonl"), "--format", "json", "--quiet", *more]
+    if "--out" not in more:
+        command += ["--out", str(folder / "results.jsonl")]
+    return [*command, "--format", "json", "--quiet", *more]
 
 
 def _exchange(bench: Bench, setting: Setting, seconds: int, number: int) -> Trial:
     """More jobs than can go, for so long: the exchange counts, and nobody else."""
     trial = empty(setting.name, SEND, number, seconds)
     try:
-        with served(bench, *_exchange_flags(setting)) as server, scratch() as folder:
+        with served(bench, *exchange_flags(setting)) as server, scratch() as folder:
             whole = seconds + SETTLE_S + 2
-            source = jobs(folder, int(setting.keys * (LIMIT * whole / WINDOW_S * 1.2 + LIMIT)))
-            command = _send(bench, server, setting, folder, str(source))
+            source = jobs(folder, jobs_for(setting, whole))
+            command = send_command(bench, server, setting, folder, str(source))
             trial.command = shown(command)
             count = Count(server, seconds)
             count.start()
@@ -183,9 +192,9 @@ def _generated(bench: Bench) -> Trial:
     generator = STUDIES / "rate-limited-client" / "generator.py"
     made = [sys.executable, str(generator), "--seconds", str(seconds), "--seed", "1"]
     try:
-        with served(bench, *_exchange_flags(DOCUMENT)) as server, scratch() as folder:
+        with served(bench, *exchange_flags(DOCUMENT)) as server, scratch() as folder:
             more = ("--ttl", TTL, "--store", str(folder / "jobs.db"))
-            command = _send(bench, server, DOCUMENT, folder, "-", *more)
+            command = send_command(bench, server, DOCUMENT, folder, "-", *more)
             trial.command = f"{shown(made)} | {shown(command)}"
             with subprocess.Popen(made, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as making:
                 finished = run(
@@ -230,14 +239,17 @@ def _unlimited(bench: Bench) -> list[Trial]:
 
 
 def _echoed(bench: Bench, name: str, number: int) -> Trial:
-    count = bench.plan.sent_jobs
-    trial = empty(UNLIMITED, name, number, 0)
+    more = ("--store", "memory") if name == IN_MEMORY else ()
+    return echoed(bench, empty(UNLIMITED, name, number, 0), bench.plan.sent_jobs, *more)
+
+
+def echoed(bench: Bench, trial: Trial, count: int, *more: str) -> Trial:
+    """So many jobs, as fast as they go, from a file to a service that answers at once."""
     try:
         with served(bench, "body") as server, scratch() as folder:
             command = [str(bench.programs["weir"]), "send", str(jobs(folder, count)), "--url", server.url + "echo"]
             command += ["-m", "GET", "--out", str(folder / "results.jsonl"), "--format", "json", "--quiet"]
-            if name == IN_MEMORY:
-                command += ["--store", "memory"]
+            command += more
             trial.command = shown(command)
             finished = run(command, core=None, cost=bench.programs["cost"], seconds=120)
             said = summary(finished)
