@@ -3,9 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use ::redis::{ConnectionInfo, IntoConnectionInfo};
-
 use crate::decide::{Nanos, words};
+use crate::redis;
 use crate::send::store::StoreError;
 
 /// A server, and one of the queues on it:
@@ -13,8 +12,7 @@ use crate::send::store::StoreError;
 /// `redis+unix:///PATH[?db=N&...]` by a socket of the file system.
 #[derive(Clone)]
 pub struct Address {
-    pub(super) server: ConnectionInfo,
-    shown: String,
+    pub(super) server: redis::Address,
     /// What all keys of the queue begin with.
     pub(super) prefix: String,
     /// A server that may lose what it has said to have is refused.
@@ -23,7 +21,6 @@ pub struct Address {
     pub lease: Nanos,
 }
 
-const SCHEMES: [&str; 4] = ["redis://", "rediss://", "redis+unix://", "unix://"];
 /// A shorter lease would be lost by a pause of any machine, a longer one holds keys up for no use.
 const LEASES: (Nanos, Nanos) = (Nanos::from_millis(200), Nanos::from_secs(3600));
 const LEASE: Nanos = Nanos::from_secs(3);
@@ -31,7 +28,7 @@ const LEASE: Nanos = Nanos::from_secs(3);
 impl Address {
     /// Whether it is meant to be one.
     pub fn is(text: &str) -> bool {
-        SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+        redis::Address::is(text)
     }
 
     /// Reads it.
@@ -39,23 +36,20 @@ impl Address {
     /// # Errors
     /// What is wrong with it, and what to write.
     pub fn read(text: &str) -> Result<Self, StoreError> {
-        let shown = shown(text);
-        let wrong = |why: String| StoreError::Address(PathBuf::from(&shown), why);
-        let (place, asked) = text.split_once('?').unwrap_or((text, ""));
-        let (mut queue, mut strict, mut lease, mut rest) = ("jobs".to_owned(), false, LEASE, Vec::new());
-        for word in asked.split('&').filter(|word| !word.is_empty()) {
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
-            match name {
-                "queue" => value.clone_into(&mut queue),
+        let wrong = |why: String| StoreError::Address(PathBuf::from(redis::Address::shown_of(text)), why);
+        let (server, asked) = redis::Address::read(text).map_err(wrong)?;
+        let (mut queue, mut strict, mut lease) = ("jobs".to_owned(), false, LEASE);
+        for (name, value) in asked {
+            match name.as_str() {
+                "queue" => queue = value,
                 "strict" => {
-                    strict = match value {
+                    strict = match value.as_str() {
                         "1" => true,
                         "0" => false,
                         _ => return Err(wrong(format!("strict is '{value}'; write 1 or 0"))),
                     }
                 }
-                "lease" => lease = words::time(value).map_err(|why| wrong(format!("lease: {why}")))?.into(),
-                "db" | "user" | "pass" | "protocol" => rest.push(word),
+                "lease" => lease = words::time(&value).map_err(|why| wrong(format!("lease: {why}")))?.into(),
                 _ => return Err(wrong(format!("it has '{name}'; there are queue, strict and lease"))),
             }
         }
@@ -66,39 +60,23 @@ impl Address {
         if lease < LEASES.0 || lease > LEASES.1 {
             return Err(wrong("its lease is not between 200ms and 1h; leave it out for 3s".into()));
         }
-        let plain = if rest.is_empty() { place.to_owned() } else { format!("{place}?{}", rest.join("&")) };
-        let server = plain.as_str().into_connection_info().map_err(|error| {
-            wrong(format!("{}; write redis://HOST:PORT", error.detail().unwrap_or("it is not understood")))
-        })?;
-        Ok(Self { server, shown, prefix: format!("weir:{queue}:"), strict, lease })
+        Ok(Self { server, prefix: format!("weir:{queue}:"), strict, lease })
     }
 
     /// Without a password.
     pub fn shown(&self) -> &str {
-        &self.shown
+        self.server.shown()
     }
 
     pub(super) fn path(&self) -> PathBuf {
-        PathBuf::from(&self.shown)
+        PathBuf::from(self.shown())
     }
 }
 
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Address").field(&self.shown).finish()
+        f.debug_tuple("Address").field(&self.shown()).finish()
     }
-}
-
-/// What may be shown of it: no name, no password.
-fn shown(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let (place, asked) = rest.split_once('?').map_or((rest, None), |(place, asked)| (place, Some(asked)));
-    let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
-    let is_plain = |word: &&str| !word.starts_with("pass=") && !word.starts_with("user=");
-    let asked: Vec<&str> =
-        asked.unwrap_or_default().split('&').filter(|word| !word.is_empty()).filter(is_plain).collect();
-    let end = if asked.is_empty() { String::new() } else { format!("?{}", asked.join("&")) };
-    format!("{scheme}://{place}{end}")
 }
 
 #[cfg(test)]

@@ -18,9 +18,6 @@ mod link;
 mod reply;
 mod script;
 #[cfg(test)]
-#[path = "../../../../tests/support/redis.rs"]
-pub(super) mod server;
-#[cfg(test)]
 mod trouble;
 mod writer;
 
@@ -33,9 +30,11 @@ use ::redis::Value;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::watch;
 
+#[cfg(test)]
+pub(super) use crate::redis::server;
+
 pub use self::address::Address;
 use self::link::{Link, Terms, Trouble};
-use self::reply::{Replies, Reply};
 use self::script::{Ask, Script};
 use self::writer::{Shared, Task, Writer};
 use super::inbox::Inbox;
@@ -47,6 +46,7 @@ use super::{
     Store, StoreError, Ticket, Which,
 };
 use crate::decide::Nanos;
+use crate::redis::{Replies, Reply};
 use crate::send::job::{Detail, Edit, Entry, Job, UnixMs};
 use crate::send::state::State;
 
