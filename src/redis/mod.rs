@@ -10,10 +10,19 @@ mod reply;
 pub(crate) mod server;
 
 use ::redis::RedisError;
+use ring::rand::{SecureRandom, SystemRandom};
 
 pub use self::address::{Address, NoConnection};
 pub use self::info::{field, info};
 pub use self::reply::{Replies, Reply};
+
+/// A name for one that keeps something on a server, which no other has; None: the system has no random numbers.
+pub fn new_name() -> Option<String> {
+    let mut random = [0; 6];
+    SystemRandom::new().fill(&mut random).ok()?;
+    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(format!("{}-{random}", std::process::id()))
+}
 
 /// What went wrong, in one line.
 pub fn words(error: &RedisError) -> String {
