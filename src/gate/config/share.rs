@@ -80,14 +80,19 @@ pub(super) fn share(node: &Node<'_>) -> Option<ShareConfig> {
     let text = redis.string()?;
     // It may have a password, which is nothing for a terminal.
     let shown = Address::shown_of(text);
-    let address = match Address::read(text) {
-        Ok((address, more)) if Address::is(text) && more.is_empty() => address,
-        Ok(_) => {
-            redis.wrong(format!("{shown:?} is no address of a Redis server"), REMEDY);
+    let address = match Address::is(text).then(|| Address::read(text)) {
+        Some(Ok((address, more))) => {
+            if let Some((name, _)) = more.first() {
+                redis.wrong(format!("{shown:?} says {name}, too"), "write name, lease and gates as keys of share");
+            }
+            address
+        }
+        Some(Err(why)) => {
+            redis.wrong(format!("{shown:?}: {why}"), "");
             return None;
         }
-        Err(why) => {
-            redis.wrong(format!("{shown:?} is no address of a Redis server: {why}"), "");
+        None => {
+            redis.wrong(format!("{shown:?} is no address of a Redis server"), REMEDY);
             return None;
         }
     };
