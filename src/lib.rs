@@ -14,9 +14,10 @@
 //!  │ ├──► load ──► report ──────────► measure, decide
 //!  │ │      └────► http ────────────► machine, decide
 //!  │ ├──► serve ─► server ──────────► machine, decide
-//!  │ ├──► gate ──► server, call, http, document
+//!  │ ├──► gate ──► server, call, http, document, redis
 //!  │ │                     └────────► http, machine, decide
-//!  │ └──► send ──► call, http, machine, decide
+//!  │ └──► send ──► call, http, redis, machine, decide
+//!  │                            └───► http
 //!  └────────────► machine ──────────► measure, decide
 //! ```
 //!
@@ -30,6 +31,7 @@
 //! - [`call`] one call and its attempts, under deadline, hedge, retry and budget
 //! - [`gate`] a gateway: an answer in time, whatever the upstream does
 //! - [`send`] jobs to deliver through the limits of a service: a durable queue, and the sender
+//! - [`redis`] a Redis server: its address, a connection, what it says
 //! - [`load`] drives a plan: an event loop per thread
 //! - [`agents`] several processes, here or on a cluster, that drive one plan together
 //! - [`capacity`] drives load after load until it is known how much a service can take
@@ -58,6 +60,7 @@ pub mod live;
 pub mod load;
 pub mod machine;
 pub mod measure;
+pub mod redis;
 pub mod report;
 pub mod send;
 pub mod serve;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and those that it may import; itself aside.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("agents", &["load", "machine", "measure", "decide"]),
     (
         "cli",
@@ -17,8 +17,8 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ),
     ("capacity", &["agents", "load", "machine", "measure", "decide"]),
     ("call", &["http", "machine", "decide"]),
-    ("gate", &["call", "server", "http", "document", "machine", "decide"]),
-    ("send", &["call", "http", "machine", "decide"]),
+    ("gate", &["call", "server", "http", "document", "redis", "machine", "decide"]),
+    ("send", &["call", "http", "redis", "machine", "decide"]),
     ("live", &["measure", "decide"]),
     ("load", &["report", "http", "machine", "measure", "decide"]),
     ("serve", &["server", "machine", "decide"]),
@@ -26,6 +26,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("simulate", &["decide"]),
     ("study", &["agents", "load", "report", "document", "machine", "measure", "decide"]),
     ("document", &["decide"]),
+    ("redis", &["http"]),
     ("report", &["measure", "decide"]),
     ("http", &["machine", "decide"]),
     ("machine", &["measure", "decide"]),

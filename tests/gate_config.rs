@@ -17,7 +17,7 @@ use weir::decide::policy::{After, Backoff, Budget, Kind, Policy, Repeat, Retry, 
 use weir::decide::throttle::ThrottleRule;
 use weir::gate::config::{
     self, CallerFrom, Check, Config, DeadlineFrom, DeadlinePlace, HostConfig, HostRule, OwnAnswer, Plain, PriorityRule,
-    Problem, QueryRule,
+    Problem, QueryRule, ShareConfig,
 };
 use weir::http::client::Protocol;
 
@@ -249,6 +249,20 @@ fn what_is_done_when_there_is_too_much_is_read() {
 }
 
 #[test]
+fn with_whom_limits_are_shared_is_read() {
+    let share = |text: &str| {
+        parsed(&document("route", &format!("caller = \"address\"\nrate = \"5/1s\"\n[share]\n{text}"))).share
+    };
+    let plain = share("redis = \"redis://h\"").unwrap();
+    assert_eq!((plain.redis.shown(), plain.name.as_str()), ("redis://h", "gate"));
+    assert_eq!((plain.lease, plain.gates), (Nanos::from_secs(2), 1));
+    let all = "redis = \"redis://me:secret@h/2\"\nname = \"orders\"\nlease = \"500ms\"\ngates = 4";
+    assert_eq!(share(all), Some(ShareConfig::read("redis://me:secret@h/2?name=orders&lease=500ms&gates=4").unwrap()));
+    assert_ne!(share(all), share("redis = \"redis://me:other@h/2\""));
+    assert_eq!(parsed(&document("", "")).share, None);
+}
+
+#[test]
 fn policies_are_read() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("order.schema.json"), r#"{"type": "object"}"#).unwrap();
@@ -468,6 +482,7 @@ fn every_key_is_in_the_documentation() {
     // A key that no table knows makes it name those that it knows, unless it seems to mean one.
     let asked = [
         ("top", "zzzzzz = 1"),
+        ("top", "share = { zzzzzz = 1 }"),
         ("more", "zzzzzz = 1"),
         ("more", "tls = { zzzzzz = 1, insecure = true }"),
         ("more", "limit = { zzzzzz = 1 }"),

@@ -31,6 +31,7 @@
 //! - [`throttle`]: which calls an upstream that says that it is overloaded is spared
 //! - [`breaker`]: when an upstream that fails gets no calls at all
 //! - [`callers`]: how much each caller may send
+//! - [`portion`]: which part of each limit is ours, when several gates share them
 //! - [`shares`]: whether a caller's claim of a high priority is honoured
 //! - [`recent`]: how long calls took of late
 //! - [`hosts`]: which of several hosts gets an attempt
@@ -62,6 +63,7 @@ pub mod ownership;
 pub mod patience;
 pub mod phases;
 pub mod policy;
+pub mod portion;
 pub mod recent;
 mod roster;
 pub mod schedule;

@@ -11,6 +11,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::current::Current;
+use super::sharing::{Sharing, State as Shared};
 use crate::decide::admit::Room;
 use crate::decide::breaker::State;
 
@@ -18,6 +19,7 @@ use crate::decide::breaker::State;
 #[derive(Debug)]
 pub(super) struct Metrics {
     pub(super) current: Arc<Current>,
+    pub(super) sharing: Option<Arc<Sharing>>,
 }
 
 type Labels = Vec<(&'static str, String)>;
@@ -67,6 +69,20 @@ impl Collector for Metrics {
             Some(gauge(route(&one.name), left.into()))
         });
         family(e, MetricType::Gauge, "gate_budget_left", "Extra attempts that the budget allows now", left)?;
+        let shared = self.sharing.as_ref().map(|sharing| (sharing.terms.name.as_str(), sharing.state()));
+        let named = |name: &str| vec![("share", name.to_owned())];
+        let of_share = |value: fn(&Shared) -> f64| shared.map(|(name, shared)| gauge(named(name), value(&shared)));
+        let help = "What is ours of limits that several gates share, where nothing else is said";
+        family(e, MetricType::Gauge, "gate_share", help, of_share(|shared| shared.share))?;
+        family(e, MetricType::Gauge, "gate_share_gates", "Gates that share", of_share(|shared| shared.gates.into()))?;
+        let claims = of_share(|shared| shared.claims as f64);
+        family(e, MetricType::Gauge, "gate_share_claims", "Callers and budgets with shares of their own", claims)?;
+        let away = of_share(|shared| f64::from(u8::from(shared.is_away)));
+        family(e, MetricType::Gauge, "gate_share_away", "1 while the server that says shares does not answer", away)?;
+        let renewals = shared.into_iter().flat_map(|(name, shared)| shared.renewals.map(|of| (name, of)));
+        let renewals =
+            renewals.map(|(name, (end, n))| counter(vec![("share", name.to_owned()), ("end", end.to_owned())], n));
+        family(e, MetricType::Counter, "gate_share_renewals", "Questions to that server, by their end", renewals)?;
 
         let label = |upstream: &str, name: &'static str, value: &str| {
             vec![("upstream", upstream.to_owned()), (name, value.to_owned())]

@@ -2,6 +2,7 @@
 //!
 //! - [`config`]: what it is to do, as data; `setup`: that made ready; `current`: the setup of the moment
 //! - `service`: a request through the gate; `routes`, `standing`, `rewrite`, `headers`, `merge`, `answers`: its parts
+//! - `sharing`: limits that several gates share
 //! - `checks`: asks hosts whether they are well; `metrics`: what is counted; [`otlp`], `tracing`: traces for a collector
 //!
 //! What happens to a call once it is made is [`crate::call`]'s.
@@ -18,6 +19,7 @@ mod rewrite;
 mod routes;
 mod service;
 mod setup;
+mod sharing;
 mod standing;
 mod tracing;
 
@@ -31,6 +33,7 @@ use self::current::Current;
 use self::otlp::{Closer, Exporter, StartError};
 use self::service::Service;
 use self::setup::Setup;
+use self::sharing::{Asking, Sharing};
 use crate::decide::Nanos;
 use crate::server::{self, Running, ServerError, Tell};
 
@@ -64,6 +67,8 @@ pub enum GateError {
     Setup(String),
     /// The collector cannot be spoken to.
     Otlp(StartError),
+    /// The server through which limits are shared does not take us.
+    Share(String),
     /// See [`ServerError`].
     Server(ServerError),
 }
@@ -73,7 +78,7 @@ impl std::error::Error for GateError {}
 impl fmt::Display for GateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Setup(why) => f.write_str(why),
+            Self::Setup(why) | Self::Share(why) => f.write_str(why),
             Self::Otlp(error) => error.fmt(f),
             Self::Server(error) => error.fmt(f),
         }
@@ -86,6 +91,9 @@ pub struct Gate {
     running: Running,
     current: Arc<Current>,
     exporter: Option<Exporter>,
+    sharing: Option<Arc<Sharing>>,
+    /// Goes after the event loops: what is ours is in use until then.
+    asking: Option<Asking>,
 }
 
 /// Starts a gate; it takes connections when this returns.
@@ -93,16 +101,25 @@ pub struct Gate {
 /// # Errors
 /// See [`GateError`].
 pub fn start(config: &Config, options: Options, server: &server::Options) -> Result<Gate, GateError> {
-    let current = Arc::new(Current::new(Setup::new(config, None, Nanos::ZERO).map_err(GateError::Setup)?));
+    let sharing = config.share.as_ref().map(|terms| Arc::new(Sharing::new(terms)));
+    let setup = Setup::new(config, None, Nanos::ZERO, sharing.as_deref()).map_err(GateError::Setup)?;
+    let current = Arc::new(Current::new(setup));
+    let asking = match &sharing {
+        Some(sharing) => Some(
+            Asking::start(Arc::clone(sharing), Arc::clone(&current), server.tell.clone()).map_err(GateError::Share)?,
+        ),
+        None => None,
+    };
     let exporter = match &options.otlp {
         Some(otlp) => Some(Exporter::start(&otlp.url, "weir-gate", server.tell.clone()).map_err(GateError::Otlp)?),
         None => None,
     };
     let pen = exporter.as_ref().map(Exporter::pen).zip(options.otlp.as_ref().map(|otlp| otlp.sample));
-    let service = Service { current: Arc::clone(&current), options, pen, checked: AtomicBool::new(false) };
+    let checked = AtomicBool::new(false);
+    let service = Service { current: Arc::clone(&current), options, pen, checked, sharing: sharing.clone() };
     let server = server::Options { asks_arrivals: true, ..server.clone() };
     let running = server::start(service, &server).map_err(GateError::Server)?;
-    Ok(Gate { running, current, exporter })
+    Ok(Gate { running, current, exporter, sharing, asking })
 }
 
 /// Whether a gate could be made of it: certificates, schemas, URLs, and all that parsing has not seen.
@@ -110,7 +127,8 @@ pub fn start(config: &Config, options: Options, server: &server::Options) -> Res
 /// # Errors
 /// What the configuration asks for and this machine does not have.
 pub fn check(config: &Config) -> Result<(), GateError> {
-    Setup::new(config, None, Nanos::ZERO).map(drop).map_err(GateError::Setup)
+    let sharing = config.share.as_ref().map(Sharing::new);
+    Setup::new(config, None, Nanos::ZERO, sharing.as_ref()).map(drop).map_err(GateError::Setup)
 }
 
 impl Gate {
@@ -120,19 +138,33 @@ impl Gate {
     }
 
     /// Calls that begin from now on follow this configuration; those that run are not touched. What it leaves alone keeps
-    /// its connections and its counts. Where the gate listens cannot be changed.
+    /// its connections and its counts. Where the gate listens cannot be changed, nor with whom it shares limits.
     ///
     /// # Errors
     /// What the configuration asks for and this machine does not have; then nothing has changed.
     pub fn reload(&self, config: &Config) -> Result<(), GateError> {
-        let setup = Setup::new(config, Some(&self.current.get()), self.current.now()).map_err(GateError::Setup)?;
+        let (now, sharing) = (self.current.now(), self.sharing.as_deref());
+        let setup = Setup::new(config, Some(&self.current.get()), now, sharing).map_err(GateError::Setup)?;
+        if let Some(sharing) = sharing {
+            sharing.tell(&setup, now);
+        }
         self.current.replace(setup);
+        if let Some(sharing) = sharing {
+            // What the thread that asks has heard meanwhile it has told the setup from before.
+            sharing.tell(&self.current.get(), now);
+        }
         Ok(())
+    }
+
+    /// Whether it shares limits as this configuration says.
+    pub fn shares_as(&self, config: &Config) -> bool {
+        self.sharing.as_ref().map(|sharing| &sharing.terms) == config.share.as_ref()
     }
 
     /// Takes no more connections, and waits for the answers that are owed, `grace` at most.
     pub fn stop(self, grace: Duration) {
         self.running.stop(grace);
+        drop(self.asking);
         if let Some(exporter) = self.exporter {
             exporter.close(LAST_TRACES);
         }

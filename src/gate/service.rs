@@ -19,6 +19,7 @@ use super::metrics::Metrics;
 use super::otlp::{CallFacts, Pen};
 use super::routes::Found;
 use super::setup::Route;
+use super::sharing::Sharing;
 use super::tracing::{Traced, Tracer};
 use crate::call::story::Story;
 use crate::call::{Answer, AnswerBody, Ask, Engine, Failed, Reason};
@@ -36,6 +37,8 @@ pub(super) struct Service {
     pub(super) pen: Option<(Pen, f64)>,
     /// Whether an event loop looks after the hosts' health already.
     pub(super) checked: AtomicBool,
+    /// With whom limits are shared.
+    pub(super) sharing: Option<Arc<Sharing>>,
 }
 
 /// What one event loop has of it.
@@ -61,7 +64,8 @@ impl server::Service for Service {
     }
 
     fn count(&self, registry: &mut Registry) {
-        registry.register_collector(Box::new(Metrics { current: Arc::clone(&self.current) }));
+        let (current, sharing) = (Arc::clone(&self.current), self.sharing.clone());
+        registry.register_collector(Box::new(Metrics { current, sharing }));
     }
 
     async fn answer(&self, local: &Local, request: Request<Incoming>, turn: &Turn) -> Reply {

@@ -15,11 +15,13 @@ use super::config::{
 use super::merge::Merge;
 use super::rewrite;
 use super::routes::{Captures, Routes};
+use super::sharing::{Limit, Sharing, hash};
 use super::standing::{Standing, Terms};
 use crate::call::{Host, Places, Plan, Success, Upstream};
 use crate::decide::Nanos;
 use crate::decide::admit::{self, Refusal};
 use crate::decide::budget::Ledger;
+use crate::decide::callers::CallerRule;
 use crate::decide::deadline::Form;
 use crate::decide::hedge::Replay;
 use crate::decide::policy::Budget;
@@ -44,6 +46,8 @@ pub(super) struct Setup {
 struct Account {
     terms: Budget,
     ledger: Arc<Mutex<Ledger>>,
+    /// Its number among limits that are shared.
+    number: u64,
 }
 
 /// An upstream as the configuration has it.
@@ -69,6 +73,8 @@ pub(super) struct Route {
     pub(super) buffer: usize,
     pub(super) trusts_forwarded: bool,
     pub(super) standing: Arc<Standing>,
+    /// The number of its rate among limits that are shared, if it is.
+    rate: Option<u64>,
     /// What its places are made from.
     limit: Option<admit::Terms>,
     deadline_from: Option<DeadlineFrom>,
@@ -78,11 +84,17 @@ pub(super) struct Route {
 }
 
 impl Setup {
-    /// Makes a configuration ready; what `before` has and this leaves alone is kept.
+    /// Makes a configuration ready; what `before` has and this leaves alone is kept. Limits that are shared are to be
+    /// told what is ours of them before it is used ([`Sharing::tell`]).
     ///
     /// # Errors
     /// What of it this machine does not have, in one line.
-    pub(super) fn new(config: &Config, before: Option<&Self>, now: Nanos) -> Result<Self, String> {
+    pub(super) fn new(
+        config: &Config,
+        before: Option<&Self>,
+        now: Nanos,
+        sharing: Option<&Sharing>,
+    ) -> Result<Self, String> {
         let table = Routes::new(config)?;
         let mut upstreams = Vec::new();
         for asked in &config.upstreams {
@@ -97,7 +109,7 @@ impl Setup {
         let mut setup = Self { table, routes: Vec::new(), upstreams, budgets: HashMap::new() };
         for asked in &config.routes {
             let upstream = setup.service(&asked.upstream).ok_or_else(|| format!("no upstream {}", asked.upstream))?;
-            let mut route = Route::new(asked, Arc::clone(&upstream.hosts), config.trust_forwarded, now)?;
+            let mut route = Route::new(asked, Arc::clone(&upstream.hosts), config.trust_forwarded, now, sharing)?;
             let of_this = |before: &&Route| before.name == route.name;
             if let Some(before) = before.and_then(|before| before.routes.iter().find(of_this)) {
                 route.plan.counts = Arc::clone(&before.plan.counts);
@@ -111,13 +123,21 @@ impl Setup {
             if let Some(terms) = asked.policy.policy.budget.filter(|_| asked.policy.policy.repeats()) {
                 let key = (asked.policy.name.clone(), asked.upstream.clone());
                 let kept = before.and_then(|before| before.account(&key, terms, &route.plan.upstream));
-                let fresh = || Account { terms, ledger: Arc::new(Mutex::new(Ledger::new(terms))) };
+                let number = number_of_budget(&key, terms);
+                let ledger = || if sharing.is_some() { Ledger::shared(terms) } else { Ledger::new(terms) };
+                let fresh = || Account { terms, ledger: Arc::new(Mutex::new(ledger())), number };
                 let account = setup.budgets.entry(key).or_insert_with(|| kept.unwrap_or_else(fresh));
                 route.plan.ledger = Some(Arc::clone(&account.ledger));
             }
             setup.routes.push(route);
         }
         Ok(setup)
+    }
+
+    /// The limits that may be shared.
+    pub(super) fn limits(&self) -> impl Iterator<Item = Limit<'_>> {
+        let rates = self.routes.iter().filter_map(|route| Some(Limit::Rate(route.rate?, &route.standing)));
+        rates.chain(self.budgets.values().map(|account| Limit::Budget(account.number, &account.ledger)))
     }
 
     /// What was spent of this budget counts on, as long as the upstream is the same.
@@ -171,7 +191,13 @@ fn digest(tls: &TlsOptions) -> u64 {
 }
 
 impl Route {
-    fn new(asked: &RouteConfig, upstream: Arc<Upstream>, trusts_forwarded: bool, now: Nanos) -> Result<Self, String> {
+    fn new(
+        asked: &RouteConfig,
+        upstream: Arc<Upstream>,
+        trusts_forwarded: bool,
+        now: Nanos,
+        sharing: Option<&Sharing>,
+    ) -> Result<Self, String> {
         let policy = &asked.policy;
         let mut success = success(&policy.success)?;
         // What is merged into must be there whole.
@@ -182,6 +208,8 @@ impl Route {
         let methods: Vec<&str> = asked.methods.iter().map(Method::as_str).collect();
         let parts = [&methods.join(","), asked.host.as_deref().unwrap_or_default(), &asked.path];
         let name = parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ");
+        let rate = sharing.and(asked.rate).map(|rule| number_of_rate(&name, &rule));
+        let salt = sharing.map(|sharing| sharing.salt);
         Ok(Self {
             name,
             upstream: asked.upstream.clone(),
@@ -189,7 +217,8 @@ impl Route {
             caller_deadlines: policy.deadlines_in.clone(),
             buffer: policy.buffer,
             trusts_forwarded,
-            standing: Arc::new(Standing::new(Terms::of(asked, trusts_forwarded))),
+            standing: Arc::new(Standing::new(Terms::of(asked, trusts_forwarded), salt)),
+            rate,
             limit: asked.limit.clone(),
             deadline_from: asked.deadline_from.clone(),
             rewrite: asked.rewrite.clone(),
@@ -266,6 +295,18 @@ impl Route {
         }
         answer
     }
+}
+
+/// Gates whose limits differ share none: while a change is rolled out, the old and the new one are two.
+fn number_of_rate(route: &str, rule: &CallerRule) -> u64 {
+    let CallerRule { limit, per, burst, .. } = rule;
+    hash(&[b"rate", route.as_bytes(), &limit.to_be_bytes(), &per.0.to_be_bytes(), &burst.to_be_bytes()])
+}
+
+fn number_of_budget((policy, upstream): &(String, String), terms: Budget) -> u64 {
+    let Budget { share, floor, window } = terms;
+    let numbers = [&share.to_be_bytes()[..], &floor.to_be_bytes(), &window.0.to_be_bytes()].concat();
+    hash(&[b"budget", policy.as_bytes(), upstream.as_bytes(), &numbers])
 }
 
 /// A whole number as people write one; of those that are too large, the largest.

@@ -9,9 +9,11 @@ use http::{HeaderMap, HeaderValue};
 use super::config::{CallerFrom, PriorityRule, RouteConfig};
 use super::headers;
 use super::routes::Captures;
+use super::sharing::hash;
 use crate::decide::Nanos;
 use crate::decide::admit::{Priority, Refusal, Why};
 use crate::decide::callers::{CallerRule, Callers};
+use crate::decide::portion::Portion;
 use crate::decide::shares::{ShareRule, Shares};
 
 /// What a route asks of its callers, and what it knows of them.
@@ -23,6 +25,8 @@ pub(super) struct Standing {
     shares: Option<Mutex<Shares>>,
     /// Names cannot be chosen so that they fall together.
     hasher: RandomState,
+    /// Whether other gates have to know callers by the same numbers.
+    is_shared: bool,
 }
 
 /// What it is made from: a reload that leaves it alone keeps what is known.
@@ -47,13 +51,20 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Standing {
-    pub(super) fn new(terms: Terms) -> Self {
+    /// With a salt, what callers may send is shared with other gates, and nothing is ours yet.
+    pub(super) fn new(terms: Terms, salt: Option<u64>) -> Self {
         let PriorityRule { header, values, otherwise } = &terms.priority;
         let may_raise = header.is_some() && values.iter().any(|(_, priority)| priority > otherwise);
         Self {
-            callers: terms.rate.map(|rule| Mutex::new(Callers::new(rule))),
+            callers: terms.rate.map(|rule| {
+                Mutex::new(match salt {
+                    Some(salt) => Callers::shared(rule, salt),
+                    None => Callers::new(rule),
+                })
+            }),
             shares: may_raise.then(|| Mutex::new(Shares::new(ShareRule::default()))),
             hasher: RandomState::new(),
+            is_shared: salt.is_some() && terms.rate.is_some(),
             terms,
         }
     }
@@ -80,10 +91,24 @@ impl Standing {
             return (claimed, Some(Refusal { why: Why::Rate, retry_after }));
         }
         let Some(shares) = &self.shares else { return (claimed, None) };
+        // Elsewhere numbers have no salt.
+        let key = if self.is_shared { self.hasher.hash_one(key) } else { key };
         let mut shares = locked(shares);
         shares.asked(now, key);
         let raised = claimed > self.terms.priority.otherwise;
         (if raised && !shares.honours(now, key) { Priority::Low } else { claimed }, None)
+    }
+
+    /// From now on this is ours of what callers may send: of most, and of some by their numbers.
+    pub(super) fn follow(&self, now: Nanos, usual: Portion, claims: impl Iterator<Item = (u64, Portion)>) {
+        if let Some(callers) = &self.callers {
+            locked(callers).follow(now, usual, claims);
+        }
+    }
+
+    /// What callers could use of their rate, by their numbers.
+    pub(super) fn wanted(&self, now: Nanos) -> Vec<(u64, u32)> {
+        self.callers.as_ref().map_or_else(Vec::new, |callers| locked(callers).wanted(now))
     }
 
     /// A call was taken.
@@ -107,8 +132,10 @@ impl Standing {
             Some(CallerFrom::Address) | None => None,
         };
         match named {
+            Some(name) if self.is_shared => hash(&[b"name", name]),
             Some(name) => self.hasher.hash_one(name),
             // Who does not say who it is is known by where it comes from.
+            None if self.is_shared => hash(&[b"network", &self.network(headers, peer)]),
             None => self.hasher.hash_one(self.network(headers, peer)),
         }
     }

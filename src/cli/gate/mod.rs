@@ -16,7 +16,7 @@ use super::life::Life;
 use super::manner::{Manner, SERVER};
 use super::messages::Messages;
 use crate::decide::words;
-use crate::gate::config::Config;
+use crate::gate::config::{Config, ShareConfig};
 use crate::gate::{self, Gate, GateError, Otlp};
 use crate::server::{MOST_WORKERS, Options, Pages, Tell};
 
@@ -28,6 +28,10 @@ pub(super) struct GateArgs {
     /// Read the configuration, say what is wrong with it, and end
     #[arg(long)]
     check: bool,
+    /// Share callers' rates and budgets with the gates that ask this Redis server, too:
+    /// redis://HOST:PORT[?name=NAME&lease=2s&gates=N]; comes before the file's
+    #[arg(long, value_name = "URL")]
+    share: Option<String>,
     #[command(flatten)]
     policy: PolicyArgs,
     /// Attempts at once at most; or none, and then nothing is refused, however much comes [default: found out]
@@ -147,6 +151,9 @@ impl GateArgs {
                 upstream.protect(most, self.queue.unwrap_or(0));
             }
         }
+        if let Some(url) = &self.share {
+            config.share = Some(ShareConfig::read(url).map_err(|why| vec![format!("--share: {why}")])?);
+        }
         for warning in &config.warnings {
             messages.note(&format!("{}:{warning}", self.source.name()));
         }
@@ -156,6 +163,7 @@ impl GateArgs {
     fn refused(&self, error: &GateError) -> Wrong {
         vec![match error {
             GateError::Setup(why) => format!("{}: {why}", self.source.name()),
+            GateError::Share(why) => why.clone(),
             GateError::Otlp(why) => format!("--otlp: {why}"),
             GateError::Server(why) => why.to_string(),
         }]
@@ -196,8 +204,8 @@ impl GateArgs {
         };
         messages.note(&format!("configuration read again: {}", source::contents(&config)));
         let place = |options: &Options| (options.host.clone(), options.port, options.workers);
-        if place(&asked) != place(running) || asked.pages != running.pages {
-            messages.note("another listen, workers, metrics or health needs a restart: they stay as they were");
+        if place(&asked) != place(running) || asked.pages != running.pages || !gate.shares_as(&config) {
+            messages.note("another listen, workers, metrics, health or share needs a restart: they stay as they were");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A bucket of tokens that come back evenly.
 
+use super::super::portion::Portion;
 use super::Nanos;
 
 /// What a bucket holds, and how fast tokens come back: `limit` of them in `per`; at least 1 each.
@@ -30,6 +31,31 @@ impl Refill {
     /// When the bucket is full again after this weight was taken.
     pub(in crate::decide) fn take(&self, full: u128, now: Nanos, weight: u64) -> u128 {
         full.max(self.scaled(now)).saturating_add(times(weight, self.per.0))
+    }
+
+    /// A bucket for a part of this limit: it fills at that part of the rate, and holds that part of what this one
+    /// holds, at least one token if there is a part at all. The instant that is kept means the same in both: how full
+    /// they are.
+    pub(in crate::decide) fn part(&self, portion: Portion) -> Self {
+        let least = u64::from(portion > Portion::NONE);
+        let holds = portion.of_whole(self.holds).max(least);
+        Self { limit: self.limit, per: Nanos(portion.whole_of(self.per.0)), holds }
+    }
+
+    /// What to keep of a bucket of which `full` was kept, when it becomes another part of the same limit: it has the
+    /// tokens that it had, as far as it holds them, in place of being as full as it was.
+    pub(in crate::decide) fn becomes(&self, to: &Self, full: u128, now: Nanos) -> u128 {
+        // In 65,536ths of a token, rounded down.
+        let per = u128::from(self.per.0.max(1));
+        let there = times(self.holds, self.per.0).saturating_sub(full.saturating_sub(self.scaled(now)));
+        let tokens = (there / per).saturating_mul(1 << Portion::BITS) + (there % per) * (1 << Portion::BITS) / per;
+        let lacks = (u128::from(to.holds) << Portion::BITS).saturating_sub(tokens);
+        to.scaled(now).saturating_add(lacks.saturating_mul(u128::from(to.per.0)).div_ceil(1 << Portion::BITS))
+    }
+
+    /// What is kept of a bucket that is empty.
+    pub(in crate::decide) fn empty(&self, now: Nanos) -> u128 {
+        self.scaled(now).saturating_add(times(self.holds, self.per.0))
     }
 
     fn scaled(&self, now: Nanos) -> u128 {

@@ -10,6 +10,7 @@ mod pattern;
 mod policy;
 mod rewrite;
 mod route;
+mod share;
 mod smart;
 mod upstream;
 mod words;
@@ -35,6 +36,7 @@ pub use crate::document::Problem;
 use crate::document::{problem, read};
 use crate::http::client::Protocol;
 use crate::http::tls::TlsOptions;
+use crate::redis::Address;
 
 /// A whole configuration, checked.
 #[derive(Clone, Debug)]
@@ -53,8 +55,23 @@ pub struct Config {
     pub upstreams: Vec<UpstreamConfig>,
     /// What comes where.
     pub routes: Vec<RouteConfig>,
+    /// With whom limits are shared; none is with nobody.
+    pub share: Option<ShareConfig>,
     /// What is legal and surely not meant, in order of position.
     pub warnings: Vec<Problem>,
+}
+
+/// The gates with which rates and budgets are shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareConfig {
+    /// The Redis server that all of them ask.
+    pub redis: Address,
+    /// Those with the same name share.
+    pub name: String,
+    /// So long after it was heard of last a gate's part goes to the others.
+    pub lease: Nanos,
+    /// How many gates there are taken to be, if the server does not say so from the first.
+    pub gates: u32,
 }
 
 /// The hosts behind one name.
@@ -301,6 +318,7 @@ impl Default for Config {
             trust_forwarded: false,
             upstreams: Vec::new(),
             routes: Vec::new(),
+            share: None,
             warnings: Vec::new(),
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::problem::{Notes, Problem};
 use super::read::{Named, Node, Table, named};
 use super::route::{Names, check_twins, route};
-use super::{Config, PolicyConfig, UpstreamConfig, policy, upstream};
+use super::{Config, PolicyConfig, RouteConfig, UpstreamConfig, policy, share, upstream};
 use crate::document;
 use crate::server::MOST_WORKERS;
 
@@ -52,6 +52,8 @@ fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
         root.wrong("there is no route", r#"write [[routes]] with match = { path = "/{*rest}" }"#);
     }
     let routes: Vec<_> = nodes.iter().filter_map(|node| route(node, &names)).collect();
+    let share = root.get("share");
+    let shared = share.as_ref().and_then(share::share);
     root.close();
     check_twins(&routes, notes);
     for it in &routes {
@@ -63,6 +65,13 @@ fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
     if routes.len() == nodes.len() {
         for it in of_upstreams.iter().filter(|it| !routes.iter().any(|of| of.route.upstream == it.key)) {
             notes.warning(it.start, &it.node.at, "no route uses this upstream", "leave it out");
+        }
+        let is_shared = |route: &RouteConfig| {
+            let policy = &route.policy.policy;
+            route.rate.is_some() || policy.repeats() && policy.budget.is_some()
+        };
+        if let Some(node) = share.filter(|_| !routes.iter().any(|of| is_shared(&of.route))) {
+            node.odd("no route has a rate or a budget to share", "leave it out");
         }
         for it in of_policies.iter().filter(|it| !routes.iter().any(|of| of.policy.as_deref() == Some(it.key))) {
             notes.warning(it.start, &it.node.at, "no route uses this policy", "leave it out");
@@ -76,6 +85,7 @@ fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
         trust_forwarded,
         upstreams,
         routes: routes.into_iter().map(|it| it.route).collect(),
+        share: shared,
         warnings: Vec::new(),
     }
 }

@@ -3,17 +3,8 @@
 use ::redis::{Connection, RedisResult};
 
 use super::address::Address;
+use crate::redis::field;
 use crate::send::store::StoreError;
-
-/// What the server says of itself.
-pub(super) fn info(connection: &mut Connection) -> RedisResult<String> {
-    ::redis::cmd("INFO").query(connection)
-}
-
-/// A line of it.
-pub(super) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
-    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
-}
 
 /// A server that throws keys away when its memory is full is refused, and in strict mode one that may lose the last
 /// second. How it syncs it does not tell everybody: who may not ask cannot be strict.
@@ -38,18 +29,5 @@ pub(super) fn check(connection: &mut Connection, info: &str, address: &Address) 
             "it may lose the last second (appendfsync {sync}); set appendfsync always, or leave strict out"
         )),
         _ => refuse("it does not say how it syncs (CONFIG GET appendfsync); allow that, or leave strict out"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::field;
-
-    #[test]
-    fn a_field_is_found_by_its_whole_name() {
-        let info = "# Server\r\nrun_id:abc\r\nmaxmemory_policy:noeviction\r\nmaxmemory:0\r\n";
-        assert_eq!(field(info, "maxmemory"), Some("0"));
-        assert_eq!(field(info, "run_id"), Some("abc"));
-        assert_eq!(field(info, "run"), None);
     }
 }

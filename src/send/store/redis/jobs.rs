@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use ::redis::Value;
 
 use super::link::Terms;
-use super::reply::{self, Replies, Reply, headers_text};
+use super::reply::{self, headers_text};
 use super::script::{Ask, Script};
+use crate::redis::{Replies, Reply};
 use crate::send::job::{Entry, Job, UnixMs};
 use crate::send::store::{Bounds, Change, Claim, Claimed, Lease, Order, Record, Recorded, Step};
 

@@ -6,10 +6,10 @@ use tokio::sync::watch;
 
 use super::Redis;
 use super::link::Terms;
-use super::reply::Replies;
 use super::script::{Ask, Script};
 use crate::decide::Nanos;
 use crate::decide::ownership::{Peer, Place, Table};
+use crate::redis::Replies;
 use crate::send::sender::wall_ms;
 use crate::send::store::keys::{Beat, Beaten, SharedKeys, Taken};
 use crate::send::store::{Recovered, Ticket};

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use ::redis::{Client, Cmd, Connection, RedisError, Value};
+use ::redis::{Cmd, Connection, RedisError, Value};
 
 use super::address::Address;
 use super::durability;
-use super::reply::Reply;
 use super::script::{ALL, Ask, Script};
+use crate::redis::{NoConnection, Reply, field, info, words};
 use crate::send::sender::wall_ms;
 use crate::send::store::{Order, StoreError};
 
@@ -85,7 +85,7 @@ impl Link {
 
     fn begin(&mut self, connection: &mut Connection) -> Result<(), Trouble> {
         let terms = Arc::clone(&self.terms);
-        let info = durability::info(connection).map_err(|error| self.refused(&error))?;
+        let info = info(connection).map_err(|error| self.refused(&error))?;
         durability::check(connection, &info, &terms.address).map_err(Trouble::Ends)?;
         let mut names = Vec::with_capacity(ALL.len());
         for (_, text) in ALL {
@@ -94,7 +94,7 @@ impl Link {
         }
         self.names = names;
         let mut ask = Ask::new(Script::Open);
-        let run = durability::field(&info, "run_id").unwrap_or_default();
+        let run = field(&info, "run_id").unwrap_or_default();
         let lease_ms = terms.address.lease.0 / 1_000_000;
         ask.say(run).say(VERSION).say(terms.order.word()).number(lease_ms).flag(terms.create);
         let before = wall_ms().0;
@@ -163,28 +163,12 @@ impl Link {
 }
 
 pub(super) fn connect(address: &Address) -> Result<Connection, Trouble> {
-    let client = Client::open(address.server.clone())
-        .map_err(|error| Trouble::Ends(StoreError::Address(address.path(), words(&error))))?;
-    let connection = client.get_connection_with_timeout(CONNECT).map_err(|error| {
-        let why = words(&error);
-        let is_passing = error.is_io_error() || error.is_timeout();
-        // It comes as an error of the socket, but does not go away.
-        if why.contains("invalid peer certificate") {
-            let why = format!("its certificate is not believed ({why}); name its authority with cacert=FILE");
-            return Trouble::Ends(StoreError::Address(address.path(), why));
-        }
-        if is_passing { Trouble::Away(why) } else { Trouble::Ends(StoreError::Address(address.path(), why)) }
-    })?;
-    let timeouts = connection.set_read_timeout(Some(ANSWER)).and_then(|()| connection.set_write_timeout(Some(ANSWER)));
-    timeouts.map_err(|error| away(&error))?;
-    Ok(connection)
+    address.server.connect(CONNECT, ANSWER).map_err(|why| match why {
+        NoConnection::Away(why) => Trouble::Away(why),
+        NoConnection::Refused(why) => Trouble::Ends(StoreError::Address(address.path(), why)),
+    })
 }
 
 fn away(error: &RedisError) -> Trouble {
     Trouble::Away(words(error))
-}
-
-/// In one line.
-fn words(error: &RedisError) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
 }

@@ -19,9 +19,6 @@ mod link;
 mod reply;
 mod script;
 #[cfg(test)]
-#[path = "../../../../tests/support/redis.rs"]
-pub(super) mod server;
-#[cfg(test)]
 mod trouble;
 mod writer;
 
@@ -31,13 +28,14 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 use ::redis::Value;
-use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::watch;
+
+#[cfg(test)]
+pub(super) use crate::redis::server;
 
 pub use self::address::Address;
 use self::in_hand::InHand;
 use self::link::{Link, Terms, Trouble};
-use self::reply::{Replies, Reply};
 use self::script::{Ask, Script};
 use self::writer::{Shared, Task, Writer};
 use super::inbox::Inbox;
@@ -49,6 +47,7 @@ use super::{
     Store, StoreError, Ticket, Which,
 };
 use crate::decide::Nanos;
+use crate::redis::{Replies, Reply, new_name};
 use crate::send::job::{Detail, Edit, Entry, Job, UnixMs};
 use crate::send::state::State;
 
@@ -80,10 +79,7 @@ impl Redis {
     /// The server does not answer, refuses, or may lose what it is given ([`StoreError::MayLose`]); there is no queue.
     pub fn open(address: &Address, create: bool, bounds: Bounds, order: Order) -> Result<Self, StoreError> {
         let cannot = |why: &str| StoreError::Open(address.path(), why.to_owned());
-        let mut random = [0; 6];
-        SystemRandom::new().fill(&mut random).map_err(|_| cannot("the system has no random numbers"))?;
-        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let client = format!("{}-{random}", std::process::id());
+        let client = new_name().ok_or_else(|| cannot("the system has no random numbers"))?;
         let terms = Arc::new(Terms { address: address.clone(), client, create, order, ahead_ms: AtomicI64::new(0) });
         let mut links = [Link::new(Arc::clone(&terms)), Link::new(Arc::clone(&terms))];
         for link in &mut links {

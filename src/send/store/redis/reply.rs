@@ -1,78 +1,11 @@
-//! Reads what scripts say. What a person has changed on the server by hand may be anything: it becomes what is empty.
+//! Reads what scripts say of jobs.
 
 use ::redis::Value;
 
 use super::link::Terms;
+use crate::redis::{Replies, Reply};
 use crate::send::job::{Answer, Attempt, Detail, Entry, Event, Job, Request, Status, UnixMs};
 use crate::send::state::State;
-
-/// One value.
-#[derive(Debug)]
-pub(super) struct Reply(pub(super) Value);
-
-impl Reply {
-    pub(super) fn list(value: Value) -> Vec<Self> {
-        match value {
-            Value::Array(values) | Value::Set(values) => values.into_iter().map(Self).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    pub(super) fn all(self) -> Vec<Self> {
-        Self::list(self.0)
-    }
-
-    pub(super) fn bytes(self) -> Option<Vec<u8>> {
-        match self.0 {
-            Value::BulkString(bytes) => Some(bytes),
-            Value::SimpleString(text) => Some(text.into_bytes()),
-            Value::Int(number) => Some(number.to_string().into_bytes()),
-            _ => None,
-        }
-    }
-
-    pub(super) fn maybe_text(self) -> Option<String> {
-        let bytes = self.bytes()?;
-        Some(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
-    }
-
-    pub(super) fn text(self) -> String {
-        self.maybe_text().unwrap_or_default()
-    }
-
-    pub(super) fn maybe_int(&self) -> Option<i64> {
-        match &self.0 {
-            Value::Int(number) => Some(*number),
-            Value::BulkString(bytes) => std::str::from_utf8(bytes).ok()?.parse().ok(),
-            _ => None,
-        }
-    }
-
-    pub(super) fn int(&self) -> i64 {
-        self.maybe_int().unwrap_or_default()
-    }
-
-    pub(super) fn count(&self) -> u64 {
-        u64::try_from(self.int()).unwrap_or(0)
-    }
-}
-
-/// Takes one after the other; what is missing is empty.
-pub(super) struct Replies(std::vec::IntoIter<Reply>);
-
-impl Replies {
-    pub(super) fn of(value: Value) -> Self {
-        Self(Reply::list(value).into_iter())
-    }
-
-    pub(super) fn take(&mut self) -> Reply {
-        self.0.next().unwrap_or(Reply(Value::Nil))
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.as_slice().is_empty()
-    }
-}
 
 /// Reads a row, in the order of `FIELDS` in `head.lua`: the job, and the rank by which it stands in line.
 pub(super) fn entry(value: Value, terms: &Terms) -> Entry {

@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use super::in_hand::InHand;
 use super::jobs;
 use super::link::{Link, Terms, Trouble};
-use super::reply::Replies;
 use super::script::{Ask, Script};
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
+use crate::redis::{Replies, Reply};
 use crate::send::store::StoreError;
 use crate::send::store::inbox::Inbox;
 use crate::send::store::waiting::{Entrance, Waiting};
@@ -167,7 +167,7 @@ impl Writer {
         let ask = self.shared.in_hand.ask();
         if let Ok(said) = self.alone(&ask) {
             self.link.is_another_run = false;
-            self.shared.heard(super::reply::Reply(said).int());
+            self.shared.heard(Reply(said).int());
         }
     }
 
@@ -221,7 +221,7 @@ impl Writer {
                 let mut answers = answers.into_iter();
                 self.unheard.clear();
                 for answer in answers.by_ref().take(forgets.len()) {
-                    self.shared.heard(answer.map_or(0, |value| super::reply::Reply(value).int()));
+                    self.shared.heard(answer.map_or(0, |value| Reply(value).int()));
                 }
                 if let Some((_, ask)) = &entering {
                     self.entered(ask, answers.next().unwrap_or(Err(StoreError::Closed)));

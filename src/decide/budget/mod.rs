@@ -4,12 +4,18 @@
 //! failure asks for another attempt, and the load multiplies. So extra attempts, of whatever reason, are paid from one
 //! ledger: in any window that ends with one of them they are at most a floor and a share of the calls that began in it.
 //!
+//! Where several gates share a budget, each counts its own calls, and has a [`Portion`] of the floor.
+//!
 //! To know that exactly takes every instant of the window. The ledger keeps 64 stretches of it (`stretches.rs`) and errs
 //! on the safe side: of the stretch that is partly over, the calls do not count any more and the extra attempts still
 //! do. It therefore grants up to 1/63 less than it could, and never more.
 
+mod floor;
+
+use self::floor::Floor;
 use super::Nanos;
 use super::policy::Budget;
+use super::portion::Portion;
 use super::stretches::Stretches;
 
 /// Pays for extra attempts.
@@ -46,12 +52,33 @@ const SPENT: usize = 1;
 pub struct Ledger {
     budget: Budget,
     counts: Stretches<2>,
+    /// If others pay from the same budget.
+    floor: Option<Floor>,
 }
 
 impl Ledger {
     /// Nothing has happened yet.
     pub fn new(budget: Budget) -> Self {
-        Self { budget, counts: Stretches::new(budget.window) }
+        Self { budget, counts: Stretches::new(budget.window), floor: None }
+    }
+
+    /// The same, where several gates share the budget: nothing of its floor is ours until [`Self::follow`] says so.
+    pub fn shared(budget: Budget) -> Self {
+        Self { floor: Some(Floor::new(budget)), ..Self::new(budget) }
+    }
+
+    /// From now on this portion of the floor is ours. If it is more than before, what is more counts after a window,
+    /// as what somebody else spent of it counts so long. Does nothing to a ledger that is not shared.
+    pub fn follow(&mut self, now: Nanos, portion: Portion) {
+        if let Some(floor) = &mut self.floor {
+            floor.follow(now, portion);
+        }
+    }
+
+    /// What of the floor could be used, in the parts of a portion, if extra attempts were refused since this was asked
+    /// last.
+    pub fn wanted(&mut self, now: Nanos) -> Option<u32> {
+        self.floor.as_mut()?.wanted(now)
     }
 
     /// A call began.
@@ -61,26 +88,37 @@ impl Ledger {
 
     /// Whether one more extra attempt may be made now; if so, it is paid.
     pub fn spend(&mut self, now: Nanos) -> bool {
-        let granted = self.left(now) > 0;
-        if granted {
+        if self.in_window(now) > 0 {
             self.counts.count(now, SPENT);
+            return true;
         }
-        granted
+        self.floor.as_mut().is_some_and(|floor| floor.spend_rest(now))
     }
 
     /// How many more could be made now.
     pub fn left(&mut self, now: Nanos) -> u32 {
+        let rest = self.floor.as_mut().is_some_and(|floor| floor.has_rest(now));
+        self.in_window(now).saturating_add(u32::from(rest))
+    }
+
+    /// How many more the window allows.
+    fn in_window(&mut self, now: Nanos) -> u32 {
         self.counts.advance(now);
         let [calls, spent] = self.counts.all();
         let share = self.budget.share * (calls - self.counts.partly_over()[CALLS]) as f64;
-        let allowed = u64::from(self.budget.floor).saturating_add(share as u64);
+        let floor = self.floor.as_mut().map_or(self.budget.floor, |floor| floor.whole(now));
+        let allowed = u64::from(floor).saturating_add(share as u64);
         u32::try_from(allowed.saturating_sub(spent)).unwrap_or(u32::MAX)
     }
 }
 
 impl Purse for Ledger {
     fn may(&mut self, now: Nanos) -> bool {
-        self.left(now) > 0
+        let may = self.left(now) > 0;
+        if let (false, Some(floor)) = (may, &mut self.floor) {
+            floor.was_short();
+        }
+        may
     }
 
     fn spend(&mut self, now: Nanos) -> bool {

@@ -11,12 +11,19 @@
 //! and nothing else; the oldest could lack a whole burst. It also means that a flood of names that are used once, which
 //! lack a token each, pushes out one another and not the caller that is at its limit.
 //!
+//! Where several gates share the rate, each has a [`Portion`] of it, and of what a bucket holds; `together.rs` says what
+//! becomes of the tokens when it is another one.
+//!
 //! Half the entries should do for all callers that lack something at the same time: places belong to sets, and with
 //! more than that some sets are full before the others. A hash must be seeded; `roster.rs` says why.
 
+mod together;
+
+use self::together::Together;
 use super::Nanos;
 use super::limit::token_bucket::Refill;
 use super::limit::{Model, Window};
+use super::portion::Portion;
 use super::roster::Roster;
 
 /// What each caller may send: `limit` in `per` on average, `burst` at once.
@@ -67,13 +74,38 @@ pub struct Callers {
     /// When each bucket is full again, as [`Refill`] writes it.
     full: Roster<u128>,
     latest: Nanos,
+    /// If others let the same callers in.
+    together: Option<Box<Together>>,
 }
 
 impl Callers {
     /// All buckets are full. A limit, length or burst of 0 counts as 1.
     pub fn new(rule: CallerRule) -> Self {
         let refill = Refill { limit: rule.limit.max(1), per: rule.per.max(Nanos(1)), holds: rule.burst.max(1) };
-        Self { refill, full: Roster::new(rule.entries), latest: Nanos::ZERO }
+        Self { refill, full: Roster::new(rule.entries), latest: Nanos::ZERO, together: None }
+    }
+
+    /// The same, where several gates share the rate: nothing of it is ours until [`Self::follow`] says so. Keys have to
+    /// be the same at all gates; `salt` is this one's own.
+    pub fn shared(rule: CallerRule, salt: u64) -> Self {
+        let callers = Self::new(rule);
+        let together = Some(Box::new(Together::new(callers.refill, salt)));
+        Self { together, ..callers }
+    }
+
+    /// From now on this portion is ours of what each caller may send, and another one of those that are named, in
+    /// order of their keys. Does nothing to callers that are not shared.
+    pub fn follow(&mut self, now: Nanos, usual: Portion, claims: impl Iterator<Item = (u64, Portion)>) {
+        self.latest = self.latest.max(now);
+        if let Some(together) = &mut self.together {
+            self.refill = together.follow(self.latest, usual, claims, &mut self.full);
+        }
+    }
+
+    /// What callers could use of the rate, in the parts of a portion, since this was asked last: of those that have a
+    /// portion of their own, and of those that were refused.
+    pub fn wanted(&mut self, now: Nanos) -> Vec<(u64, u32)> {
+        self.together.as_mut().map_or_else(Vec::new, |together| together.wanted(now))
     }
 
     /// Whether the caller with this key may send a call of this weight now; if so, it is paid. A weight of 0 is always
@@ -81,24 +113,42 @@ impl Callers {
     ///
     /// # Errors
     /// After which time it would be allowed, and not a nanosecond earlier, if nothing else came from this caller until
-    /// then; [`Nanos::NEVER`] if it weighs more than the burst.
+    /// then; [`Nanos::NEVER`] if it weighs more than the burst. Where several gates share the rate, that is as far as
+    /// this one's portion stays as it is; while it holds less than this, what all of the rate takes to bring it back.
     pub fn allows(&mut self, now: Nanos, key: u64, weight: u64) -> Result<(), Nanos> {
         self.latest = self.latest.max(now);
         if weight == 0 {
             return Ok(());
         }
-        if weight > self.refill.holds {
-            return Err(Nanos::NEVER);
-        }
-        // Who is not known has a full bucket and is not refused, so that a refusal takes nobody's place.
-        let full = self.full.of(key, |full| *full);
-        let room = self.refill.room(*full, weight);
-        if room > self.latest {
-            return Err(room - now);
-        }
-        *full = self.refill.take(*full, self.latest, weight);
-        Ok(())
+        let Some(together) = &mut self.together else {
+            if weight > self.refill.holds {
+                return Err(Nanos::NEVER);
+            }
+            // Who is not known has a full bucket and is not refused, so that a refusal takes nobody's place.
+            return take(&self.refill, self.full.of(key, |full| *full), self.latest, weight).map_err(|at| at - now);
+        };
+        let place = together.place(key);
+        let (refill, full) = match together.own(key, weight) {
+            Some(own) => own,
+            None => (self.refill, self.full.of(place, |full| *full)),
+        };
+        // With a smaller part it may have been emptied for longer than a larger one takes to fill.
+        *full = (*full).min(refill.empty(self.latest));
+        let taken = if weight > refill.holds { Err(Nanos::NEVER) } else { take(&refill, full, self.latest, weight) };
+        taken.map_err(|at| if at == Nanos::NEVER { together.token(weight) } else { at - now }).inspect_err(|_| {
+            together.refused(key, weight);
+        })
     }
+}
+
+/// Takes so much out of a bucket, or says when it is there.
+fn take(refill: &Refill, full: &mut u128, now: Nanos, weight: u64) -> Result<(), Nanos> {
+    let room = refill.room(*full, weight);
+    if room > now {
+        return Err(room);
+    }
+    *full = refill.take(*full, now, weight);
+    Ok(())
 }
 
 #[cfg(test)]

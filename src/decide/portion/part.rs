@@ -1,0 +1,81 @@
+//! A part of a limit.
+
+/// A part of a limit, in 65,536ths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Portion(u32);
+
+impl Portion {
+    /// Nothing of it.
+    pub const NONE: Self = Self(0);
+    /// All of it.
+    pub const WHOLE: Self = Self(1 << Self::BITS);
+    /// Of two to this power there are so many in a whole.
+    pub const BITS: u32 = 16;
+
+    /// So many parts; more than there are is the whole.
+    pub const fn of(parts: u32) -> Self {
+        if parts < Self::WHOLE.0 { Self(parts) } else { Self::WHOLE }
+    }
+
+    /// What each of so many has, rounded down; of nobody it is the whole.
+    pub const fn even(among: u32) -> Self {
+        if among == 0 { Self::WHOLE } else { Self(Self::WHOLE.0 / among) }
+    }
+
+    /// In 65,536ths.
+    pub const fn parts(self) -> u32 {
+        self.0
+    }
+
+    /// In [0, 1].
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / f64::from(Self::WHOLE.0)
+    }
+
+    /// So much of this, rounded down.
+    pub fn of_whole(self, whole: u64) -> u64 {
+        u64::try_from((u128::from(whole) * u128::from(self.0)) >> Self::BITS).unwrap_or(u64::MAX)
+    }
+
+    /// So much that this is the portion of it, rounded up; at most 2^64 - 1, and that of [`Self::NONE`].
+    pub fn whole_of(self, part: u64) -> u64 {
+        if self == Self::NONE {
+            return u64::MAX;
+        }
+        u64::try_from((u128::from(part) << Self::BITS).div_ceil(u128::from(self.0))).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Portion;
+    use proptest::prelude::*;
+
+    #[test]
+    fn even_portions_are_no_more_than_the_whole() {
+        for among in [1, 2, 3, 7, 100, 65_536, 65_537] {
+            assert!(u64::from(Portion::even(among).parts()) * u64::from(among) <= 65_536, "{among}");
+        }
+        assert_eq!(
+            (Portion::even(1), Portion::even(0), Portion::of(70_000)),
+            (Portion::WHOLE, Portion::WHOLE, Portion::WHOLE)
+        );
+        assert_eq!((Portion::even(4).share(), Portion::NONE.whole_of(1)), (0.25, u64::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn a_part_is_rounded_down_and_a_whole_up(parts in 1_u32..=65_536, number in 0_u64..1 << 47) {
+            let portion = Portion::of(parts);
+            let part = portion.of_whole(number);
+            prop_assert!(u128::from(part) << 16 <= u128::from(number) * u128::from(parts));
+            prop_assert!(u128::from(part + 1) << 16 > u128::from(number) * u128::from(parts));
+            let whole = portion.whole_of(number);
+            prop_assert!(u128::from(whole) * u128::from(parts) >= u128::from(number) << 16);
+            prop_assert!(whole == 0 || u128::from(whole - 1) * u128::from(parts) < u128::from(number) << 16);
+            if parts == 65_536 {
+                prop_assert_eq!((part, whole), (number, number));
+            }
+        }
+    }
+}

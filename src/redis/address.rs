@@ -1,0 +1,178 @@
+//! Where a Redis server is, as a person writes it, and a connection to it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+use std::{fmt, fs};
+
+use ::redis::{Client, ClientTlsConfig, Connection, IntoConnectionInfo, TlsCertificates};
+use rustls::crypto::ring;
+
+use super::words;
+use crate::http::tls::{Tls, TlsOptions};
+
+/// A server: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`; `rediss://...[?cacert=FILE&cert=FILE&key=FILE&insecure=1]` over
+/// TLS; `redis+unix:///PATH[?db=N]` by a socket of the file system.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address {
+    /// As it was written, for the server.
+    text: String,
+    shown: String,
+    tls: TlsOptions,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoConnection {
+    /// It may be there later.
+    Away(String),
+    /// To try again would not help.
+    Refused(String),
+}
+
+const SCHEMES: [&str; 4] = ["redis://", "rediss://", "redis+unix://", "unix://"];
+
+impl Address {
+    /// Whether it is meant to be one.
+    pub fn is(text: &str) -> bool {
+        SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+    }
+
+    /// Reads it. What stands after a `?` and is not about the server comes back beside it, as names and values.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what to write.
+    pub fn read(text: &str) -> Result<(Self, Vec<(String, String)>), String> {
+        let (place, asked) = text.split_once('?').unwrap_or((text, ""));
+        let (mut rest, mut more, mut tls) = (Vec::new(), Vec::new(), TlsOptions::default());
+        for word in asked.split('&').filter(|word| !word.is_empty()) {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            match name {
+                "db" | "user" | "pass" | "protocol" => rest.push(word),
+                "cacert" => tls.cacert = Some(value.into()),
+                "cert" => tls.cert = Some(value.into()),
+                "key" => tls.key = Some(value.into()),
+                "insecure" => tls.insecure = flag(name, value)?,
+                _ => more.push((name.to_owned(), value.to_owned())),
+            }
+        }
+        let end = if tls.insecure { "#insecure" } else { "" };
+        let asked = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
+        let address = Self { text: format!("{place}{asked}{end}"), shown: Self::shown_of(text), tls };
+        address.client()?;
+        Ok((address, more))
+    }
+
+    /// Files are read anew each time: certificates are replaced while programs run.
+    fn client(&self) -> Result<Client, String> {
+        let why = |error: ::redis::RedisError| error.detail().unwrap_or("it is not understood").to_owned();
+        let info = self.text.as_str().into_connection_info();
+        let info = info.map_err(|error| format!("{}; write redis://HOST:PORT", why(error)))?;
+        if self.text.starts_with("rediss://") {
+            // The client takes the process's, and would not know which if there were several.
+            let _ = ring::default_provider().install_default();
+            return Client::build_with_tls(info, certificates(&self.tls)?).map_err(why);
+        }
+        if self.tls != TlsOptions::default() {
+            return Err("cacert, cert, key and insecure are for TLS; write rediss://".into());
+        }
+        Client::open(info).map_err(why)
+    }
+
+    /// What may be shown of it: no name, no password.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// What may be shown of what is meant to be an address.
+    pub fn shown_of(text: &str) -> String {
+        let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+        let (place, asked) = rest.split_once('?').map_or((rest, None), |(place, asked)| (place, Some(asked)));
+        let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
+        let is_plain = |word: &&str| !word.starts_with("pass=") && !word.starts_with("user=");
+        let asked: Vec<&str> =
+            asked.unwrap_or_default().split('&').filter(|word| !word.is_empty()).filter(is_plain).collect();
+        let end = if asked.is_empty() { String::new() } else { format!("?{}", asked.join("&")) };
+        format!("{scheme}://{place}{end}")
+    }
+
+    /// Connects within this time; from then on every answer may take as long as `answer`.
+    ///
+    /// # Errors
+    /// See [`NoConnection`].
+    pub fn connect(&self, within: Duration, answer: Duration) -> Result<Connection, NoConnection> {
+        let client = self.client().map_err(NoConnection::Refused)?;
+        let connection = client.get_connection_with_timeout(within).map_err(|error| {
+            let why = words(&error);
+            let is_passing = error.is_io_error() || error.is_timeout();
+            // It comes as an error of the socket, but does not go away.
+            if why.contains("invalid peer certificate") {
+                let remedy = "name its authority with cacert=FILE";
+                return NoConnection::Refused(format!("its certificate is not believed ({why}); {remedy}"));
+            }
+            if is_passing { NoConnection::Away(why) } else { NoConnection::Refused(why) }
+        })?;
+        let timeouts =
+            connection.set_read_timeout(Some(answer)).and_then(|()| connection.set_write_timeout(Some(answer)));
+        timeouts.map_err(|error| NoConnection::Away(words(&error)))?;
+        Ok(connection)
+    }
+}
+
+/// Reads what is on or off in an address.
+///
+/// # Errors
+/// It is neither.
+pub fn flag(name: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "1" => Ok(true),
+        "0" => Ok(false),
+        _ => Err(format!("{name} is '{value}'; write 1 or 0")),
+    }
+}
+
+fn certificates(options: &TlsOptions) -> Result<TlsCertificates, String> {
+    Tls::shared(options).map_err(|why| why.to_string().replace("--", ""))?;
+    let read = |path: &PathBuf| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+    let client_tls = match (&options.cert, &options.key) {
+        (Some(cert), Some(key)) => Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? }),
+        _ => None,
+    };
+    let root_cert = options.cacert.as_ref().map(read).transpose()?;
+    Ok(TlsCertificates { client_tls, root_cert })
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Address").field(&self.shown).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_about_the_server_is_its_and_no_password_is_shown() {
+        let (address, more) = Address::read("redis://me:secret@host:7000/2?queue=orders&db=3&strict").unwrap();
+        assert_eq!(more, [("queue".to_owned(), "orders".to_owned()), ("strict".to_owned(), String::new())]);
+        assert_eq!(address.shown(), "redis://host:7000/2?queue=orders&db=3&strict");
+        assert_eq!(format!("{address:?}"), format!("Address({:?})", address.shown()));
+        let (socket, _) = Address::read("redis+unix:///run/redis.sock?db=1&pass=secret").unwrap();
+        assert_eq!(socket.shown(), "redis+unix:///run/redis.sock?db=1");
+        assert!(Address::is("rediss://host") && !Address::is("jobs.db") && !Address::is("memory"));
+    }
+
+    #[test]
+    fn what_is_no_address_is_told_with_its_remedy() {
+        for (text, remedy) in [
+            ("redis://a:secret@host:no", "write redis://HOST:PORT"),
+            ("redis://a:secret@host?cacert=ca.pem", "write rediss://"),
+            ("rediss://a:secret@host?insecure=yes", "insecure is 'yes'; write 1 or 0"),
+            ("rediss://a:secret@host?cacert=nowhere.pem", "cacert nowhere.pem: "),
+            ("rediss://a:secret@host?insecure=1&cert=cert.pem", "cert and key go together"),
+        ] {
+            let why = Address::read(text).unwrap_err();
+            assert!(why.contains(remedy) && !why.contains("secret") && why.lines().count() == 1, "{why}");
+        }
+    }
+}

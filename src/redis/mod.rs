@@ -1,0 +1,30 @@
+//! A Redis server, as those need it who keep something there: its address, a connection, what it says.
+//!
+//! What lies there, and which scripts are run, is the affair of each room that stands on it.
+
+mod address;
+mod info;
+mod reply;
+#[cfg(test)]
+#[path = "../../tests/support/redis.rs"]
+pub(crate) mod server;
+
+use ::redis::RedisError;
+use ring::rand::{SecureRandom, SystemRandom};
+
+pub use self::address::{Address, NoConnection, flag};
+pub use self::info::{field, info};
+pub use self::reply::{Replies, Reply};
+
+/// A name for one that keeps something on a server, which no other has; None: the system has no random numbers.
+pub fn new_name() -> Option<String> {
+    let mut random = [0; 6];
+    SystemRandom::new().fill(&mut random).ok()?;
+    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(format!("{}-{random}", std::process::id()))
+}
+
+/// What went wrong, in one line.
+pub fn words(error: &RedisError) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}

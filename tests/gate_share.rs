@@ -1,0 +1,198 @@
+//! Several `weir gate` share callers' rates and budgets through a Redis server: what they let through together, and what
+//! becomes of it when a gate or the server is gone.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the callers' clock is not the gates'")]
+
+mod support;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use support::{RedisServer, Server, Serving, Weir, until};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const SHARE: &str = "weir_gate_share{share=\"test\"}";
+const GATES: &str = "weir_gate_share_gates{share=\"test\"}";
+const CLAIMS: &str = "weir_gate_share_claims{share=\"test\"}";
+const AWAY: &str = "weir_gate_share_away{share=\"test\"}";
+
+/// A service, a Redis server, and gates that share.
+struct Setting {
+    service: Server,
+    redis: RedisServer,
+    route: &'static str,
+}
+
+impl Setting {
+    /// None: there is no redis-server.
+    fn new(route: &'static str) -> Option<Self> {
+        Some(Self { redis: RedisServer::with(&[])?, service: Server::hello(), route })
+    }
+
+    fn config(&self) -> String {
+        format!(
+            "share = \"{}\"\nupstreams.backend.urls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n{}\n",
+            self.redis.url("name=test&lease=600ms&gates=4"),
+            self.service.url(""),
+            self.route
+        )
+    }
+
+    fn gate(&self) -> Serving {
+        let weir = Weir::new();
+        weir.write("gate.toml", self.config());
+        Serving::gate_in(weir, &["--config", "gate.toml"])
+    }
+
+    /// So many, each with an even share.
+    fn gates(&self, count: usize) -> Vec<Serving> {
+        let gates: Vec<Serving> = (0..count).map(|_| self.gate()).collect();
+        until("even shares", PATIENCE, || gates.iter().all(|gate| is_even(gate, count)));
+        gates
+    }
+}
+
+/// Whether a gate has its share of so many.
+fn is_even(gate: &Serving, gates: usize) -> bool {
+    gate.metric(GATES) as usize == gates && (gate.metric(SHARE) - 1.0 / gates as f64).abs() < 1e-4
+}
+
+/// How many calls of this caller are accepted at this gate within this time.
+fn accepted(gate: &Serving, caller: &str, time: Duration) -> u64 {
+    let (mut connection, begun, mut count) = (gate.connect(), Instant::now(), 0);
+    loop {
+        connection.send(format!("GET / HTTP/1.1\r\nHost: test\r\nX-Caller: {caller}\r\n\r\n"));
+        let status = connection.answer().status;
+        assert!(matches!(status, 200 | 429), "{status}");
+        count += u64::from(status == 200);
+        if begun.elapsed() >= time {
+            return count;
+        }
+    }
+}
+
+/// The same at all of these at once; and how long it took.
+fn accepted_by_all(gates: &[&Serving], caller: &str, time: Duration) -> (Vec<u64>, f64) {
+    let begun = Instant::now();
+    let counts = thread::scope(|scope| {
+        let ask = |gate: &&Serving| accepted(gate, caller, time);
+        let threads: Vec<_> = gates.iter().map(|gate| scope.spawn(move || ask(gate))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    (counts, begun.elapsed().as_secs_f64())
+}
+
+const RATE: &str = "caller = { header = \"x-caller\" }\nrate = { limit = \"100/1s\", burst = 20 }";
+
+#[test]
+fn three_gates_let_a_caller_have_its_rate_once() {
+    let Some(setting) = Setting::new(RATE) else { return };
+    let gates = setting.gates(3);
+    let (counts, took) = accepted_by_all(&gates.iter().collect::<Vec<_>>(), "all", Duration::from_secs(3));
+    let sum: u64 = counts.iter().sum();
+    let most = 20.0 + 3.0 + 100.0 * took;
+    assert!(sum as f64 <= most, "{counts:?} within {took} s, and {most} at most");
+    assert!(sum as f64 >= 0.6 * 100.0 * took, "{counts:?} within {took} s: most of it is used");
+    assert!(counts.iter().all(|count| *count > 30), "each lets some in: {counts:?}");
+}
+
+#[test]
+fn a_caller_at_one_gate_has_all_of_its_rate_there() {
+    let Some(setting) = Setting::new(RATE) else { return };
+    let gates = setting.gates(4);
+    accepted(&gates[1], "one", Duration::from_secs(2));
+    until("all to know of it", PATIENCE, || gates.iter().all(|gate| gate.metric(CLAIMS) == 1.0));
+    let (counts, took) = accepted_by_all(&[&gates[1]], "one", Duration::from_secs(3));
+    // A quarter would be its even share.
+    assert!(counts[0] as f64 >= 0.6 * 100.0 * took, "{counts:?} within {took} s");
+    assert!(counts[0] as f64 <= 24.0 + 100.0 * took, "{counts:?} within {took} s");
+    // And others are none the worse for it.
+    assert!(accepted(&gates[1], "other", Duration::from_millis(1)) > 0);
+    until("the end of the claim", PATIENCE, || gates.iter().all(|gate| gate.metric(CLAIMS) == 0.0));
+}
+
+#[test]
+fn a_gate_that_comes_has_room_and_the_part_of_one_that_is_killed_goes_to_the_others() {
+    let Some(setting) = Setting::new(RATE) else { return };
+    let mut gates = setting.gates(1);
+    gates.push(setting.gate());
+    // It takes connections once it has its part.
+    assert!(is_even(&gates[1], 2), "{}", gates[1].metric(SHARE));
+    assert!(is_even(&gates[0], 2), "{}", gates[0].metric(SHARE));
+    let killed = gates.remove(0);
+    killed.signal(Signal::KILL);
+    assert_eq!(killed.finish().code, -1);
+    until("its part", PATIENCE, || is_even(&gates[0], 1));
+    // One that ends in good order is not waited for.
+    let other = setting.gate();
+    until("even shares", PATIENCE, || is_even(&gates[0], 2));
+    other.stop();
+    until("its part", PATIENCE, || is_even(&gates[0], 1));
+}
+
+#[test]
+fn while_redis_is_away_each_gate_goes_on_with_its_share_and_says_so() {
+    let Some(mut setting) = Setting::new(RATE) else { return };
+    let gates = setting.gates(2);
+    setting.redis.kill();
+    until("a lease", PATIENCE, || gates.iter().all(|gate| gate.metric(AWAY) == 1.0));
+    assert!(gates.iter().all(|gate| (gate.metric(SHARE) - 0.5).abs() < 1e-4));
+    let (counts, took) = accepted_by_all(&gates.iter().collect::<Vec<_>>(), "a", Duration::from_secs(1));
+    let sum: u64 = counts.iter().sum();
+    assert!(sum > 0 && sum as f64 <= 22.0 + 100.0 * took, "{counts:?} within {took} s");
+    // What it knew is lost; whoever lives says what it has.
+    setting.redis.begin();
+    until("the server", PATIENCE, || gates.iter().all(|gate| gate.metric(AWAY) == 0.0 && is_even(gate, 2)));
+    for gate in gates {
+        let output = gate.stop();
+        let [away, again] = output.stderr.lines().collect::<Vec<_>>().try_into().unwrap();
+        assert!(away.contains("redis.sock") && away.contains("does not answer"), "{away}");
+        assert!(away.ends_with("limits go on with 50.000 % of each"), "{away}");
+        assert!(again.ends_with("answers again"), "{again}");
+    }
+}
+
+#[test]
+fn a_gate_that_finds_no_server_begins_with_what_it_is_told_to_and_says_so() {
+    let Some(mut setting) = Setting::new(RATE) else { return };
+    setting.redis.kill();
+    let gate = setting.gate();
+    assert_eq!((gate.metric(SHARE), gate.metric(GATES), gate.metric(AWAY)), (0.25, 0.0, 1.0));
+    assert!(accepted(&gate, "a", Duration::from_millis(1)) > 0);
+    setting.redis.begin();
+    until("the server", PATIENCE, || is_even(&gate, 1));
+    let output = gate.stop();
+    assert_eq!(output.stderr.lines().count(), 2, "{}", output.stderr);
+    assert!(output.stderr.contains("limits go on with 25.000 % of each"), "{}", output.stderr);
+}
+
+#[test]
+fn the_floor_of_a_budget_is_shared() {
+    let route = "policy = { retry = 1, budget = \"0% + 4/1h\" }";
+    let Some(setting) = Setting::new(route) else { return };
+    let gates = setting.gates(2);
+    let left = "weir_gate_budget_left{route=\"/{*rest}\"}";
+    // What one has given up counts for another after a window: the first had all four, and keeps two.
+    assert_eq!((gates[0].metric(left), gates[1].metric(left)), (2.0, 2.0));
+}
+
+#[test]
+fn a_share_that_cannot_be_is_one_line_and_another_one_needs_a_restart() {
+    for (url, why) in [
+        ("http://me:secret@h", "write redis://HOST:PORT"),
+        ("redis://me:secret@h?lease=1ms", "a lease of 1ms is not possible"),
+    ] {
+        let output = Weir::new().run(&["gate", "--upstream", "http://127.0.0.1:9", "--share", url]);
+        let line = output.one_line();
+        assert!(output.code == 2 && line.contains(why) && line.contains("--share"), "{line}");
+        assert!(!line.contains("secret"), "{line}");
+    }
+    let Some(setting) = Setting::new(RATE) else { return };
+    let gate = setting.gate();
+    gate.weir.write("gate.toml", setting.config().replace("lease=600ms", "lease=700ms").replace("{*rest}", "b"));
+    gate.signal(Signal::HUP);
+    until("the new route", PATIENCE, || gate.get("/b").status == 200);
+    let output = gate.stop();
+    assert!(output.stderr.lines().last().unwrap().contains("needs a restart"), "{}", output.stderr);
+}
