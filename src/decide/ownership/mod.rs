@@ -277,6 +277,7 @@ impl Ownership {
     /// What the store has said to an ask.
     pub fn heard(&mut self, now: Nanos, ask: &Ask, said: Said<'_>, actions: &mut Vec<Action>) {
         self.asking = false;
+        self.pass(now, actions);
         // From before we asked, and not from when it was heard of: the store's lease ends later.
         let until = self.asked.unwrap_or_default() + (self.lease - Nanos(self.lease.0 / 10));
         for ((number, token, over), renewed) in ask.renew.iter().zip(said.renewed) {
@@ -288,7 +289,7 @@ impl Ownership {
                 Standing::Leaving { token: mine, .. } if mine == *token && *renewed => {
                     key.standing = Standing::Leaving { token: *token, until };
                 }
-                // One that was not over when we asked, and is since, is asked for once more: a store that is not sure takes
+                // One that was not over when we asked, and is now, is asked for once more: a store that is not sure takes
                 // our word for what is not over.
                 Standing::Lapsed { token: mine } if mine == *token && *renewed && *over && now < until => {
                     key.standing = Standing::Held { token: *token, until };

@@ -315,6 +315,32 @@ fn whoever_was_cut_off_does_not_get_its_lease_back_from_a_store_that_forgot_who_
 }
 
 #[test]
+fn a_lease_that_ended_while_it_was_asked_for_is_asked_for_once_more() {
+    let mut ownership = Ownership::new("a", ["k".to_owned()], LEASE);
+    let mut actions = Vec::new();
+    let table = Table { peers: vec![Peer { name: "a".into(), able: true, lives_for: LEASE }], places: Vec::new() };
+    let said = |renewed, taken| Said { table: &table, renewed, taken };
+    let begun = Nanos::SECOND;
+    let ask = ownership.due(begun, &mut actions).unwrap();
+    ownership.heard(begun, &ask, said(&[], &[]), &mut actions);
+    let ask = ownership.due(begun, &mut actions).unwrap();
+    assert_eq!(ask.take, [0]);
+    ownership.heard(begun, &ask, said(&[], &[Some(1)]), &mut actions);
+    assert!(ownership.holds(0, begun));
+
+    let ask = ownership.due(begun + Nanos::from_millis(2600), &mut actions).unwrap();
+    assert_eq!(ask.renew, [(0, 1, false)]);
+    let late = begun + Nanos::from_millis(2800);
+    ownership.heard(late, &ask, said(&[true], &[]), &mut actions);
+    assert!(!ownership.holds(0, late), "a store that has forgotten who took it since takes our word");
+    let ask = ownership.due(late, &mut actions).unwrap();
+    assert_eq!(ask.renew, [(0, 1, true)]);
+    ownership.heard(late, &ask, said(&[true], &[]), &mut actions);
+    assert!(ownership.holds(0, late));
+    assert_eq!(actions, [Action::Take(0, 0), Action::Lapse(0), Action::Resume(0)]);
+}
+
+#[test]
 fn after_a_failover_all_keys_come_to_use_again_and_under_higher_tokens() {
     let mut world = World::new(3, 7, 11);
     world.run(3000);
