@@ -90,7 +90,7 @@ impl Callers {
     pub fn shared(rule: CallerRule, salt: u64) -> Self {
         let callers = Self::new(rule);
         let together = Some(Box::new(Together::new(callers.refill, salt)));
-        Self { together, ..callers }
+        Self { refill: callers.refill.part(Portion::NONE), together, ..callers }
     }
 
     /// From now on this portion is ours of what each caller may send, and another one of those that are named, in

@@ -93,7 +93,7 @@ struct Held {
 #[derive(Clone, Debug)]
 pub struct Portions {
     lease: Nanos,
-    /// Ours if the table does not answer from the first.
+    /// Ours if the table is away before it has said what is.
     alone: Portion,
     usual: Portion,
     claims: BTreeMap<Claim, Held>,
@@ -120,7 +120,7 @@ impl Portions {
     /// New ones among them.
     const MOST_NEW: usize = 64;
 
-    /// Nothing is ours yet; `alone` is, if the table does not answer from the first.
+    /// Nothing is ours yet; `alone` is, if the table is away before it has said what is.
     pub fn new(lease: Nanos, alone: Portion) -> Self {
         Self {
             lease,
@@ -238,8 +238,9 @@ impl Portions {
     pub fn failed(&mut self, now: Nanos) {
         self.asking = false;
         self.next = now + Nanos(self.lease.0 / 8);
-        if self.gates == 0 {
-            self.usual = self.usual.max(self.alone);
+        if self.usual == Portion::NONE && self.is_away(now) {
+            let even = if self.gates == 0 { Portion::WHOLE } else { Portion::even(self.gates) };
+            self.usual = self.alone.min(even);
         }
     }
 
@@ -267,7 +268,9 @@ impl Portions {
                 self.claims.remove(claim);
                 continue;
             };
-            lowered |= portion < self.of(*claim);
+            // Somebody waits for what is much; the rest is said with the next question.
+            let before = self.of(*claim).parts();
+            lowered |= portion.parts() < before - before / 8;
             let asked = ask.claims.iter().find(|asked| asked.claim == *claim);
             let wants = asked.map_or(0, |asked| asked.wants);
             let held = self.claims.entry(*claim).or_insert(Held { portion: Portion::NONE, wants, told: 0 });

@@ -63,12 +63,12 @@ impl Table {
     pub(crate) fn renew(&mut self, now: Nanos, run: u32, gate: &str, lease: Nanos, ask: &Ask) -> Option<Said> {
         self.lease = self.lease.max(lease);
         let silent = self.heard + Nanos(self.lease.0 / 2) < now && !self.gates.is_empty();
-        if self.run != Some(run) || silent {
-            self.settled = now + self.lease;
-        }
         let known = self.gates.get(gate).cloned();
         if known.as_ref().is_some_and(|known| ask.number <= known.number) {
             return None;
+        }
+        if self.run != Some(run) || silent {
+            self.settled = now + self.lease;
         }
         (self.run, self.heard) = (Some(run), self.heard.max(now));
         if now >= self.settled {

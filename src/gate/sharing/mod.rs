@@ -174,7 +174,8 @@ fn run(
                     let _ = ready.send(Err(format!("share: {shown}: {why}; see to the address, or leave share out")));
                     return;
                 }
-                Err(_) => is_begun = true,
+                // If it was away from the first, this is what we were told to begin with.
+                Err(_) => is_begun |= share > 0.0,
                 Ok(()) => is_begun |= has_room,
             }
             if is_begun {
