@@ -37,8 +37,8 @@ class Sender:
 class Senders:
     """Those that were started; whoever still runs is killed when the context is left."""
 
-    def __init__(self, folder: Path, command: Callable[[Path], list[str]]) -> None:
-        """None yet. `command` makes the command line of one that writes its results there."""
+    def __init__(self, folder: Path, command: Callable[[int, Path], list[str]]) -> None:
+        """None yet. `command` makes the command line of one, by its number, that writes its results there."""
         self._folder, self._command = folder, command
         self.every: list[Sender] = []
         self.alive: list[Sender] = []
@@ -60,7 +60,7 @@ class Senders:
         out, said, errors = (self._folder / f"{name}-{number}" for name in ("results", "said", "errors"))
         with said.open("wb") as stdout, errors.open("wb") as stderr:
             process = subprocess.Popen(
-                self._command(out), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment()
+                self._command(number, out), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment()
             )
         sender = Sender(number, process, out, said, errors)
         self.every.append(sender)
@@ -69,7 +69,7 @@ class Senders:
 
     def shown(self) -> str:
         """The command line of the first, for the page."""
-        return shown(self._command(self.every[0].out))
+        return shown(self._command(0, self.every[0].out))
 
     def kill(self, sender: Sender) -> float:
         """Kill it; says when that was, in seconds since 1970."""

@@ -140,7 +140,8 @@ def jobs_for(setting: Setting, seconds: float) -> int:
 def send_command(bench: Bench, server: Server, setting: Setting, folder: Path, source: str, *more: str) -> list[str]:
     """A sender to the exchange; what it says of jobs goes to results.jsonl unless `more` says where."""
     keys = folder / "keys.txt"
-    keys.write_text("\n".join(stats(server)["keys"]) + "\n")
+    if not keys.exists():  # another sender may be about to read it
+        keys.write_text("\n".join(stats(server)["keys"]) + "\n")
     url = f"{server.url}api/request?api_key={{key}}&nonce={{nonce}}&req_id={{id}}"
     command = [str(bench.programs["weir"]), "send", source, "--url", url, "--keys-file", str(keys), "--ordered"]
     command += ["--limit", setting.limit, "--delay-bound", setting.bound, *setting.send]

@@ -88,7 +88,7 @@ def _shared(bench: Bench, count: int, number: int) -> Trial:
         ):
             source = jobs(folder, sending.jobs_for(DOCUMENT, seconds + SETTLE_S + 5))
 
-            def command(out: Path) -> list[str]:
+            def command(_: int, out: Path) -> list[str]:
                 more = ("--store", redis.url(QUEUE), "--out", str(out))
                 return sending.send_command(bench, server, DOCUMENT, folder, str(source), *more)
 
@@ -138,9 +138,11 @@ def _killed(bench: Bench, count: int) -> Trial:
         ):
             source = jobs(folder, sending.jobs_for(DOCUMENT, kills * KILL_S + PATIENCE_S))
 
-            def command(out: Path) -> list[str]:
+            def command(number: int, out: Path) -> list[str]:
+                # Those that come later have nothing to put in.
+                comes_from = str(source) if number < count else "-"
                 more = ("--store", redis.url(QUEUE), "--out", str(out))
-                return sending.send_command(bench, server, DOCUMENT, folder, str(source), *more)
+                return sending.send_command(bench, server, DOCUMENT, folder, comes_from, *more)
 
             results = Results()
             with Senders(folder, command) as senders:
