@@ -160,7 +160,7 @@ impl Table {
         let (even, is_small) = (WHOLE / gates, wanted * 2 <= WHOLE / gates);
         let due = match wanted {
             // What it wants is not known: it keeps what it has until it says so.
-            _ if !has_said => holds,
+            _ if !has_said => self.gates.get(gate).map_or(0, |gate| gate.usual),
             _ if is_small => even,
             0..=WHOLE => wants + (WHOLE - wanted) / gates,
             _ => wants * WHOLE / wanted,

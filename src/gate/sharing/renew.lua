@@ -91,7 +91,7 @@ local function deal(claim, its, wants)
   local is_small, due = wanted * 2 <= even, even
   if not has_said then
     -- What it wants is not known: it keeps what it has until it says so.
-    due = its
+    due = holds
   elseif not is_small then
     due = wanted <= WHOLE and wants + floor((WHOLE - wanted) / #all) or floor(wants * WHOLE / wanted)
   end
