@@ -5,7 +5,7 @@
 A template has the words; every number comes from a file, so that a study that is run again writes its own finding.
 `--check` says where README.md is not what the files give, and where a number was typed by hand. A template may use:
 
-- each `results/STEM.json` as STEM, and each `STEM.toml` as `setup.STEM`; `rows("STEM")` is `results/STEM.csv`
+- each `results/STEM.json` as STEM, and each `STEM.toml` as `setup.STEM`
 - `at(summary, "VARIANT", PARAMETER=VALUE)`: a record of `summary.py`, as in `at(...).loads.NAME.p99_ms`
 - `verdict(summary, "BASE", "OTHER", "METRIC", load=..., PARAMETER=VALUE)`
 - `plot("STEM", "what it shows")`, `table(header, rows)`, `method(summary)`, `again(summary)`
@@ -16,7 +16,6 @@ A template has the words; every number comes from a file, so that a study that i
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import re
 import sys
@@ -91,10 +90,6 @@ def _environment() -> jinja2.Environment:
 
 
 def _context(folder: Path, results: Path) -> Object:
-    def rows(stem: str) -> list[Object]:
-        with (results / f"{stem}.csv").open(newline="") as file:
-            return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)]
-
     def plot(stem: str, words: str) -> str:
         if not (results / f"{stem}.svg").exists():
             raise ValueError(f"there is no {stem}.svg in {results}")
@@ -109,7 +104,6 @@ def _context(folder: Path, results: Path) -> Object:
     files = {path.stem.replace("-", "_"): _json(path) for path in sorted(results.glob("*.json"))}
     setup = {path.stem.replace("-", "_"): tomllib.loads(path.read_text()) for path in sorted(folder.glob("*.toml"))}
     functions: dict[str, Callable[..., object]] = {
-        "rows": rows,
         "plot": plot,
         "again": again,
         "at": at,
@@ -176,13 +170,6 @@ def _spreads(value: Any) -> Any:
         numbers = len(value) == 3 and all(isinstance(of, int | float) for of in value)
         return Spread(value) if numbers else [_spreads(of) for of in value]
     return value
-
-
-def _value(text: str) -> object:
-    try:
-        return float(text)
-    except ValueError:
-        return {"true": True, "false": False}.get(text, text)
 
 
 # --- Numbers that were typed by hand

@@ -4,8 +4,8 @@
 
 Each `*.toml` of a study is run by `weir study`, which installs the packages that its variants ask for. Results are in
 `target/studies/`; called again, it goes on where it was. `--quick` only shows that everything works: packages install,
-services start, and nobody fails who should not. `--keep` copies the small files (a summary, the plots and the numbers
-behind them) to `results/` and writes the README.md; `all` stands for all studies.
+services start, and nobody fails who should not. `--keep` copies a summary, and the plots that the finding shows with
+the numbers behind them, to `results/` and writes the README.md; `all` stands for all studies.
 """
 
 from __future__ import annotations
@@ -88,7 +88,11 @@ def _run(name: str, out: Path, args: argparse.Namespace) -> list[str]:
         results = STUDIES / name / "results"
         shutil.rmtree(results, ignore_errors=True)
         shutil.copytree(kept, results)
-        (STUDIES / name / "README.md").write_text(finding.render(STUDIES / name))
+        found = finding.render(STUDIES / name)
+        (STUDIES / name / "README.md").write_text(found)
+        for path in results.iterdir():
+            if path.suffix != ".json" and f"results/{path.stem}.svg" not in found:
+                path.unlink()
     return wrong
 
 
@@ -97,8 +101,9 @@ def _keep(name: str, stem: str, results: Path, kept: Path) -> list[str]:
     prefix = "" if stem == "study" else f"{stem}-"
     short = summary.of_study(results)
     summary.write(short, kept / ("summary.json" if stem == "study" else f"{stem}.json"))
-    for plot in sorted((results / "plots").glob("*")):
-        shutil.copyfile(plot, kept / f"{prefix}{plot.name}")
+    for form in ("svg", "csv"):
+        for plot in (results / "plots").glob(f"*.{form}"):
+            shutil.copyfile(plot, kept / f"{prefix}{plot.name}")
     failed = [of for of in short["figures"] if of["failed"] and of["variant"] not in FAILING.get(name, set())]
     large = [path.name for path in kept.iterdir() if path.stat().st_size > MOST_BYTES]
     return [

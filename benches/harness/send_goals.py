@@ -12,6 +12,7 @@ from harness.verdict import UNKNOWN, Goal, at_least, at_most
 SATURATED_S = 95.0
 #: Of what the bound on arrivals promises.
 SHARE = 0.995
+APART = 0.01
 RESPONSE_MS, LATE_MS = 500.0, 0.2
 JOBS_S, SUBMITS_S, PEERS_X = 45_000, 100_000, 10.0
 ONE_US, MANY_US = 10.0, 2.0
@@ -31,6 +32,9 @@ def judge(section: Section) -> Iterator[Goal]:
     yield _none(section, GENERATED, "429 and 400", "exceeded", "overtaken")
     for setting in sending.SETTINGS:
         yield from _setting(section, setting)
+    awaited, threaded = (section.median(of.name, SEND, results.noted("accepted_per_s")) for of in sending.FROM_PYTHON)
+    apart = abs(awaited / threaded - 1) if awaited and threaded else None
+    yield at_most(f"asyncio and threads within {APART:.0%}", apart, APART, "{:.2%}")
     yield from _unlimited(section)
     for name in (IN_FILE, IN_MEMORY):
         found = section.median(LATE, name, results.noted("lateness_ms", "p99"))

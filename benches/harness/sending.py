@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from harness import queues, stores, submitting
+from harness.clients import python
 from harness.process import environment, run
-from harness.programs import STUDIES
+from harness.programs import SCRIPTS, STUDIES
 from harness.sender import empty, ended_after, fill, jobs, requests_served, say, scratch, served, summary
 from harness.servers import Server, StartError
 from harness.trial import Bench, Trial, rounds, shown
@@ -48,6 +49,8 @@ class Setting:
     send: tuple[str, ...] = ("--fresh",)
     #: What a key can have at least, by the bound on arrivals; None: there is no such bound.
     key_per_s: float | None = None
+    #: The class in Python that sends; None: `weir send` does.
+    sender: str | None = None
 
 
 def _promised(way_s: float, limit: int = LIMIT) -> float:
@@ -58,7 +61,12 @@ def _promised(way_s: float, limit: int = LIMIT) -> float:
 
 DOCUMENT = Setting(SATURATED, key_per_s=_promised(WAY_MS / 1000))
 KEEPS = ("--keep-alive",)
+FROM_PYTHON = tuple(
+    Setting(f"from Python, `weir.{sender}`", key_per_s=_promised(WAY_MS / 1000), sender=sender)
+    for sender in ("AsyncSender", "Sender")
+)
 SETTINGS = (
+    *FROM_PYTHON,
     *(Setting(f"{keys} key{'s' * (keys > 1)}", keys=keys, key_per_s=_promised(0.05)) for keys in (1, 3, 20, 200)),
     *(
         Setting(f"ways of 0 to {ms} ms", way_ms=ms, bound=f"{ms}ms", key_per_s=_promised(ms / 1e3))
@@ -131,11 +139,15 @@ def _exchange_flags(setting: Setting) -> list[str]:
     return ["exchange", *flags, *setting.exchange]
 
 
-def _send(bench: Bench, server: Server, setting: Setting, folder: Path, source: str, *more: str) -> list[str]:
+def _asked(server: Server, folder: Path) -> list[str]:
+    """Where requests go, and by which keys."""
     keys = folder / "keys.txt"
     keys.write_text("\n".join(stats(server)["keys"]) + "\n")
-    url = f"{server.url}api/request?api_key={{key}}&nonce={{nonce}}&req_id={{id}}"
-    command = [str(bench.programs["weir"]), "send", source, "--url", url, "--keys-file", str(keys), "--ordered"]
+    return ["--url", f"{server.url}api/request?api_key={{key}}&nonce={{nonce}}&req_id={{id}}", "--keys-file", str(keys)]
+
+
+def _send(bench: Bench, server: Server, setting: Setting, folder: Path, source: str, *more: str) -> list[str]:
+    command = [str(bench.programs["weir"]), "send", source, *_asked(server, folder), "--ordered"]
     command += ["--limit", setting.limit, "--delay-bound", setting.bound, *setting.send]
     return [*command, "--out", str(folder / "results.jsonl"), "--format", "json", "--quiet", *more]
 
@@ -146,17 +158,18 @@ def _exchange(bench: Bench, setting: Setting, seconds: int, number: int) -> Tria
     try:
         with served(bench, *_exchange_flags(setting)) as server, scratch() as folder:
             whole = seconds + SETTLE_S + 2
-            source = jobs(folder, int(setting.keys * (LIMIT * whole / WINDOW_S * 1.2 + LIMIT)))
-            command = _send(bench, server, setting, folder, str(source))
-            trial.command = shown(command)
+            enough = int(setting.keys * (LIMIT * whole / WINDOW_S * 1.2 + LIMIT))
+            if setting.sender:
+                command = [str(python("weir")), str(SCRIPTS / "through.py"), setting.sender, *_asked(server, folder)]
+                command += ["--jobs", str(enough), "--seconds", str(whole)]
+                trial.command = shown(command)
+            else:
+                command = _send(bench, server, setting, folder, str(jobs(folder, enough)))
+                trial.command = shown(command)
+                command = ended_after(whole) + command
             count = Count(server, seconds)
             count.start()
-            finished = run(
-                ended_after(whole) + command,
-                core=bench.generator_core,
-                cost=bench.programs["cost"],
-                seconds=whole,
-            )
+            finished = run(command, core=bench.generator_core, cost=bench.programs["cost"], seconds=whole)
             count.join()
             said, counted = summary(finished), stats(server)
             fill(trial, finished, said)

@@ -1,0 +1,64 @@
+"""Delivers jobs through an exchange by a sender in Python, for so long, and says how many were done.
+
+    python through.py AsyncSender|Sender --url URL --keys-file FILE --jobs COUNT --seconds S
+
+The limits are those of the document's exchange. The last line has what `weir send` calls it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import weir
+
+
+async def awaited(options: dict[str, Any], jobs: int, seconds: float) -> None:
+    """From a loop."""
+    async with weir.AsyncSender(**options) as sender:
+        await sender.enqueue_many([{"id": number} for number in range(jobs)])
+        await asyncio.sleep(seconds)
+        await sender.stop()
+
+
+def threaded(options: dict[str, Any], jobs: int, seconds: float) -> None:
+    """From the main thread."""
+    with weir.Sender(**options) as sender:
+        sender.enqueue_many([{"id": number} for number in range(jobs)])
+        time.sleep(seconds)
+        sender.stop()
+
+
+def main() -> None:
+    """Send, and count the ends."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sender", choices=["AsyncSender", "Sender"])
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--keys-file", required=True, type=Path)
+    parser.add_argument("--jobs", required=True, type=int)
+    parser.add_argument("--seconds", required=True, type=float)
+    args = parser.parse_args()
+    ends: Counter[str] = Counter()
+    options: dict[str, Any] = {
+        "url": args.url,
+        "keys": args.keys_file.read_text().split(),
+        "limits": "20/1s",
+        "delay_bound": "50ms",
+        "ordered": True,
+        "fresh": True,
+        "on_result": lambda result: ends.update([result.state]),
+    }
+    if args.sender == "Sender":
+        threaded(options, args.jobs, args.seconds)
+    else:
+        asyncio.run(awaited(options, args.jobs, args.seconds))
+    print(json.dumps({"done": ends["done"], "ends": ends}))
+
+
+if __name__ == "__main__":
+    main()
