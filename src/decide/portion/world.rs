@@ -49,7 +49,6 @@ struct World {
     slow: Nanos,
     /// When what was accepted, of whom, by which gate.
     accepted: Vec<(Nanos, usize, usize)>,
-    refused: Vec<(Nanos, usize, usize)>,
 }
 
 impl World {
@@ -64,7 +63,6 @@ impl World {
             lost: 0,
             slow: Nanos::from_millis(5),
             accepted: Vec::new(),
-            refused: Vec::new(),
         };
         (0..gates).for_each(|_| world.comes());
         world
@@ -132,9 +130,9 @@ impl World {
             gate.due[caller] += gate.demand[caller] / 1000.0;
             while gate.due[caller] >= 1.0 {
                 gate.due[caller] -= 1.0;
-                let accepted = gate.callers.allows(now, caller as u64, 1).is_ok();
-                let told = if accepted { &mut self.accepted } else { &mut self.refused };
-                told.push((now, caller, number));
+                if gate.callers.allows(now, caller as u64, 1).is_ok() {
+                    self.accepted.push((now, caller, number));
+                }
             }
         }
         let callers = &mut gate.callers;
