@@ -102,8 +102,8 @@ fn three_gates_let_a_caller_have_its_rate_once() {
 fn a_caller_at_one_gate_has_all_of_its_rate_there() {
     let Some(setting) = Setting::new(RATE, "2s") else { return };
     let gates = setting.gates(4);
-    // Two leases, until all of it is there.
-    accepted(&gates[1], "one", Duration::from_secs(4));
+    // Three leases: by then all of it is there.
+    accepted(&gates[1], "one", Duration::from_secs(6));
     until("all to know of it", PATIENCE, || gates.iter().all(|gate| gate.metric(CLAIMS) == 1.0));
     let (counts, took) = accepted_by_all(&[&gates[1]], "one", Duration::from_secs(3));
     // A quarter would be its even share.

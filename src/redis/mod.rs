@@ -2,8 +2,8 @@
 //!
 //! What lies there, and which scripts are run, is the affair of each room that stands on it.
 
+mod about;
 mod address;
-mod info;
 mod reply;
 #[cfg(test)]
 #[path = "../../tests/support/redis.rs"]
@@ -12,8 +12,8 @@ pub(crate) mod server;
 use ::redis::RedisError;
 use ring::rand::{SecureRandom, SystemRandom};
 
+pub use self::about::{field, info};
 pub use self::address::{Address, NoConnection, flag};
-pub use self::info::{field, info};
 pub use self::reply::{Replies, Reply};
 
 /// A name for one that keeps something on a server, which no other has; None: the system has no random numbers.

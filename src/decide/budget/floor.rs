@@ -55,7 +55,8 @@ impl Floor {
     }
 
     pub(super) fn follow(&mut self, now: Nanos, portion: Portion) {
-        let begins = !std::mem::replace(&mut self.begun, self.begun || portion > Portion::NONE);
+        let begins = !self.begun;
+        self.begun |= portion > Portion::NONE;
         self.told = portion;
         self.advance(now);
         if portion <= self.portion || begins {

@@ -83,8 +83,9 @@ pub struct Said {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     portion: Portion,
-    /// What was wanted of late; it fades.
+    /// What was wanted of late; it fades. What is new to us is taken to want what it has, until it was counted.
     wants: u32,
+    is_counted: bool,
     /// The number of the ask that said last what we use; 0 if we use something else by now.
     told: u64,
 }
@@ -219,7 +220,10 @@ impl Portions {
     /// Takes in what was wanted; gives what we have to claim anew, what is wanted most first.
     fn count(&mut self, wanted: Vec<(Claim, u32)>) -> Vec<Asked> {
         // What comes and goes is not to take its portion along each time.
-        self.claims.values_mut().for_each(|held| held.wants -= held.wants.div_ceil(4));
+        for held in self.claims.values_mut() {
+            held.wants =
+                if std::mem::replace(&mut held.is_counted, true) { held.wants - held.wants.div_ceil(4) } else { 0 };
+        }
         let (usual, mut new) = (self.usual, Vec::new());
         for (claim, wants) in wanted {
             let wants = wants.min(Self::MOST_WANTS);
@@ -272,8 +276,9 @@ impl Portions {
             let before = self.of(*claim).parts();
             lowered |= portion.parts() < before - before / 8;
             let asked = ask.claims.iter().find(|asked| asked.claim == *claim);
-            let wants = asked.map_or(0, |asked| asked.wants);
-            let held = self.claims.entry(*claim).or_insert(Held { portion: Portion::NONE, wants, told: 0 });
+            let (wants, is_counted) = (asked.map_or(portion.parts(), |asked| asked.wants), asked.is_some());
+            let new = Held { portion: Portion::NONE, wants, is_counted, told: 0 };
+            let held = self.claims.entry(*claim).or_insert(new);
             if held.portion != portion {
                 (held.portion, held.told) = (portion, 0);
             }

@@ -153,11 +153,14 @@ impl Table {
 
     fn deal(&mut self, now: Nanos, gate: &str, claim: Claim, holds: u64, wants: Option<u64>, said: &mut Said) {
         let Some(mut deal) = self.claims.get(&claim).cloned() else { return };
+        let has_said = wants.is_some();
         let wants = wants.unwrap_or_else(|| deal.of.get(gate).map_or(0, |(_, wants)| *wants));
         deal.of.insert(gate.to_owned(), (holds, wants));
         let (gates, wanted) = (self.gates.len() as u64, deal.wanted());
         let (even, is_small) = (WHOLE / gates, wanted * 2 <= WHOLE / gates);
         let due = match wanted {
+            // What it wants is not known: it keeps what it has until it says so.
+            _ if !has_said => self.gates.get(gate).map_or(0, |gate| gate.usual),
             _ if is_small => even,
             0..=WHOLE => wants + (WHOLE - wanted) / gates,
             _ => wants * WHOLE / wanted,

@@ -85,10 +85,14 @@ local function deal(claim, its, wants)
   local of = call('HMGET', key, 'held', 'wanted', 'h:' .. me, 'w:' .. me)
   local before, wanted_before = tonumber(of[3] or 0), tonumber(of[4] or 0)
   if not its then its = math.max(holds, before) end
+  local has_said = wants
   wants = wants or wanted_before
   local held, wanted = tonumber(of[1]) + its - before, tonumber(of[2]) + wants - wanted_before
   local is_small, due = wanted * 2 <= even, even
-  if not is_small then
+  if not has_said then
+    -- What it wants is not known: it keeps what it has until it says so.
+    due = holds
+  elseif not is_small then
     due = wanted <= WHOLE and wants + floor((WHOLE - wanted) / #all) or floor(wants * WHOLE / wanted)
   end
   fits = fits and held <= WHOLE
