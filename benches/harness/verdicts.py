@@ -8,7 +8,6 @@ machinery around them does not spoil it.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -61,7 +60,7 @@ def _study(bench: Bench, case: str, number: int, variants: dict[str, list[str]])
             file = folder / "study.toml"
             file.write_text("\n".join(_lines(bench, variants, number)))
             command = [str(bench.programs["weir"]), "study", str(file), "--format", "json", "--quiet"]
-            trial.command = f"{shown(command)} # {'; '.join(shlex.join(line) for line in variants.values())}"
+            trial.command = f"{shown(command)} # {'; '.join(shown(line) for line in variants.values())}"
             finished = run(command, core=None, cost=bench.programs["cost"], seconds=300)
             said = summary(finished)
             trial.server = {"verdicts": [_verdict(verdict) for verdict in said["verdicts"]]}
