@@ -23,7 +23,7 @@ KNOWN = "a capacity that is known"
 
 CONNECTIONS = 16
 SLOTS, DELAY_MS, SLOWER = 8, 4.0, 1.05
-#: Of the services whose capacity is looked for: each search has another one, as a load that is tried might be the truth.
+#: Of the services whose capacity is looked for. Each search has another one: a load that is tried might be the truth.
 POOL, LEAST_MS, MORE_MS, OBJECTIVE, STEP = 16, 4.03, 0.1, "p99<100ms", "8s"
 #: A step is too short to tell a load from the capacity that is so little above it: its queue takes longer to grow.
 UNTOLD = 0.015

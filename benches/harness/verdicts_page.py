@@ -18,10 +18,10 @@ What `weir study` and `weir capacity` say of real services whose truth is known,
 default number of rounds, each with both variants started anew and loaded with {verdicts.CONNECTIONS} connections. The
 two that are the same are `weir serve body`, as fast as two cores let it be; of the others one answers after
 {verdicts.DELAY_MS:g} ms in {verdicts.SLOTS} slots, and the other after {SLOW_MS:g} ms. The capacity is that of
-{verdicts.POOL} slots of {verdicts.LEAST_MS:g} ms, and of {verdicts.MORE_MS:g} ms more in each search after the first, with random
-arrivals and `--slo "{verdicts.OBJECTIVE}"`; a step of {verdicts.STEP} cannot tell a load that is {verdicts.UNTOLD:.1%} too large from one
-that holds. The statistics behind them are held by simulations in the tests; this shows what is left
-of it among real processes.
+{verdicts.POOL} slots of {verdicts.LEAST_MS:g} ms, and of {verdicts.MORE_MS:g} ms more in each search after the first,
+with random arrivals and `--slo "{verdicts.OBJECTIVE}"`; a step of {verdicts.STEP} cannot tell a load that is
+{verdicts.UNTOLD:.1%} too large from one that holds. The statistics behind them are held by simulations in the tests;
+this shows what is left of it among real processes.
 """
 
 

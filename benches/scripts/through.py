@@ -1,6 +1,7 @@
 """Delivers jobs through an exchange by a sender in Python, for so long, and says how many were done.
 
-    python through.py AsyncSender|Sender --url URL --keys-file FILE --limit LIMIT --delay-bound TIME --jobs N --seconds S
+    python through.py AsyncSender|Sender --url URL --keys-file FILE --limit LIMIT --delay-bound TIME \
+        --jobs N --seconds S
 
 Nonces are in order, and each request has a connection of its own. A line of JSON, as that of `weir send`.
 """
