@@ -25,8 +25,6 @@ CONNECTIONS = 16
 SLOTS, DELAY_MS, SLOWER = 8, 4.0, 1.05
 #: Of the services whose capacity is looked for. Each search has another one: a load that is tried might be the truth.
 POOL, LEAST_MS, MORE_MS, OBJECTIVE, STEP = 16, 4.03, 0.1, "p99<100ms", "8s"
-#: A step is too short to tell a load from the capacity that is so little above it: its queue takes longer to grow.
-UNTOLD = 0.015
 
 
 def measure(bench: Bench) -> list[Trial]:
@@ -121,9 +119,14 @@ def calls_it_worse(trial: Trial) -> bool:
 
 
 def brackets(trial: Trial) -> bool:
-    """Whether the true capacity lies within, as far as steps can tell, and neither end is further than 5 % from it."""
+    """Whether the true capacity lies within."""
     holds, fails = ends(trial)
-    return 0.95 <= holds <= 1 + UNTOLD and 1 <= fails <= 1.05
+    return holds <= 1 <= fails
+
+
+def is_close(trial: Trial) -> bool:
+    """Whether neither end is further than 5 % from the true capacity."""
+    return all(0.95 <= end <= 1.05 for end in ends(trial))
 
 
 def ends(trial: Trial) -> tuple[float, float]:
