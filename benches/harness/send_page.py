@@ -29,7 +29,8 @@ METHOD = f"""\
 exchange. Each key has {LIMIT} requests in a second, ways in and out are 0 to {WAY_MS} ms, ten refusals block a key,
 each answer closes its connection, and nonces have to arrive in order: this is the document's exchange. The others
 differ from it in what their line says. More jobs are there than can go; the count begins {SETTLE_S} s after the first
-was accepted, when windows that were empty are full. Jobs are in a SQLite file, results go to another.
+was accepted, when windows that were empty are full. Jobs are in a SQLite file, results go to another; from Python, jobs
+are in memory and results are counted.
 
 What is *calculated* is what the bound on arrivals allows if every request takes the longest way: N / (T + J + 1 ms) for
 each key, and no more than 1 / J, since a request waits until the one before it has surely arrived.

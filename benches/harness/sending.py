@@ -95,11 +95,6 @@ def measure(bench: Bench) -> list[Trial]:
     return trials
 
 
-def setting(case: str) -> Setting:
-    """The setting of that name."""
-    return next(setting for setting in (DOCUMENT, *SETTINGS) if setting.name == case)
-
-
 def _rounds(bench: Bench, names: tuple[str, ...]) -> Iterator[tuple[int, str]]:
     return rounds(names, bench.plan.pairs, bench.plan.seed)
 
@@ -169,17 +164,18 @@ def _exchange(bench: Bench, setting: Setting, seconds: int, number: int) -> Tria
         with served(bench, *exchange_flags(setting)) as server, scratch() as folder:
             whole = seconds + SETTLE_S + 2
             enough = jobs_for(setting, whole)
+            ends: list[str] = []
             if setting.sender:
                 command = [str(python("weir")), str(SCRIPTS / "through.py"), setting.sender, *_asked(server, folder)]
+                command += ["--limit", setting.limit, "--delay-bound", setting.bound]
                 command += ["--jobs", str(enough), "--seconds", str(whole)]
-                trial.command = shown(command)
             else:
                 command = send_command(bench, server, setting, folder, str(jobs(folder, enough)))
-                trial.command = shown(command)
-                command = ended_after(whole) + command
+                ends = ended_after(whole)
+            trial.command = shown(command)
             count = Count(server, seconds)
             count.start()
-            finished = run(command, core=bench.generator_core, cost=bench.programs["cost"], seconds=whole)
+            finished = run(ends + command, core=bench.generator_core, cost=bench.programs["cost"], seconds=whole)
             count.join()
             said, counted = summary(finished), stats(server)
             fill(trial, finished, said)

@@ -1,8 +1,9 @@
 """Delivers jobs through an exchange by a sender in Python, for so long, and says how many were done.
 
-    python through.py AsyncSender|Sender --url URL --keys-file FILE --jobs COUNT --seconds S
+    python through.py AsyncSender|Sender --url URL --keys-file FILE --limit LIMIT --delay-bound TIME \
+        --jobs N --seconds S
 
-The limits are those of the document's exchange. The last line has what `weir send` calls it.
+Nonces are in order, and each request has a connection of its own. A line of JSON, as that of `weir send`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def main() -> None:
     parser.add_argument("sender", choices=["AsyncSender", "Sender"])
     parser.add_argument("--url", required=True)
     parser.add_argument("--keys-file", required=True, type=Path)
+    parser.add_argument("--limit", required=True)
+    parser.add_argument("--delay-bound", required=True)
     parser.add_argument("--jobs", required=True, type=int)
     parser.add_argument("--seconds", required=True, type=float)
     args = parser.parse_args()
@@ -47,8 +50,8 @@ def main() -> None:
     options: dict[str, Any] = {
         "url": args.url,
         "keys": args.keys_file.read_text().split(),
-        "limits": "20/1s",
-        "delay_bound": "50ms",
+        "limits": args.limit,
+        "delay_bound": args.delay_bound,
         "ordered": True,
         "fresh": True,
         "on_result": lambda result: ends.update([result.state]),

@@ -145,8 +145,9 @@ impl Redis {
         let hears = move |said: Result<Value, StoreError>| {
             let read = said.map(reads);
             let what = read.as_ref().map_or(0, |(_, what)| *what);
-            reply.give(read.map(|(answer, _)| answer));
+            // First: whoever waits for the answer may look at once whether something has happened.
             shared.heard(what);
+            reply.give(read.map(|(answer, _)| answer));
         };
         self.shared.inbox.ask(Task::Ask { ask, hears: Box::new(hears) });
         ticket

@@ -274,8 +274,9 @@ impl Writer {
             }
             _ => {}
         }
-        self.waiting.entered(entrances.into_iter());
+        // First: whoever waits to be told may look at once whether something has happened.
         self.shared.heard(what);
+        self.waiting.entered(entrances.into_iter());
     }
 
     /// Asks until there is an answer, for a while: what is asked again under its number is not done again.
