@@ -179,20 +179,21 @@ mod tests {
     fn what_is_wanted_is_what_came_in_where_a_caller_was_short() {
         let mut callers = with(RULE, Portion::even(4));
         callers.wanted(Nanos::ZERO);
-        let came = |callers: &mut Callers, key: u64, each_ms: usize, from: u64| {
-            for ms in (from..from + 2000).step_by(each_ms) {
-                let _ = callers.allows(Nanos::from_millis(ms), key, 1);
+        let came = |callers: &mut Callers, from: u64, callers_each_ms: &[(u64, u64)]| {
+            for ms in from..from + 2000 {
+                for (key, _) in callers_each_ms.iter().filter(|(_, each_ms)| ms % each_ms == 0) {
+                    let _ = callers.allows(Nanos::from_millis(ms), *key, 1);
+                }
             }
         };
-        came(&mut callers, 1, 5, 0);
-        came(&mut callers, 2, 100, 0);
+        came(&mut callers, 0, &[(1, 5), (2, 100)]);
         let wanted = callers.wanted(Nanos::from_secs(2));
         let [(1, wants)] = wanted[..] else { unreachable!("{wanted:?}") };
         // 200 a second came in, of which the first few were its burst.
         assert!((f64::from(wants) / 65_536.0 - 2.0).abs() < 0.1, "{wants}");
         let claims = [(1, Portion::even(2)), (3, Portion::NONE)];
         callers.follow(Nanos::from_secs(2), Portion::even(4), claims.into_iter());
-        came(&mut callers, 1, 10, 2000);
+        came(&mut callers, 2000, &[(1, 10)]);
         let wanted = callers.wanted(Nanos::from_secs(4));
         assert_eq!(wanted, [(1, 65_536), (3, 0)], "all of a claim is counted, also what is let in");
     }

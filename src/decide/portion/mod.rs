@@ -51,6 +51,8 @@ pub struct Asked {
 pub struct Ask {
     /// Grows with each.
     pub number: u64,
+    /// The number of the last one to which the answer came; 0 if none did.
+    pub heard: u64,
     /// These are our last words: nothing is used any more.
     pub leaves: bool,
     /// What we use of all that is no claim.
@@ -70,11 +72,11 @@ pub struct Said {
     pub usual: Portion,
     /// Up to which beginning or end we know of claims now.
     pub seen: u64,
-    /// It had not known us: all that we use is to be said again.
+    /// It had not known us before we asked, or before an ask whose answer did not come: all that we use is to be said again.
     pub joined: bool,
     /// There is more to hear of claims.
     pub more: bool,
-    /// What all may be using together is no more than the whole.
+    /// What all may be using together is no more than the whole, as far as is known, and all of it is.
     pub fits: bool,
     /// What we may use of claims; of None nothing else than usual.
     pub claims: Vec<(Claim, Option<Portion>)>,
@@ -101,6 +103,8 @@ pub struct Portions {
     seen: u64,
     gates: u32,
     number: u64,
+    /// The number of the last ask to which the answer came.
+    heard: u64,
     asked: Nanos,
     /// There is no answer yet.
     asking: bool,
@@ -131,6 +135,7 @@ impl Portions {
             seen: 0,
             gates: 0,
             number: 0,
+            heard: 0,
             asked: Nanos::ZERO,
             asking: false,
             next: Nanos::ZERO,
@@ -207,7 +212,7 @@ impl Portions {
             Some(Asked { claim, holds: held.portion, wants: held.wants })
         });
         let claims = new.into_iter().chain(known).take(Self::MOST_ASKED).collect();
-        Some(Ask { number: self.number, leaves: false, usual: self.usual, seen: self.seen, claims })
+        Some(Ask { number: self.number, heard: self.heard, leaves: false, usual: self.usual, seen: self.seen, claims })
     }
 
     /// Our last words.
@@ -251,7 +256,8 @@ impl Portions {
     /// What the table has said to the last ask.
     pub fn heard(&mut self, now: Nanos, ask: &Ask, said: &Said) {
         self.asking = false;
-        self.gates = said.gates;
+        (self.heard, self.gates) = (ask.number, said.gates);
+        let was_over = self.is_away(now);
         // From before we asked, and not from when it was heard of: the table's lease ends later.
         self.until = self.asked + (self.lease - Nanos(self.lease.0 / 10));
         for asked in &ask.claims {
@@ -260,9 +266,15 @@ impl Portions {
             }
         }
         if said.joined {
-            self.counted = false;
-            let unsaid = |claim: &Claim| !ask.claims.iter().any(|asked| asked.claim == *claim);
-            self.claims.iter_mut().filter(|(claim, _)| unsaid(claim)).for_each(|(_, held)| held.told = 0);
+            let mut is_all_said = true;
+            for (claim, held) in &mut self.claims {
+                if !ask.claims.iter().any(|asked| asked.claim == *claim) {
+                    (held.told, is_all_said) = (0, false);
+                }
+            }
+            // Who is forgotten before its lease is over is so by a server that begins anew. For a lease it gives nobody
+            // more, so what was nobody else's is so still.
+            self.counted &= is_all_said && !was_over;
         }
         // What is told now the table takes us to use from now on; all that we used before must have been said.
         let unsaid = self.claims.values().any(|held| held.told == 0);

@@ -12,6 +12,8 @@ const WHOLE: u64 = 65_536;
 struct Gate {
     until: Nanos,
     number: u64,
+    /// The number of the first question.
+    joined: u64,
     /// What it may be using of what is no claim.
     usual: u64,
     seen: u64,
@@ -80,11 +82,13 @@ impl Table {
             self.forget(gate);
             return Some(Said::default());
         }
-        let joined = known.is_none();
+        // As long as it has not heard so.
+        let joined = known.as_ref().is_none_or(|known| ask.heard < known.joined);
+        let began = known.map_or(ask.number, |known| known.joined);
         let (holds, seen) = (u64::from(ask.usual.parts()), if joined { 0 } else { ask.seen });
-        let it = Gate { until: now + lease, number: ask.number, usual: holds, seen };
+        let it = Gate { until: now + lease, number: ask.number, joined: began, usual: holds, seen };
         self.gates.insert(gate.to_owned(), it);
-        let mut said = Said { gates: self.gates.len() as u32, joined, fits: true, ..Said::default() };
+        let mut said = Said { gates: self.gates.len() as u32, joined, fits: now >= self.settled, ..Said::default() };
         for asked in &ask.claims {
             let its = u64::from(asked.holds.parts());
             if !self.claims.contains_key(&asked.claim) {

@@ -69,10 +69,11 @@ impl World {
     }
 
     fn comes(&mut self) {
+        let salt = self.dice.bits();
         self.gates.push(Gate {
             name: format!("g{}", self.gates.len()),
             portions: Portions::new(LEASE, Portion::NONE),
-            callers: Callers::shared(RULE, self.gates.len() as u64),
+            callers: Callers::shared(RULE, salt),
             asked: Vec::new(),
             answer: None,
             gives_up: Nanos::NEVER,
@@ -306,7 +307,7 @@ fn more_claims_than_one_answer_has_room_for_are_told_in_several_before_anything_
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn no_more_than_the_whole_is_used_and_in_quiet_times_all_of_it_where_it_is_wanted(

@@ -1,18 +1,19 @@
 -- A gate says what it uses of limits and what it could use, and hears what is its own from then on.
--- KEYS: what all keys begin with. ARGV: gate, number, run, lease_ms, whether it leaves, usual, seen; then claim, holds
--- and wants of each.
+-- KEYS: what all keys begin with. ARGV: gate, number, run, lease_ms, whether it leaves, usual, seen and the number of the
+-- last question that it heard the answer of; then claim, holds and wants of each.
 -- Says: 0 if a later question came first; else gates, usual, seen, whether it was not known, whether there is more,
--- whether all that may be used fits, then a list of claims and portions (-1: no claim any more).
+-- whether all that may be used is known and fits, then a list of claims and portions (-1: no claim any more).
 -- Portions are in 65,536ths. src/decide/portion/table.rs says the same in Rust; a test holds both together.
 local WHOLE, MOST, PAGE, DAY = 65536, 1024, 128, 86400
 local p, me, number, run = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local lease, leaves = tonumber(ARGV[4]), ARGV[5] == '1'
-local holds, seen = tonumber(ARGV[6]), tonumber(ARGV[7])
+local holds, seen, heard = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local call, floor = redis.call, math.floor
 local meta, gates, claims, gone = p .. 'meta', p .. 'gates', p .. 'claims', p .. 'gone'
 local function gate_key(gate) return p .. 'gate:' .. gate end
 local function claim_key(claim) return p .. 'claim:' .. claim end
-local function int(number) return string.format('%.0f', number) end
+-- With 0 added, since Lua writes a zero that was made negative as -0.
+local function int(number) return string.format('%.0f', number + 0) end
 
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
@@ -23,7 +24,7 @@ local term, settled, last = math.max(lease, tonumber(v[3] or 0)), tonumber(v[4] 
 local silent = now - tonumber(v[2] or 0) > term / 2 and call('EXISTS', gates) == 1
 if v[1] ~= run or silent then settled = now + term end
 
-local known = call('HMGET', gate_key(me), 'number', 'seen')
+local known = call('HMGET', gate_key(me), 'number', 'joined')
 if known[1] and number <= tonumber(known[1]) then return 0 end
 
 local function forget(gate)
@@ -55,7 +56,9 @@ if leaves then
   return 0
 end
 
-local joined = not known[1]
+-- As long as it has not heard so.
+local began = tonumber(known[2] or number)
+local joined = not known[1] or heard < began
 if joined then seen = 0 end
 call('ZADD', gates, int(now + lease), me)
 -- Of each gate what it may be using of what is no claim.
@@ -64,7 +67,8 @@ for _, gate in ipairs(all) do
   usual_of[gate] = gate == me and holds or tonumber(call('HGET', gate_key(gate), 'usual') or 0)
   sum = sum + usual_of[gate]
 end
-local even, fits = floor(WHOLE / #all), true
+-- As long as not all have been heard, nobody knows.
+local even, fits = floor(WHOLE / #all), now >= settled
 
 local function grant(its, due, others)
   if its >= due then return due end
@@ -115,7 +119,7 @@ local function deal(claim, its, wants)
   say(claim, portion)
 end
 
-for a = 8, #ARGV, 3 do
+for a = 9, #ARGV, 3 do
   local claim, its, wants = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
   local key = claim_key(claim)
   local is_there = call('ZSCORE', claims, claim) and call('EXISTS', key) == 1
@@ -162,7 +166,8 @@ local more = up_to < before
 local usual = holds
 if not more then usual = grant(holds, even, sum - holds) end
 fits = fits and sum <= WHOLE and not more
-call('HSET', gate_key(me), 'number', int(number), 'usual', int(math.max(holds, usual)), 'seen', int(seen))
+local may = int(math.max(holds, usual))
+call('HSET', gate_key(me), 'number', int(number), 'joined', int(began), 'usual', may, 'seen', int(seen))
 if call('ZCARD', gone) > PAGE then
   local least = up_to
   for _, gate in ipairs(all) do least = math.min(least, tonumber(call('HGET', gate_key(gate), 'seen') or 0)) end

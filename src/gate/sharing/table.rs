@@ -80,7 +80,7 @@ impl Table {
         };
         let mut command = ::redis::cmd("EVALSHA");
         command.arg(link.script.as_slice()).arg(1).arg(&self.prefix).arg(&self.gate).arg(ask.number).arg(&link.run);
-        command.arg(self.lease_ms).arg(u8::from(ask.leaves)).arg(ask.usual.parts()).arg(ask.seen);
+        command.arg(self.lease_ms).arg(u8::from(ask.leaves)).arg(ask.usual.parts()).arg(ask.seen).arg(ask.heard);
         for Asked { claim, holds, wants } in &ask.claims {
             command.arg(name(*claim)).arg(holds.parts()).arg(*wants);
         }
