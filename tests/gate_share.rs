@@ -115,7 +115,7 @@ fn a_caller_at_one_gate_has_all_of_its_rate_there() {
 
 #[test]
 fn a_gate_that_comes_has_room_and_the_part_of_one_that_is_killed_goes_to_the_others() {
-    let Some(setting) = Setting::new(RATE, "1s") else { return };
+    let Some(setting) = Setting::new(RATE, "2s") else { return };
     let mut gates = setting.gates(1);
     gates.push(setting.gate());
     // It takes connections once it has its part.

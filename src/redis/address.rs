@@ -12,13 +12,22 @@ use crate::http::tls::{Tls, TlsOptions};
 
 /// A server: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`; `rediss://...[?cacert=FILE&cert=FILE&key=FILE&insecure=1]` over
 /// TLS; `redis+unix:///PATH[?db=N]` by a socket of the file system.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Address {
     /// As it was written, for the server.
     text: String,
     shown: String,
     tls: TlsOptions,
 }
+
+/// The same server, as the same user; what else was said with it may differ.
+impl PartialEq for Address {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.text, &self.tls) == (&other.text, &other.tls)
+    }
+}
+
+impl Eq for Address {}
 
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,6 +168,9 @@ mod tests {
         assert_eq!(format!("{address:?}"), format!("Address({:?})", address.shown()));
         let (socket, _) = Address::read("redis+unix:///run/redis.sock?db=1&pass=secret").unwrap();
         assert_eq!(socket.shown(), "redis+unix:///run/redis.sock?db=1");
+        let same = Address::read("redis://me:secret@host:7000/2?db=3").unwrap().0;
+        let other = Address::read("redis://me:other@host:7000/2?db=3").unwrap().0;
+        assert!(address == same && address != other);
         assert!(Address::is("rediss://host") && !Address::is("jobs.db") && !Address::is("memory"));
     }
 
