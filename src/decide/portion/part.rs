@@ -19,7 +19,10 @@ impl Portion {
 
     /// What each of so many has, rounded down; of nobody it is the whole.
     pub const fn even(among: u32) -> Self {
-        if among == 0 { Self::WHOLE } else { Self(Self::WHOLE.0 / among) }
+        match Self::WHOLE.0.checked_div(among) {
+            Some(parts) => Self(parts),
+            None => Self::WHOLE,
+        }
     }
 
     /// In 65,536ths.

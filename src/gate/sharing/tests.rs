@@ -94,7 +94,14 @@ fn who_comes_late_is_told_of_all_claims_page_by_page() {
     };
     let mut first = Ask::default();
     for number in 1..=6 {
-        first = Ask { number, heard: number - 1, usual: first.usual, seen: first.seen, claims: claims(number * 64), ..first };
+        first = Ask {
+            number,
+            heard: number - 1,
+            usual: first.usual,
+            seen: first.seen,
+            claims: claims(number * 64),
+            ..first
+        };
         let said = both.ask(0, &first).unwrap();
         (first.usual, first.seen) = (said.usual, said.seen);
     }
