@@ -150,11 +150,13 @@ def _killed(bench: Bench, count: int) -> Trial:
                     senders.start()
                 trial.command = senders.shown()
                 took_s: list[float] = []
-                for _ in range(kills):
+                for kill in range(kills):
+                    # Not after the last one: it would be told to end before it knows how to.
+                    if kill:
+                        senders.start()
                     _until_shared(redis, senders)
                     time.sleep(dice.uniform(0, LEASE_S / 3))
                     took_s += _kill(redis, senders, results)
-                    senders.start()
                 ended = senders.end()
                 results.look(senders.every)
             counted = stats(server)

@@ -306,6 +306,27 @@ fn more_claims_than_one_answer_has_room_for_are_told_in_several_before_anything_
     assert!(ms < LEASE.0 / 1_000_000, "after {ms} ms");
 }
 
+#[test]
+fn whoever_is_live_says_all_of_many_claims_to_a_server_that_has_forgotten_them() {
+    let mut world = World::new(3, 200, 4);
+    (0..3000).for_each(|_| world.step());
+    // Some come in at the one gate, the others at another.
+    for (caller, number) in (0..200).map(|caller| (caller, caller % 2)) {
+        world.gates[number].demand[caller] = 150.0;
+    }
+    (0..8000).for_each(|_| world.step());
+    world.check();
+    assert!(world.gates.iter().all(|gate| gate.portions.claims() == 200));
+    (world.table, world.run, world.lost) = (Table::default(), 2, 40);
+    for _ in 0..LEASE.0 / 1_000_000 {
+        world.run(1);
+    }
+    world.lost = 0;
+    world.run(LEASE.0 / 1_000_000 * 2);
+    world.check_even();
+    assert!(world.gates.iter().all(|gate| gate.portions.claims() == 200));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
