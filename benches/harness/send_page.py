@@ -117,10 +117,10 @@ def _figures(section: Section) -> Iterator[Row]:
         what = stores.SUBMIT.format(batch=batch, under_way=under_way)
         yield [f"durable submits per second: {what}", number(found, "{:,.0f}")]
     for name in (IN_FILE, IN_MEMORY):
-        found = [section.median(LATE, name, results.noted("lateness_ms", at)) for at in ("p50", "p99")]
+        late = [section.median(LATE, name, results.noted("lateness_ms", at)) for at in ("p50", "p99")]
         rate = section.median(LATE, name, results.noted("sends_per_s"))
         what = f"`{name}`, {LATE_KEYS} keys of 1 per 10 ms, {number(rate, '{:,.0f}')} sends/s: late by p50, p99"
-        yield [what, ", ".join(number(value, "{:.2f} ms") for value in found)]
+        yield [what, ", ".join(number(value, "{:.2f} ms") for value in late)]
     jobs = section.plan["kept_jobs"]
     for what, name, form in (
         ("peak memory while they come in and wait", "peak_mb", "{:.0f} MB"),
