@@ -25,7 +25,7 @@ const ROUNDED_MS: i64 = 5;
 fn the_keys_of_a_sender_that_was_killed_go_on_when_its_lease_a_window_and_the_bound_are_over() {
     let terms = Terms::DOCUMENT;
     let Some(setting) = Setting::new(&SYNCED, terms) else { return };
-    setting.jobs(1500);
+    setting.jobs(1200);
     let (victim, heir) = (setting.send(0), setting.send(1));
     let pid = victim.pid();
     until("each to have keys", PATIENCE, || setting.owned(pid) >= 2 && setting.owned(heir.pid()) >= 2);
@@ -46,7 +46,7 @@ fn the_keys_of_a_sender_that_was_killed_go_on_when_its_lease_a_window_and_the_bo
     setting.check_refusals();
     setting.check_keys(2);
     setting.check_tries(2);
-    assert_eq!((setting.state("done"), setting.state("queued"), setting.told(2).len()), (1500, 0, 1500));
+    assert_eq!((setting.state("done"), setting.state("queued"), setting.told(2).len()), (1200, 0, 1200));
     let sent = setting.sent(2);
     for (key, until_ms) in left {
         let next = sent.iter().find(|sent| sent.by == 1 && sent.key == key && sent.sent_ms > killed_ms);
