@@ -20,7 +20,7 @@ two that are the same are `weir serve body`, as fast as two cores let it be; of 
 {verdicts.DELAY_MS:g} ms in {verdicts.SLOTS} slots, and the other after {SLOW_MS:g} ms. The capacity is that of
 {verdicts.POOL} slots of {verdicts.LEAST_MS:g} ms, and of {verdicts.MORE_MS:g} ms more in each search after the first,
 with random arrivals and `--slo "{verdicts.OBJECTIVE}"`. A load that is a little too large passes a step of
-{verdicts.STEP}, since the queue takes longer to grow; so the lower end may be above the truth by that little. The
+{verdicts.STEP}, since the queue takes longer to grow; so the lower end is less than the load that was tried. The
 statistics behind them are held by simulations in the tests; this shows what is left of it among real processes.
 """
 
