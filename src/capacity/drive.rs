@@ -94,17 +94,12 @@ impl<'a> Driver<'a> {
     }
 
     /// Waits until the service answers a single user about as it did at first; whether it does.
-    pub(super) fn recover(&mut self, watch: &mut Watch<'_>) -> Result<bool, LoadError> {
+    pub(super) fn recover(&mut self, watch: &mut Watch<'_>) -> Result<bool, CapacityError> {
         let begun = self.clock.now();
         while self.clock.now() - begun < RECOVERY {
-            let run = match self.single(watch) {
-                Ok(run) => run,
-                Err(CapacityError::Load(why)) => return Err(why),
-                // The plan was in order before.
-                Err(_) => return Ok(false),
-            };
+            let run = self.single(watch)?;
             if run.interrupted {
-                return Err(LoadError::Interrupted);
+                return Err(LoadError::Interrupted.into());
             }
             if run.requests.failed == 0 && run.response_ms.p50 <= 2.0 * self.calm_ms + 1.0 {
                 return Ok(true);
@@ -118,7 +113,7 @@ impl<'a> Driver<'a> {
         let plan = Plan::new(&options)?;
         let (step, load) = (self.steps as usize + 1, 0.0);
         let mut watch = |progress: &Progress<'_>| watch(&News::Trying { step, load, progress });
-        Ok(run(&mut self.crew, &options, &plan, self.command, &mut watch)?)
+        run(&mut self.crew, &options, &plan, self.command, &mut watch)
     }
 
     /// The load that `load` requests per second, or users, make.
@@ -248,11 +243,11 @@ fn run(
     plan: &Plan,
     command: &[String],
     watch: &mut load::Watch<'_>,
-) -> Result<Run, LoadError> {
-    let Some(crew) = crew else { return load::run(plan, command, watch, None) };
+) -> Result<Run, CapacityError> {
+    let Some(crew) = crew else { return Ok(load::run(plan, command, watch, None)?) };
     let run = crew.run(options, plan, command, watch)?;
-    match run.trust.reasons.first().filter(|_| run.has_lost_an_agent()) {
-        Some(why) => Err(LoadError::Agents(why.clone())),
+    match run.lost_agent() {
+        Some(why) => Err(CapacityError::Lost(why.to_owned())),
         None => Ok(run),
     }
 }
