@@ -157,10 +157,10 @@ fn ctrl_c_ends_all_agents_and_keeps_what_was_measured() {
 }
 
 #[test]
-fn ctrl_c_does_not_wait_for_an_agent_that_hangs() {
+fn ctrl_c_does_not_wait_for_agents_that_hang() {
     let (weir, server) = (Weir::new(), Server::hello());
     let (driver, agents) = under_way(&weir, &server, &["-r", "200", "--on", "local", "--agents", "2"]);
-    processes::signal(agents[0], Signal::STOP);
+    agents.iter().for_each(|agent| processes::signal(*agent, Signal::STOP));
     driver.interrupt();
     let output = driver.finish();
     assert_eq!(output.code, 130, "{output:?}");

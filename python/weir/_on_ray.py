@@ -190,8 +190,8 @@ class _Crew:
             here = platform.python_version()
             if there.split(".")[:2] != here.split(".")[:2]:
                 raise _RefusedError(
-                    f"agent {bundle * per_node + 1} on {self._node(bundle)}: Python {there} there, and Python {here} here;"
-                    " install the same on all nodes"
+                    f"agent {bundle * per_node + 1} on {self._node(bundle)}: Python {there} there, and Python {here}"
+                    " here; install the same on all nodes"
                 )
 
     def _node(self, bundle: int) -> str:
