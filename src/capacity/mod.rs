@@ -134,12 +134,12 @@ pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<
                     match driver.recover(watch) {
                         Ok(true) => {}
                         Ok(false) => found.did_not_recover(trial),
-                        Err(why) => found.stopped(why, format_args!("after {:.0}", trial.load)),
+                        Err(why) => found.stopped(&why, format_args!("after {:.0}", trial.load)),
                     }
                 }
             }
             Err(why) if found.steps.is_empty() && !is_of_agents(&why) => return Err(why),
-            Err(why) => found.stopped(why, format_args!("at {}", trial.load)),
+            Err(why) => found.stopped(&why, format_args!("at {}", trial.load)),
         }
     }
     Ok(found.answer(asked, &search))
@@ -177,12 +177,12 @@ impl Found {
         self.broken = Some(format!("after {:.0} it did not recover within 30 s, with nothing to do", trial.load));
     }
 
-    fn stopped(&mut self, why: CapacityError, place: fmt::Arguments<'_>) {
+    fn stopped(&mut self, why: &CapacityError, place: fmt::Arguments<'_>) {
         if let CapacityError::Load(LoadError::Interrupted) = why {
             self.interrupted = true;
             return;
         }
-        self.lost = is_of_agents(&why).then(|| why.to_string());
+        self.lost = is_of_agents(why).then(|| why.to_string());
         self.broken = Some(format!("{place} it could not go on: {why}"));
     }
 
