@@ -170,7 +170,8 @@ impl<'a> Driver<'a> {
         let cut_off = cut_off || decision.is_none();
         let decision = decision.unwrap_or(Decision { failing: None, sure: 0.0 });
         self.learn(&run, decision.end());
-        let tried = self.tried(&run, trial, decision, used);
+        let surely = step.filter(|_| decision.end() == End::Holds).map(|step| step.surely(trial.load));
+        let tried = Tried { surely, ..self.tried(&run, trial, decision, used) };
         Ok(Driven { end: decision.end(), tried, cut_off })
     }
 
@@ -202,6 +203,7 @@ impl<'a> Driver<'a> {
         });
         Tried {
             load: trial.load,
+            surely: None,
             end,
             why,
             sure: decision.sure,

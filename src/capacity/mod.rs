@@ -126,7 +126,7 @@ pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<
         match driver.drive(trial, found.steps.len() + 1, watch) {
             Ok(driven) if driven.cut_off => found.interrupted = true,
             Ok(driven) => {
-                search.told(trial, driven.end);
+                search.told(trial, driven.end, driven.tried.surely.unwrap_or(trial.load));
                 found.interrupted = !watch(&News::Tried(&driven.tried));
                 let overloaded = driven.end != End::Holds;
                 found.take(driven);
@@ -188,11 +188,10 @@ impl Found {
 
     fn answer(self, asked: &Asked, search: &Search) -> Answer {
         let bracket = search.bracket();
-        let at = |load: Option<f64>, fails: bool| {
-            let is_end = |end| matches!((end, fails), (Ended::Holds, false) | (Ended::Fails | Ended::Generator, true));
-            self.steps.iter().rev().find(|tried| load == Some(tried.load) && is_end(tried.end)).cloned()
-        };
-        let (holds, fails) = (at(bracket.holds, false), at(bracket.fails, true));
+        let last = |is: &dyn Fn(&Tried) -> bool| self.steps.iter().rev().find(|tried| is(tried)).cloned();
+        let holds = bracket.holds.and_then(|holds| last(&|tried| tried.surely == Some(holds)));
+        let is_over = |tried: &Tried| matches!(tried.end, Ended::Fails | Ended::Generator);
+        let fails = bracket.fails.and_then(|fails| last(&|tried| tried.load == fails && is_over(tried)));
         let limit = match fails.as_ref().filter(|_| self.lost.is_none()).map(|tried| tried.end) {
             Some(Ended::Generator) => Limit::Generator,
             Some(_) => Limit::Service,

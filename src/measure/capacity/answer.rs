@@ -21,7 +21,8 @@ pub struct Answer {
     pub url: String,
     /// What had to hold.
     pub objectives: Vec<String>,
-    /// The highest load that held; none if not even the least one did.
+    /// The most that surely holds: the highest load that held, less what may have been chance. None if not even the least
+    /// load held.
     pub holds: Option<f64>,
     /// The lowest load that failed; none if the highest one tried held.
     pub fails: Option<f64>,
@@ -64,6 +65,8 @@ pub struct Tried {
     pub load: f64,
     /// What came of it.
     pub end: Ended,
+    /// As much of a load that held as the service has surely kept up with. With users, the load itself.
+    pub surely: Option<f64>,
     /// Why it failed, or seemed to.
     pub why: Option<String>,
     /// How sure that is, in [0.5, 1].

@@ -10,12 +10,20 @@
 pub struct Search {
     range: Range,
     /// Loads that held, in rising order: the first ones again if a later look takes the last one back.
-    held: Vec<f64>,
+    held: Vec<Held>,
     /// Loads that nothing could be told of.
     unclear: Vec<f64>,
     fails: Option<f64>,
     /// The highest load that held has held for a whole step.
     confirmed: bool,
+}
+
+/// A load that held.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    load: f64,
+    /// As much of it as the service has surely kept up with.
+    surely: f64,
 }
 
 /// Where and how finely to search.
@@ -61,7 +69,7 @@ pub enum End {
 /// Between which loads the limit lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bracket {
-    /// The highest load that held; none if not even the least one did.
+    /// The most that surely holds; none if not even the least load did.
     pub holds: Option<f64>,
     /// The lowest load that failed; none if the highest one tried held.
     pub fails: Option<f64>,
@@ -84,7 +92,7 @@ impl Search {
             let load = (low * high).sqrt();
             quick(if self.range.whole { load.clamp(low + 1.0, high - 1.0) } else { load }, fine)
         };
-        let holds = self.held.last().copied();
+        let holds = self.held.last().map(|held| held.load);
         // What is known of the next loads above the highest that held, and below the lowest that failed.
         let above = self.unclear.iter().copied().chain(self.fails).reduce(f64::min);
         let below = self.unclear.iter().copied().chain(holds).reduce(f64::max);
@@ -108,20 +116,22 @@ impl Search {
         holds.filter(|_| !self.confirmed).map(|load| Trial { load, thorough: true, precision: fine })
     }
 
-    /// What came of a trial.
-    pub fn told(&mut self, trial: Trial, end: End) {
+    /// What came of a trial; if it held, with how much of its load the service has surely kept up ([`Step::surely`]).
+    ///
+    /// [`Step::surely`]: super::step::Step::surely
+    pub fn told(&mut self, trial: Trial, end: End, surely: f64) {
         let Trial { load, thorough, .. } = trial;
         match end {
             End::Holds => {
                 self.confirmed = thorough;
                 self.unclear.retain(|unclear| *unclear > load);
-                if self.held.last().is_none_or(|last| *last < load) {
-                    self.held.push(load);
-                }
+                // A longer look at the same load knows better.
+                self.held.retain(|held| held.load < load);
+                self.held.push(Held { load, surely });
             }
             End::Fails | End::Unclear => {
                 // A load that held before and does not now has not held.
-                self.held.retain(|held| *held < load);
+                self.held.retain(|held| held.load < load);
                 self.confirmed = false;
                 if end == End::Unclear {
                     self.unclear.push(load);
@@ -135,7 +145,7 @@ impl Search {
 
     /// What is known so far.
     pub fn bracket(&self) -> Bracket {
-        Bracket { holds: self.held.last().copied(), fails: self.fails }
+        Bracket { holds: self.held.iter().map(|held| held.surely).reduce(f64::max), fails: self.fails }
     }
 
     fn is_narrow(&self, low: f64, high: f64) -> bool {
@@ -158,7 +168,7 @@ mod tests {
         let mut search = Search::new(range);
         let mut trials = 0;
         while let Some(trial) = search.next() {
-            search.told(trial, if trial.load <= limit { End::Holds } else { End::Fails });
+            search.told(trial, if trial.load <= limit { End::Holds } else { End::Fails }, trial.load);
             trials += 1;
             assert!(trials < 200, "{search:?}");
         }
@@ -178,7 +188,7 @@ mod tests {
         let mut search = Search::new(RANGE);
         while let Some(trial) = search.next() {
             let limit = if trial.thorough { 400.0 } else { 500.0 };
-            search.told(trial, if trial.load <= limit { End::Holds } else { End::Fails });
+            search.told(trial, if trial.load <= limit { End::Holds } else { End::Fails }, trial.load);
         }
         let Bracket { holds: Some(holds), fails: Some(fails) } = search.bracket() else { panic!("{search:?}") };
         assert!(holds <= 400.0 && fails > 400.0, "{search:?}");
@@ -193,11 +203,12 @@ mod tests {
             let mut search = Search::new(Range { start, whole, ..RANGE });
             let mut trials = 0;
             while let Some(trial) = search.next() {
-                search.told(trial, match trial.load {
+                let end = match trial.load {
                     load if load <= limit / (1.0 + width) => End::Holds,
                     load if load > limit * (1.0 + width) => End::Fails,
                     _ => End::Unclear,
-                });
+                };
+                search.told(trial, end, trial.load);
                 trials += 1;
                 prop_assert!(trials < 100, "{search:?}");
             }

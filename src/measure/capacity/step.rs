@@ -9,6 +9,13 @@ use super::tracker::{CLEAR, Tracker};
 use crate::measure::recorder::Interval;
 use crate::measure::slo::Demand;
 
+/// How many standard deviations chance may add to what is answered. They are those of a few seconds, hence more than a
+/// normal distribution would ask for.
+const BY_CHANCE: f64 = 3.5;
+
+/// From so many seconds on their own differences tell what chance does.
+const TELLING: u64 = 8;
+
 /// How sure a step has to be at its end.
 const SURE: f64 = 0.9;
 
@@ -24,6 +31,8 @@ pub struct Step {
     /// Requests in the system when the first second began.
     before: u64,
     inside: u64,
+    /// The squares of what each second added to them, summed up.
+    squares: f64,
     ended: u64,
 }
 
@@ -69,7 +78,7 @@ impl Step {
     /// A load of so many requests per second (none: a closed loop), of which `before` are in the system as it begins.
     pub fn new(demands: &[Demand], offered_per_s: Option<f64>, precision: f64, length: Length, before: u64) -> Self {
         let trackers = demands.iter().copied().map(Tracker::new).collect();
-        Self { length, offered_per_s, precision, trackers, seconds: 0, before, inside: before, ended: 0 }
+        Self { length, offered_per_s, precision, trackers, seconds: 0, before, inside: before, squares: 0.0, ended: 0 }
     }
 
     /// Takes a second in; a decision, as soon as there is one. `thorough`: not before the last second, if it holds.
@@ -77,7 +86,8 @@ impl Step {
         self.trackers.iter_mut().for_each(|tracker| tracker.add(second));
         self.seconds += 1;
         self.ended += second.ok + second.failed;
-        self.inside = second.in_flight + second.backlog;
+        let was = std::mem::replace(&mut self.inside, second.in_flight + second.backlog);
+        self.squares += (self.inside as f64 - was as f64).powi(2);
         if self.seconds >= self.length.most {
             return Some(self.decide());
         }
@@ -108,6 +118,15 @@ impl Step {
         }
     }
 
+    /// As much of a load that held as the service has surely kept up with: what came and did not stay in its queue, less
+    /// what chance may have added. A load 1 % above capacity keeps its objectives for as long as the queue is short, and
+    /// one at which fewer came than on average was less of a load.
+    pub fn surely(&self, load: f64) -> f64 {
+        let Some(rate) = self.offered_per_s else { return load };
+        let kept_up = self.ended as f64 + self.grown().min(0.0) - BY_CHANCE * self.chance();
+        load * (kept_up / (rate * self.seconds.max(1) as f64)).clamp(0.0, 1.0)
+    }
+
     /// The objective that is nearest to failing, and how clear that is.
     fn worst(&self, more: f64) -> (usize, f64) {
         let all = self.trackers.iter().map(|tracker| tracker.evidence(more)).enumerate();
@@ -122,9 +141,16 @@ impl Step {
         self.grown() / self.seconds.max(1) as f64
     }
 
-    /// The standard deviation of what grows by chance alone: arrivals are random, or answers are.
+    /// The standard deviation of what grows by chance alone: at most that of random arrivals, less where the seconds
+    /// differ less (constant arrivals, work of a fixed time).
     fn chance(&self) -> f64 {
-        (self.ended as f64 + self.inside as f64).max(1.0).sqrt()
+        let random = (self.ended as f64 + self.inside as f64).max(1.0);
+        if self.seconds < TELLING {
+            return random.sqrt();
+        }
+        let seconds = self.seconds as f64;
+        let seen = (self.squares - self.grown().powi(2) / seconds) * seconds / (seconds - 1.0);
+        seen.clamp(1.0, random).sqrt()
     }
 
     /// How clear it is that the service does not keep up: by a third of the precision at least.

@@ -168,6 +168,7 @@ mod tests {
     fn tried(load: f64, end: Ended, p99_ms: f64) -> Tried {
         Tried {
             load,
+            surely: (end == Ended::Holds).then_some(load),
             end,
             why: None,
             sure: 0.991,

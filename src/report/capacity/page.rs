@@ -68,7 +68,7 @@ fn figures(answer: &Answer) -> Vec<Figure> {
         .into_iter()
         .flatten()
         .collect();
-    let at_best = answer.steps.iter().rev().find(|tried| Some(tried.load) == answer.holds && tried.end == Ended::Holds);
+    let at_best = answer.steps.iter().rev().find(|tried| tried.surely.is_some() && tried.surely == answer.holds);
     if let Some(tried) = at_best {
         let times = [("p50", tried.p50_ms), ("p99", tried.p99_ms)];
         let beside = format!("at {}", load(answer.model, tried.load));
@@ -201,6 +201,7 @@ fn method(answer: &Answer) -> Section {
         Model::Closed => "Closed loop: each user waits for its answer before asking again.",
     };
     let search = "Loads were doubled until one failed, then the bracket was halved. A load holds once all objectives \
-                  surely do and the service has surely kept up; it fails as soon as one surely does not.";
+                  surely do and the service has surely kept up; it fails as soon as one surely does not. The lower bound is the \
+                  highest load that held, less what may have been chance.";
     Section::new("Method", vec![Block::Text(format!("{loads} {search}"))])
 }
