@@ -148,7 +148,7 @@ impl<'a> Driver<'a> {
         let (mut seen, mut step, mut decision): (_, Option<Step>, Option<Decision>) = (0, None, None);
         let mut cut_off = false;
         let (sampling, clock) = (&mut self.sampling, &self.clock);
-        let mut run = run(&mut self.crew, &options, &plan, self.command, &mut |progress| {
+        let driven = run(&mut self.crew, &options, &plan, self.command, &mut |progress| {
             if let Some(second) = progress.second {
                 seen += 1;
                 if let Some(step) = &mut step {
@@ -163,7 +163,12 @@ impl<'a> Driver<'a> {
             }
             cut_off = !watch(&News::Trying { step: number, load: trial.load, progress });
             decision.is_none() && !cut_off
-        })?;
+        });
+        let mut run = match driven {
+            // An agent that hangs is found out when all are told to stop; whoever had enough is told that.
+            Err(CapacityError::Lost(_)) if cut_off => return Err(LoadError::Interrupted.into()),
+            driven => driven?,
+        };
         forget_cut_off(&mut run);
         let used = self.sampling.as_mut().and_then(|sampling| sampling.end(self.clock.now()));
         let decision = decision.or_else(|| step.as_ref().map(Step::decide));
