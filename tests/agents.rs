@@ -26,9 +26,11 @@ fn bodies(server: &Server) -> BTreeMap<Vec<u8>, u64> {
 
 /// The agents of a driver, once all of them are there.
 fn agents(driver: &Running, count: usize) -> Vec<u32> {
+    let is_agent =
+        |pid: &u32| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.ends_with(b"\0agent-process\0"));
     let mut found = Vec::new();
     until("all agents to be there", PATIENCE, || {
-        found = processes::descendants(driver.pid()).iter().map(|stat| stat.pid).collect();
+        found = processes::descendants(driver.pid()).iter().map(|stat| stat.pid).filter(is_agent).collect();
         found.len() == count
     });
     found
@@ -149,9 +151,22 @@ fn ctrl_c_ends_all_agents_and_keeps_what_was_measured() {
         let output = driver.finish();
         assert_eq!(output.code, 130, "{output:?}");
         let run = output.json();
-        assert!(run.interrupted && run.requests.ok > 20 && !run.has_lost_an_agent(), "{run:?}");
+        assert!(run.interrupted && run.requests.ok > 20 && run.lost_agent().is_none(), "{run:?}");
         assert!(are_gone(&agents));
     }
+}
+
+#[test]
+fn ctrl_c_does_not_wait_for_agents_that_hang() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let (driver, agents) = under_way(&weir, &server, &["-r", "200", "--on", "local", "--agents", "2"]);
+    agents.iter().for_each(|agent| processes::signal(*agent, Signal::STOP));
+    driver.interrupt();
+    let output = driver.finish();
+    assert_eq!(output.code, 130, "{output:?}");
+    let run = output.json();
+    assert!(run.lost_agent().is_some_and(|why| why.contains("it did not tell what it measured")), "{:?}", run.trust);
+    assert!(are_gone(&agents));
 }
 
 #[test]
@@ -250,6 +265,83 @@ duration = "300ms"
         }
     }
     assert_eq!(runs, 2, "one for each round");
+}
+
+#[test]
+fn a_search_that_loses_an_agent_is_not_to_be_trusted_and_keeps_what_was_tried() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let url = server.url("/");
+    let args = ["capacity", &url, "--slo", "p99<5s", "--from", "50", "--step", "3s", "--on", "local", "--agents", "2"];
+    for tried in [0, 1] {
+        let before = server.requests();
+        let told = weir.write("stderr", "");
+        let mut command = weir.command(&[&args[..], &["--format", "json"]].concat());
+        let search = Running::new(command.stderr(fs::File::options().append(true).open(&told).unwrap()));
+        let agents = agents(&search, 2);
+        until("loads to be tried", PATIENCE, || weir.read("stderr").matches(" holds ").count() >= tried);
+        let at = server.requests().max(before + 10);
+        server.wait_for("the next load", |counts| counts.requests > at + 20);
+        processes::signal(agents[0], Signal::KILL);
+        let output = search.finish();
+        assert_eq!(output.code, 3, "{output:?}");
+        let answer: Value = serde_json::from_str(&output.stdout).unwrap();
+        let lost = answer["lost"].as_str().unwrap();
+        assert!(lost.contains("was lost: killed (signal 9)"), "{answer:#}");
+        assert_eq!((answer["steps"].as_array().unwrap().len(), answer["holds"].is_number()), (tried, tried > 0));
+        assert!(answer["why"].as_str().unwrap().ends_with(lost), "{answer:#}");
+        assert!(weir.read("stderr").ends_with(&format!("weir: {lost}\n")), "{}", weir.read("stderr"));
+        assert!(are_gone(&agents));
+    }
+}
+
+#[test]
+fn a_measurement_that_loses_an_agent_is_not_to_be_trusted_and_made_again() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let study = |warm_up: &str, requests: u64| {
+        let text = format!(
+            r#"
+question = "What if an agent is lost?"
+repeats = 1
+times = {{ warm_up = "{warm_up}", stop = "2s" }}
+[variants.idle]
+command = ["sleep", "1000"]
+ready = "at once"
+[loads.work]
+url = "{}"
+rate = 200
+duration = "10m"
+"#,
+            server.url("/")
+        );
+        weir.write("study.toml", text);
+        let before = server.requests();
+        let study = weir.start(&["study", "study.toml", "--quiet", "--on", "local", "--agents", "2"]);
+        server.wait_for("the load to begin", |counts| counts.requests > before + requests);
+        let agents = agents(&study, 2);
+        (study, agents)
+    };
+    // Two seconds: all have told of one at least. A third: it is not steady yet.
+    for (warm_up, requests, loads) in [("0s", 450, 1), ("10m", 60, 0)] {
+        let (running, agents) = study(warm_up, requests);
+        processes::signal(agents[0], Signal::KILL);
+        let output = running.finish();
+        assert_eq!(output.code, 3, "{output:?}");
+        assert!(output.one_line().contains("was lost: killed (signal 9)"), "{output:?}");
+        let cell: Value = serde_json::from_str(&weir.read("results/cells/idle/all/1/cell.json")).unwrap();
+        assert_eq!(cell["lost"].as_str(), Some(output.one_line()));
+        assert_eq!(
+            (cell["loads"].as_array().unwrap().len(), cell["failure"].is_null()),
+            (loads, loads > 0),
+            "{cell:#}"
+        );
+        let doubted = cell["doubts"].as_array().unwrap().contains(&cell["lost"]);
+        assert_eq!(doubted, loads > 0, "{cell:#}");
+        assert!(are_gone(&agents));
+        // The same command measures it again.
+        let (running, _) = study(warm_up, 0);
+        running.interrupt();
+        assert_eq!(running.finish().code, 130);
+    }
 }
 
 /// What the command says when Ray's driver, which is Python, behaves like this shell script.

@@ -27,7 +27,8 @@ def label(count: int) -> str:
 def measure(bench: Bench) -> list[Trial]:
     """Interleaved rounds at full speed, then one run each against delays that the server knows."""
     contenders = [*bench.generators([ALONE]), *(generator for count in COUNTS for generator in _agents(bench, count))]
-    full_speed = Load("", bench.plan.closed_s, Path(), connections=CONNECTIONS)
+    # As long as the other: an agent's start costs as much as thousands of requests.
+    full_speed = Load("", bench.plan.delay_s, Path(), connections=CONNECTIONS)
     even = Load("", bench.plan.delay_s, Path(), connections=CONNECTIONS, rate_per_s=RATE)
     trials = []
     with lean(bench.programs["lean"], bench.server_core) as server:

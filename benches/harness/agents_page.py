@@ -17,14 +17,16 @@ def write(section: Section) -> Iterator[str]:
     """All that was measured."""
     yield "## Agents: several processes that drive one load"
     yield (
-        f"`--on local` on the generator's one core, {agents.CONNECTIONS} connections in all. CPU is that of the driver"
-        " and all its agents; `weir` has no agents."
+        f"`--on local` on the generator's one core, {agents.CONNECTIONS} connections in all,"
+        f" {section.plan['delay_s']} s a run. CPU is that of the driver and all its agents, their start included;"
+        " `weir` has no agents."
     )
     header = ["", "requests/s", "CPU us/request", "x weir", "x 1 agent", "peak MB of a process"]
     yield table(header, [_cost(section, name) for name in NAMES])
     yield (
         f"A service with known delays at {agents.RATE:,} requests/s: merged percentiles / the truth, in ms. Skew: how"
-        " far apart agents began, with twice the error of their clocks."
+        " far apart agents began, with twice the error of their clocks. That merged histograms are those of one agent"
+        " that saw everything, to the last count, is a test (`agents_together_saw_what_one_would_have_seen`)."
     )
     yield table(["", *PERCENTILES, "skew ms"], [_truth(section, name) for name in NAMES])
 

@@ -122,11 +122,18 @@ def url() -> Iterator[str]:
         yield f"{service.url}/api/work"
 
 
-def start(nodes: _Nodes, url: str, *args: str, on: str = "auto") -> subprocess.Popen[str]:
+def start(nodes: _Nodes, url: str, *args: str, on: str = "auto", path: Path | None = None) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "weir", "load", url, "--on", on, "--format", "json", *args]
     environment = os.environ | {"RAY_ADDRESS": nodes.cluster.address}
+    if path is not None:
+        environment["PYTHONPATH"] = _before(path)
     until("the agents of before to be gone", lambda: not agents())
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def _before(path: Path) -> str:
+    """Where Python looks for modules, with this folder first."""
+    return os.pathsep.join([str(path), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def arrived(url: str) -> int:
@@ -206,6 +213,51 @@ def test_a_node_with_another_weir_is_named(nodes: _Nodes, url: str, tmp_path: Pa
         assert "has no weir that can be used (ImportError: it is for another machine)" in said
     finally:
         nodes.cluster.remove_node(odd)
+
+
+_ANOTHER_PYTHON = """
+import sys
+if any(word.endswith("default_worker.py") for word in sys.orig_argv):
+    import platform
+    import types
+    real = types.CodeType
+    class Code(type):
+        def __instancecheck__(cls, it):
+            return isinstance(it, real)
+    class CodeType(metaclass=Code):
+        def __new__(cls, *args):
+            raise TypeError(f"code expected at most 16 arguments, got {len(args)}")
+    types.CodeType = CodeType
+    platform.python_version = lambda: "3.99.1"
+"""
+"""What a node's workers do under another Python: they say so, and can load no code that travels by value."""
+
+_ANOTHER_PYTHON_HERE = """
+import collections
+import sys
+fields = "major minor micro releaselevel serial"
+sys.version_info = collections.namedtuple("version_info", fields)(*sys.version_info[:2], 99, "final", 0)
+"""
+
+
+def test_a_node_with_another_python_is_named(nodes: _Nodes, url: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_ANOTHER_PYTHON)
+    odd = nodes.add(env_vars={"PYTHONPATH": _before(tmp_path)})
+    nodes.cluster.wait_for_nodes()
+    try:
+        _, said = finish(start(nodes, url, "-d", "1s"), 2)
+        assert re.search(r"agent \d on [\d.]+ \(\w{8}\): Python 3\.99\.1 there, and Python 3\.[\d.]+ here", said), said
+    finally:
+        nodes.cluster.remove_node(odd)
+
+
+def test_a_cluster_of_another_python_is_one_line(nodes: _Nodes, url: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_ANOTHER_PYTHON_HERE)
+    _, said = finish(start(nodes, url, "-d", "1s", path=tmp_path), 2)
+    assert "another version of Python or Ray" in said
+    here = f"Python: {sys.version_info.major}.{sys.version_info.minor}"
+    assert f"{here}.{sys.version_info.micro}" in said
+    assert f"{here}.99" in said
 
 
 def test_a_slow_agent_is_named_and_a_killed_node_ends_the_run(nodes: _Nodes, url: str) -> None:

@@ -14,6 +14,7 @@ without weir can say so itself.
 import json
 import logging
 import os
+import platform
 import shutil
 import socket
 import sys
@@ -128,6 +129,12 @@ class _Crew:
                 logging_level=logging.ERROR,
             )
         except Exception as error:
+            if "Version mismatch" in str(error):
+                # All of it: what is here comes last.
+                raise _RefusedError(
+                    f"the Ray cluster at {address} has another version of Python or Ray than is here; install the same:"
+                    f" {' '.join(str(error).split())}"
+                ) from error
             raise _RefusedError(f"no Ray cluster at {address}: {_one_line(error)}") from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -156,9 +163,13 @@ class _Crew:
     def _start(self, count: int, per_node: int) -> None:
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+        places = [
+            PlacementGroupSchedulingStrategy(self.group, placement_group_bundle_index=index // per_node)
+            for index in range(count)
+        ]
+        self._check_pythons(places[::per_node], per_node)
         actor = self._actor()
-        for index in range(count):
-            strategy = PlacementGroupSchedulingStrategy(self.group, placement_group_bundle_index=index // per_node)
+        for strategy in places:
             options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": strategy}
             self.actors.append(actor.options(**options).remote())
         abouts = self.ray.get([actor.about.remote() for actor in self.actors], timeout=_PLACING_S)
@@ -170,6 +181,24 @@ class _Crew:
                 raise _RefusedError(f"agent {index + 1} on {abouts[index]['node']}: {why}")
         self.placed = True
         self.say(f"- {json.dumps({'placed': [about['node'] for about in abouts]})}")
+
+    def _check_pythons(self, places: list[Any], per_node: int) -> None:
+        """What travels by value is code, and that is of one Python: so ask by what each of them has."""
+        asked = self.ray.remote(num_cpus=0, max_retries=0)(platform.python_version)
+        answers = [asked.options(scheduling_strategy=place).remote() for place in places]
+        for bundle, there in enumerate(self.ray.get(answers, timeout=_PLACING_S)):
+            here = platform.python_version()
+            if there.split(".")[:2] != here.split(".")[:2]:
+                raise _RefusedError(
+                    f"agent {bundle * per_node + 1} on {self._node(bundle)}: Python {there} there, and Python {here}"
+                    " here; install the same on all nodes"
+                )
+
+    def _node(self, bundle: int) -> str:
+        """Where a part of our places is, as the agents there would say."""
+        there = self.ray.util.placement_group_table(self.group)["bundles_to_node_id"][bundle]
+        address = next((it["NodeManagerAddress"] for it in self.ray.nodes() if it["NodeID"] == there), "a node")
+        return f"{address} ({there[:8]})"
 
     def _check(self, index: int, about: dict[str, str]) -> None:
         who, wanted = f"agent {index + 1} on {about['node']}", self.wish["weir"]

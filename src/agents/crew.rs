@@ -36,10 +36,11 @@ const QUESTIONS: u32 = 24;
 const ASKING: Nanos = Nanos::from_millis(600);
 /// From the last order to begin until the beginning; longer where the way to agents is.
 const LEAD: Nanos = Nanos::from_millis(50);
-/// How long agents have to tell the rest once they were told to stop.
-const GRACE: Nanos = Nanos::from_millis(1500);
+/// How long agents have to tell the rest once they were told to stop. With the farewell, and with the looks in between, it is
+/// less than two seconds: whoever ends a run has not to wait for longer, also where agents hang.
+const GRACE: Nanos = Nanos::from_millis(1400);
 /// How long agents have to end, once nothing is to be driven any more.
-const FAREWELL: Nanos = Nanos::from_millis(500);
+const FAREWELL: Nanos = Nanos::from_millis(400);
 
 impl Crew {
     /// Places agents for loads with the files of these options; `go_on` can end it.

@@ -8,7 +8,7 @@ use super::placement::{Event, Placement};
 use super::voice::{Heard, Voice};
 use super::{AGENT, Asked};
 use crate::decide::Nanos;
-use crate::machine;
+use crate::machine::{self, clock::Clock};
 
 /// Agents on this machine.
 #[derive(Debug)]
@@ -58,9 +58,10 @@ impl Placement for Local {
     }
 
     fn stop(&mut self, patience: Nanos) {
-        // All at once, and then each: one that takes long does not keep the others.
+        // All at once, and for all of them together: those that hang are not waited for one by one.
         self.agents.iter_mut().for_each(Voice::hang_up);
-        self.agents.iter_mut().for_each(|agent| agent.end(patience));
+        let clock = Clock::started(Nanos::ZERO);
+        self.agents.iter_mut().for_each(|agent| agent.end(patience - clock.now()));
     }
 
     fn logs(&self, agent: usize) -> Vec<String> {

@@ -94,17 +94,12 @@ impl<'a> Driver<'a> {
     }
 
     /// Waits until the service answers a single user about as it did at first; whether it does.
-    pub(super) fn recover(&mut self, watch: &mut Watch<'_>) -> Result<bool, LoadError> {
+    pub(super) fn recover(&mut self, watch: &mut Watch<'_>) -> Result<bool, CapacityError> {
         let begun = self.clock.now();
         while self.clock.now() - begun < RECOVERY {
-            let run = match self.single(watch) {
-                Ok(run) => run,
-                Err(CapacityError::Load(why)) => return Err(why),
-                // The plan was in order before.
-                Err(_) => return Ok(false),
-            };
+            let run = self.single(watch)?;
             if run.interrupted {
-                return Err(LoadError::Interrupted);
+                return Err(LoadError::Interrupted.into());
             }
             if run.requests.failed == 0 && run.response_ms.p50 <= 2.0 * self.calm_ms + 1.0 {
                 return Ok(true);
@@ -118,7 +113,7 @@ impl<'a> Driver<'a> {
         let plan = Plan::new(&options)?;
         let (step, load) = (self.steps as usize + 1, 0.0);
         let mut watch = |progress: &Progress<'_>| watch(&News::Trying { step, load, progress });
-        Ok(run(&mut self.crew, &options, &plan, self.command, &mut watch)?)
+        run(&mut self.crew, &options, &plan, self.command, &mut watch)
     }
 
     /// The load that `load` requests per second, or users, make.
@@ -153,7 +148,7 @@ impl<'a> Driver<'a> {
         let (mut seen, mut step, mut decision): (_, Option<Step>, Option<Decision>) = (0, None, None);
         let mut cut_off = false;
         let (sampling, clock) = (&mut self.sampling, &self.clock);
-        let mut run = run(&mut self.crew, &options, &plan, self.command, &mut |progress| {
+        let driven = run(&mut self.crew, &options, &plan, self.command, &mut |progress| {
             if let Some(second) = progress.second {
                 seen += 1;
                 if let Some(step) = &mut step {
@@ -168,7 +163,12 @@ impl<'a> Driver<'a> {
             }
             cut_off = !watch(&News::Trying { step: number, load: trial.load, progress });
             decision.is_none() && !cut_off
-        })?;
+        });
+        let mut run = match driven {
+            // An agent that hangs is found out when all are told to stop; whoever had enough is told that.
+            Err(CapacityError::Lost(_)) if cut_off => return Err(LoadError::Interrupted.into()),
+            driven => driven?,
+        };
         forget_cut_off(&mut run);
         let used = self.sampling.as_mut().and_then(|sampling| sampling.end(self.clock.now()));
         let decision = decision.or_else(|| step.as_ref().map(Step::decide));
@@ -250,11 +250,11 @@ fn run(
     plan: &Plan,
     command: &[String],
     watch: &mut load::Watch<'_>,
-) -> Result<Run, LoadError> {
-    let Some(crew) = crew else { return load::run(plan, command, watch, None) };
+) -> Result<Run, CapacityError> {
+    let Some(crew) = crew else { return Ok(load::run(plan, command, watch, None)?) };
     let run = crew.run(options, plan, command, watch)?;
-    match run.trust.reasons.first().filter(|_| run.has_lost_an_agent()) {
-        Some(why) => Err(LoadError::Agents(why.clone())),
+    match run.lost_agent() {
+        Some(why) => Err(CapacityError::Lost(why.to_owned())),
         None => Ok(run),
     }
 }

@@ -76,6 +76,8 @@ pub enum CapacityError {
     Process(u32),
     /// Not one request of a single user was answered well.
     Broken(String),
+    /// An agent was lost in the middle of a load: which, and how.
+    Lost(String),
 }
 
 impl std::error::Error for CapacityError {}
@@ -85,6 +87,7 @@ impl fmt::Display for CapacityError {
         match self {
             Self::Plan(e) => e.fmt(f),
             Self::Load(e) => e.fmt(f),
+            Self::Lost(why) => f.write_str(why),
             Self::Objective(text) => write!(
                 f,
                 "--slo: '{text}' is nothing that a load can be too high for; give upper bounds on response times or errors, \
@@ -128,18 +131,23 @@ pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<
                 let overloaded = driven.end != End::Holds;
                 found.take(driven);
                 if overloaded && !found.interrupted && search.next().is_some() {
-                    found.recovered(driver.recover(watch), trial);
+                    match driver.recover(watch) {
+                        Ok(true) => {}
+                        Ok(false) => found.did_not_recover(trial),
+                        Err(why) => found.stopped(&why, format_args!("after {:.0}", trial.load)),
+                    }
                 }
             }
-            Err(CapacityError::Load(LoadError::Interrupted)) => found.interrupted = true,
-            Err(why) if found.steps.is_empty() => return Err(why),
-            Err(why) => {
-                found.own_fault = matches!(why, CapacityError::Load(LoadError::Agents(_)));
-                found.broken = Some(format!("at {} it could not go on: {why}", trial.load));
-            }
+            Err(why) if found.steps.is_empty() && !is_of_agents(&why) => return Err(why),
+            Err(why) => found.stopped(&why, format_args!("at {}", trial.load)),
         }
     }
     Ok(found.answer(asked, &search))
+}
+
+/// Whether agents that were there are not any more.
+fn is_of_agents(why: &CapacityError) -> bool {
+    matches!(why, CapacityError::Lost(_) | CapacityError::Load(LoadError::Agents(_)))
 }
 
 /// What has been found out so far.
@@ -151,8 +159,8 @@ struct Found {
     interrupted: bool,
     /// Why it cannot go on.
     broken: Option<String>,
-    /// Whether that is the fault of whoever drives the loads.
-    own_fault: bool,
+    /// Why an agent is gone, if one is.
+    lost: Option<String>,
 }
 
 impl Found {
@@ -165,16 +173,17 @@ impl Found {
         self.steps.push(driven.tried);
     }
 
-    fn recovered(&mut self, recovered: Result<bool, LoadError>, trial: Trial) {
-        let load = trial.load;
-        match recovered {
-            Ok(true) => {}
-            Ok(false) => {
-                self.broken = Some(format!("after {load:.0} it did not recover within 30 s, with nothing to do"));
-            }
-            Err(LoadError::Interrupted) => self.interrupted = true,
-            Err(why) => self.broken = Some(format!("after {load:.0} it could not go on: {why}")),
+    fn did_not_recover(&mut self, trial: Trial) {
+        self.broken = Some(format!("after {:.0} it did not recover within 30 s, with nothing to do", trial.load));
+    }
+
+    fn stopped(&mut self, why: &CapacityError, place: fmt::Arguments<'_>) {
+        if let CapacityError::Load(LoadError::Interrupted) = why {
+            self.interrupted = true;
+            return;
         }
+        self.lost = is_of_agents(why).then(|| why.to_string());
+        self.broken = Some(format!("{place} it could not go on: {why}"));
     }
 
     fn answer(self, asked: &Asked, search: &Search) -> Answer {
@@ -183,10 +192,10 @@ impl Found {
         let holds = bracket.holds.and_then(|holds| last(&|tried| tried.surely == Some(holds)));
         let is_over = |tried: &Tried| matches!(tried.end, Ended::Fails | Ended::Generator);
         let fails = bracket.fails.and_then(|fails| last(&|tried| tried.load == fails && is_over(tried)));
-        let limit = match fails.as_ref().filter(|_| !self.own_fault).map(|tried| tried.end) {
+        let limit = match fails.as_ref().filter(|_| self.lost.is_none()).map(|tried| tried.end) {
             Some(Ended::Generator) => Limit::Generator,
             Some(_) => Limit::Service,
-            None if self.own_fault => Limit::Generator,
+            None if self.lost.is_some() => Limit::Generator,
             None => Limit::None,
         };
         let why = match (&self.broken, &fails) {
@@ -214,6 +223,7 @@ impl Found {
             saturated,
             usl,
             interrupted: self.interrupted,
+            lost: self.lost,
             manifest: self.manifest,
             steps: self.steps,
         }

@@ -141,6 +141,10 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
             messages.error(&why.to_string());
             return Ok(exit::INTERRUPTED);
         }
+        Err(CapacityError::Lost(why)) => {
+            messages.error(&why);
+            return Ok(exit::UNTRUSTED);
+        }
         Err(why) => return Err(why.to_string()),
     };
     show(&answer, format).map_err(|error| format!("cannot write the report to stdout: {error}"))?;
@@ -149,6 +153,9 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
     }
     if let Some(output) = html {
         output.write(&render(&report::page::of_answer(&answer)))?;
+    }
+    if let Some(why) = &answer.lost {
+        messages.error(why);
     }
     Ok(code(&answer, strict))
 }
@@ -176,6 +183,7 @@ fn show(answer: &Answer, format: Form) -> io::Result<()> {
 fn code(answer: &Answer, strict: bool) -> u8 {
     match answer {
         answer if answer.interrupted => exit::INTERRUPTED,
+        answer if answer.lost.is_some() => exit::UNTRUSTED,
         answer if strict && answer.limit == Limit::Generator => exit::UNTRUSTED,
         answer if answer.holds.is_none() => exit::OBJECTIVE,
         _ => exit::OK,

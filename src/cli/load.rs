@@ -209,7 +209,7 @@ fn code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
     if written != exit::OK {
         return written;
     }
-    if let Some(why) = run.trust.reasons.first().filter(|_| run.has_lost_an_agent()) {
+    if let Some(why) = run.lost_agent() {
         messages.error(why);
         return exit::UNTRUSTED;
     }

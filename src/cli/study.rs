@@ -141,6 +141,9 @@ fn study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Messages
         Format::Text => say(text::render(&findings, &report).trim_end())?,
         Format::Json => say(&format!("{:#}", text::json(&findings)))?,
     }
+    if let (Some(why), false) = (lost(&outcome), outcome.interrupted) {
+        messages.error(why);
+    }
     Ok(code(&outcome, asked.strict))
 }
 
@@ -148,12 +151,20 @@ fn code(outcome: &Outcome, strict: bool) -> u8 {
     if outcome.interrupted {
         return exit::INTERRUPTED;
     }
+    if lost(outcome).is_some() {
+        return exit::UNTRUSTED;
+    }
     let mut measured = outcome.cells.iter().filter(|cell| cell.is_measured()).peekable();
     if measured.peek().is_none() {
         // Nothing could be measured: that is no result.
         return exit::USAGE;
     }
     if strict && !measured.all(Cell::is_trusted) { exit::UNTRUSTED } else { exit::OK }
+}
+
+/// The first agent that was lost, and how, if one was.
+fn lost(outcome: &Outcome) -> Option<&str> {
+    outcome.cells.iter().find_map(|cell| cell.lost.as_deref())
 }
 
 fn read(path: &Path, words: &LoadWords<'_>, quick: bool, messages: &Messages) -> Result<Definition, Wrong> {

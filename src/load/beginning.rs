@@ -1,7 +1,7 @@
 //! When a run begins: as soon as all its threads are ready, or when somebody says.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
@@ -10,6 +10,9 @@ use crate::machine::clock::Clock;
 #[derive(Debug)]
 pub struct Beginning {
     clock: OnceLock<Clock>,
+    /// For those who wait for the clock: agents do so for longer than they take to get ready.
+    gate: Mutex<()>,
+    appointed: Condvar,
     is_ready: AtomicBool,
     is_appointed: bool,
 }
@@ -17,7 +20,13 @@ pub struct Beginning {
 impl Beginning {
     /// As soon as all threads are ready.
     pub fn at_once() -> Self {
-        Self { clock: OnceLock::new(), is_ready: AtomicBool::new(false), is_appointed: false }
+        Self {
+            clock: OnceLock::new(),
+            gate: Mutex::new(()),
+            appointed: Condvar::new(),
+            is_ready: AtomicBool::new(false),
+            is_appointed: false,
+        }
     }
 
     /// When somebody calls [`Self::appoint`].
@@ -27,7 +36,10 @@ impl Beginning {
 
     /// The run begins when this clock strikes zero; the first who says so is heard.
     pub fn appoint(&self, clock: Clock) {
+        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         self.clock.get_or_init(|| clock);
+        drop(gate);
+        self.appointed.notify_all();
     }
 
     /// Whether all threads are ready.
@@ -46,5 +58,13 @@ impl Beginning {
     /// The run's clock, once it is known.
     pub(super) fn clock(&self) -> Option<&Clock> {
         self.clock.get()
+    }
+
+    /// The same; waits for so long until it is known.
+    pub(super) fn wait(&self, patience: Nanos) -> Option<&Clock> {
+        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let unknown = |(): &mut ()| self.clock.get().is_none();
+        drop(self.appointed.wait_timeout_while(gate, patience.as_duration(), unknown));
+        self.clock()
     }
 }

@@ -328,9 +328,11 @@ impl Run {
         self.requests.failed as f64 / self.requests.total.max(1) as f64
     }
 
-    /// Whether an agent was lost before the end.
-    pub fn has_lost_an_agent(&self) -> bool {
-        self.agents.iter().any(|agent| agent.lost.is_some())
+    /// Which agent was lost before the end, and how, in a sentence; none if all were there.
+    pub fn lost_agent(&self) -> Option<&str> {
+        let is_lost = self.agents.iter().any(|agent| agent.lost.is_some());
+        // The first thing that is said against such a run.
+        self.trust.reasons.first().filter(|_| is_lost).map(String::as_str)
     }
 
     /// Failed requests of a kind.

@@ -48,6 +48,8 @@ pub struct Cell {
     pub failure: Option<Failure>,
     /// Why its figures should not be believed, a sentence each.
     pub doubts: Vec<String>,
+    /// Which agent was lost in the middle of it, and how, if one was: then its figures are of what was measured before.
+    pub lost: Option<String>,
 }
 
 /// How a warm-up went.
@@ -130,6 +132,11 @@ impl Cell {
     /// Whether its figures count.
     pub fn is_measured(&self) -> bool {
         self.failure.is_none()
+    }
+
+    /// Whether it was measured to its end.
+    pub fn is_whole(&self) -> bool {
+        self.is_measured() && self.lost.is_none()
     }
 
     /// Whether its figures may be believed.

@@ -190,7 +190,7 @@ impl Conductor<'_> {
             // From here on its samples count.
             let from = sampling.now();
             let runs = match &warm_up {
-                Ok(_) if go_on() => drive::measure(&drives, self.split, &go_on),
+                Ok((_, None)) if go_on() => drive::measure(&drives, self.split, &go_on),
                 _ => Ok(Vec::new()),
             };
             sampling.end();
@@ -210,12 +210,16 @@ impl Conductor<'_> {
             let how = running.ending().map_or_else(|| "lost".to_owned(), |ending| ending.to_string());
             return Err(Trouble::of(format!("it ended in the middle: {how}"), running));
         }
-        let (warm_up, runs) = ran.map_err(|error| Trouble::of(error.to_string(), running))?;
+        let ((warm_up, lost), runs) = ran.map_err(|error| Trouble::of(error.to_string(), running))?;
         measured.cell.warm_up = warm_up;
+        measured.cell.lost = lost.or_else(|| runs.iter().find_map(drive::lost_agent));
         self.take(&drives, runs, warm_up, place, measured);
-        match runs_that_answered_nothing(&measured.runs) {
-            Some(why) => Err(Trouble::of(why, running)),
-            None => Ok(()),
+        match (&measured.cell.lost, runs_that_answered_nothing(&measured.runs)) {
+            (_, None) if !measured.runs.is_empty() => Ok(()),
+            // Nothing of the service's speaks of it.
+            (Some(why), _) => Err(Trouble::plain(why.clone())),
+            (None, Some(why)) => Err(Trouble::of(why, running)),
+            (None, None) => Ok(()),
         }
     }
 

@@ -100,7 +100,7 @@ pub(super) fn place(
 }
 
 /// Drives all loads until all of them are steady, or the time is over; `go_on` can end it before. None if there is no
-/// warm-up.
+/// warm-up; and which agent was lost in it, if one was.
 ///
 /// # Errors
 /// Why a load could not start.
@@ -108,11 +108,11 @@ pub(super) fn warm_up(
     drives: &[Drive],
     split: &Split,
     go_on: &(dyn Fn() -> bool + Sync),
-) -> Result<Option<WarmUp>, LoadError> {
+) -> Result<(Option<WarmUp>, Option<String>), LoadError> {
     let loads: Vec<(&Drive, &Checked)> =
         drives.iter().filter_map(|drive| Some((drive, drive.warm_up.as_ref()?))).collect();
     if loads.is_empty() {
-        return Ok(None);
+        return Ok((None, None));
     }
     let seen = Mutex::new(vec![steady::WarmUp::default(); loads.len()]);
     let (steady, hopeless) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -135,7 +135,7 @@ pub(super) fn warm_up(
     };
     let runs = side_by_side(&loads, split, &look)?;
     let took_s = runs.iter().map(|run| run.duration_s).fold(0.0, f64::max);
-    Ok(Some(WarmUp { took_s, steady: steady.load(Relaxed) }))
+    Ok((Some(WarmUp { took_s, steady: steady.load(Relaxed) }), runs.iter().find_map(lost_agent)))
 }
 
 /// Drives all loads for what counts, at the same time.
@@ -170,6 +170,11 @@ fn side_by_side(
         let threads: Vec<_> = (0..loads.len()).map(|index| scope.spawn(move || drive(index))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(lost()))).collect()
     })
+}
+
+/// Which agent of a run was lost, and how, if one was.
+pub(super) fn lost_agent(run: &Run) -> Option<String> {
+    run.lost_agent().map(str::to_owned)
 }
 
 fn lost() -> LoadError {

@@ -175,8 +175,8 @@ pub fn run(
     let print = |place: &Place| of_definition(asked, place, &points[place.point], &split);
     let key = |place: &Place| (place.variant, place.point, place.repeat);
     for place in &order {
-        // What has failed is tried again: it has no figures to lose.
-        if let Some(cell) = folder.kept(&path(place), &print(place)).filter(Cell::is_measured) {
+        // What has failed, or was left by an agent, is tried again: it has no figures to lose, or not all of them.
+        if let Some(cell) = folder.kept(&path(place), &print(place)).filter(Cell::is_whole) {
             cells.insert(key(place), cell);
         }
     }

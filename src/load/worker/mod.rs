@@ -154,11 +154,10 @@ impl<'a> Worker<'a> {
         }
         // Not a barrier: a worker that could never start would hold the others for ever.
         while !shared.stop.load(Ordering::Relaxed) {
-            if let Some(clock) = shared.beginning.clock() {
+            if let Some(clock) = shared.beginning.wait(LONGEST_SLEEP) {
                 self.clock = *clock;
                 break;
             }
-            self.clock.sleep_until(self.clock.now() + Nanos(100_000));
         }
         self.clock.sleep_until(Nanos::ZERO);
     }

@@ -40,6 +40,8 @@ pub struct Answer {
     pub usl: Option<Growth>,
     /// Whether it was cut short; the bounds are what was known by then.
     pub interrupted: bool,
+    /// Why an agent is gone, if one is: the search ended then, and is not to be trusted.
+    pub lost: Option<String>,
     /// What was run, where and when.
     pub manifest: Manifest,
 }

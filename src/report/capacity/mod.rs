@@ -75,6 +75,9 @@ fn headline(answer: &Answer, paint: Paint) -> Vec<String> {
     if answer.interrupted {
         lines.push(paint.red("interrupted: the bounds are what was known by then"));
     }
+    if answer.lost.is_some() {
+        lines.push(paint.red("not to be trusted: an agent was lost; the bounds are what was known by then"));
+    }
     lines
 }
 
@@ -203,6 +206,7 @@ mod tests {
             ],
             usl: None,
             interrupted: false,
+            lost: None,
             manifest: Manifest::default(),
         }
     }
@@ -260,7 +264,8 @@ mod tests {
     fn the_published_schema_describes_an_answer() {
         let schema = serde_json::from_str(include_str!("../../../docs/capacity.schema.json")).expect("JSON");
         let validator = jsonschema::validator_for(&schema).expect("a schema");
-        for answer in [open(), closed()] {
+        let lost = Answer { lost: Some("agent 1 on n1 was lost".into()), ..open() };
+        for answer in [open(), closed(), lost] {
             let value = serde_json::from_str(&answer.to_json()).expect("own JSON");
             let wrong: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
             assert!(wrong.is_empty(), "{wrong:?}");

@@ -28,7 +28,7 @@ pub fn of_answer(answer: &Answer) -> Page {
 fn verdict(answer: &Answer) -> Verdict {
     let tone = match (answer.limit, answer.holds) {
         (_, None) => Tone::Bad,
-        _ if answer.interrupted => Tone::Doubt,
+        _ if answer.interrupted || answer.lost.is_some() => Tone::Doubt,
         (Limit::Service, Some(_)) => Tone::Good,
         (Limit::Generator | Limit::None, Some(_)) => Tone::Doubt,
     };
@@ -37,6 +37,9 @@ fn verdict(answer: &Answer) -> Verdict {
     let mut points = Vec::new();
     if answer.interrupted {
         points.push(Point::new(Tone::Doubt, "Interrupted: the bounds are what was known by then."));
+    }
+    if answer.lost.is_some() {
+        points.push(Point::new(Tone::Doubt, "An agent was lost: the bounds are what was known by then."));
     }
     let why = match answer.limit {
         Limit::Service => Point::new(Tone::Plain, format!("Why it fails: {}", answer.why)),

@@ -83,6 +83,8 @@ const RIGHT: f64 = 24.0;
 const BELOW: f64 = 56.0;
 /// Height of a row of the legend.
 const ROW: f64 = 20.0;
+/// Height of a row of names below.
+const NAMES: f64 = 14.0;
 
 impl Plot {
     /// Whether there is nothing to draw.
@@ -129,7 +131,7 @@ impl Plot {
         canvas.text((LEFT, 26.0), Anchor::Start, Ink::Title, &self.title);
         canvas.text((LEFT, 44.0), Anchor::Start, Ink::Note, &self.note);
         let top = if self.names_stand_below() { 64.0 } else { self.legend(canvas, 64.0) };
-        let (bottom, right) = (HEIGHT - BELOW, WIDTH - RIGHT);
+        let right = WIDTH - RIGHT;
         let xs: Vec<f64> = self.points().map(|point| point.x).collect();
         let x = match self.across {
             Across::Percentiles => Axis::percentiles(LEFT, right, &xs),
@@ -137,6 +139,14 @@ impl Plot {
             Across::Values if self.categories.is_empty() => Axis::of_values(LEFT, right, &xs),
             Across::Values => Axis::categories(LEFT, right, self.categories.len()),
         };
+        let names = self.categories.iter().enumerate().map(|(index, name)| (x.at(index as f64), name.clone()));
+        let numbers = x.ticks().into_iter().map(|tick| (tick.at, tick.label));
+        let labels: Vec<(f64, String)> = if self.categories.is_empty() { numbers.collect() } else { names.collect() };
+        let room = (right - LEFT) / labels.len().max(1) as f64;
+        let crowded = labels.iter().any(|(_, label)| 6.8 * label.chars().count() as f64 > room);
+        // Names that have no room side by side stand in two rows.
+        let second_row = if crowded && !self.categories.is_empty() { NAMES } else { 0.0 };
+        let bottom = HEIGHT - BELOW - second_row;
         let ys: Vec<f64> = self.points().flat_map(|point| [point.low, point.y, point.high]).collect();
         let y = Axis::of_range(bottom, top, &ys);
         for tick in y.ticks() {
@@ -144,14 +154,8 @@ impl Plot {
             canvas.text((LEFT - 8.0, tick.at + 4.0), Anchor::End, Ink::Tick, &tick.label);
         }
         canvas.line((LEFT, bottom), (right, bottom), Ink::Axis);
-        let names = self.categories.iter().enumerate().map(|(index, name)| (x.at(index as f64), name.clone()));
-        let numbers = x.ticks().into_iter().map(|tick| (tick.at, tick.label));
-        let labels: Vec<(f64, String)> = if self.categories.is_empty() { numbers.collect() } else { names.collect() };
-        let room = (right - LEFT) / labels.len().max(1) as f64;
-        let crowded = labels.iter().any(|(_, label)| 6.8 * label.chars().count() as f64 > room);
         for (index, (at, label)) in labels.into_iter().enumerate() {
-            // Names that have no room side by side stand in two rows.
-            let lower = if crowded && !self.categories.is_empty() && index % 2 == 1 { 14.0 } else { 0.0 };
+            let lower = if index % 2 == 1 { second_row } else { 0.0 };
             canvas.line((at, bottom), (at, bottom + 5.0 + lower), Ink::Axis);
             canvas.text((at, bottom + 18.0 + lower), Anchor::Middle, Ink::Tick, &label);
         }
@@ -266,6 +270,24 @@ mod tests {
         assert!(ink > 1000, "{ink} pixels of letters");
         let empty = Plot::default().png().expect("drawn");
         assert!(empty.len() < png.len());
+    }
+
+    #[test]
+    fn names_in_two_rows_leave_room_for_what_stands_below_them() {
+        let plot = |length: usize| {
+            let categories = (0..5).map(|index| format!("{index}").repeat(length)).collect();
+            Plot { categories, ..plot(&[(0.0, 2.0), (1.0, 3.0), (2.0, 8.0), (3.0, 5.0), (4.0, 1.0)]) }
+        };
+        for (length, rows) in [(3, 1), (30, 2)] {
+            let svg = plot(length).svg();
+            let mut below: Vec<f64> = coordinates(&svg, "y").into_iter().filter(|y| *y > HEIGHT - 80.0).collect();
+            below.sort_by(f64::total_cmp);
+            below.dedup();
+            let label = below.pop().expect("the label");
+            assert!(below.last().is_some_and(|name| label - name >= 24.0), "{label} below {below:?}");
+            // And a figure at the other axis.
+            assert_eq!(below.len(), 1 + rows, "{below:?}");
+        }
     }
 
     #[test]
