@@ -18,7 +18,9 @@ for i = 0, changes - 1 do
     if by then call('HSET', key, 'key', by) end
     if code then call('HSET', key, 'code', code) end
   else
-    local fields = { 'state', state, 'reason', reason, 'changed_ms', at, 'tries', was.tries + (tried and 1 or 0) }
+    -- An empty lease is nobody's; to remove it would be a call more.
+    local fields = { 'state', state, 'reason', reason, 'changed_ms', at, 'tries', was.tries + (tried and 1 or 0), 'lease',
+      '' }
     local function add(name, value) fields[#fields + 1] = name; fields[#fields + 1] = value end
     if tried then
       add('sent_ms', sent)
@@ -30,7 +32,6 @@ for i = 0, changes - 1 do
     if retry then add('retry_ms', retry) end
     if ARGV[a + 10] == '1' then add('answer_headers', ARGV[a + 11]); add('answer_body', ARGV[a + 12]) end
     call('HSET', key, unpack(fields))
-    call('HDEL', key, 'lease')
     out_of(HELD, member(number))
     move(number, 'leased', state, was.bytes, was)
     if retry then into(p .. 'due', retry, member(number)) end

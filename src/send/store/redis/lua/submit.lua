@@ -15,10 +15,18 @@ local first, stop, said = last, 0, { 0, 0 }
 local function add(fields, name, value)
   if value then fields[#fields + 1] = name; fields[#fields + 1] = value end
 end
+-- All names at once, here and below: a call for each would cost more than what it does.
+local ids, number_of_id, named = {}, {}, {}
+for a = 6, #ARGV, 13 do ids[#ids + 1] = given(ARGV[a]) or nil end
+for from = 1, #ids, 1000 do
+  for i, known in ipairs(call('HMGET', p .. 'ids', unpack(ids, from, math.min(from + 999, #ids)))) do
+    number_of_id[ids[from + i - 1]] = known
+  end
+end
 for i = 0, jobs - 1 do
   local a = 6 + i * 13
   local id = given(ARGV[a])
-  local known = id and call('HGET', p .. 'ids', id)
+  local known = id and number_of_id[id]
   if known then
     said[#said + 1] = tonumber(known)
     said[#said + 1] = call('HGET', key_of(known), 'state') or 'done'
@@ -41,12 +49,18 @@ for i = 0, jobs - 1 do
     add(fields, 'idempotency_key', given(ARGV[a + 10]))
     add(fields, 'body', given(ARGV[a + 11]))
     call('HSET', key_of(last), unpack(fields))
-    if id then call('HSET', p .. 'ids', id, last) end
+    if id then
+      -- It may come a second time.
+      number_of_id[id] = last
+      named[#named + 1] = id
+      named[#named + 1] = last
+    end
     move(last, false, 'queued', bytes, was)
     said[#said + 1] = last
     said[#said + 1] = ''
   end
 end
+for from = 1, #named, 1000 do call('HSET', p .. 'ids', unpack(named, from, math.min(from + 999, #named))) end
 if last ~= first then call('HSET', p .. 'meta', 'last_number', string.format('%d', last)) end
 if stop == 1 then call('SET', p .. 'crowd', 1, 'PX', 5000) end
 said[1], said[2] = done(), stop
