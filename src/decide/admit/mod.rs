@@ -24,6 +24,7 @@ pub mod limit;
 mod line;
 #[cfg(test)]
 mod oracle;
+mod pulse;
 mod room;
 mod terms;
 #[cfg(test)]
@@ -37,6 +38,7 @@ use self::bar::Bar;
 use self::ghosts::Ghosts;
 pub use self::limit::Adaptive;
 use self::line::Line;
+pub use self::pulse::Pulse;
 pub use self::room::Room;
 pub use self::terms::{LimitTerms, Terms};
 use self::usual::{Flow, Usual};
@@ -199,6 +201,8 @@ pub struct Sample {
     pub began: Nanos,
     /// How many were in then, itself included.
     pub beside: u32,
+    /// How late our own process was when it found the end of it ([`Pulse::lag`]): that part of the time is ours.
+    pub lag: Nanos,
 }
 
 /// Everything about those that do not get in at once, and about the limit. One for each upstream.
@@ -247,6 +251,11 @@ impl Admission {
         self.limit.as_ref()
     }
 
+    /// The process that decides has lost so much time by its own lateness, ever ([`Pulse::lost`]).
+    pub fn paused(&mut self, ever: Nanos) {
+        self.line.paused(ever);
+    }
+
     /// A call that did not get in by [`Room::enter`]. `actions` get what becomes of others by it.
     pub fn arrive(&mut self, now: Nanos, call: &Arrival, actions: &mut Vec<Action>) -> Verdict {
         let flow = self.flow(now);
@@ -268,12 +277,13 @@ impl Admission {
     /// One that was in has ended, and has given its place back by [`Room::leave`]. May be left out for some, and for
     /// those that the room [spares](Room::spares).
     pub fn ended(&mut self, now: Nanos, sample: &Sample, end: End, actions: &mut Vec<Action>) {
+        let took = now - sample.began - sample.lag;
         if end == End::Answered {
-            self.usual.took(now, now - sample.began);
+            self.usual.took(now, took);
             self.room.give_back(self.ghosts.answered(now, sample.began));
         }
         let took = match end {
-            End::Answered => Some(now - sample.began),
+            End::Answered => Some(took),
             End::Overloaded => Some(Nanos::NEVER),
             End::Failed => None,
         };
@@ -286,6 +296,7 @@ impl Admission {
         // Where the limit was set by somebody it is one of attempts of ours, whatever the upstream makes of them.
         let free = if self.limit.is_some() { self.ghosts.add(sample.began) } else { 1 };
         self.room.give_back(free);
+        self.room.gave_up();
         self.learn(now, sample, (why == GivenUp::Late).then(|| now - sample.began), true);
         self.hand_over(now, actions);
     }
@@ -303,7 +314,7 @@ impl Admission {
         self.bar.set(now, &self.room, &flow, self.line.is_overloaded());
         self.line.drop_overdue(now, &flow, self.too_many(), &self.bar, actions);
         while self.line.len() > 0 && self.room.take() {
-            match self.line.next(now) {
+            match self.line.next(now, &flow, self.room.bar() > 0) {
                 Some(ticket) => actions.push(Action::Run(ticket)),
                 None => self.room.give_back(1),
             }
