@@ -19,6 +19,7 @@ mod entry;
 mod guard;
 mod headers;
 mod places;
+mod pulse;
 mod plan;
 pub mod story;
 mod success;

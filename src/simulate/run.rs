@@ -12,7 +12,7 @@ use super::replica::Replica;
 use super::stalls::Stalls;
 use super::world::{self, Balance, To, Unhindered, Whose, World};
 use crate::decide::Nanos;
-use crate::decide::admit::{Priority, Pulse, Refusal};
+use crate::decide::admit::{Lost, Priority, Pulse, Refusal};
 use crate::decide::dice::Dice;
 use crate::decide::schedule::{Arrival, Schedule};
 
@@ -66,6 +66,7 @@ struct Simulation<'a> {
     inbox: VecDeque<(Id, u32, Kind)>,
     free_at: Nanos,
     pulse: Pulse,
+    lost: Lost,
     /// The upstream's stalls together, ever, and the end of the last one.
     stalled: Nanos,
     stalls_until: Nanos,
@@ -107,6 +108,7 @@ impl<'a> Simulation<'a> {
             inbox: VecDeque::new(),
             free_at: Nanos::ZERO,
             pulse: Pulse::default(),
+            lost: Lost::new(),
             stalled: Nanos::ZERO,
             stalls_until: Nanos::ZERO,
             looped: 0,
@@ -169,7 +171,7 @@ impl<'a> Simulation<'a> {
             self.calls_again(Nanos(u64::from(user) * 20_000));
         }
         if self.world.gate_cost > Nanos::ZERO || self.world.stalls.iter().any(|stall| stall.whose == Whose::Gates) {
-            self.events.push(Reverse((self.pulse.beat(Nanos::ZERO), Id::MAX, 0, Kind::Beat)));
+            self.events.push(Reverse((self.pulse.beat(Nanos::ZERO, &self.lost), Id::MAX, 0, Kind::Beat)));
         }
     }
 
@@ -206,7 +208,7 @@ impl<'a> Simulation<'a> {
 
     fn at_gate(&mut self, id: Id, serial: u32, kind: Kind) {
         if kind == Kind::Beat {
-            let next = self.pulse.beat(self.now);
+            let next = self.pulse.beat(self.now, &self.lost);
             self.events.push(Reverse((next, Id::MAX, 0, Kind::Beat)));
             return;
         }
@@ -214,7 +216,7 @@ impl<'a> Simulation<'a> {
         let call = *call;
         if self.pulse.beats() {
             self.free_at = self.free_at.max(self.now + self.world.gate_cost);
-            self.gates[call.gate as usize].paused(self.pulse.lost(self.now));
+            self.gates[call.gate as usize].paused(self.pulse.lost(self.now, &self.lost));
         }
         match kind {
             Kind::Arrives => self.arrives(id),
@@ -531,7 +533,7 @@ impl<'a> Simulation<'a> {
     fn ended(&mut self, call: &Call, how: How) {
         let gate = &mut self.gates[call.gate as usize];
         let before = gate.waiting();
-        let ended = Ended { began: call.began, beside: call.beside, lag: self.pulse.lag(self.now), how };
+        let ended = Ended { began: call.began, beside: call.beside, lag: self.pulse.lag(call.began, self.now), how };
         gate.ended(self.now, &ended, &mut self.told);
         self.waiting = self.waiting + gate.waiting() - before;
     }

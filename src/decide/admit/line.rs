@@ -8,7 +8,8 @@
 //! left. That there is always somebody who waits is no overload: a hundred connections before fifty places, each of
 //! which asks again as soon as it is answered, wait for a place or in the upstream, and as long here as there.
 //!
-//! Waits are told by the own time of the process, which its pauses do not belong to ([`super::Pulse`]).
+//! Waits are told in own time, which pauses of our process ([`super::Pulse`]) and stalls of the upstream (`silence`) do not
+//! belong to.
 //!
 //! Who would wait for too long is refused when it comes, not when it has waited: it can go elsewhere at once. Who was let
 //! wait before the overload is not sent away for it, and goes first: it has been reckoned with.
@@ -89,7 +90,7 @@ pub(super) struct Line {
     most: u32,
     len: u32,
     next: u64,
-    /// The pauses of the process, together.
+    /// The time that does not count.
     lost: Nanos,
 }
 
@@ -104,8 +105,8 @@ impl Line {
         self.len
     }
 
-    /// The process has paused for so long, ever.
-    pub(super) fn paused(&mut self, ever: Nanos) {
+    /// So much time does not count, ever.
+    pub(super) fn lost(&mut self, ever: Nanos) {
         self.lost = self.lost.max(ever);
     }
 

@@ -26,6 +26,7 @@ mod line;
 mod oracle;
 mod pulse;
 mod room;
+mod silence;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -38,8 +39,9 @@ use self::bar::Bar;
 use self::ghosts::Ghosts;
 pub use self::limit::Adaptive;
 use self::line::Line;
-pub use self::pulse::Pulse;
+pub use self::pulse::{Lost, Pulse};
 pub use self::room::Room;
+use self::silence::Silence;
 pub use self::terms::{LimitTerms, Terms};
 use self::usual::{Flow, Usual};
 use super::Nanos;
@@ -214,6 +216,9 @@ pub struct Admission {
     line: Line,
     bar: Bar,
     ghosts: Ghosts,
+    silence: Silence,
+    /// The pauses of our own process, together.
+    paused: Nanos,
     /// When a call was let in though all places are those of ghosts.
     tried: Nanos,
 }
@@ -237,6 +242,8 @@ impl Admission {
             line,
             bar: Bar::new(now),
             ghosts: Ghosts::default(),
+            silence: Silence::new(now),
+            paused: Nanos::ZERO,
             tried: now,
         }
     }
@@ -251,9 +258,9 @@ impl Admission {
         self.limit.as_ref()
     }
 
-    /// The process that decides has lost so much time by its own lateness, ever ([`Pulse::lost`]).
+    /// The process that decides has lost so much time by its own lateness, ever ([`Lost`]).
     pub fn paused(&mut self, ever: Nanos) {
-        self.line.paused(ever);
+        self.paused = self.paused.max(ever);
     }
 
     /// A call that did not get in by [`Room::enter`]. `actions` get what becomes of others by it.
@@ -277,7 +284,7 @@ impl Admission {
     /// One that was in has ended, and has given its place back by [`Room::leave`]. May be left out for some, and for
     /// those that the room [spares](Room::spares).
     pub fn ended(&mut self, now: Nanos, sample: &Sample, end: End, actions: &mut Vec<Action>) {
-        let took = now - sample.began - sample.lag;
+        let took = self.took(now, sample);
         if end == End::Answered {
             self.usual.took(now, took);
             self.room.give_back(self.ghosts.answered(now, sample.began));
@@ -295,10 +302,18 @@ impl Admission {
     pub fn given_up(&mut self, now: Nanos, sample: &Sample, why: GivenUp, actions: &mut Vec<Action>) {
         // Where the limit was set by somebody it is one of attempts of ours, whatever the upstream makes of them.
         let free = if self.limit.is_some() { self.ghosts.add(sample.began) } else { 1 };
+        let took = self.took(now, sample);
         self.room.give_back(free);
         self.room.gave_up();
-        self.learn(now, sample, (why == GivenUp::Late).then(|| now - sample.began), true);
+        self.learn(now, sample, (why == GivenUp::Late).then_some(took), true);
         self.hand_over(now, actions);
+    }
+
+    /// How long one has been in; what our own process or a stall of the upstream's host has added is not its time.
+    fn took(&mut self, now: Nanos, sample: &Sample) -> Nanos {
+        let _ = self.flow(now);
+        let silent = self.silence.since(sample.began - self.paused);
+        now - sample.began - sample.lag - silent
     }
 
     fn learn(&mut self, now: Nanos, sample: &Sample, took: Option<Nanos>, late: bool) {
@@ -353,7 +368,11 @@ impl Admission {
 
     fn flow(&mut self, now: Nanos) -> Flow {
         self.usual.count(now, &self.room);
-        self.usual.flow(self.room.limit())
+        let flow = self.usual.flow(self.room.limit());
+        let (own, left_per_s) = (now - self.paused, self.usual.left_per_s());
+        self.silence.look(own, self.room.left(), left_per_s, self.room.in_flight() > 0);
+        self.line.lost(self.paused + self.silence.forgiven() + self.silence.lasts(own, left_per_s));
+        flow
     }
 
     fn tell_room(&self) {

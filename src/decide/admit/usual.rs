@@ -101,6 +101,11 @@ impl Usual {
         if count < LEAST { Nanos::ZERO } else { Nanos(sum / count) }
     }
 
+    /// How many leave per second.
+    pub(super) fn left_per_s(&self) -> f64 {
+        if self.seconds > 0.0 { self.left / self.seconds } else { 0.0 }
+    }
+
     pub(super) fn flow(&self, places: u32) -> Flow {
         let service = self.mean();
         // Where not all places are taken there would leave more if they were.
