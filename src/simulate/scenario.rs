@@ -1,11 +1,17 @@
 //! Worlds with names. Loads are told as multiples of what the upstream can take at first.
 
 use super::score::Headline;
-use super::world::{Balance, Callers, Change, Kind, Phase, Retry, Stall, To, Told, Unhindered, Upstream, Whose, World};
+use super::world::{Balance, Callers, Change, Phase, Retry, To, Unhindered, Upstream, World};
 use crate::decide::Nanos;
 use crate::decide::delay::{Delay, Hump};
 use crate::decide::schedule::{Arrivals, Stage};
 use crate::decide::station::Overflow;
+
+mod noise;
+
+#[cfg(test)]
+pub(super) use noise::mixed;
+use noise::{callers_leave, gate_stalls, recovery, short_deadlines, upstream_stalls};
 
 /// Who gives no deadline waits for so many times as long as 99 % of unhindered calls take.
 pub const PATIENCE: f64 = 4.0;
@@ -45,18 +51,18 @@ const ALL: [Named; 22] = [
     ("deadline", "twice the capacity, from callers who wait for a second", deadline),
     (
         "gate-stalls",
-        "100 connections in a closed loop; later the gate's process stands still for 20 ms five times a second, later for 5 \
+        "200 connections in a closed loop; then the gate's process stands still for 20 ms five times a second, then for 5 \
          to 50 ms by chance",
         gate_stalls,
     ),
     (
         "upstream-stalls",
-        "half of the capacity at an upstream of milliseconds; later it stands still for 20 to 60 ms some times a second",
+        "half of the capacity at an upstream of milliseconds; then it stands still for 20 to 60 ms some times a second",
         upstream_stalls,
     ),
     (
         "short-deadlines",
-        "calls of 10 to 90 ms at half of the capacity, first alone, later beside twice as many whose callers have 20 to 60 ms",
+        "half of the capacity, of calls of 10 to 90 ms; the callers of two in three have 20 to 60 ms",
         short_deadlines,
     ),
     ("callers-leave", "the same, but those others say nothing of their patience and break off", callers_leave),
@@ -232,59 +238,6 @@ fn priorities(mut world: World) -> World {
 fn cold_start(mut world: World) -> World {
     world.warmup = Nanos::ZERO;
     world.even("overload", 10.0, 30)
-}
-
-fn gate_stalls(mut world: World) -> World {
-    let ms = Nanos::from_millis;
-    world.upstream.service = Delay::Exponential { mean: Nanos(25_000) };
-    (world.upstream.slots, world.gate_cost) = (1, Nanos(10_000));
-    (world.callers.users, world.callers.think, world.callers.deadline) = (200, Nanos(100_000), Nanos::SECOND);
-    world.stalls = vec![
-        Stall { whose: Whose::Gates, every: ms(200), regular: true, length: (ms(20), ms(20)), from: Nanos::from_secs(20), to: Nanos::from_secs(30) },
-        Stall { whose: Whose::Gates, every: ms(200), regular: false, length: (ms(5), ms(50)), from: Nanos::from_secs(30), to: Nanos::from_secs(40) },
-    ];
-    world.even("quiet", 0.0, 20).even("regular", 0.0, 10).even("random", 0.0, 10)
-}
-
-fn upstream_stalls(mut world: World) -> World {
-    let ms = Nanos::from_millis;
-    let service = Delay::Uniform(Hump { low: ms(1), high: ms(3) });
-    (world.upstream.slots, world.upstream.service, world.callers.deadline) = (10, service, Nanos::SECOND);
-    let length = (ms(20), ms(60));
-    world.stalls = vec![Stall { whose: Whose::Upstream, every: ms(300), regular: false, length, from: Nanos::from_secs(20), to: Nanos::from_secs(50) }];
-    world.even("quiet", 0.5, 20).even("stalls", 0.5, 30)
-}
-
-/// Calls of 10 to 90 ms at 20 slots: 400 a second are what it can do.
-fn beside_short(mut world: World, told: Told) -> World {
-    let ms = Nanos::from_millis;
-    world.upstream.service = Delay::Uniform(Hump { low: ms(10), high: ms(90) });
-    world.upstream.slots = 60;
-    let good = Kind { share: 1.0, patience: (Nanos::SECOND, Nanos::SECOND), told: Told::Deadline };
-    let short = Kind { share: 2.0, patience: (ms(20), ms(60)), told };
-    world.callers.kinds = vec![good, short];
-    // 200 good ones a second, and 400 others.
-    let load = 600.0 / world.upstream.per_s();
-    world.even("mixed", load, 70)
-}
-
-fn short_deadlines(world: World) -> World {
-    beside_short(world, Told::Deadline)
-}
-
-fn callers_leave(world: World) -> World {
-    beside_short(world, Told::Nothing)
-}
-
-fn recovery(mut world: World) -> World {
-    let slower = |at_s, to| Change { at: Nanos::from_secs(at_s), replica: None, to: To::Slower(to) };
-    world.upstream.service = Delay::Uniform(Hump { low: Nanos::from_millis(10), high: Nanos::from_millis(60) });
-    world.callers.deadline = patience(&world.upstream.service);
-    world.changes = vec![slower(40, 50.0), slower(42, 1.0)];
-    let mut world = world.even("all", 0.5, 70);
-    let phase = |name: &str, from, to| Phase { name: name.to_owned(), from: Nanos::from_secs(from), to: Nanos::from_secs(to) };
-    world.phases = vec![phase("before", 10, 40), phase("slow", 40, 42), phase("first", 42, 52), phase("after", 47, 70)];
-    world
 }
 
 fn deadline(mut world: World) -> World {

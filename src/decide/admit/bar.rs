@@ -57,7 +57,16 @@ pub(super) struct Bar {
 
 impl Bar {
     pub(super) fn new(now: Nanos) -> Self {
-        Self { since: now, bins: [0.0; BINS], seconds: 0.0, feed: FEED.0, turns: 0, demand: [0.0; CLASSES], left: 0, left_per_s: 0.0 }
+        Self {
+            since: now,
+            bins: [0.0; BINS],
+            seconds: 0.0,
+            feed: FEED.0,
+            turns: 0,
+            demand: [0.0; CLASSES],
+            left: 0,
+            left_per_s: 0.0,
+        }
     }
 
     /// Sets it, if it is time.

@@ -96,7 +96,13 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn new(patience: Nanos, haste: Nanos, most: u32) -> Self {
-        let class = Class { waiters: VecDeque::new(), short_at: Nanos::ZERO, refused_at: None, late_at: None, overloaded: false };
+        let class = Class {
+            waiters: VecDeque::new(),
+            short_at: Nanos::ZERO,
+            refused_at: None,
+            late_at: None,
+            overloaded: false,
+        };
         let classes = std::array::from_fn(|_| class.clone());
         Self { classes, patience, haste, most, len: 0, next: 0, lost: Nanos::ZERO }
     }
@@ -110,7 +116,8 @@ impl Line {
         self.lost = self.lost.max(ever);
     }
 
-    fn own(&self, now: Nanos) -> Nanos {
+    /// The time without what does not count.
+    pub(super) fn own(&self, now: Nanos) -> Nanos {
         now - self.lost
     }
 
@@ -244,7 +251,8 @@ impl Line {
         let next = now + if too_many > 0 { flow.wait_for(too_many.into()) } else { Nanos::ZERO };
         for class in 0..self.classes.len() {
             self.classes[class].judge(own, patience, bar.crowd(class, flow));
-            while let Some(oldest) = self.classes[class].waiters.front().filter(|oldest| oldest.ends(self.lost) <= next) {
+            while let Some(oldest) = self.classes[class].waiters.front().filter(|oldest| oldest.ends(self.lost) <= next)
+            {
                 let why = if oldest.deadline <= now { Why::Late } else { Why::Waited };
                 actions.push(Action::Refuse(oldest.ticket, Refusal { why, retry_after: Nanos::SECOND.max(patience) }));
                 self.classes[class].waiters.pop_front();

@@ -207,6 +207,11 @@ pub struct Sample {
     pub lag: Nanos,
 }
 
+/// While ghosts have the places, one more is let in this often: while nobody was ever answered, and once it is known how
+/// long that takes, if that is less. Twenty a second are next to no load.
+const TRY: Nanos = Nanos::from_millis(5);
+const TRY_KNOWN: Nanos = Nanos::from_millis(50);
+
 /// Everything about those that do not get in at once, and about the limit. One for each upstream.
 #[derive(Debug)]
 pub struct Admission {
@@ -267,7 +272,7 @@ impl Admission {
     pub fn arrive(&mut self, now: Nanos, call: &Arrival, actions: &mut Vec<Action>) -> Verdict {
         let flow = self.flow(now);
         self.bar.set(now, &self.room, &flow, self.line.is_overloaded());
-        if self.is_haunted(now, &flow) {
+        if self.is_haunted(now, call, &flow) {
             self.tried = now;
             self.room.force();
             return Verdict::Run;
@@ -351,10 +356,13 @@ impl Admission {
         self.tell_room();
     }
 
-    /// Whether it is time to find out if the upstream is still at work on what was given up.
-    fn is_haunted(&self, now: Nanos, flow: &Flow) -> bool {
+    /// Whether it is time to find out, by this call, if the upstream is still at work on what was given up.
+    fn is_haunted(&self, now: Nanos, call: &Arrival, flow: &Flow) -> bool {
         let ghosts = self.ghosts.len() as u32;
-        ghosts > 0 && ghosts * 2 >= self.room.limit() && now - self.tried >= flow.service.max(Nanos::from_millis(50))
+        let every = if flow.service == Nanos::ZERO { TRY } else { flow.service.max(TRY_KNOWN) };
+        // A call whose own time is over before an answer can be there would find out nothing.
+        let in_time = call.deadline - now > flow.service;
+        ghosts > 0 && ghosts * 2 >= self.room.limit() && in_time && now - self.tried >= every
     }
 
     /// What a refusal by anybody else should name: about how long it takes until things have moved on.
@@ -367,12 +375,11 @@ impl Admission {
     }
 
     fn flow(&mut self, now: Nanos) -> Flow {
-        self.usual.count(now, &self.room);
-        let flow = self.usual.flow(self.room.limit());
         let (own, left_per_s) = (now - self.paused, self.usual.left_per_s());
         self.silence.look(own, self.room.left(), left_per_s, self.room.in_flight() > 0);
         self.line.lost(self.paused + self.silence.forgiven() + self.silence.lasts(own, left_per_s));
-        flow
+        self.usual.count(self.line.own(now), &self.room);
+        self.usual.flow(self.room.limit())
     }
 
     fn tell_room(&self) {

@@ -103,10 +103,16 @@ mod tests {
         assert_eq!((pulse.lag(ms(1), ms(7)), pulse.lost(ms(7), &lost)), (ms(0), ms(0)));
         assert_eq!(pulse.beat(ms(10), &lost), ms(15));
         assert_eq!(pulse.lag(ms(10), ms(14)), ms(0));
-        assert_eq!((pulse.lag(ms(12), ms(35)), pulse.lag(ms(30), ms(35)), pulse.lost(ms(35), &lost)), (ms(20), ms(5), ms(20)));
+        assert_eq!(
+            (pulse.lag(ms(12), ms(35)), pulse.lag(ms(30), ms(35)), pulse.lost(ms(35), &lost)),
+            (ms(20), ms(5), ms(20))
+        );
         assert_eq!(pulse.beat(ms(36), &lost), ms(41));
         // What comes with it was there with it; what begins after it was not.
-        assert_eq!((pulse.lag(ms(12), ms(37)), pulse.lag(ms(36), ms(37)), pulse.lost(ms(37), &lost)), (ms(21), ms(0), ms(21)));
+        assert_eq!(
+            (pulse.lag(ms(12), ms(37)), pulse.lag(ms(36), ms(37)), pulse.lost(ms(37), &lost)),
+            (ms(21), ms(0), ms(21))
+        );
         pulse.beat(ms(41), &lost);
         assert_eq!((pulse.lag(ms(12), ms(42)), pulse.lost(ms(42), &lost)), (ms(0), ms(21)));
     }

@@ -60,7 +60,11 @@ impl Silence {
     pub(super) fn lasts(&self, own: Nanos, per_s: f64) -> Nanos {
         let silent = own - self.at;
         let expected = silent.as_secs_f64() * per_s;
-        if silent < LEAST || expected < EXPECTED { Nanos::ZERO } else { Nanos((silent.0 as f64).min(self.credit) as u64) }
+        if silent < LEAST || expected < EXPECTED {
+            Nanos::ZERO
+        } else {
+            Nanos((silent.0 as f64).min(self.credit) as u64)
+        }
     }
 
     /// How much was forgiven, ever.
