@@ -68,7 +68,7 @@ pub(super) fn open() -> Run {
         body: 612 + i % 2,
     };
     let mut parts = parts(Model::Open, 0.0, 3.0, 1_500, asked);
-    parts.offered = Some(1_560);
+    parts.offered_per_s = Some(520.0);
     parts.dropped = 60;
     parts.unfinished = 12;
     parts.interrupted = true;
@@ -182,7 +182,7 @@ fn parts(model: Model, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u6
         series: series.points(end_s),
         duration_s,
         warmup_s,
-        offered: None,
+        offered_per_s: None,
         dropped: 0,
         unfinished: 0,
         connections: Connections::default(),

@@ -123,6 +123,9 @@ impl<'a> Worker<'a> {
         self.preconnect();
         self.start_together();
         self.tally.began = self.clock.now();
+        if let Some(log) = &mut self.log {
+            log.begin(self.clock.wall_offset().unix_ns(Nanos::ZERO));
+        }
         self.tally.note_cpu(Nanos::ZERO, thread_cpu());
         let mut ready = Vec::with_capacity(256);
         while !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
@@ -242,7 +245,7 @@ impl<'a> Worker<'a> {
         if let Some(slot) = self.table.get(index) {
             slot.user = start.user;
             slot.push(Flight::new(start, start.arrival.intended, request));
-            self.go_on(index, now);
+            self.go_on(index, now, now);
         }
     }
 
@@ -273,9 +276,9 @@ impl<'a> Worker<'a> {
     }
 
     /// Fills the connection with what its user, or the schedule, has for it, and writes it; without anything it is
-    /// idle, or closed for good.
+    /// idle, or closed for good. It has been `free` since then: what was meant to start later waited for weir alone.
     #[inline]
-    fn go_on(&mut self, index: u32, now: Nanos) {
+    fn go_on(&mut self, index: u32, free: Nanos, now: Nanos) {
         let plan = self.shared.plan;
         // Waiting arrivals had no connection only if none could be had.
         let capped = self.table.is_exhausted();
@@ -283,7 +286,7 @@ impl<'a> Worker<'a> {
         let Some(mut slot) = self.table.get(index) else { return };
         while slot.flights.len() < plan.pipeline {
             let Some(start) = self.feed.again(slot.user, now) else { break };
-            let ready = self.tally.ready(start.arrival.intended, capped, now);
+            let ready = self.tally.ready(start.arrival.intended, capped, free);
             self.tally.begin(start.arrival.intended, now);
             slot.push(Flight::new(&start, ready, plan.source.pick(start.arrival.number)));
             if slot.flights.len() < plan.pipeline {
