@@ -35,19 +35,22 @@ pub(super) struct CapacityArgs {
     #[arg(long, help_heading = SEARCH)]
     users: bool,
     /// The first load to try, in requests per second or users [default: 100/s, or 1 user]
-    #[arg(long, value_name = "LOAD", help_heading = SEARCH)]
+    #[arg(long, value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
     from: Option<f64>,
     /// The highest load to try [default: 1,000,000/s, or 10,000 users]
-    #[arg(long, value_name = "LOAD", help_heading = SEARCH)]
+    #[arg(long, value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
     most: Option<f64>,
     /// How far apart the bounds may be in the end
     #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = words::share, help_heading = SEARCH)]
     precision: f64,
     /// How long a load is tried at most; it takes less where it is clear
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = words::time, help_heading = SEARCH)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = words::seconds, help_heading = SEARCH)]
     step: Duration,
+    /// How long the search may take in all [default: 30 times --step, at least 5m]
+    #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = SEARCH)]
+    max_time: Option<Duration>,
     /// The beginning of each load that is cut off, at least
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::time, help_heading = SEARCH)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::seconds, help_heading = SEARCH)]
     settle: Duration,
     /// How arrivals are spread: constant, or poisson as those of many visitors are
     #[arg(long, value_name = "KIND", default_value = "poisson", value_parser = words::arrivals, help_heading = SEARCH)]
@@ -59,7 +62,7 @@ pub(super) struct CapacityArgs {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH)]
     seed: u64,
     /// The cap on connections [default: 1000]
-    #[arg(short, long, value_name = "N", conflicts_with = "users", help_heading = SEARCH)]
+    #[arg(short, long, value_name = "N", value_parser = words::count, conflicts_with = "users", help_heading = SEARCH)]
     connections: Option<u64>,
     /// Generator threads [default: as many as the load needs]
     #[arg(short, long, value_name = "N", help_heading = SEARCH)]
@@ -84,6 +87,8 @@ pub(super) struct CapacityArgs {
     html: Option<PathBuf>,
 }
 
+/// The least that a search may take, if nothing says so.
+const LEAST_TIME: Duration = Duration::from_secs(300);
 const SEARCH: &str = "Search";
 const RESULT: &str = "Result";
 
@@ -203,6 +208,9 @@ impl CapacityArgs {
         if !(3..=3600).contains(&self.step.as_secs()) {
             return Err("--step: give 3s to 1h; shorter ones tell nothing".into());
         }
+        if self.max_time.is_some_and(|time| time.is_zero()) {
+            return Err("--max-time: 0 is no time; give e.g. 10m".into());
+        }
         if self.settle.as_secs() > 600 {
             return Err("--settle: give 10m at most".into());
         }
@@ -217,7 +225,16 @@ impl CapacityArgs {
             },
             slos: self.slos,
             model: if self.users { Model::Closed } else { Model::Open },
-            range: Range { start, least, most, precision: self.precision, whole: self.users },
+            range: Range {
+                start,
+                least,
+                most,
+                precision: self.precision,
+                whole: self.users,
+                gap: 1.0,
+                step_s: self.step.as_secs_f64(),
+            },
+            max_time: self.max_time.unwrap_or_else(|| (self.step * 30).max(LEAST_TIME)),
             length,
             settle_s: self.settle.as_secs_f64().ceil() as u64,
             pid: self.pid,

@@ -1,9 +1,9 @@
 //! Objectives such as `p99<200ms`, `errors<1%`, `rate>1000`: held or not.
 //!
 //! Times are response times (from the intended start) unless the name begins with `service.`, and those of successes: the
-//! same figures that reports show. Without a success no objective on times holds. Failures are judged by `errors`; where
-//! times are judged and `errors` is not, more than [`ERRORS`] of them fail the run, or a service that refuses nearly all
-//! would pass for a fast one.
+//! same figures that reports show. Without a success no objective on times holds. Failures are judged by `errors`. A search
+//! for the highest load judges them in any case ([`Slo::unasked`]): a service that refuses nearly all of a load would else
+//! pass for one that can take it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use crate::decide::Nanos;
 #[cfg(test)]
 mod tests;
 
-/// The share of requests that may fail where only times are judged.
+/// The share of requests that may fail in a search that was given objectives on times alone.
 pub const ERRORS: f64 = 0.01;
 
 /// One objective.
@@ -86,21 +86,15 @@ impl Slo {
         Held { objective: self.text.clone(), ok: self.holds(value), measured: self.words(run, value) }
     }
 
-    /// Holds all objectives against a run, and the one that nobody has to ask for ([`ERRORS`]) if it fails.
-    pub fn check_all(all: &[Self], run: &Run) -> Vec<Held> {
-        let unasked = Self::unasked(all).map(|slo| slo.check(run)).filter(|held| !held.ok);
-        all.iter().map(|slo| slo.check(run)).chain(unasked).collect()
-    }
-
-    /// The objective on errors that goes with objectives on times alone.
+    /// The objective on errors that goes with objectives on times alone, in a search for the highest load.
     pub fn unasked(all: &[Self]) -> Option<Self> {
         let judges_times = all.iter().any(|slo| slo.below && !matches!(slo.figure, Figure::Errors | Figure::Rate));
         let judges_errors = all.iter().any(|slo| slo.figure == Figure::Errors);
         (judges_times && !judges_errors).then(|| Self {
-            text: format!("errors<={}% (default)", trim(ERRORS * 100.0)),
+            text: format!("errors<{}%", trim(ERRORS * 100.0)),
             figure: Figure::Errors,
             below: true,
-            or_equal: true,
+            or_equal: false,
             limit: ERRORS,
         })
     }

@@ -236,6 +236,7 @@ mod tests {
     use super::super::recorder::Recorder;
     use super::super::run::{Connections, Manifest, Model, Parts, Target};
     use super::*;
+    use crate::decide::Nanos;
 
     fn outcome(response_ms: u64, late_us: u64, end: End) -> Outcome {
         let done = Nanos::from_millis(response_ms);
