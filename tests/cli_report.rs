@@ -110,14 +110,14 @@ fn the_figures_of_a_run_agree_with_each_other() {
 fn a_broken_run_is_one_line() {
     let weir = Weir::new();
     let good = weir.run(&["load", &Server::hello().url("/"), "-n", "10", "--format", "json"]).stdout;
-    assert!(good.contains("\"schema\": 1"));
+    assert!(good.contains("\"schema\": 2"));
     for (name, text) in [
         ("empty", String::new()),
         ("text", "no JSON".to_owned()),
         ("other", "{\"a\": 1}".to_owned()),
         ("list", "[]".to_owned()),
         ("half", good[..good.len() / 2].to_owned()),
-        ("later", good.replace("\"schema\": 1", "\"schema\": 99")),
+        ("later", good.replace("\"schema\": 2", "\"schema\": 99")),
         ("histogram", good.replace("\"histogram\": \"HIST", "\"histogram\": \"!!!!")),
         ("negative", good.replace("\"total\": 10", "\"total\": -10")),
         ("absurd", good.replace("\"total\": 10", "\"total\": 1e999")),

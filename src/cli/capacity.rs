@@ -1,7 +1,6 @@
 //! `weir capacity`: arguments -> a search for the highest load that keeps the objectives.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use super::driving::Driving;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
-use super::output::Output;
+use super::output::{Output, colors, print};
 use crate::capacity::{self, Asked, CapacityError, News};
 use crate::decide::schedule::Arrivals;
 use crate::decide::words;
@@ -112,7 +111,10 @@ pub(super) fn run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -
 
 fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let (format, strict) = (asked.format, asked.strict);
+    let mut asked = asked;
     let (out, html) = (Output::open(asked.out.as_deref())?, Output::open(asked.html.as_deref())?);
+    Output::apart(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
+    asked.asking.read_stdin()?;
     let command = redacted(args, &asked.asking.secrets());
     let agents = asked.driving.asked(args, None)?;
     let asked = Asked { agents, ..asked.into_asked()? };
@@ -127,8 +129,8 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
                     let until = Duration::from_secs(seconds).into();
                     bar = Some((*step, Bar::new(Extent { until, requests: None })));
                 }
-                if let Some((_, bar)) = &mut bar {
-                    bar.update(progress);
+                if let Some(line) = bar.as_mut().and_then(|(_, bar)| bar.update(progress)) {
+                    messages.note(&line);
                 }
             }
             News::Trying { .. } => {}
@@ -152,7 +154,14 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
         }
         Err(why) => return Err(why.to_string()),
     };
-    show(&answer, format).map_err(|error| format!("cannot write the report to stdout: {error}"))?;
+    let taken = [&out, &html].into_iter().flatten().any(Output::is_stdout);
+    if !(taken && messages.is_quiet()) {
+        let text = match format {
+            Form::Text => report::render(&answer, colors() && !taken),
+            Form::Json => answer.to_json(),
+        };
+        print(&text, taken)?;
+    }
     if let Some(output) = out {
         output.write(&answer.to_json())?;
     }
@@ -168,20 +177,6 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
 fn finish(bar: &mut Option<(usize, Bar)>) {
     if let Some((_, bar)) = bar.take() {
         bar.finish();
-    }
-}
-
-/// Prints the answer; a reader that has gone away is no fault.
-fn show(answer: &Answer, format: Form) -> io::Result<()> {
-    let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let text = match format {
-        Form::Text => report::render(answer, color),
-        Form::Json => answer.to_json(),
-    };
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-        _ => Ok(()),
     }
 }
 

@@ -22,14 +22,22 @@ impl Run {
             other => return Err(format!("a run of schema {other}, and this weir reads schema {SCHEMA}")),
         }
         run.check().map_err(|why| format!("not a run of weir: {why}"))?;
-        let histograms = [run.response_histogram(), run.service_histogram(), run.failed_histogram()];
-        let responses = run.responses.as_ref().map(Responses::histogram);
-        histograms.into_iter().chain(responses).collect::<Result<Vec<_>, _>>().map(|_| run)
+        run.response_histogram()?;
+        run.service_histogram()?;
+        run.failed_histogram()?;
+        run.responses.histogram()?;
+        Ok(run)
     }
 
     /// From schema 1, whose times were those of all responses, whatever their status.
     fn update(&mut self) {
         self.schema = SCHEMA;
+        self.responses = Responses {
+            response_ms: self.response_ms,
+            service_ms: self.service_ms,
+            first_byte_ms: self.first_byte_ms,
+            histogram: self.histogram.clone(),
+        };
         if self.failures_of("4xx") + self.failures_of("5xx") > 0 {
             self.trust.ok = false;
             self.trust.reasons.push(

@@ -52,9 +52,9 @@ pub struct Run {
     /// none would be. Those that were never sent are not among them.
     #[serde(default)]
     pub failed_ms: Spread,
-    /// Times of all responses, whatever their status; none where each was a success.
+    /// Times of all responses, whatever their status.
     #[serde(default)]
-    pub responses: Option<Responses>,
+    pub responses: Responses,
     /// Time to connect, over the requests that waited for a connection to be made.
     pub connect_ms: Spread,
     /// Bytes moved.
@@ -96,7 +96,7 @@ pub struct Run {
 }
 
 /// Times of all responses, whatever their status, as ab and wrk count them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Responses {
     /// From the intended start to the whole response.
     pub response_ms: Spread,
@@ -285,7 +285,7 @@ impl Run {
             agents => Trust::judge_agents(&evidence, agents),
         };
         let failed = totals.failed_response();
-        let responses = (totals.bad.count() > 0).then(|| Responses::of(totals));
+        let responses = Responses::of(totals);
         Self {
             weir: env!("CARGO_PKG_VERSION").into(),
             schema: SCHEMA,
@@ -351,16 +351,6 @@ impl Run {
     /// When the run came from a file and its histogram is damaged.
     pub fn failed_histogram(&self) -> Result<Histogram, String> {
         Histogram::from_base64(&self.failed_histogram, Histogram::precise)
-    }
-
-    /// Times of all responses, whatever their status, as ab and wrk count them.
-    pub fn all_responses(&self) -> Responses {
-        self.responses.clone().unwrap_or_else(|| Responses {
-            response_ms: self.response_ms,
-            service_ms: self.service_ms,
-            first_byte_ms: self.first_byte_ms,
-            histogram: self.histogram.clone(),
-        })
     }
 
     /// Requests that got a whole answer, whatever its status.

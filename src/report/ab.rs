@@ -107,7 +107,7 @@ fn rates(run: &Run) -> String {
     let across_all = 1000.0 / rate;
     let mean = match run.model {
         Model::Closed => across_all * run.connections.limit as f64,
-        Model::Open => run.all_responses().response_ms.mean,
+        Model::Open => run.responses.response_ms.mean,
     };
     let kb_per_s = |bytes: u64| bytes as f64 / 1024.0 / run.duration_s;
     let mut text = field("Requests per second", format_args!("{rate:.2} [#/sec] (mean)"));
@@ -133,7 +133,7 @@ fn times(run: &Run) -> String {
     let of = |spread: &Spread| Times::of(spread, answers);
     let mut text = String::from("\nConnection Times (ms)\n              min  mean[+/-sd] median   max\n");
     text += &row("Connect:", &Times::connect(&run.connect_ms, connecting(run), answers));
-    let all = run.all_responses();
+    let all = &run.responses;
     text += &row("Processing:", &of(&all.service_ms));
     text += &row("Waiting:", &of(&all.first_byte_ms));
     text += &row("Total:", &of(&all.response_ms));
@@ -141,7 +141,7 @@ fn times(run: &Run) -> String {
 }
 
 fn percentiles(run: &Run) -> String {
-    let Ok(histogram) = run.all_responses().histogram() else { return String::new() };
+    let Ok(histogram) = run.responses.histogram() else { return String::new() };
     if histogram.count() < 2 {
         return String::new();
     }

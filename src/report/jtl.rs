@@ -34,10 +34,10 @@ pub struct Log {
 }
 
 impl Log {
-    /// Begins a log in `file`. `label` is what JMeter calls the sampler's name.
-    pub fn new(file: File, label: &str, url: &str) -> Self {
+    /// Begins a log in `file`; with `over` in place of what is in it. `label` is what JMeter calls the sampler's name.
+    pub fn new(file: File, over: bool, label: &str, url: &str) -> Self {
         let (blocks, waiting) = sync_channel(WAITING);
-        let writer = thread::spawn(move || write_all(file, &waiting));
+        let writer = thread::spawn(move || write_all(file, over, &waiting));
         Self { blocks, writer, label: quoted(label), url: quoted(url) }
     }
 
@@ -63,13 +63,13 @@ impl Log {
     }
 }
 
-fn write_all(mut file: File, blocks: &Receiver<Vec<u8>>) -> io::Result<()> {
+fn write_all(mut file: File, over: bool, blocks: &Receiver<Vec<u8>>) -> io::Result<()> {
     let (mut begun, mut result) = (false, Ok(()));
     // After a failure the rest is still taken, or the load would come to a stand.
     for block in blocks {
         // The first block means that the run has begun: only now an earlier log in the same file gives way.
         if !std::mem::replace(&mut begun, true) {
-            result = empty(&file).and_then(|()| file.write_all(HEADER.as_bytes()));
+            result = if over { empty(&file) } else { Ok(()) }.and_then(|()| file.write_all(HEADER.as_bytes()));
         }
         if result.is_ok() {
             result = file.write_all(&block);
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_line_for_each_request_as_jmeter_writes_it() {
         let mut file = tempfile::tempfile().expect("a file");
-        let log = Log::new(file.try_clone().expect("a file"), "/a,b", "http://h/a,b");
+        let log = Log::new(file.try_clone().expect("a file"), true, "/a,b", "http://h/a,b");
         let mut lines = log.lines(0);
         lines.begin(1_000_000_600_000);
         let outcome = Outcome {
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_said_at_the_end_and_stops_nobody() {
         let Ok(full) = File::create("/dev/full") else { return };
-        let log = Log::new(full, "/", "http://h/");
+        let log = Log::new(full, true, "/", "http://h/");
         drop(log.lines(0));
         let error = log.finish().expect_err("no space");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

@@ -106,6 +106,14 @@ pub(super) fn empty() -> Run {
     finished(parts, &["p99<200ms"])
 }
 
+/// A service that answers at once, and nothing well.
+pub(super) fn broken() -> Run {
+    let end = |i: u64| End::Answer(if i.is_multiple_of(4) { 404 } else { 500 });
+    let mut parts = parts(Model::Closed, 0.0, 2.0, 400, |i| Asked { response_us: 900, end: end(i), ..Asked::default() });
+    parts.in_flight_mean = 0.2;
+    finished(parts, &["p99<200ms"])
+}
+
 /// The closed loop, as two agents drove it; a third was lost.
 pub(super) fn agents() -> Run {
     let mut run = closed();

@@ -280,6 +280,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_run_in_which_nothing_worked_says_so_first() {
+        let report = render(&sample::broken(), false);
+        let first = report.lines().next().unwrap_or_default();
+        assert_eq!(first, "NOT ONE OF 400 REQUESTS SUCCEEDED: 300 5xx, 100 4xx");
+        assert!(report.contains("no success, hence no response times") && report.contains("of failures"), "{report}");
+    }
+
+    #[test]
     fn the_report_is_readable_at_a_glance() {
         sample::same(&render(&sample::closed(), false), include_str!("golden/closed.text.txt"), "closed.text.txt");
         sample::same(&render(&sample::open(), false), include_str!("golden/open.text.txt"), "open.text.txt");
@@ -288,9 +296,11 @@ mod tests {
     }
 
     #[test]
-    fn colours_change_no_word_and_doubts_come_first_in_red() {
+    fn colours_change_no_word_and_failures_come_first_then_objectives_then_doubts_in_red() {
         let colored = render(&sample::open(), true);
-        assert!(colored.starts_with("\x1b[31mNOT TO BE TRUSTED\x1b[0m\n\x1b[31m  - "), "{colored}");
+        let at = |words: &str| colored.find(&format!("\x1b[31m{words}")).unwrap_or_else(|| panic!("{words}: {colored}"));
+        let order = ["10.6 % OF REQUESTS FAILED", "OBJECTIVES THAT FAILED", "✗ p99<200ms", "NOT TO BE TRUSTED", "  - "].map(at);
+        assert!(order[0] == 0 && order.is_sorted(), "{order:?}: {colored}");
         let mut bare = String::new();
         for (i, part) in colored.split('\x1b').enumerate() {
             bare += if i == 0 { part } else { part.split_once('m').expect("the end of a colour").1 };

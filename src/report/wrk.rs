@@ -19,7 +19,7 @@ pub fn render(run: &Run) -> String {
     let mut text = format!("Running {} test @ {}\n", whole_seconds(run.duration_s), plain(&run.target.url));
     text += &format!("  {} threads and {} connections\n", run.manifest.threads, run.connections.limit);
     text += &format!("  Thread Stats{:>6}{:>11}{:>8}{:>12}\n", "Avg", "Stdev", "Max", "+/- Stdev");
-    let times = run.all_responses().histogram().unwrap_or_else(|_| Histogram::precise());
+    let times = run.responses.histogram().unwrap_or_else(|_| Histogram::precise());
     text += &Stats::of_times(&times).line("Latency", microseconds);
     text += &Stats::of_samples(&rates_per_thread(run)).line("Req/Sec", metric);
     text += "  Latency Distribution\n";

@@ -163,6 +163,7 @@ mod tests {
             words(&sample::empty()),
             ["The objective failed; not to be trusted", "Not one request was made."]
         );
+        assert_eq!(words(&sample::broken())[0], "Not one request succeeded; not to be trusted");
         let mut run = sample::closed();
         run.slo[1].ok = false;
         assert_eq!(words(&run)[0], "1 of 3 objectives failed");
