@@ -86,7 +86,8 @@ mod tests {
 
     fn told(args: &[&str]) -> String {
         let command = || {
-            let load = Command::new("load").args(["rate", "requests", "out"].map(|flag| clap::Arg::new(flag).long(flag)));
+            let load =
+                Command::new("load").args(["rate", "requests", "out"].map(|flag| clap::Arg::new(flag).long(flag)));
             let send = Command::new("send").arg(clap::Arg::new("limit").long("limit"));
             Command::new("weir").subcommands([load, send]).disable_help_subcommand(true)
         };

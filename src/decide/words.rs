@@ -22,9 +22,8 @@ pub fn time(text: &str) -> Result<Duration, String> {
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let is_bare = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
     let bare = is_bare.then(|| format!("{text}s"));
-    time(bare.as_deref().unwrap_or(text)).map_err(|_| {
-        format!("'{text}' is not a time; write e.g. 10 (seconds), 300ms, 1.5s, 1m30s or 1h")
-    })
+    time(bare.as_deref().unwrap_or(text))
+        .map_err(|_| format!("'{text}' is not a time; write e.g. 10 (seconds), 300ms, 1.5s, 1m30s or 1h"))
 }
 
 fn seconds_of(text: &str) -> Option<f64> {
@@ -143,7 +142,9 @@ mod tests {
         assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
         assert_eq!(time("1m30s"), Ok(Duration::from_secs(90)));
         assert_eq!(time("1h0.5m250ms"), Ok(Duration::from_millis(3_630_250)));
-        for wrong in ["", "10", "s", "-1s", "1d", "1 s", "infs", "nans", "1e99h", "1s1m", "1s1s", "1m-3s", "1m30", "1m+3s"] {
+        for wrong in
+            ["", "10", "s", "-1s", "1d", "1 s", "infs", "nans", "1e99h", "1s1m", "1s1s", "1m-3s", "1m30", "1m+3s"]
+        {
             assert!(time(wrong).is_err(), "{wrong}");
         }
     }

@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn the_line_fits_every_width_and_the_most_important_comes_first() {
-        let parts = ["12s/1m30s", "12345/s", "17 failed/s", "p50 12.3ms", "p99 1.25s", "400 waiting"].map(str::to_owned);
+        let parts =
+            ["12s/1m30s", "12345/s", "17 failed/s", "p50 12.3ms", "p99 1.25s", "400 waiting"].map(str::to_owned);
         for width in NARROWEST - 1..200 {
             let line = fitted(0.3, &parts, width);
             assert!(line.chars().count() <= width, "{width}: {line}");

@@ -16,6 +16,7 @@ mod worker;
 
 use std::fmt;
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -161,6 +162,7 @@ pub fn drive(
         in_parts,
         stop: AtomicBool::new(false),
         claimed: AtomicU64::new(0),
+        started_unix_ns: OnceLock::new(),
     };
     let workers = (0..plan.threads)
         .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.lines(index))))

@@ -185,11 +185,7 @@ impl Parcel {
 impl PackedTimes {
     fn of(times: &Times) -> Self {
         let Times { response, service, first_byte } = times;
-        Self {
-            response: response.to_base64(),
-            service: service.to_base64(),
-            first_byte: first_byte.to_base64(),
-        }
+        Self { response: response.to_base64(), service: service.to_base64(), first_byte: first_byte.to_base64() }
     }
 
     fn open(&self) -> Result<Times, String> {

@@ -154,9 +154,8 @@ impl Slo {
     /// A number with as many decimals as do not contradict the verdict, `decimals` at least.
     fn plain(&self, value: f64, decimals: usize, scale: f64) -> String {
         let shown = |decimals: usize| format!("{:.decimals$}", value * scale);
-        let agrees = |text: &String| {
-            text.parse::<f64>().is_ok_and(|shown| self.holds(shown / scale) == self.holds(value))
-        };
+        let agrees =
+            |text: &String| text.parse::<f64>().is_ok_and(|shown| self.holds(shown / scale) == self.holds(value));
         (decimals..12).map(shown).find(agrees).unwrap_or_else(|| format!("{}", value * scale))
     }
 }
@@ -273,4 +272,3 @@ fn limit_of(figure: Figure, text: &str) -> Option<f64> {
         }
     }
 }
-

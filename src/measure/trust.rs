@@ -329,9 +329,8 @@ mod tests {
     #[test]
     fn what_helps_against_lateness_depends_on_what_it_came_from() {
         let late = totals(1000, 10, 2500);
-        let remedy = |model, spins, cpu_share| {
-            reasons(&Evidence { model, spins, cpu_share, ..evidence(&late) }).join(" ")
-        };
+        let remedy =
+            |model, spins, cpu_share| reasons(&Evidence { model, spins, cpu_share, ..evidence(&late) }).join(" ");
         assert!(remedy(Model::Open, false, 0.02).contains("--spin"));
         assert!(remedy(Model::Open, false, 0.8).contains("Lower the rate"));
         assert!(!remedy(Model::Open, true, 1.0).contains("--spin"));

@@ -49,7 +49,7 @@ impl Log {
             label: self.label.clone(),
             url: self.url.clone(),
             thread: thread + 1,
-            start_ns: 0,
+            start_ms: 0,
         }
     }
 
@@ -96,14 +96,14 @@ pub struct Lines {
     label: String,
     url: String,
     thread: u64,
-    /// The run's start, in nanoseconds since 1970.
-    start_ns: u64,
+    /// The run's start, in milliseconds since 1970.
+    start_ms: u64,
 }
 
 impl Lines {
-    /// The run began then, in nanoseconds since 1970.
+    /// The run began then, in nanoseconds since 1970. All parts of a log are to be told the same.
     pub fn begin(&mut self, start_ns: u64) {
-        self.start_ns = start_ns;
+        self.start_ms = (start_ns + 500_000) / 1_000_000;
     }
 
     /// Appends an outcome. `connections` is how many the thread has at the moment.
@@ -116,8 +116,8 @@ impl Lines {
         };
         let is_answered = matches!(outcome.end, End::Answer(_));
         let latency = if is_answered { outcome.first_byte - outcome.intended } else { Nanos::ZERO };
-        // Rounded once: two roundings would put requests out of order that are a millisecond apart.
-        let timestamp = ms(Nanos(self.start_ns) + outcome.intended);
+        // Start and offset rounded apart: the same plan gives the same offsets, whenever it is run.
+        let timestamp = self.start_ms + ms(outcome.intended);
         // Writing to memory does not fail.
         let _ = writeln!(
             self.block,

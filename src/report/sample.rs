@@ -109,7 +109,8 @@ pub(super) fn empty() -> Run {
 /// A service that answers at once, and nothing well.
 pub(super) fn broken() -> Run {
     let end = |i: u64| End::Answer(if i.is_multiple_of(4) { 404 } else { 500 });
-    let mut parts = parts(Model::Closed, 0.0, 2.0, 400, |i| Asked { response_us: 900, end: end(i), ..Asked::default() });
+    let mut parts =
+        parts(Model::Closed, 0.0, 2.0, 400, |i| Asked { response_us: 900, end: end(i), ..Asked::default() });
     parts.in_flight_mean = 0.2;
     finished(parts, &["p99<200ms"])
 }

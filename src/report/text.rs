@@ -176,10 +176,7 @@ fn clocks(run: &Run, paint: Paint) -> Vec<String> {
         return [none].into_iter().chain(failed.into_iter().flat_map(|row| [heading.clone(), row])).collect();
     }
     let (response, service) = (figures(&run.response_ms), figures(&run.service_ms));
-    let mut lines = vec![
-        heading,
-        format!("{:<15}{}", "response time", paint.bold(&cells(&response, &service))),
-    ];
+    let mut lines = vec![heading, format!("{:<15}{}", "response time", paint.bold(&cells(&response, &service)))];
     if is_same(run) {
         lines.push(paint.dim("service time   the same, within 1 %"));
     } else {
@@ -298,8 +295,10 @@ mod tests {
     #[test]
     fn colours_change_no_word_and_failures_come_first_then_objectives_then_doubts_in_red() {
         let colored = render(&sample::open(), true);
-        let at = |words: &str| colored.find(&format!("\x1b[31m{words}")).unwrap_or_else(|| panic!("{words}: {colored}"));
-        let order = ["10.6 % OF REQUESTS FAILED", "OBJECTIVES THAT FAILED", "✗ p99<200ms", "NOT TO BE TRUSTED", "  - "].map(at);
+        let at =
+            |words: &str| colored.find(&format!("\x1b[31m{words}")).unwrap_or_else(|| panic!("{words}: {colored}"));
+        let order =
+            ["10.6 % OF REQUESTS FAILED", "OBJECTIVES THAT FAILED", "✗ p99<200ms", "NOT TO BE TRUSTED", "  - "].map(at);
         assert!(order[0] == 0 && order.is_sorted(), "{order:?}: {colored}");
         let mut bare = String::new();
         for (i, part) in colored.split('\x1b').enumerate() {

@@ -9,6 +9,7 @@ mod connect;
 mod receive;
 
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -42,6 +43,8 @@ pub(super) struct Shared<'a> {
     pub(super) stop: AtomicBool,
     /// The next request number that nobody has claimed (closed loop).
     pub(super) claimed: AtomicU64,
+    /// When the run began, in nanoseconds since 1970, once a worker has found out.
+    pub(super) started_unix_ns: OnceLock<u64>,
 }
 
 /// What a worker reports: once a stretch, and at its end.
@@ -124,7 +127,8 @@ impl<'a> Worker<'a> {
         self.start_together();
         self.tally.began = self.clock.now();
         if let Some(log) = &mut self.log {
-            log.begin(self.clock.wall_offset().unix_ns(Nanos::ZERO));
+            let start = || self.clock.wall_offset().unix_ns(Nanos::ZERO);
+            log.begin(*self.shared.started_unix_ns.get_or_init(start));
         }
         self.tally.note_cpu(Nanos::ZERO, thread_cpu());
         let mut ready = Vec::with_capacity(256);

@@ -218,7 +218,8 @@ mod tests {
         (search.bracket(), trials)
     }
 
-    const RANGE: Range = Range { start: 100.0, least: 1.0, most: 1e6, precision: 0.03, whole: false, gap: 1.0, step_s: 30.0 };
+    const RANGE: Range =
+        Range { start: 100.0, least: 1.0, most: 1e6, precision: 0.03, whole: false, gap: 1.0, step_s: 30.0 };
 
     #[test]
     fn a_limit_above_the_highest_load_is_not_found_and_said_so() {

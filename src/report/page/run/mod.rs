@@ -159,10 +159,7 @@ mod tests {
                  165 of 1,560 requests failed (10.6 %)."
             ]
         );
-        assert_eq!(
-            words(&sample::empty()),
-            ["The objective failed; not to be trusted", "Not one request was made."]
-        );
+        assert_eq!(words(&sample::empty()), ["The objective failed; not to be trusted", "Not one request was made."]);
         assert_eq!(words(&sample::broken())[0], "Not one request succeeded; not to be trusted");
         let mut run = sample::closed();
         run.slo[1].ok = false;

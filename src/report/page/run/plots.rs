@@ -49,7 +49,9 @@ fn clocks(run: &Run) -> String {
     };
     let apart = match (run.model, run.requests.waited) {
         (Model::Open, 1) => " 1 request waited for a free connection: there they part.".to_owned(),
-        (Model::Open, n @ 1..) => format!(" {} requests waited for a free connection: there they part.", figure::count(n)),
+        (Model::Open, n @ 1..) => {
+            format!(" {} requests waited for a free connection: there they part.", figure::count(n))
+        }
         _ => String::new(),
     };
     let whose = if run.requests.failed > 0 { " Both are those of successes." } else { "" };
