@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use support::{Reply, Seen, Server, Weir, close, load, until};
+use support::{Reply, Seen, Server, Stalling, Stalls, Weir, close, load, until};
 
 /// When requests were meant to start, in ms after the first of them, as the log has it.
 fn intended(weir: &Weir, log: &str) -> Vec<u64> {
@@ -272,6 +272,27 @@ fn a_generator_that_stood_still_does_not_trust_itself() {
     assert!(!run.trust.ok && run.trust.reasons.iter().any(|why| why.contains("sent late")), "{:?}", run.trust);
     let late = run.lateness_ms.p90;
     assert!((300.0..5000.0).contains(&late), "a fifth of all: {late}");
+}
+
+#[test]
+fn stalls_of_the_generator_lose_no_request_and_are_told_in_full_as_its_own_lateness() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let url = server.url("/");
+    let running = weir.start(&["load", &url, "-r", "500", "-d", "3s", "--format", "json"]);
+    until("some requests", Duration::from_secs(20), || server.requests() > 20);
+    let stalls = Stalls::of(running.pid(), Stalling::default());
+    let run = running.finish().json();
+    let happened = stalls.end();
+    assert_eq!((run.requests.total, run.requests.ok, server.requests()), (1500, 1500, 1500));
+    // A stall at the very end may find nothing that is left to send.
+    let (first, last) = (server.seen().first().unwrap().at, server.seen().last().unwrap().at);
+    let within = happened.iter().filter(|(begun, ended)| *begun > first && *ended < last);
+    let longest = within.map(|(begun, ended)| ended.duration_since(*begun)).max().unwrap();
+    // The request after the beginning of a stall was due within 2 ms of it.
+    let least = longest.as_secs_f64() * 1e3 - 2.5;
+    assert!(run.lateness_ms.max >= least * 0.99, "{} ms late, after a stall of {longest:?}", run.lateness_ms.max);
+    assert!(run.response_ms.max >= least * 0.99, "the user waits for the generator, too: {}", run.response_ms.max);
+    assert!(!run.trust.ok, "one of ten requests was late: {:?}", run.lateness_ms);
 }
 
 #[test]
