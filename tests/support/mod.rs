@@ -15,6 +15,7 @@ mod reply;
 mod server;
 mod serving;
 mod setting;
+mod tied;
 mod weir;
 mod wire;
 
@@ -28,6 +29,7 @@ pub(crate) use reply::{Gate, Reply};
 pub(crate) use server::{Builder, Seen, Server};
 pub(crate) use serving::Serving;
 pub(crate) use setting::{ALWAYS, SYNCED, Sent, Setting, Terms};
+pub(crate) use tied::{running_in, spawn_tied};
 pub(crate) use weir::{Output, Running, Weir, load, until};
 
 /// Whether `value` is within `share` of `truth`.
