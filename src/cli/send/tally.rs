@@ -62,6 +62,7 @@ impl Tally {
     pub(super) fn count(&mut self, news: &News) {
         match news {
             News::Tried(tried) => {
+                self.retried += u64::from(tried.again);
                 let Some(of_key) = self.per_key.get_mut(tried.key) else { return };
                 if tried.done {
                     of_key.done += 1;
@@ -85,7 +86,6 @@ impl Tally {
                 }
             }
             News::Ended(ended) => {
-                self.retried += u64::from(ended.tries.saturating_sub(1));
                 match ended.state {
                     State::Done => {
                         self.done += 1;
