@@ -83,8 +83,7 @@ fn a_poisoned_job_among_good_ones_ends_in_its_own_tries() {
     });
     let weir = Weir::new();
     jobs(&weir, 300);
-    let output =
-        send(&weir, &["--url", &server.url("/{id}"), "--retries", "2", "--backoff", "20ms..1s"]).finish();
+    let output = send(&weir, &["--url", &server.url("/{id}"), "--retries", "2", "--backoff", "20ms..1s"]).finish();
     assert_eq!(output.code, 1, "{output:?}");
     assert_eq!(ends(&weir), HashMap::from([("done".to_owned(), 299), ("graveyard".to_owned(), 1)]));
     let poisoned = server.seen().iter().filter(|seen| seen.line().contains("/j3 ")).count();

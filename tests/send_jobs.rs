@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::{Reply, Running, Server, Weir, until};
+use weir::send::State;
 use weir::send::store::{self, Sqlite, Store, Which};
 
 /// Nothing that a test waits for takes longer.

@@ -89,7 +89,8 @@ fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
 
 /// Whether the sender has found out that nobody is there: it holds no more jobs than it needs.
 fn has_put_back(queue: &Sqlite) -> bool {
-    let filter = Filter { states: vec![State::Queued], text: Some("its host does not answer".into()), ..Filter::default() };
+    let filter =
+        Filter { states: vec![State::Queued], text: Some("its host does not answer".into()), ..Filter::default() };
     !queue.list(&filter, 0, 1).unwrap().is_empty()
 }
 
@@ -177,8 +178,7 @@ fn answers_that_are_cut_short_or_nonsense_break_no_limit_and_lose_no_job() {
     let weir = Weir::new();
     jobs(&weir, count);
     let url = server.url("/{id}?nonce={nonce}");
-    let flags =
-        ["--limit", "10/200ms", "--delay-bound", "none", "--ordered", "--key", "k", "--backoff", "5ms..50ms"];
+    let flags = ["--limit", "10/200ms", "--delay-bound", "none", "--ordered", "--key", "k", "--backoff", "5ms..50ms"];
     let output = send(&weir, &url, &flags).finish();
     assert_eq!(output.code, 0, "{output:?}");
     let results = results(&weir);

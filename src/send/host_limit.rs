@@ -64,7 +64,10 @@ mod tests {
         let read = |text: &str| HostLimit::read(text, Unit::Requests);
         assert_eq!(read("20/1s").map(|limit| limit.host), Ok(None));
         let one = read("host=API.example.com:8080  bucket:20/1s").unwrap();
-        assert_eq!((one.host.as_deref(), one.limit.window.to_string().as_str()), (Some("api.example.com:8080"), "bucket:20/1s"));
+        assert_eq!(
+            (one.host.as_deref(), one.limit.window.to_string().as_str()),
+            (Some("api.example.com:8080"), "bucket:20/1s")
+        );
         for wrong in ["host=a", "host= 20/1s", "host=http://a 20/1s", "host=a many"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

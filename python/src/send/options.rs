@@ -45,8 +45,7 @@ impl Asked {
         check_keys(&keys)?;
         let mut limits = limits("limits", &form.take::<Several>("limits")?.0, Unit::Requests)?;
         limits.extend(self::limits("weight_limits", &form.take::<Several>("weight_limits")?.0, Unit::Weight)?);
-        let (limits, host_limits) =
-            HostLimit::sort(limits).map_err(|why| errors::usage(&format!("limits: {why}")))?;
+        let (limits, host_limits) = HostLimit::sort(limits).map_err(|why| errors::usage(&format!("limits: {why}")))?;
         let backoff = backoff(form.time("backoff")?, form.time("longest_backoff")?)?;
         let bound: DelayBound = form.take("delay_bound")?;
         let retries = number_in("retries", form.take("retries")?, 0, MOST_RETRIES)?;

@@ -216,7 +216,9 @@ impl Dispatch {
                 actions.push(Action::Bury { job: id, why });
             }
             Fate::Charged => self.charge(now, id, job, now + wait, why, actions),
-            Fate::Free if why == Why::Answer(Meaning::Refused) => self.die(now, id, job, now+LEAST_HOLD, why, actions),
+            Fate::Free if why == Why::Answer(Meaning::Refused) => {
+                self.die(now, id, job, now + LEAST_HOLD, why, actions)
+            }
             Fate::Free => self.die(now, id, job, now, why, actions),
             Fate::Rests => {
                 host.died = why;

@@ -69,7 +69,9 @@ fn run(services: &[Service], rules: Rules, until: Nanos) -> Vec<Story> {
     let (mut wake, mut number, mut now) = (Nanos::NEVER, 0, Nanos::ZERO);
     let mut actions = Vec::new();
     let mut live: BTreeMap<JobId, u32> = BTreeMap::new();
-    services.iter().for_each(|_| drop(dispatch.add_host(None)));
+    for _ in services {
+        dispatch.add_host(None);
+    }
     for (host, service) in (0..).zip(services) {
         for job in 0..service.jobs {
             let asked = Asked { host, ..Asked::default() };
@@ -93,7 +95,9 @@ fn run(services: &[Service], rules: Rules, until: Nanos) -> Vec<Story> {
                     let (at, says) = match service.down {
                         _ if !service.is_down(now) && is_poison => (now + half, 500),
                         // What the outage finds on its way does not come back either.
-                        _ if !service.is_down(now) && !service.is_down(now + service.takes) => (now + service.takes, 200),
+                        _ if !service.is_down(now) && !service.is_down(now + service.takes) => {
+                            (now + service.takes, 200)
+                        }
                         Down::Says(status) => (now + half, status),
                         Down::Refuses => (now + ms(1), 0),
                         Down::Resets => (now + half, 1),

@@ -33,10 +33,20 @@ pub(super) struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Queued,
-    Dead { until: Nanos },
-    Leased { key: u32, slot: Slot, sent: Nanos, probe: bool },
+    Dead {
+        until: Nanos,
+    },
+    Leased {
+        key: u32,
+        slot: Slot,
+        sent: Nanos,
+        probe: bool,
+    },
     /// It failed, and it is to be seen whether the host answers others.
-    Resting { sent: Nanos, failed: Nanos },
+    Resting {
+        sent: Nanos,
+        failed: Nanos,
+    },
 }
 
 /// A place in a line, of whichever line; less is earlier.

@@ -141,9 +141,8 @@ impl Edge {
         let mut known = Vec::with_capacity(lanes.len());
         let mut has_stranded = false;
         for lane in lanes {
-            let key = lane.key_hint.as_ref().map(|hint| {
-                self.names.get(hint).copied().filter(|key| !hand.lost.contains(key))
-            });
+            let key =
+                lane.key_hint.as_ref().map(|hint| self.names.get(hint).copied().filter(|key| !hand.lost.contains(key)));
             has_stranded |= key == Some(None);
             // Others send by the keys that are not ours.
             let key = match key {

@@ -43,8 +43,8 @@ use super::keys::SharedKeys;
 use super::uses::KeyUses;
 use super::waiting::Batch;
 use super::{
-    Bounds, Claim, Claimed, Counts, Filter, KeyNote, KeyUse, Lane, Lease, Order, Receipt, Record, Recorded, Recovered, Sends,
-    Store, StoreError, Ticket, Which,
+    Bounds, Claim, Claimed, Counts, Filter, KeyNote, KeyUse, Lane, Lease, Order, Receipt, Record, Recorded, Recovered,
+    Sends, Store, StoreError, Ticket, Which,
 };
 use crate::decide::Nanos;
 use crate::redis::{Replies, Reply, new_name};
