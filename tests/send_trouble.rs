@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::Value;
-use support::{Reply, Running, Server, Serving, Weir, until};
+use support::{Reply, Running, Server, Serving, Stalling, Stalls, Weir, until};
 use weir::send::store::{self, Filter, Sqlite, Store, StoreError, Which};
 use weir::send::{Job, Request, State};
 
@@ -92,6 +92,21 @@ fn has_put_back(queue: &Sqlite) -> bool {
     let filter =
         Filter { states: vec![State::Queued], text: Some("its host does not answer".into()), ..Filter::default() };
     !queue.list(&filter, 0, 1).unwrap().is_empty()
+}
+
+#[test]
+fn a_sender_on_a_host_that_stalls_breaks_no_limit_and_sends_each_job_once() {
+    let exchange = exchange(&[]);
+    let weir = Weir::new();
+    jobs(&weir, 600);
+    let running = send_to(&exchange, &weir);
+    until("some requests", PATIENCE, || accepted(&exchange) > 0);
+    let stalls = Stalls::of(running.pid(), Stalling { per_s: 10.0, ..Stalling::default() });
+    let output = running.finish();
+    assert!(stalls.count() >= 10, "{} stalls", stalls.count());
+    assert_eq!((output.code, refused(&exchange), accepted(&exchange)), (0, 0, 600), "{output:?}");
+    let results = results(&weir);
+    assert!(results.len() == 600 && results.values().all(|result| result["state"] == "done"));
 }
 
 #[test]

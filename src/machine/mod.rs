@@ -11,6 +11,8 @@ pub mod executor;
 pub mod guard;
 pub mod process_tree;
 pub mod processes;
+#[cfg(test)]
+mod shell;
 pub mod timer;
 
 use std::fs;
