@@ -6,7 +6,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use crate::call::story::{End, Story};
 use crate::decide::Nanos;
 use crate::decide::admit::{Refusal, Why};
-use crate::decide::policy::Failure;
+use crate::decide::policy::Fault;
 use crate::server::Body;
 
 /// One line of text.
@@ -47,10 +47,21 @@ pub(super) fn refused(refusal: Refusal) -> Response<Body> {
     answer
 }
 
+/// The request itself was at fault, if the last attempt has failed for that.
+pub(super) fn bad_request(story: &Story) -> Option<Response<Body>> {
+    match &story.attempts.last()?.end {
+        End::Failed(failure, cause) if failure.fault() == Fault::Caller => {
+            let why = cause.as_deref().unwrap_or("the request cannot be sent");
+            Some(text(StatusCode::BAD_REQUEST, why))
+        }
+        _ => None,
+    }
+}
+
 /// No attempt brought an answer that could be passed on.
 pub(super) fn no_answer(story: &Story) -> Response<Body> {
     let why = story.attempts.iter().rev().find_map(|attempt| match &attempt.end {
-        End::Failed(Failure::Kind(kind), _) => Some(kind.name()),
+        End::Failed(failure, _) => failure.name(),
         _ => None,
     });
     let attempts = story.attempts.len();

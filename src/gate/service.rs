@@ -361,6 +361,9 @@ impl Visit<'_> {
             Reason::Refused(refusal) => return self.route.refused(refusal),
             Reason::AllFailed => {}
         }
+        if let Some(refused) = answers::bad_request(&story) {
+            return refused;
+        }
         if let Some(own) = self.route.failed() {
             return own;
         }

@@ -334,6 +334,7 @@ fn success(rule: &SuccessRule) -> Result<Success, String> {
         headers: rule.headers.clone(),
         json: rule.json,
         most: rule.max_answer,
+        grpc: rule.grpc,
         ..Success::default()
     };
     match &rule.schema {

@@ -29,6 +29,7 @@ use crate::decide::admit::{Priority, Terms};
 use crate::decide::breaker::BreakerRule;
 use crate::decide::callers::CallerRule;
 use crate::decide::deadline::Form;
+use crate::decide::grpc::Codes;
 use crate::decide::hosts::{Balance, Health};
 use crate::decide::policy::Policy;
 use crate::decide::throttle::ThrottleRule;
@@ -163,6 +164,8 @@ pub struct SuccessRule {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The longest body that is looked at, in bytes.
     pub max_answer: usize,
+    /// The codes with which a gRPC answer has failed.
+    pub grpc: Codes,
 }
 
 /// One route.
