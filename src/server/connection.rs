@@ -55,7 +55,7 @@ async fn serve<S: Service>(home: &Rc<Home<S>>, watch: &Rc<Watch>, mut socket: So
         until_it_leaves(watch, connection, http2::Connection::graceful_shutdown).await
     } else {
         let mut builder = http1::Builder::new();
-        builder.max_buf_size(home.most_head).half_close(false);
+        builder.max_buf_size(home.most_head).max_headers(home.most_fields).half_close(false);
         let mut connection = builder.serve_connection(io, service);
         let ended = until_it_leaves(watch, Pin::new(&mut connection), http1::Connection::graceful_shutdown).await;
         if let Some(tunnel) = watch.take_tunnel().filter(|_| ended.is_ok()) {

@@ -10,6 +10,7 @@ use slab::Slab;
 use tokio::sync::Notify;
 
 use super::body::Body;
+use super::framing::{self, BadCoding};
 use super::ledger::{Entry, Ledger};
 use super::page::Page;
 use super::turn::Turn;
@@ -25,6 +26,7 @@ pub(super) struct Home<S: Service> {
     pub(super) page: Option<Arc<Page>>,
     pub(super) limits: Limits,
     pub(super) most_head: usize,
+    pub(super) most_fields: usize,
     pub(super) pages: Pages,
     pub(super) asks_arrivals: bool,
     pub(super) ledger: Rc<Ledger>,
@@ -59,7 +61,11 @@ impl<S: Service> Home<S> {
         let whole = request.body().is_end_stream();
         watch.has_unread_body(!whole);
         let last = says_close(request.headers()) || is_old(version, request.headers());
-        let reply = if let Some(page) = self.page_at(request.uri().path()) {
+        let reply = if let Some(bad) = BadCoding::of(request.headers()) {
+            Reply::Answer(bad.response())
+        } else if request.headers().len() > self.most_fields {
+            Reply::Answer(framing::too_many_fields())
+        } else if let Some(page) = self.page_at(&self.service.page_path(request.uri().path())) {
             Reply::Answer(page)
         } else {
             let turn = Turn::new(&self.ledger, &self.timer, &watch, &entry);

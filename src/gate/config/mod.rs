@@ -8,6 +8,7 @@ mod load;
 mod parse;
 mod pattern;
 mod policy;
+mod proxies;
 mod rewrite;
 mod route;
 mod share;
@@ -16,12 +17,14 @@ mod upstream;
 mod words;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
 pub use self::parse::parse;
 pub(in crate::gate) use self::pattern::captures;
+pub use self::proxies::{Network, Proxies};
 pub use self::smart::{Plain, SMART, plain, smart};
 pub(crate) use self::words::{budget, quantile};
 use crate::decide::Nanos;
@@ -36,6 +39,7 @@ use crate::decide::throttle::ThrottleRule;
 pub use crate::document::Problem;
 use crate::document::{problem, read};
 use crate::http::client::Protocol;
+use crate::http::path::PathRule;
 use crate::http::tls::TlsOptions;
 use crate::redis::Address;
 
@@ -50,8 +54,10 @@ pub struct Config {
     pub metrics: String,
     /// The path that says that the gate is there; empty is none.
     pub health: String,
-    /// Whether what clients say of themselves in X-Forwarded-* is believed and added to.
-    pub trust_forwarded: bool,
+    /// The proxies that are believed about for whom they ask.
+    pub trusted_proxies: Arc<Proxies>,
+    /// How paths are read.
+    pub paths: PathRule,
     /// By name.
     pub upstreams: Vec<UpstreamConfig>,
     /// What comes where.
@@ -318,7 +324,8 @@ impl Default for Config {
             workers: None,
             metrics: "/metrics".to_owned(),
             health: "/healthz".to_owned(),
-            trust_forwarded: false,
+            trusted_proxies: Arc::default(),
+            paths: PathRule::default(),
             upstreams: Vec::new(),
             routes: Vec::new(),
             share: None,
