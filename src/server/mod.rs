@@ -44,7 +44,7 @@ use tokio::sync::{Notify, watch as channel};
 use self::access_log::AccessLog;
 pub use self::body::{Body, BodyError, RequestBody};
 use self::event_loop::on_this_thread;
-use self::home::Home;
+use self::home::{Freed, Home};
 use self::ledger::Ledger;
 use self::metrics::Metrics;
 pub use self::page::Page;
@@ -322,6 +322,7 @@ fn settle<S: Service>(
         tell: options.tell,
         connections: RefCell::new(Slab::new()),
         ended: Notify::new(),
+        freed: Freed::default(),
     }))
 }
 
