@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::Value;
-use support::{Reply, Running, Server, Serving, Weir, until};
+use support::{Reply, Running, Server, Serving, Stalling, Stalls, Weir, until};
 use weir::send::store::{self, Sqlite, Store, StoreError, Which};
 use weir::send::{Job, Request, State};
 
@@ -85,6 +85,21 @@ fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
     assert_eq!((output.code, refused(&exchange)), (0, 0), "{output:?}");
     let results = results(&weir);
     assert!(results.len() == 800 && results.values().all(|result| result["state"] == "done"));
+}
+
+#[test]
+fn a_sender_on_a_host_that_stalls_breaks_no_limit_and_sends_each_job_once() {
+    let exchange = exchange(&[]);
+    let weir = Weir::new();
+    jobs(&weir, 600);
+    let running = send_to(&exchange, &weir);
+    until("some requests", PATIENCE, || accepted(&exchange) > 0);
+    let stalls = Stalls::of(running.pid(), Stalling { per_s: 10.0, ..Stalling::default() });
+    let output = running.finish();
+    assert!(stalls.count() >= 10, "{} stalls", stalls.count());
+    assert_eq!((output.code, refused(&exchange), accepted(&exchange)), (0, 0, 600), "{output:?}");
+    let results = results(&weir);
+    assert!(results.len() == 600 && results.values().all(|result| result["state"] == "done"));
 }
 
 #[test]

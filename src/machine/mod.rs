@@ -13,6 +13,8 @@ pub mod guard;
 pub mod memory;
 pub mod process_tree;
 pub mod processes;
+#[cfg(test)]
+mod shell;
 pub mod timer;
 
 use std::fs;
