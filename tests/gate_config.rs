@@ -295,7 +295,11 @@ fn policies_are_read() {
         ],
         retry: Retry {
             times: 2,
-            on: Retryable { kinds: vec![Kind::Connect, Kind::Closed], statuses: vec![(500, 599), (429, 429)], ..Retryable::default() },
+            on: Retryable {
+                kinds: vec![Kind::Connect, Kind::Closed],
+                statuses: vec![(500, 599), (429, 429)],
+                ..Retryable::default()
+            },
             backoff: Backoff { first: Nanos::from_millis(10), most: Nanos::from_secs(2) },
             obey_retry_after: false,
         },

@@ -99,12 +99,7 @@ pub(super) async fn attempt(launched: Launched<'_>) -> Brought {
     judge(ask, answer, may_wait, occupied).await
 }
 
-async fn judge(
-    ask: &Ask<'_>,
-    answer: http::Response<Incoming>,
-    may_wait: bool,
-    mut occupied: Occupied,
-) -> Brought {
+async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, may_wait: bool, mut occupied: Occupied) -> Brought {
     let success = &ask.plan.success;
     let (head, mut body) = answer.into_parts();
     occupied.answered(head.status.as_u16());
@@ -123,7 +118,9 @@ async fn judge(
         Some(bytes) if body.is_end_stream() => Ok(Come::Whole(Whole { bytes, trailers: None })),
         Some(bytes) => Ok(Come::Whole(Whole { bytes, trailers: last(body).await })),
         // A stream may end with its head.
-        None if body.is_end_stream() && head.status != StatusCode::SWITCHING_PROTOCOLS => Ok(Come::Whole(Whole::default())),
+        None if body.is_end_stream() && head.status != StatusCode::SWITCHING_PROTOCOLS => {
+            Ok(Come::Whole(Whole::default()))
+        }
         None if wanted => read(body, success.most).await.map(Come::Whole),
         // How a call of gRPC has ended stands in its trailers; one that has failed has nothing before them.
         None if may_wait && judged.is_ok() && codes != Codes::NONE => begun(body).await,

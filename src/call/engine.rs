@@ -396,7 +396,9 @@ impl<'a> Journey<'a> {
         let now = self.now;
         let late = now - self.story.launch_of(attempt) >= self.ask.plan.policy.attempt_timeout;
         let timeout = match &self.upload {
-            Some(upload) if upload.more() => (Kind::Request, "the request's body did not come within the attempt's time"),
+            Some(upload) if upload.more() => {
+                (Kind::Request, "the request's body did not come within the attempt's time")
+            }
             _ => (Kind::Timeout, "no answer within the attempt's time"),
         };
         let timeout = End::Failed(Failure::Kind(timeout.0), Some(timeout.1.into()));

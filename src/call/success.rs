@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::response::Parts;
 use http::header::CONTENT_TYPE;
+use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jsonschema::Validator;
 use serde::de::IgnoredAny;

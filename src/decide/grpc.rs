@@ -147,7 +147,9 @@ mod tests {
 
     #[test]
     fn a_gateways_statuses_have_the_codes_that_callers_know() {
-        for (status, code) in [(504, 4), (503, 14), (502, 14), (429, 8), (413, 8), (400, 3), (404, 12), (405, 12), (200, 0)] {
+        for (status, code) in
+            [(504, 4), (503, 14), (502, 14), (429, 8), (413, 8), (400, 3), (404, 12), (405, 12), (200, 0)]
+        {
             assert_eq!(Code::of_http(status).number(), code, "{status}");
         }
     }

@@ -41,7 +41,8 @@ impl Speaks {
 /// (grpc/grpc, doc/PROTOCOL-HTTP2.md, Trailers-Only).
 fn trailers_only(answer: Response<Body>) -> Response<Body> {
     let code = Code::of_http(answer.status().as_u16());
-    let message = answer.body().whole().filter(|line| line.len() <= MOST_MESSAGE).map(|line| percent(line.trim_ascii()));
+    let message =
+        answer.body().whole().filter(|line| line.len() <= MOST_MESSAGE).map(|line| percent(line.trim_ascii()));
     let mut told = Response::new(Body::empty());
     let headers = told.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));

@@ -123,8 +123,8 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
     text.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
 }
 
-/// Whether a header says for whom, by which name or for which path a proxy asks. Who reads `-` and `_` as one (CGI, WSGI)
-/// takes `x_real_ip` for it, too.
+/// Whether a header tells a proxy's caller, host or path. Where `-` and `_` are one (CGI, WSGI), `x_real_ip` is such a
+/// header, too.
 fn speaks_for_a_proxy(name: &str) -> bool {
     const NAMES: [&str; 4] = ["forwarded", "x-real-ip", "x-original-url", "x-rewrite-url"];
     let is = |known: &str| name.len() == known.len() && begins_with(name, known);

@@ -1,7 +1,7 @@
 //! A path in one form, whatever its escapes, empty segments and dots: two spellings that a service takes for the same
 //! path are the same text (RFC 3986, 6.2.2).
 //!
-//! Whoever decides by a path must read it as the next one does. So a path is first brought into normal form, and it is
+//! A decision by a path holds only if the next reader takes it for the same one. So a path is first brought into normal form, and it is
 //! this form that is compared and passed on: escapes of letters, digits and `-._~` are decoded, other escapes have capital
 //! digits, what has to be escaped is, `//` is one slash, and dot segments are gone. What services read in different ways
 //! even so is a [`Doubt`].

@@ -17,7 +17,8 @@ impl BadCoding {
     /// What is wrong with the transfer codings of a request; none if it has none, or is simply chunked.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let mut chunked = false;
-        let values = headers.get_all(header::TRANSFER_ENCODING).iter().flat_map(|value| value.as_bytes().split(|b| *b == b','));
+        let values =
+            headers.get_all(header::TRANSFER_ENCODING).iter().flat_map(|value| value.as_bytes().split(|b| *b == b','));
         for coding in values.map(<[u8]>::trim_ascii).filter(|coding| !coding.is_empty()) {
             if !coding.eq_ignore_ascii_case(b"chunked") {
                 return Some(Self::Unknown);
@@ -70,7 +71,8 @@ mod tests {
             (&["chunked, chunked"], Some(Twice)),
             (&["chunked", "chunked"], Some(Twice)),
         ] {
-            let headers = lines.iter().map(|line| (header::TRANSFER_ENCODING, HeaderValue::from_static(line))).collect();
+            let headers =
+                lines.iter().map(|line| (header::TRANSFER_ENCODING, HeaderValue::from_static(line))).collect();
             assert_eq!(BadCoding::of(&headers), expected, "{lines:?}");
         }
     }

@@ -89,19 +89,18 @@ fn service(codes: &'static [&'static str], style: &'static str) -> (String, Arc<
                     let code = codes.get(counted.fetch_add(1, Ordering::SeqCst)).copied().unwrap_or("0");
                     async move {
                         request.into_body().collect().await.unwrap();
-                        let status = HeaderMap::from_iter([("grpc-status".parse().unwrap(), HeaderValue::from_static(code))]);
+                        let status =
+                            HeaderMap::from_iter([("grpc-status".parse().unwrap(), HeaderValue::from_static(code))]);
                         let (trailers, text) = match (style, code) {
                             (_, "0") | ("message", _) => (Some(status), "message"),
                             ("trailers", _) => (Some(status), ""),
                             _ => (None, ""),
                         };
                         let only = trailers.is_none();
-                        let body = Full::new(Bytes::from(text)).with_trailers(async move { trailers.map(Ok::<_, Infallible>) });
-                        let mut answer = Response::new(if only {
-                            Full::new(Bytes::new()).boxed()
-                        } else {
-                            body.boxed()
-                        });
+                        let body = Full::new(Bytes::from(text))
+                            .with_trailers(async move { trailers.map(Ok::<_, Infallible>) });
+                        let mut answer =
+                            Response::new(if only { Full::new(Bytes::new()).boxed() } else { body.boxed() });
                         answer.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
                         if only {
                             answer.headers_mut().insert("grpc-status", HeaderValue::from_static(code));
@@ -136,7 +135,9 @@ fn a_code_that_says_that_the_service_failed_is_retried_and_counted_as_a_status_i
             (&["14", "14", "14"], "", 3, "14"),
         ] {
             let (url, count) = service(codes, style);
-            let policy = format!("repeat = \"every\"\nbudget = \"none\"\nretry = {{ {policy} times = 2, backoff = \"1ms..2ms\" }}");
+            let policy = format!(
+                "repeat = \"every\"\nbudget = \"none\"\nretry = {{ {policy} times = 2, backoff = \"1ms..2ms\" }}"
+            );
             let gate = configured(&to(&url, "protocol = \"http2\"", &policy));
             let (head, body, trailers) = call(&gate, "/pkg.Service/Method", "POST");
             let told = head.get("grpc-status").or(trailers.get("grpc-status")).unwrap();

@@ -23,8 +23,19 @@ fn a_routes_rules_hold_for_every_spelling_of_its_path() {
     assert_eq!(gate.get("/%6cog%69n?a=%2F//..").status, 200);
     assert_eq!(line(&server), "GET /login?a=%2F//.. HTTP/1.1", "what was compared is what is passed on");
     for path in [
-        "/login", "/%6cogin", "/%6Cogin", "//login", "/x/../login", "/./login", "/%2e/login", "/x/%2e%2E/login",
-        "/x//..///login", "/../login", "/login?x=/../y", "http://elsewhere/login", "http://elsewhere//%6Cogin",
+        "/login",
+        "/%6cogin",
+        "/%6Cogin",
+        "//login",
+        "/x/../login",
+        "/./login",
+        "/%2e/login",
+        "/x/%2e%2E/login",
+        "/x//..///login",
+        "/../login",
+        "/login?x=/../y",
+        "http://elsewhere/login",
+        "http://elsewhere//%6Cogin",
     ] {
         assert_eq!(gate.get(path).status, 429, "{path}");
     }
@@ -43,7 +54,8 @@ fn a_routes_rules_hold_for_every_spelling_of_its_path() {
 fn a_path_that_can_be_read_in_two_ways_is_refused_unless_it_may_pass() {
     let server = Server::hello();
     let gate = guarded(&server, "");
-    let all = ["/a%2flogin", "/a%5Clogin", "/a\\login", "/login%00", "/x/..;/login", "/x/..%3ba=b/login", "/a%zz", "/a%2"];
+    let all =
+        ["/a%2flogin", "/a%5Clogin", "/a\\login", "/login%00", "/x/..;/login", "/x/..%3ba=b/login", "/a%zz", "/a%2"];
     for path in all {
         let answer = gate.get(path);
         assert_eq!(answer.status, 400, "{path}");
@@ -51,7 +63,16 @@ fn a_path_that_can_be_read_in_two_ways_is_refused_unless_it_may_pass() {
     }
     assert_eq!(server.requests(), 0);
     let gate = guarded(&server, "ambiguous_paths = \"pass\"");
-    for (path, seen) in all.into_iter().zip(["/a%2Flogin", "/a%5Clogin", "/a\\login", "/login%00", "/x/..;/login", "/x/..%3Ba=b/login", "/a%zz", "/a%2"]) {
+    for (path, seen) in all.into_iter().zip([
+        "/a%2Flogin",
+        "/a%5Clogin",
+        "/a\\login",
+        "/login%00",
+        "/x/..;/login",
+        "/x/..%3Ba=b/login",
+        "/a%zz",
+        "/a%2",
+    ]) {
         assert_eq!(gate.get(path).status, 200, "{path}");
         assert_eq!(line(&server), format!("GET {seen} HTTP/1.1"));
     }
@@ -102,7 +123,8 @@ fn seen(gate: &Serving, server: &Server, said: &str, names: &[&str]) -> Vec<Stri
     let head = server.seen().pop().unwrap().head;
     let values = |name: &&str| -> String {
         let lines = head.lines().filter_map(|line| line.split_once(": "));
-        let values: Vec<_> = lines.filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect();
+        let values: Vec<_> =
+            lines.filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect();
         format!("{name}: {}", values.join(" | "))
     };
     names.iter().map(values).collect()

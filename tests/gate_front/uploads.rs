@@ -51,7 +51,9 @@ fn a_broken_upload_is_its_callers_fault_and_not_the_upstreams() {
             _ => format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", 200_000),
         };
         client.send(format!("POST /bad HTTP/1.1\r\nHost: test\r\n{head}{some}"));
-        until("the upload", PATIENCE, || hosts.iter().map(|host| host.counts().connections).sum::<u64>() > before || k > 1);
+        until("the upload", PATIENCE, || {
+            hosts.iter().map(|host| host.counts().connections).sum::<u64>() > before || k > 1
+        });
         if k % 3 == 0 { client.reset() } else { drop(client) }
     }
     until("their end", PATIENCE, || gate.metric("weir_gate_attempts_in_flight{upstream=\"backend\"}") == 0.0);
@@ -79,7 +81,8 @@ fn a_caller_that_does_not_go_on_with_its_upload_is_not_a_host_that_hangs() {
     let gate = strict(&[&host], "attempt_timeout = \"50ms\"");
     for _ in 0..6 {
         let mut client = gate.connect();
-        client.send(format!("POST /bad HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n{}", "x".repeat(70_000)));
+        client
+            .send(format!("POST /bad HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n{}", "x".repeat(70_000)));
         assert_eq!(client.answer().status, 400);
     }
     assert_eq!(failures(&gate), 6.0);
@@ -87,7 +90,8 @@ fn a_caller_that_does_not_go_on_with_its_upload_is_not_a_host_that_hangs() {
     let gate = strict(&[&host], "deadline = \"50ms\"");
     for _ in 0..6 {
         let mut client = gate.connect();
-        client.send(format!("POST /bad HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n{}", "x".repeat(70_000)));
+        client
+            .send(format!("POST /bad HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n{}", "x".repeat(70_000)));
         assert_eq!(client.answer().status, 504);
     }
     check_no_blame(&gate, &[&host]);

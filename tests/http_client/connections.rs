@@ -77,7 +77,8 @@ fn a_request_that_meets_a_close_goes_over_a_new_connection_whatever_its_method()
                     let mut bytes = [0; 1000];
                     let n = std::io::Read::read(&mut stream, &mut bytes).unwrap();
                     seen.push(String::from_utf8_lossy(&bytes[..n]).into_owned());
-                    std::io::Write::write_all(&mut stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").unwrap();
+                    std::io::Write::write_all(&mut stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+                        .unwrap();
                     if k == 0 {
                         closes.1.recv().unwrap();
                         drop(stream);

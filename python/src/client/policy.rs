@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use weir::call::Success;
 use weir::decide::Nanos;
+use weir::decide::grpc::Codes;
 use weir::decide::policy::{After, Backoff, Budget, Kind, Policy, Repeat, Retry, Retryable, Stage};
 
 use super::engine::Planned;

@@ -163,7 +163,10 @@ fn retryable(node: &Node<'_>) -> Retryable {
                 let remedy = match super::problem::nearest(text.unwrap_or_default(), &kinds) {
                     Some(kind) => format!("did you mean \"{kind}\"?"),
                     None => {
-                        format!("write {}, a status such as 503, \"502-504\" or \"5xx\", or \"grpc-14\"", kinds.join(", "))
+                        format!(
+                            "write {}, a status such as 503, \"502-504\" or \"5xx\", or \"grpc-14\"",
+                            kinds.join(", ")
+                        )
                     }
                 };
                 node.is_no("failure", remedy);

@@ -132,7 +132,9 @@ mod tests {
 
     #[test]
     fn what_is_no_network_is_said_with_a_remedy() {
-        for wrong in ["", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/+8", "10.0.0/8", "::/129", "proxy", "10.0.0.0/8/8", "[::1]"] {
+        for wrong in
+            ["", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/+8", "10.0.0/8", "::/129", "proxy", "10.0.0.0/8/8", "[::1]"]
+        {
             assert_eq!(Network::parse(wrong).unwrap_err().0, "is no network", "{wrong}");
         }
         let (what, remedy) = Network::parse("10.0.0.1/8").unwrap_err();

@@ -91,7 +91,10 @@ fn matched<'a>(table: &Table<'a>, paths: PathRule) -> Option<Matched<'a>> {
     let text = path.string()?;
     if !pattern::is_normal(text, paths) {
         let what = format!("no request has the path {text:?}: it is compared in its normal form");
-        path.wrong(what, "write no \"//\" and no dot segments, letters and digits as they are, and escapes in capitals");
+        path.wrong(
+            what,
+            "write no \"//\" and no dot segments, letters and digits as they are, and escapes in capitals",
+        );
     }
     Some(Matched { path, methods, host })
 }

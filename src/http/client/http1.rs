@@ -38,7 +38,8 @@ pub(super) async fn exchange<'a>(
     left: Option<&'a mut dyn FnMut()>,
 ) -> Result<Response<Incoming>, Failed> {
     let stall = Some(Stall::new(&lease.pool().stalls));
-    let mut exchange = Exchange { shared, lease: Some(lease), upload, heads, write_error: None, closed: false, stall, left };
+    let mut exchange =
+        Exchange { shared, lease: Some(lease), upload, heads, write_error: None, closed: false, stall, left };
     let answer = poll_fn(|cx| exchange.poll(cx)).await;
     answer.map_err(|error| exchange.failed(error))
 }

@@ -333,11 +333,7 @@ pub(super) async fn adopt(mut lease: Lease, now: Nanos) -> Result<(), SendError>
 }
 
 /// Method, URI and headers as HTTP/2 has them: no Host, and nothing about connections.
-fn head(
-    pool: &Pool,
-    request: &Outgoing<'_>,
-    length: Option<u64>,
-) -> Result<(Method, Uri, HeaderMap), SendError> {
+fn head(pool: &Pool, request: &Outgoing<'_>, length: Option<u64>) -> Result<(Method, Uri, HeaderMap), SendError> {
     let mut headers = HeaderMap::with_capacity(request.headers.len() + request.more.len() + 1);
     let mut host = None;
     let more = request.more.iter().map(|(name, value)| (name, value));
@@ -355,8 +351,7 @@ fn head(
     let scheme = if pool.origin.tls.is_some() { "https" } else { "http" };
     let authority = host.unwrap_or(&pool.origin.host).as_bytes();
     let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(request.target).build();
-    let uri =
-        uri.map_err(|error| SendError::request(format!("the request's target or host is malformed: {error}")))?;
+    let uri = uri.map_err(|error| SendError::request(format!("the request's target or host is malformed: {error}")))?;
     Ok((request.method.clone(), uri, headers))
 }
 

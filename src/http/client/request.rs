@@ -162,17 +162,7 @@ impl Upload {
             OutBody::Stream(body) => stream = Some(Stream { body, left: length }),
         }
         let streamed = stream.is_some();
-        Ok(Self {
-            buffer,
-            body,
-            tail: b"",
-            written: 0,
-            sent: 0,
-            stream,
-            streamed,
-            unflushed: false,
-            went: false,
-        })
+        Ok(Self { buffer, body, tail: b"", written: 0, sent: 0, stream, streamed, unflushed: false, went: false })
     }
 
     /// Whether all has been sent.
