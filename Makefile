@@ -40,7 +40,7 @@ check: ## formatting, lints, types and docs; warnings are errors
 bench: ## weir beside its peers, over two hours; BENCH="closed --quick" for less
 	scripts/setup.sh bench
 	-benches/peers.sh
-	python3 benches/run.py $(BENCH)
+	.venv/bin/python benches/run.py $(BENCH)
 
 fuzz: ## look for inputs that break the parsers; SECONDS=10 for each target
 	scripts/setup.sh fuzz
