@@ -51,7 +51,7 @@ def test_a_client_that_stalls_sends_each_call_once(service: Service) -> None:
         with noise.stalls(process.pid, per_s=50) as happened:
             wait_for(lambda: len(happened.spans) >= 10)
         out, _ = process.communicate(timeout=LONG_S)
-    assert all(end - begin > 0.004 for begin, end in happened.spans)
+    assert all(end - begin > 0.004 for begin, end in happened.spans[:-1]), "the last one is cut short by the end"
     assert (process.returncode, int(out)) == (0, len(service.seen)), "a stall of its own is no reason to send again"
 
 

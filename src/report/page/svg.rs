@@ -1,6 +1,5 @@
 //! A chart as a still picture: what is seen without the script, on paper, and in documents.
 
-use super::chart::HUES;
 use super::html::Html;
 use super::{Axis, Bar, Chart, Line, Scale, Unit};
 
@@ -141,7 +140,7 @@ fn dots(html: &mut Html, frame: &Frame<'_>, line: &Line, hue: &str) {
 /// A bar, and a whisker over its interval, each as a share of the longest.
 pub(super) fn bar(html: &mut Html, bar: &Bar, most: f64) {
     html.raw("<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\" class=\"");
-    html.raw(if bar.doubtful { "hollow h" } else { "h" }).number((bar.hue % HUES) as f64).raw("\">");
+    html.raw(if bar.doubtful { "hollow h" } else { "h" }).text(&super::chart::hue(bar.hue)).raw("\">");
     let least = if bar.value > 0.0 { 0.4 } else { 0.0 };
     rectangle(html, "filled", [0.0, 0.0, round(bar.value / most * 100.0).max(least), 10.0]);
     if let Some((low, high)) = bar.interval {
