@@ -202,7 +202,8 @@ fn large_bodies_pass_through_fixed_memory() {
     };
     for (chunked, unix) in [(false, false), (true, false), (false, true)] {
         let peak = peak_with_a_large_body(chunked, unix);
-        assert!(peak < small + 3 * 1024, "chunked {chunked}, unix {unix}: {peak} KiB, and {small} KiB without");
+        // A few of the pieces in which it is read, and far from the body.
+        assert!(peak < small + LARGE / 1024 / 4, "chunked {chunked}, unix {unix}: {peak} KiB, and {small} KiB without");
     }
 }
 

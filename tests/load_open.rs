@@ -220,13 +220,11 @@ fn a_rate_that_the_service_cannot_take_is_seen_as_such() {
     assert_eq!((run.requests.total, server.requests()), (200, 200), "all are sent in the end");
 }
 
-/// Response times in ms, sorted, of arrivals at `rate_per_s` whose responses were sent at these times: those arrived in
-/// the order in which they were sent, and the fastest took no time.
-fn response_times(mut sent: Vec<Instant>, rate_per_s: f64) -> Vec<f64> {
-    sent.sort_unstable();
-    let first = sent[0];
-    let after = |(k, at): (usize, &Instant)| at.duration_since(first).as_secs_f64() - k as f64 / rate_per_s;
-    let mut times: Vec<f64> = sent.iter().enumerate().map(after).collect();
+/// Response times in ms, sorted, of arrivals at `rate_per_s` by when their responses were sent; the fastest took no time.
+fn response_times(sent: &BTreeMap<u64, Instant>, rate_per_s: f64) -> Vec<f64> {
+    let first = *sent.values().min().unwrap();
+    let after = |(k, at): (&u64, &Instant)| at.duration_since(first).as_secs_f64() - *k as f64 / rate_per_s;
+    let mut times: Vec<f64> = sent.iter().map(after).collect();
     times.sort_unstable_by(f64::total_cmp);
     times.iter().map(|time| (time - times[0]) * 1e3).collect()
 }
@@ -244,21 +242,21 @@ fn freezes_of_the_service_show_in_full_without_a_cap() {
 fn check_freezes(connections: &[&str]) {
     let begun = Instant::now();
     // What the service did in truth: on a busy machine its freezes end late.
-    let sent: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let sent: Arc<Mutex<BTreeMap<u64, Instant>>> = Arc::default();
     let log = Arc::clone(&sent);
-    let script = move |_: &Seen| {
+    let script = move |seen: &Seen| {
         // Two whole periods pass in 5 s, wherever in one the run begins; the first 1.5 s of each are fine.
         let into = begun.elapsed().as_secs_f64() % 2.5;
         if into >= 1.5 {
             std::thread::sleep(Duration::from_secs_f64(2.5 - into));
         }
-        log.lock().unwrap().push(Instant::now());
+        log.lock().unwrap().insert(seen.number, Instant::now());
         Reply::ok("hello")
     };
     let server = Server::start(script);
     let run = load(&server.url("/"), &[["-r", "500", "-d", "5s"].as_slice(), connections].concat());
     assert_eq!((run.requests.ok, server.requests()), (2500, 2500));
-    let truth = response_times(sent.lock().unwrap().clone(), 500.0);
+    let truth = response_times(&sent.lock().unwrap(), 500.0);
     assert!(truth[2499] > 900.0, "the service has frozen: {}", truth[2499]);
     for (measured, q) in [(run.response_ms.p75, 0.75), (run.response_ms.p90, 0.9), (run.response_ms.p99, 0.99)] {
         let truth = truth[(q * 2500.0) as usize];

@@ -46,6 +46,8 @@ pub struct Line {
     pub tone: Tone,
     /// The number of its colour, if it is to have the same one in several charts.
     pub hue: Option<usize>,
+    /// Whether it is broad and pale, for others to lie on it.
+    pub beneath: bool,
     /// In ascending order.
     pub x: Vec<f64>,
     /// As many as `x`; a gap where there is nothing to show.
@@ -131,6 +133,13 @@ impl Line {
         self
     }
 
+    /// Broad and pale, below the others.
+    #[must_use]
+    pub fn beneath(mut self) -> Self {
+        self.beneath = true;
+        self
+    }
+
     /// With these points, by index, not to be relied on.
     #[must_use]
     pub fn doubting(mut self, points: impl IntoIterator<Item = usize>) -> Self {
@@ -175,7 +184,7 @@ impl Chart {
     /// Which of the colours each line has: a number, or the one of failures.
     pub(super) fn hues(&self) -> Vec<String> {
         let mut next = 0;
-        let hue = |line: &Line| match (line.tone, line.hue) {
+        let mut hue = |line: &Line| match (line.tone, line.hue) {
             (Tone::Bad, _) => "bad".to_owned(),
             (_, Some(own)) => self::hue(own),
             (_, None) => {
@@ -183,7 +192,7 @@ impl Chart {
                 self::hue(next - 1)
             }
         };
-        self.lines.iter().map(hue).collect()
+        self.lines.iter().map(|line| hue(line) + if line.beneath { " under" } else { "" }).collect()
     }
 }
 

@@ -14,6 +14,11 @@ const CHARACTER: f64 = 7.2;
 /// Points of a line that are drawn apart; more of them would lie on one another.
 const COLUMNS: f64 = 320.0;
 
+/// More bands than these would become one: then each point has its interval.
+const MOST_BANDS: usize = 3;
+/// How far the intervals of lines are apart.
+const REACH: f64 = 2.5;
+
 /// Where values lie in the picture.
 struct Frame<'a> {
     x: Range<'a>,
@@ -114,9 +119,12 @@ fn body(html: &mut Html, chart: &Chart) {
         path(html, "level", "", &format!("M{} {y}H{}", frame.left, WIDTH - RIGHT));
         label(html, WIDTH - RIGHT - 4.0, y - 5.0, "end", &level.name);
     }
-    for (line, hue) in chart.lines.iter().zip(chart.hues()).rev() {
+    let banded = chart.lines.iter().filter(|line| !line.band.is_empty()).count();
+    for (number, (line, hue)) in chart.lines.iter().zip(chart.hues()).enumerate().rev() {
         let (shape, outline) = (course(&frame, line), envelope(&frame, line));
-        if !outline.is_empty() {
+        if banded > MOST_BANDS {
+            path(html, "reach h", &hue, &reaches(&frame, line, number as f64 - (banded as f64 - 1.0) / 2.0));
+        } else if !outline.is_empty() {
             path(html, "band h", &hue, &outline);
         }
         path(html, "line h", &hue, &shape);
@@ -217,6 +225,17 @@ fn course(frame: &Frame<'_>, line: &Line) -> String {
         }
     }
     text
+}
+
+/// The interval of each point as a line, `place` steps beside it: there are others at the same place.
+fn reaches(frame: &Frame<'_>, line: &Line, place: f64) -> String {
+    let points = line.x.iter().zip(&line.band).filter_map(|(x, band)| Some((*x, (*band)?)));
+    let mut last = None;
+    // Of points that share a column the first is enough.
+    let apart = points.filter(|(x, _)| last.replace(column(frame, *x)) != Some(column(frame, *x)));
+    apart
+        .map(|(x, (low, high))| format!("M{} {}V{}", round(frame.x(x) + place * REACH), frame.y(low), frame.y(high)))
+        .collect()
 }
 
 fn column(frame: &Frame<'_>, x: f64) -> i64 {

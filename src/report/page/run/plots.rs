@@ -58,6 +58,9 @@ fn fitting(lines: &[Line], levels: &[Level]) -> Scale {
     Scale::fitting(lines.iter().flat_map(Line::values).chain(levels.iter().map(|level| level.at)))
 }
 
+/// The number of a colour that stands back.
+const GREY: usize = 2;
+
 /// Arrivals per second: what has ended, and what has come to wait or to be answered meanwhile.
 fn offered(run: &Run, least_width_s: f64) -> Line {
     let inside = |point: &Stretch| (point.in_flight + point.backlog) as f64;
@@ -135,7 +138,8 @@ pub(super) fn course(run: &Run) -> Section {
     let per_second = || Axis::new("requests per second, by when they ended", Unit::PerSecond);
     let mut throughput = vec![good];
     if run.model == Model::Open {
-        throughput.push(offered(run, usual / 2.0));
+        // Both are seen where all that was offered was answered.
+        throughput.push(offered(run, usual / 2.0).in_hue(GREY).beneath());
     }
     let mut blocks = vec![
         chart("Throughput", per_second(), throughput, objectives(run, &Unit::PerSecond)),
