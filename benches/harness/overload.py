@@ -35,7 +35,12 @@ SMART = "weir gate --smart"
 REFUSING, REFUSALS = "weir gate, max_in_flight = 1", "refusals"
 COST = "1 KiB, closed loop, 100 connections"
 #: No overload: a service of 60 slots at half its capacity, where two in three callers have less time than it takes.
+#: The gate's own process stands still five times a second, for a time between these, in s.
+PAUSES = {"20 ms": (0.02, 0.02), "5 to 50 ms": (0.005, 0.05)}
 MIXED = "200/s beside 400/s with 20 and 60 ms to live"
+#: Of the others: how many per second, and the time that each has, in ms.
+SHORT = ((200, 20), (200, 60))
+DEADLINE_HEADER = "x-envoy-expected-rq-timeout-ms"
 MIXED_WORK = ("--mix", "good=1", "--delay", "10ms..90ms", "--capacity", "60", "--queue", "1000000")
 
 
@@ -49,7 +54,7 @@ class Ask:
     path: str
     load: tuple[str, ...]
     seconds: int
-    #: What else happens that is no overload: one of `noise.PAUSES`, or MIXED.
+    #: What else happens that is no overload: one of PAUSES, or MIXED.
     noise: str = ""
 
 
@@ -92,7 +97,7 @@ def _loads(bench: Bench) -> list[Trial]:
 
 def paused_case(name: str) -> str:
     """The name of a closed loop while the gate's process is stopped now and then."""
-    return f"{COST}, gate stopped for {name}"
+    return f"{COST}, gate stopped for {name} five times a second"
 
 
 def _noises(bench: Bench) -> list[Trial]:
@@ -101,7 +106,7 @@ def _noises(bench: Bench) -> list[Trial]:
     closed = ("-c", "100", "-d", f"{seconds}s")
     good = ("-r", "200", "--arrivals", "poisson", "-d", f"{seconds}s")
     asks = [
-        Ask(paused_case(name), GUARDED, "plain", "static?bytes=1024", closed, seconds, name) for name in noise.PAUSES
+        Ask(paused_case(name), GUARDED, "plain", "static?bytes=1024", closed, seconds, name) for name in PAUSES
     ]
     asks.append(Ask(MIXED, GUARDED, "mixed", "api/work", good, seconds, MIXED))
     return [_trial(bench, ask, number) for number, ask in rounds(asks, plan.slow_rounds, plan.seed)]
@@ -109,14 +114,16 @@ def _noises(bench: Bench) -> list[Trial]:
 
 @contextmanager
 def _noise(bench: Bench, ask: Ask, server: Server, number: int) -> Iterator[None]:
-    if ask.noise in noise.PAUSES:
-        with noise.pauses(server.process.pid, ask.noise, bench.plan.seed + number):
-            yield
-    elif ask.noise:
-        weir = bench.programs["weir"]
-        with noise.short_calls(weir, server.url + ask.path, ask.seconds, bench.server_core):
-            yield
-    else:
+    with ExitStack() as stack:
+        if ask.noise in PAUSES:
+            least, most = PAUSES[ask.noise]
+            seed = bench.plan.seed + number
+            stack.enter_context(noise.stalls(server.process.pid, shortest_s=least, longest_s=most, seed=seed))
+        elif ask.noise:
+            for rate, time_ms in SHORT:
+                headers = [f"{DEADLINE_HEADER}: {time_ms}"]
+                weir, url = bench.programs["weir"], server.url + ask.path
+                stack.enter_context(noise.neighbour(weir, url, rate_per_s=rate, headers=headers))
         yield
 
 
