@@ -96,7 +96,8 @@ impl Usual {
         room.set_every((self.left / self.seconds / ENOUGH_PER_S).round().max(1.0) as u32);
     }
 
-    fn mean(&self) -> Nanos {
+    /// How long one that is in takes; zero while too little is known.
+    pub(super) fn mean(&self) -> Nanos {
         let count = self.current.count + self.before.count;
         let sum = self.current.sum.saturating_add(self.before.sum);
         if count < LEAST { Nanos::ZERO } else { Nanos(sum / count) }
