@@ -248,7 +248,7 @@ impl Adaptive {
             self.window.refused += 1;
             self.window.refused_beside += u64::from(sample.beside);
         } else {
-            self.took(sample, took);
+            self.took(sample, took, late == Some(Lateness::Hopeless));
         }
         let first = *self.first.get_or_insert(sample.began);
         if self.opening && now - first >= BURST {
@@ -277,9 +277,9 @@ impl Adaptive {
         }
     }
 
-    fn took(&mut self, sample: &Sample, took: Nanos) {
+    fn took(&mut self, sample: &Sample, took: Nanos, hopeless: bool) {
         // Of the first only the quick ones have ended yet, except of those that began before all others.
-        if self.known < LEAST && sample.beside > FIRST {
+        if self.known < LEAST && sample.beside > FIRST && !hopeless {
             return;
         }
         self.known = self.known.saturating_add(1);
