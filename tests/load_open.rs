@@ -220,6 +220,25 @@ fn a_rate_that_the_service_cannot_take_is_seen_as_such() {
     assert_eq!((run.requests.total, server.requests()), (200, 200), "all are sent in the end");
 }
 
+#[test]
+fn what_is_offered_with_a_number_of_requests_is_the_rate_and_not_that_until_the_last_answer() {
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(700)));
+    let run = load(&server.url("/"), &["-r", "6000/m", "-n", "20"]);
+    assert_eq!(run.requests.ok, 20);
+    assert!(run.duration_s > 0.8, "the last answer came {} s after the start", run.duration_s);
+    assert!(close(run.rate_per_s.offered, 100.0, 1e-6), "{}", run.rate_per_s.offered);
+}
+
+#[test]
+fn nobody_is_said_to_have_waited_where_a_connection_was_free_in_time() {
+    // One connection, and answers long before the next arrival is due.
+    let server = Server::start(|_| Reply::ok("hello"));
+    let run = load(&server.url("/"), &["-r", "50", "-n", "40", "-c", "1", "--spin"]);
+    let most = run.response_ms.max;
+    // A machine that stands still for longer than two arrivals are apart does make the next one wait.
+    assert!(run.requests.waited == 0 || most > 20.0, "{} waited, {most} ms at most", run.requests.waited);
+}
+
 /// Response times in ms, sorted, of arrivals at `rate_per_s` by when their responses were sent; the fastest took no time.
 fn response_times(sent: &BTreeMap<u64, Instant>, rate_per_s: f64) -> Vec<f64> {
     let first = *sent.values().min().unwrap();

@@ -29,23 +29,35 @@ pub(super) fn times(run: &Run) -> Section {
     };
     let distribution = Bars {
         title: "Distribution".into(),
-        note: "Each row counts the answers above the bound of the row before, up to its own.".into(),
-        columns: ["response time".into(), "answers".into()],
+        note: "Each row counts the successes above the bound of the row before, up to its own.".into(),
+        columns: ["response time".into(), "successes".into()],
         unit: Unit::Count,
         bars: bars::rows(&response).into_iter().map(bar).collect(),
     };
-    let clocks = match run.model {
+    let blocks = vec![Block::Text(clocks(run)), Block::Chart(tails), Block::Bars(distribution)];
+    Section::new("Response time", blocks)
+}
+
+/// What the two clocks are, and why they part, if they do.
+fn clocks(run: &Run) -> String {
+    let both = match run.model {
         Model::Open => {
-            "Response time counts from the moment when a request was meant to start, service time from when it was \
-             sent. Where they part, requests had to wait for a free connection."
+            "Response time counts from the moment when a request was meant to start, service time from when it was sent."
         }
         Model::Closed => {
             "Response time counts from the moment when a connection was free for the next request, service time from \
              when it was sent."
         }
     };
-    let blocks = vec![Block::Text(clocks.into()), Block::Chart(tails), Block::Bars(distribution)];
-    Section::new("Response time", blocks)
+    let apart = match (run.model, run.requests.waited) {
+        (Model::Open, 1) => " 1 request waited for a free connection: there they part.".to_owned(),
+        (Model::Open, n @ 1..) => {
+            format!(" {} requests waited for a free connection: there they part.", figure::count(n))
+        }
+        _ => String::new(),
+    };
+    let whose = if run.requests.failed > 0 { " Both are those of successes." } else { "" };
+    format!("{both}{apart}{whose}")
 }
 
 /// The objectives that can be held against values of this unit.
