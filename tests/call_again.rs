@@ -61,7 +61,8 @@ fn only_the_failures_that_the_policy_names_are_tried_again() {
         _ => Reply::status(418, ""),
     };
     let server = Server::start(reply);
-    let kinds = |kinds: &[Kind]| Retryable { kinds: kinds.to_vec(), statuses: vec![(500, 500)] };
+    let kinds =
+        |kinds: &[Kind]| Retryable { kinds: kinds.to_vec(), statuses: vec![(500, 500)], ..Retryable::default() };
     let cases = [
         ("/closed", Retryable::default(), 3),
         ("/closed", kinds(&[Kind::Reset]), 1),

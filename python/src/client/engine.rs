@@ -216,7 +216,7 @@ impl Attempt {
             End::Running | End::Cancelled => ("cancelled", None, None),
             End::Won(status) => ("won", Some(*status), None),
             End::Failed(Failure::Status(status), _) => ("status", Some(*status), None),
-            End::Failed(Failure::Kind(kind), cause) => (kind.name(), None, cause.as_deref()),
+            End::Failed(failure, cause) => (failure.name().unwrap_or("status"), None, cause.as_deref()),
         }
     }
 }
