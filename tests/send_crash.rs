@@ -13,7 +13,7 @@ use std::thread;
 
 use weir::decide::Nanos;
 use weir::decide::dice::Dice;
-use weir::send::store::{Change, Claim, Filter, Options, Record, Sqlite, Step, Store, Want, Which};
+use weir::send::store::{Change, Claim, Filter, Lane, Options, Record, Sqlite, Step, Store, Want, Which};
 use weir::send::{Attempt, Entry, Job, State, UnixMs};
 
 const NOW: UnixMs = UnixMs(1_760_000_000_000);
@@ -56,7 +56,7 @@ fn send(store: &Sqlite, round: u64) {
     let mut dice = Dice::new(round, 99);
     loop {
         let at_once = dice.bits().is_multiple_of(2);
-        let wants = vec![Want { key_hint: None, most: FLIGHT }];
+        let wants = vec![Want { lane: Lane::default(), most: FLIGHT }];
         let claim = Claim { now: NOW, lease: Nanos::from_secs(60), wants, most_bytes: u64::MAX, sending: at_once };
         let claimed = store.claim(claim).wait().unwrap().jobs;
         let record = |step, attempt: Option<Attempt>| {

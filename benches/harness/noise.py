@@ -24,12 +24,13 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 #: A noise that does not end this long after it was asked to is killed.
 GRACE_S = 5
@@ -41,10 +42,10 @@ class UnavailableError(Exception):
 
 @dataclass
 class Happened:
-    """What a noise did: complete once its context is left."""
+    """What a noise did so far; all of it once its context is left."""
 
     spans: list[tuple[float, float]] = field(default_factory=list)
-    """From when to when, in seconds of ``time.monotonic()``."""
+    """From when to when at least, in seconds of ``time.monotonic()``; one is added when it has ended."""
 
     @property
     def seconds(self) -> float:
@@ -204,15 +205,26 @@ def _helper(kind: str, *args: float) -> Iterator[subprocess.Popen[str]]:
 def _happens(kind: str, *args: float) -> Iterator[Happened]:
     happened = Happened()
     helper = _start([sys.executable, __file__, kind, *map(str, args)])
+
+    def read() -> None:
+        assert helper.stdout
+        for line in helper.stdout:
+            begin, end = json.loads(line)
+            happened.spans.append((begin, end))
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
     try:
         yield happened
     finally:
-        try:
-            out, _ = helper.communicate(timeout=GRACE_S)
-            happened.spans.extend((begin, end) for begin, end in map(json.loads, out.splitlines()))
-        finally:
-            helper.kill()
-            helper.wait()
+        assert helper.stdin
+        assert helper.stdout
+        helper.stdin.close()
+        reader.join(GRACE_S)
+        helper.kill()
+        helper.wait()
+        reader.join()
+        helper.stdout.close()
 
 
 def _ends_within(seconds: float) -> bool:
@@ -220,13 +232,12 @@ def _ends_within(seconds: float) -> bool:
     return bool(select.select([sys.stdin], [], [], seconds)[0])
 
 
-#: What a noise did; it is printed at the end, since nothing reads it before.
-_Spans: TypeAlias = list[tuple[float, float]]
+def _happened(begin: float, end: float) -> None:
+    print(json.dumps([begin, end]), flush=True)
 
 
-def _stall(pid: int, per_s: float, shortest_s: float, longest_s: float, seed: int) -> _Spans:
+def _stall(pid: int, per_s: float, shortest_s: float, longest_s: float, seed: int) -> None:
     dice = random.Random(seed)
-    spans: _Spans = []
     process = os.pidfd_open(pid)
     ends = False
     while not ends and not _ends_within(dice.expovariate(per_s)):
@@ -234,27 +245,26 @@ def _stall(pid: int, per_s: float, shortest_s: float, longest_s: float, seed: in
         try:
             signal.pidfd_send_signal(process, signal.SIGSTOP)
         except ProcessLookupError:
-            break
+            return
         begin = time.monotonic()
         try:
             ends = _ends_within(length)
         finally:
+            end = time.monotonic()
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(process, signal.SIGCONT)
-        spans.append((begin, time.monotonic()))
-    return spans
+        _happened(begin, end)
 
 
-def _burn(core: int, busy_s: float, period_s: float) -> _Spans:
+def _burn(core: int, busy_s: float, period_s: float) -> None:
     os.sched_setaffinity(0, {core})
-    spans: _Spans = []
     while True:
         begin = time.monotonic()
         while time.monotonic() < begin + busy_s:
             pass
-        spans.append((begin, time.monotonic()))
+        _happened(begin, time.monotonic())
         if _ends_within(max(0.0, period_s - busy_s)):
-            return spans
+            return
 
 
 class _Relay:
@@ -357,12 +367,11 @@ class _Relay:
             self._tasks.discard(reading)
 
 
-def _relay(port: int) -> _Spans:
+def _relay(port: int) -> None:
     asyncio.run(_Relay(port).run())
-    return []
 
 
-KINDS: dict[str, tuple[Callable[..., _Spans], tuple[type, ...]]] = {
+KINDS: dict[str, tuple[Callable[..., None], tuple[type, ...]]] = {
     "stall": (_stall, (int, float, float, float, int)),
     "burn": (_burn, (int, float, float)),
     "relay": (_relay, (int,)),
@@ -374,8 +383,7 @@ def main() -> None:
     # Ctrl-C is for the measurement, which then closes our input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     run, types = KINDS[sys.argv[1]]
-    for span in run(*(kind(arg) for kind, arg in zip(types, sys.argv[2:], strict=True))):
-        print(json.dumps(span))
+    run(*(kind(arg) for kind, arg in zip(types, sys.argv[2:], strict=True)))
 
 
 if __name__ == "__main__":

@@ -80,6 +80,11 @@ impl Slo {
         }
     }
 
+    /// The rate of good answers per second that it demands, if it does.
+    pub fn least_rate(&self) -> Option<f64> {
+        (self.figure == Figure::Rate && !self.below).then_some(self.limit)
+    }
+
     /// Holds the objective against a run.
     pub fn check(&self, run: &Run) -> Held {
         let value = self.value(run);

@@ -34,7 +34,7 @@ impl Default for Stalling {
     }
 }
 
-/// One stall as it happened: SIGSTOP was sent at the first instant, SIGCONT at the second.
+/// One stall as it happened: SIGSTOP was sent before the first instant, SIGCONT after the second.
 pub(crate) type Stall = (Instant, Instant);
 
 /// Stalls of one process, until dropped or the process ends.
@@ -76,8 +76,9 @@ fn stall(process: &OwnedFd, how: Stalling, happened: &Mutex<Vec<Stall>>, end: &R
         let Ok(still) = Still::new(process) else { return };
         let begun = Instant::now();
         let ends = ends_within(end, length);
+        let ended = Instant::now();
         drop(still);
-        happened.lock().unwrap().push((begun, Instant::now()));
+        happened.lock().unwrap().push((begun, ended));
         if ends {
             return;
         }
