@@ -31,6 +31,8 @@ enum Fate {
     Buried,
 }
 
+/// What was sent within so long was sent together.
+const AT_ONCE: Nanos = Nanos::from_millis(10);
 /// Nothing is sent by a key that was refused for so long, whatever it was told.
 const LEAST_HOLD: Nanos = Nanos::from_millis(50);
 
@@ -254,7 +256,7 @@ impl Dispatch {
             let Some((State::Resting { sent, failed }, why, false)) = known else { continue };
             let is_said = matches!(why, Why::Answer(Meaning::Failed(status)) if !(502..=504).contains(&status));
             if is_said
-                && answered >= sent
+                && answered + AT_ONCE >= sent
                 && let Some(mut job) = self.take(job_id)
             {
                 job.rested = false;
