@@ -184,7 +184,7 @@ impl<'a> Simulation<'a> {
             match stalls.whose() {
                 Whose::Gates => self.free_at = self.free_at.max(to),
                 Whose::Upstream => {
-                    self.stalled = self.stalled + (to - from);
+                    self.stalled += to - from;
                     self.stalls_until = self.stalls_until.max(to);
                 }
             }
