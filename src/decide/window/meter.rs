@@ -27,7 +27,11 @@ pub(super) struct Meter {
     /// The longest way in, as far as the counter's bucket is cut for it.
     way_in: Nanos,
     /// All that was ever sent.
-    pub(super) sent: u64,
+    sent: u64,
+    /// All that was ever booked for others, who spend from the same limit.
+    booked: u64,
+    /// A response has reported on this limit.
+    has_report: bool,
     refusals_in_a_row: u32,
 }
 
@@ -58,7 +62,17 @@ impl Meter {
         };
         let patience = Nanos(per.max(Nanos::SECOND).0.saturating_mul(PATIENCE));
         let belief = Belief::new(most, patience);
-        Self { limit, belief, kind, grain: rules.grain, way_in, sent: 0, refusals_in_a_row: 0 }
+        Self {
+            limit,
+            belief,
+            kind,
+            grain: rules.grain,
+            way_in,
+            sent: 0,
+            booked: 0,
+            has_report: false,
+            refusals_in_a_row: 0,
+        }
     }
 
     pub(super) fn believed(&self) -> u64 {
@@ -130,14 +144,26 @@ impl Meter {
         }
     }
 
-    /// The least that the server must have left, whatever has arrived; what is on its way is counted as arrived.
-    pub(super) fn left(&self, now: Nanos, ahead: &Ahead<'_>) -> u64 {
+    /// The count of this moment, to compare with what the response to a request that is sent now reports.
+    pub(super) fn mark(&self, now: Nanos, ahead: &Ahead<'_>) -> Mark {
         let used = match &self.kind {
             Kind::Log(log) | Kind::Either(_, log) => log.used().saturating_add(ahead.total()),
             Kind::Bucket(bucket) => bucket.used(now).saturating_add(ahead.total()),
             Kind::Running(running) => running.used(),
         };
-        self.believed().saturating_sub(used)
+        Mark { used, sent: self.sent, booked: self.booked }
+    }
+
+    /// What must be left when all that was sent up to now is judged, too, as far as the limit is believed.
+    pub(super) fn least(&self, mark: &Mark, weight: u64) -> u64 {
+        let (own, since) = self.since(mark, weight);
+        self.believed().saturating_sub(mark.used.saturating_add(own).saturating_add(since))
+    }
+
+    /// What the marked request counts, and what was sent after it.
+    fn since(&self, mark: &Mark, weight: u64) -> (u64, u64) {
+        let own = self.limit.unit.amount(weight);
+        (own, self.sent.wrapping_sub(mark.sent).saturating_sub(own))
     }
 
     /// How long to hold still after a refusal that says nothing about it: the window, at first at most a minute, then
@@ -174,20 +200,28 @@ impl Meter {
             && quota.reset.is_none_or(|reset| reset <= longest)
     }
 
-    /// What the server says of this limit in the answer to a request from which this was `expected`. What it has less
-    /// than it must have if all that counts is ours, somebody else has spent, by now at the latest.
-    pub(super) fn heard(&mut self, quota: &Quota, expected: u64, now: Nanos) {
-        let before = self.believed();
+    /// What the server reports of this limit in the response to the marked request.
+    ///
+    /// The report is of one moment between send and response. What the server had counted then is at most what had been
+    /// counted here at the send, the request itself, what was sent since, and what was booked for others since. More than
+    /// that is proof of another user (or of a limit that is lower than stated), and what is proven is booked once: all
+    /// requests of that moment report the same difference, and each of them finds it booked. What is booked is the likely
+    /// difference: requests arrive about in the order of their sending, so those sent since are not in the report.
+    pub(super) fn heard(&mut self, quota: &Quota, mark: &Mark, weight: u64, now: Nanos) {
         if quota.limit.is_some_and(|limit| self.belief.told(limit)) {
             self.resize();
         }
-        let lost = before.saturating_sub(self.believed());
-        let least = least(expected, self.sent).saturating_sub(lost);
-        if let Some(remaining) = quota.remaining
-            && remaining < least
-        {
-            self.arrive(now, least - remaining);
+        let Some(remaining) = quota.remaining else { return };
+        let reported = quota.limit.unwrap_or(self.belief.most()).saturating_sub(remaining);
+        let (own, since) = self.since(mark, weight);
+        let booked = self.booked.wrapping_sub(mark.booked);
+        let known = mark.used.saturating_add(own).saturating_add(booked);
+        let is_proven = reported > known.saturating_add(since);
+        if reported > known && (is_proven || !self.has_report) {
+            self.booked = self.booked.wrapping_add(reported - known);
+            self.arrive(now, reported - known);
         }
+        self.has_report = true;
     }
 
     fn resize(&mut self) {
@@ -233,7 +267,13 @@ impl Meter {
     }
 }
 
-/// What must be left of a window when all that was sent since is judged, too.
-pub(super) fn least(expected: u64, sent: u64) -> u64 {
-    u64::try_from(expected.wrapping_sub(sent).cast_signed()).unwrap_or(0)
+/// A window's count at the moment of a send.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    /// The most that the server may count, what is on its way included, without the request itself.
+    pub(super) used: u64,
+    /// All that was ever sent, without the request itself.
+    sent: u64,
+    /// All that was ever booked for others.
+    booked: u64,
 }

@@ -40,7 +40,7 @@ mod way_in;
 
 use self::allowance::Allowance;
 pub use self::history::{History, Past};
-use self::meter::{Meter, least};
+use self::meter::{Mark, Meter};
 use self::road::{Open, Road};
 pub use self::way_in::WayIn;
 #[cfg(test)]
@@ -186,16 +186,14 @@ impl Windows {
     /// A request of this weight is sent. Until it has [left](Self::left) nothing bounds its arrival.
     pub fn sent(&mut self, now: Nanos, weight: u64) -> Slot {
         let now = self.advance(now);
-        let (mut expected, mut counted) = ([0; MOST_WINDOWS], [0; MOST_WINDOWS]);
-        for ((meter, expected), counted) in self.meters.iter_mut().zip(&mut expected).zip(&mut counted) {
+        let mut marks = [Mark::default(); MOST_WINDOWS];
+        for (meter, mark) in self.meters.iter_mut().zip(&mut marks) {
             let amount = meter.limit.unit.amount(weight);
-            let left = meter.left(now, &self.road.ahead(meter.limit.unit, self.way_in));
+            *mark = meter.mark(now, &self.road.ahead(meter.limit.unit, self.way_in));
             meter.send(amount);
-            *expected = left.saturating_sub(amount).wrapping_add(meter.sent);
-            *counted = meter.believed() - left;
         }
         self.allowances.iter_mut().for_each(|allowance| allowance.send(weight));
-        self.road.push(Open { asked: now, left: None, weight, arrived: false, ended: false, expected, counted })
+        self.road.push(Open { asked: now, left: None, weight, arrived: false, ended: false, marks })
     }
 
     /// Its bytes go out now, and not earlier. Said at once where a connection is ready; else when there is one, so that
@@ -260,15 +258,15 @@ impl Windows {
     pub fn refused(&mut self, slot: Slot, now: Nanos, retry_after: Option<Nanos>, shrink: bool) {
         let now = self.advance(now);
         let Some(open) = self.road.get(slot) else { return };
-        let (expected, counted) = (open.expected, open.counted);
+        let (marks, weight) = (open.marks, open.weight);
         let first = self.refused.filter(|first| open.asked < *first);
         let news = first.is_none();
-        let windows = self.meters.iter_mut().zip(expected).zip(counted);
-        let fullest = windows.min_by_key(|((meter, expected), _)| least(*expected, meter.sent));
+        let windows = self.meters.iter_mut().zip(marks);
+        let fullest = windows.min_by_key(|(meter, mark)| meter.least(mark, weight));
         let mut hold = Nanos::SECOND;
-        if let Some(((meter, _), counted)) = fullest {
+        if let Some((meter, mark)) = fullest {
             if shrink {
-                meter.shrink(now, counted, first);
+                meter.shrink(now, mark.used, first);
             }
             hold = meter.hold(news);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::meter::Mark;
 use super::{MOST_WINDOWS, Nanos, Slot, Unit};
 
 /// One request that was sent.
@@ -16,10 +17,8 @@ pub(super) struct Open {
     pub(super) arrived: bool,
     /// Nothing more will be heard of it.
     pub(super) ended: bool,
-    /// What each window should have left when the server judges it, plus all that was sent up to it.
-    pub(super) expected: [u64; MOST_WINDOWS],
-    /// What each window may have counted before it.
-    pub(super) counted: [u64; MOST_WINDOWS],
+    /// What each window had counted when it was sent.
+    pub(super) marks: [Mark; MOST_WINDOWS],
 }
 
 /// All that were sent and of which something is yet to be heard.
