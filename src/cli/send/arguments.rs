@@ -71,7 +71,7 @@ pub(in crate::cli) struct SendArgs {
     #[arg(long, value_name = "NAME", help_heading = LIMITS)]
     keys_env: Option<String>,
     /// So many requests per time for each key, COUNT/TIME or MODEL:COUNT/TIME, e.g. 20/1s, bucket:100/1m, aligned:5000/24h;
-    /// repeatable: all hold
+    /// repeatable: all hold; 'none': unlimited [default: learnt from responses]
     #[arg(long = "limit", value_name = "LIMIT", help_heading = LIMITS)]
     limits: Vec<String>,
     /// So much weight (tokens) per time for each key, in the same words; repeatable
@@ -204,7 +204,9 @@ impl SendArgs {
             let windows = texts.iter().map(|text| Window::read(text, Model::SlidingLog));
             windows.map(|window| window.map(|window| Limit { window, unit })).collect::<Result<Vec<_>, _>>()
         };
-        let mut limits = read(&self.limits, Unit::Requests).map_err(|why| format!("--limit: {why}"))?;
+        let is_unlimited = self.limits == ["none"];
+        let stated: &[String] = if is_unlimited { &[] } else { &self.limits };
+        let mut limits = read(stated, Unit::Requests).map_err(|why| format!("--limit: {why}"))?;
         limits.extend(read(&self.weight_limits, Unit::Weight).map_err(|why| format!("--weight-limit: {why}"))?);
         if limits.len() > window::MOST_WINDOWS {
             return Err(format!("{} limits are too many; a key has {} at most", limits.len(), window::MOST_WINDOWS));
@@ -215,7 +217,13 @@ impl SendArgs {
         };
         let defaults = Rules::default();
         let rules = Rules {
-            key: window::Rules { limits, ordered: self.ordered, way_in, ..window::Rules::default() },
+            key: window::Rules {
+                limits,
+                ordered: self.ordered,
+                way_in,
+                learns: !is_unlimited,
+                ..window::Rules::default()
+            },
             learns_way_in: self.delay_bound == Bound::Learnt,
             in_flight: self.concurrency as usize,
             order: match self.order {

@@ -35,7 +35,7 @@ impl Dispatch {
             match meaning {
                 // What was learnt of the way in is taken back first; the limit is as it was said until that was in vain.
                 Meaning::Refused => key.windows.refused(slot, now, feedback.retry_after, !to_blame),
-                Meaning::Done => key.windows.accepted(),
+                Meaning::Done => key.windows.accepted(slot, now),
                 _ => {}
             }
             key.windows.arrived_by(slot, now, usual)

@@ -30,8 +30,11 @@ pub(super) struct Meter {
     sent: u64,
     /// All that was ever booked for others, who spend from the same limit.
     booked: u64,
-    /// A response has reported on this limit.
+    /// A response has reported on this limit, and what it is.
     has_report: bool,
+    has_limit: bool,
+    /// Others were seen to spend from it: from then on likely differences are booked, and not only proven ones.
+    is_shared: bool,
     refusals_in_a_row: u32,
 }
 
@@ -71,6 +74,8 @@ impl Meter {
             sent: 0,
             booked: 0,
             has_report: false,
+            has_limit: false,
+            is_shared: false,
             refusals_in_a_row: 0,
         }
     }
@@ -181,6 +186,10 @@ impl Meter {
 
     /// What was sent when it may have counted so much was refused; `first`: it was sent before the refusal then.
     pub(super) fn shrink(&mut self, now: Nanos, counted: u64, first: Option<Nanos>) {
+        // The server itself reports limit and count: others have spent it, and that is booked.
+        if self.has_limit {
+            return;
+        }
         match first {
             None => self.belief.refused(now, counted),
             Some(first) => self.belief.refused_too(first, counted),
@@ -206,7 +215,8 @@ impl Meter {
     /// counted here at the send, the request itself, what was sent since, and what was booked for others since. More than
     /// that is proof of another user (or of a limit that is lower than stated), and what is proven is booked once: all
     /// requests of that moment report the same difference, and each of them finds it booked. What is booked is the likely
-    /// difference: requests arrive about in the order of their sending, so those sent since are not in the report.
+    /// difference: requests arrive about in the order of their sending, so those sent since are not in the report. Once
+    /// others are known to go on spending, it is booked without proof.
     pub(super) fn heard(&mut self, quota: &Quota, mark: &Mark, weight: u64, now: Nanos) {
         if quota.limit.is_some_and(|limit| self.belief.told(limit)) {
             self.resize();
@@ -217,11 +227,13 @@ impl Meter {
         let booked = self.booked.wrapping_sub(mark.booked);
         let known = mark.used.saturating_add(own).saturating_add(booked);
         let is_proven = reported > known.saturating_add(since);
-        if reported > known && (is_proven || !self.has_report) {
+        // The first report is of what was spent before; a later proof is of a user that goes on.
+        self.is_shared |= is_proven && self.has_report;
+        if reported > known && (is_proven || self.is_shared || !self.has_report) {
             self.booked = self.booked.wrapping_add(reported - known);
             self.arrive(now, reported - known);
         }
-        self.has_report = true;
+        (self.has_report, self.has_limit) = (true, quota.limit.is_some());
     }
 
     fn resize(&mut self) {

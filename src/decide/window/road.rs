@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::meter::Mark;
 use super::{MOST_WINDOWS, Nanos, Slot, Unit};
+use crate::decide::pace::Sent;
 
 /// One request that was sent.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub(super) struct Open {
     pub(super) ended: bool,
     /// What each window had counted when it was sent.
     pub(super) marks: [Mark; MOST_WINDOWS],
+    /// As the pace knows it; None: it has been told what came of it.
+    pub(super) pace: Option<Sent>,
 }
 
 /// All that were sent and of which something is yet to be heard.

@@ -176,7 +176,7 @@ impl World {
                     let to_blame = !accepted && way_in.refused(now, *at);
                     windows.heard(*slot, now, &feedback.quotas);
                     if *accepted {
-                        windows.accepted();
+                        windows.accepted(*slot, now);
                     } else {
                         windows.refused(*slot, now, feedback.retry_after, !to_blame);
                         unsent += 1;
@@ -223,7 +223,7 @@ impl World {
     /// A sender that reads the service's own count, and whose requests arrive at once.
     pub fn oracle(&self, seed: u64) -> Delivered {
         let mut run = Run::new(self, seed);
-        let mut out = 0;
+        let (mut out, mut wake) = (0, Nanos::NEVER);
         run.at(Nanos::ZERO, Event::Wake);
         while let Some((now, event)) = run.next() {
             match event {
@@ -240,8 +240,11 @@ impl World {
                 Event::Wake => {
                     while out < self.in_flight {
                         if let Err(retry) = run.judge(now) {
-                            if let Retry::After(length) = retry {
-                                run.at(now + length.max(Nanos(1)), Event::Wake);
+                            if let Retry::After(length) = retry
+                                && (wake <= now || wake == Nanos::NEVER)
+                            {
+                                wake = now + length.max(Nanos(1));
+                                run.at(wake, Event::Wake);
                             }
                             break;
                         }
