@@ -20,10 +20,7 @@ demo: ## start a real service, load it in two ways, and say what to see (40 s)
 
 test: ## everything that shows that weir works: Rust, Python, examples, benches build, fuzz targets hold
 	scripts/setup.sh test
-	cargo test --workspace --locked
-	cargo build --benches --locked
-	.venv/bin/python -m pytest -q
-	scripts/fuzz.sh 5
+	scripts/test.sh
 
 studies: ## run every study of studies/ for a minute: does everything work?
 	scripts/setup.sh studies
@@ -43,7 +40,7 @@ check: ## formatting, lints, types and docs; warnings are errors
 bench: ## weir beside its peers, over two hours; BENCH="closed --quick" for less
 	scripts/setup.sh bench
 	-benches/peers.sh
-	python3 benches/run.py $(BENCH)
+	.venv/bin/python benches/run.py $(BENCH)
 
 fuzz: ## look for inputs that break the parsers; SECONDS=10 for each target
 	scripts/setup.sh fuzz

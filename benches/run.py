@@ -4,8 +4,9 @@
                            all|page] [--quick] [--pairs 5] [--publish]
 
 `benches/peers.sh` installs the peers first; one that is missing is left out and named. Every run
-is kept with its command line in benches/out/*.json. `page` measures nothing and writes the page
-again from what is kept there; --publish puts it into docs/benchmarks.md instead of on stdout.
+is kept with its command line in benches/out/*.json. A section is a page: --publish writes the
+pages of what was measured to docs/benchmarks/, their list to docs/benchmarks.md and the figures
+to README.md; without it pages go to stdout. `page` measures nothing and takes what is kept.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from harness import (
     overload,
     page,
     programs,
+    published,
     results,
     sending,
     served,
@@ -58,16 +60,21 @@ def main() -> int:
     """Measure what was asked for, then write the page."""
     args = _arguments()
     args.out.mkdir(parents=True, exist_ok=True)
+    names = list(SECTIONS) if args.section in ("all", "page") else [args.section]
     if args.section != "page":
-        names = list(SECTIONS) if args.section == "all" else [args.section]
         plan = Plan.of(quick=args.quick, pairs=args.pairs, seed=args.seed)
         if not _measure(names, plan, args.out):
             return 2
-    sections = results.load(args.out, tuple(SECTIONS))
+    sections = results.load(args.out, tuple(names))
     if not sections:
         print(f"run.py: nothing was measured into {args.out} yet", file=sys.stderr)
         return 2
-    _write(page.render(sections), publish=args.publish)
+    pages = {name: page.render(section) for name, section in sections.items()}
+    if args.publish:
+        published.write(pages)
+        print(f"run.py: wrote docs/benchmarks/ {', '.join(pages)}, docs/benchmarks.md and README.md", file=sys.stderr)
+    else:
+        print("\n".join(pages.values()))
     return 0
 
 
@@ -78,7 +85,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, help="rounds with every contender once (5; 2 if quick)")
     parser.add_argument("--seed", type=int, default=1, help="of the order within the rounds")
     parser.add_argument("--out", type=Path, default=programs.ROOT / "benches" / "out")
-    parser.add_argument("--publish", action="store_true", help="write docs/benchmarks.md")
+    parser.add_argument("--publish", action="store_true", help="write docs/benchmarks*, and README.md's figures")
     return parser.parse_args()
 
 
@@ -96,16 +103,6 @@ def _measure(names: list[str], plan: Plan, out: Path) -> bool:
         described = machine.describe()
         results.save(out, name, bench, described, SECTIONS[name](bench))
     return True
-
-
-def _write(text: str, *, publish: bool) -> None:
-    if not publish:
-        print(text)
-        return
-    path = programs.ROOT / "docs" / "benchmarks.md"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    print(f"run.py: wrote {path.relative_to(programs.ROOT)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ fn drain(store: &Arc<dyn Store>, jobs: usize) {
 }
 
 fn claim(most: usize) -> Claim {
-    let wants = vec![Want { key_hint: None, most }];
+    let wants = vec![Want { lane: Lane::default(), most }];
     Claim { now: NOW, lease: Nanos::from_secs(60), wants, most_bytes: u64::MAX, sending: true }
 }
 

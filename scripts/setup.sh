@@ -29,7 +29,7 @@ main() {
         test) venv && tools && examples && axe && ray && package ;;
         studies) venv && tools && package ;;
         check) venv && tools ;;
-        bench) venv && package ;;
+        bench) venv && tools && package ;;
         *) ;;
     esac
 }

@@ -61,7 +61,8 @@ fn only_the_failures_that_the_policy_names_are_tried_again() {
         _ => Reply::status(418, ""),
     };
     let server = Server::start(reply);
-    let kinds = |kinds: &[Kind]| Retryable { kinds: kinds.to_vec(), statuses: vec![(500, 500)] };
+    let kinds =
+        |kinds: &[Kind]| Retryable { kinds: kinds.to_vec(), statuses: vec![(500, 500)], ..Retryable::default() };
     let cases = [
         ("/closed", Retryable::default(), 3),
         ("/closed", kinds(&[Kind::Reset]), 1),
@@ -98,17 +99,19 @@ fn between_tries_there_is_a_wait_of_the_right_length() {
     policy.retry.backoff = Backoff { first: ms(10), most: ms(40) };
     let plan = plan(policy, &server);
     calling(async |engine| {
-        for _ in 0..3 {
+        let mut shortest = [Nanos::NEVER; 3];
+        for _ in 0..6 {
             let story = get(&engine, &plan).await.unwrap_err().story;
             assert_eq!(story.attempts.len(), 4, "{story}");
-            let mut most = ms(10);
-            for pair in story.attempts.windows(2) {
-                most = Nanos(most.0 * 3).min(ms(40));
+            for (pair, shortest) in story.attempts.windows(2).zip(&mut shortest) {
                 let wait = pair[1].launched - pair[0].ended;
-                // Longer on a busy machine.
-                assert!(wait >= ms(10) && wait <= most + ms(30), "{wait}\n{story}");
+                assert!(wait >= ms(10), "{wait}\n{story}");
+                *shortest = wait.min(*shortest);
             }
         }
+        // A wait is longer on a busy machine, but not each time.
+        let most = [ms(30), ms(40), ms(40)];
+        assert!(shortest.iter().zip(most).all(|(wait, most)| *wait <= most + ms(10)), "{shortest:?}");
     });
 }
 
@@ -126,10 +129,10 @@ fn an_upstream_that_asks_for_time_gets_it() {
     calling(async |engine| {
         let (seconds, until, nonsense) =
             tokio::join!(wait(&engine, &seconds), wait(&engine, &until), wait(&engine, &nonsense));
-        assert!(seconds >= ms(1000) && seconds < ms(1300), "{seconds}");
+        assert!(seconds >= ms(1000) && seconds < ms(2000), "{seconds}");
         // A date has whole seconds.
-        assert!(until > ms(900) && until < ms(2300), "{until}");
-        assert!(nonsense >= ms(1) && nonsense < ms(300), "{nonsense}");
+        assert!(until > ms(900) && until < ms(3000), "{until}");
+        assert!(nonsense >= ms(1) && nonsense < ms(900), "{nonsense}");
     });
 }
 

@@ -131,9 +131,10 @@ fn never_more_attempts_than_there_are_places_and_first_come_is_first_served() {
         .await;
         assert_eq!(server.counts().most_open, 3);
         let order = order.lock().unwrap();
-        // Those that are served at once may end in any order.
+        // Those that are served at once may end in any order: a call has a place once two of the three before it have left.
         for (place, number) in order.iter().enumerate() {
-            assert!(place.abs_diff(*number as usize) <= 3, "{order:?}");
+            let later = order[place..].iter().filter(|other| *other < number).count();
+            assert!(later <= 2, "{number} overtook {later}: {order:?}");
         }
         assert_eq!((places.counts.in_flight(), waiting(&plan)), (0, 0));
         let waited = places.places().unwrap().waited_s();

@@ -59,6 +59,30 @@ fn a_search_that_is_interrupted_says_what_is_known() {
 }
 
 #[test]
+fn a_search_ends_when_its_time_is_over_and_says_so() {
+    let server = Server::hello();
+    let args = ["--slo", "p99<5s", "--from", "5", "--step", "1h", "--max-time", "3s", "--format", "json", "-q"];
+    let output = Weir::new().run(&[&["capacity", &server.url("/")], &args[..]].concat());
+    let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
+    assert_eq!((value["interrupted"].as_bool(), output.code), (Some(false), 1), "{value:#}");
+    assert_eq!(value["ended"], "--max-time of 3s was over", "{value:#}");
+}
+
+#[test]
+fn a_step_too_short_for_the_rate_ends_the_search_above_one_a_second() {
+    let serving = Serving::start(&["work", "--mix", "good=1", "--delay", "20ms"]);
+    let url = format!("{}/api/work", serving.url);
+    let args = ["--slo", "p99<1ms", "--from", "4", "--step", "3s", "--settle", "1s", "--format", "json", "-q"];
+    let output = Weir::new().run(&[&["capacity", &url], &args[..]].concat());
+    let value: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"));
+    let loads: Vec<f64> =
+        value["steps"].as_array().unwrap().iter().map(|step| step["load"].as_f64().unwrap()).collect();
+    assert!(loads.iter().all(|load| *load >= 1.0) && loads.len() <= 8, "{loads:?}");
+    assert!(value["ended"].as_str().is_some_and(|why| !why.is_empty()), "{value:#}");
+    assert_eq!(value["objectives"], serde_json::json!(["p99<1ms", "errors<1%"]));
+}
+
+#[test]
 fn what_cannot_be_searched_is_one_line_and_exit_code_2() {
     let server = Server::start(|_| Reply::status(500, "broken"));
     let (url, nobody) = (server.url("/"), "http://127.0.0.1:9/".to_owned());

@@ -92,7 +92,9 @@ fn the_figures_of_a_run_agree_with_each_other() {
         assert_eq!(run.requests.failed, run.failures.values().sum::<u64>());
         assert_eq!(run.answers() + run.failures_of("closed") + run.failures_of("reset"), run.requests.total);
         let histogram = run.response_histogram().unwrap();
-        assert_eq!(histogram.count(), run.answers());
+        assert_eq!(histogram.count(), run.requests.ok);
+        assert_eq!(run.responses.histogram().unwrap().count(), run.answers());
+        assert_eq!(run.failed_histogram().unwrap().count(), run.requests.failed - run.requests.dropped);
         assert_eq!(histogram.spread(), run.response_ms);
         assert_eq!(run.service_histogram().unwrap().spread(), run.service_ms);
         let spread = &run.response_ms;
@@ -110,14 +112,14 @@ fn the_figures_of_a_run_agree_with_each_other() {
 fn a_broken_run_is_one_line() {
     let weir = Weir::new();
     let good = weir.run(&["load", &Server::hello().url("/"), "-n", "10", "--format", "json"]).stdout;
-    assert!(good.contains("\"schema\": 1"));
+    assert!(good.contains("\"schema\": 2"));
     for (name, text) in [
         ("empty", String::new()),
         ("text", "no JSON".to_owned()),
         ("other", "{\"a\": 1}".to_owned()),
         ("list", "[]".to_owned()),
         ("half", good[..good.len() / 2].to_owned()),
-        ("later", good.replace("\"schema\": 1", "\"schema\": 99")),
+        ("later", good.replace("\"schema\": 2", "\"schema\": 99")),
         ("histogram", good.replace("\"histogram\": \"HIST", "\"histogram\": \"!!!!")),
         ("negative", good.replace("\"total\": 10", "\"total\": -10")),
         ("absurd", good.replace("\"total\": 10", "\"total\": 1e999")),
@@ -161,7 +163,7 @@ fn the_log_has_a_line_for_each_request_and_its_sums_agree() {
     assert!(text.ends_with('\n'));
     let log = table(&text);
     let names = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,\
-                 sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect";
+                 sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect,\"elapsed_us\",\"Latency_us\",\"Connect_us\"";
     assert_eq!(text.lines().next(), Some(names));
     assert_eq!(log["timeStamp"].len() as u64, run.requests.total);
     let count = |column: &str, value: &str| log[column].iter().filter(|field| *field == value).count() as u64;
@@ -177,7 +179,8 @@ fn the_log_has_a_line_for_each_request_and_its_sums_agree() {
         .map(|i| log["elapsed"][i].parse().unwrap())
         .collect();
     let mean = answered.iter().sum::<f64>() / answered.len() as f64;
-    assert!((mean - run.response_ms.mean).abs() < 0.6, "whole ms: {mean} against {}", run.response_ms.mean);
+    let truth = run.responses.response_ms.mean;
+    assert!((mean - truth).abs() < 0.6, "whole ms: {mean} against {truth}");
     let started = run.manifest.started_unix_s * 1e3;
     let stamps = log["timeStamp"].iter().map(|field| field.parse::<f64>().unwrap());
     assert!(stamps.into_iter().all(|stamp| stamp >= started - 1.0 && stamp < started + 60e3));

@@ -26,7 +26,7 @@ fn a_service_that_speaks_no_http_is_reported_and_one_line() {
     let server = Server::start(|_| Reply::raw("220 mail.example ESMTP\r\n"));
     let weir = Weir::new();
     let output = weir.run(&["load", &server.url("/"), "-n", "5", "--out", "run.json"]);
-    assert_eq!(output.code, 2);
+    assert_eq!(output.code, 3);
     let line = output.one_line();
     assert!(line.contains("220 mail.example") && line.contains("HTTP"), "{line}");
     assert!(output.stdout.contains("protocol"), "the report is there all the same: {}", output.stdout);
@@ -129,7 +129,7 @@ fn a_run_that_cannot_be_believed_says_so_first_and_is_3_when_strict() {
     assert_eq!(output.code, 0);
     let first = output.stdout.lines().next().unwrap();
     assert!(first.contains("NOT TO BE TRUSTED"), "{}", output.stdout);
-    assert!(output.stdout.lines().nth(1).unwrap().contains("too few answers: 20"), "{}", output.stdout);
+    assert!(output.stdout.lines().nth(1).unwrap().contains("too few successes: 20"), "{}", output.stdout);
 
     let output = weir.run(&[flags.as_slice(), &["--strict"]].concat());
     assert_eq!((output.code, output.stderr.as_str()), (3, ""));

@@ -82,7 +82,7 @@ fn a_value_out_of_its_range_is_named() {
         ("--requests", "0"),
         ("--requests", "1.5"),
         ("--duration", "0s"),
-        ("--duration", "10"),
+        ("--duration", "10x"),
         ("--duration", "10 parsecs"),
         ("--threads", "0"),
         ("--threads", "1000000"),
@@ -184,6 +184,55 @@ fn a_load_that_cannot_start_leaves_an_earlier_result_alone() {
             refused_in(&weir, &["load", url, "-n", "1", flag, "kept"]);
             assert_eq!(weir.read("kept"), "an earlier result", "{url} {flag}");
         }
+    }
+}
+
+#[test]
+fn a_load_that_cannot_start_leaves_no_empty_files() {
+    let weir = Weir::new();
+    let nobody = format!("http://127.0.0.1:{}/", free_port());
+    for flag in ["--out", "--csv", "--html", "--jtl"] {
+        refused_in(&weir, &["load", &nobody, "-n", "1", flag, "new"]);
+        assert!(!weir.path("new").exists(), "{flag}");
+    }
+    refused_in(&weir, &["capacity", &nobody, "--slo", "p99<1s", "--out", "new"]);
+    assert!(!weir.path("new").exists());
+}
+
+#[test]
+fn two_results_in_one_file_are_refused_before_anything_is_sent() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    weir.write("old", "an earlier result");
+    std::fs::hard_link(weir.path("old"), weir.path("same")).unwrap();
+    for (one, other) in [("f", "f"), ("f", "./f"), ("old", "same"), ("-", "-")] {
+        let url = server.url("/");
+        let line = refused_in(&weir, &["load", &url, "-n", "1", "--out", one, "--csv", other]);
+        assert!(line.contains("--out and --csv both write to"), "{line}");
+    }
+    assert_eq!((server.counts().connections, weir.path("f").exists()), (0, false));
+    assert_eq!(weir.read("old"), "an earlier result");
+}
+
+#[test]
+fn what_people_know_from_other_tools_is_understood_or_led_to_the_flag_of_this_command() {
+    let server = Server::hello();
+    let url = server.url("/");
+    let run = support::load(&url, &["-n", "1k", "-c", "2", "-d", "1m30s"]);
+    assert_eq!(run.requests.total, 1_000);
+    let run = support::load(&url, &["--rate", "6000/m", "-d", "1", "-c", "1k"]);
+    assert_eq!((run.requests.total, run.duration_s, run.connections.limit), (100, 1.0, 1_000));
+    for (flags, words) in [
+        (["--slo", "errors<1"].as_slice(), "errors<1%"),
+        (&["--slo", "errors<=5"], "errors<=5%"),
+        (&["--concurrency", "5"], "did you mean '--connections'? see 'weir load --help'"),
+        (&["--qps", "5"], "did you mean '--rate'? see 'weir load --help'"),
+        (&["--capacity", "5"], "found; see 'weir load --help'"),
+        (&["-d", "ten"], "write e.g. 10 (seconds)"),
+        (&["-n", "many"], "10k"),
+        (&["--rate", "5/d"], "6000/m"),
+    ] {
+        let line = refused(&[&["load", &url], flags].concat());
+        assert!(line.contains(words), "{flags:?}: {line}");
     }
 }
 

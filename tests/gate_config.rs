@@ -17,9 +17,10 @@ use weir::decide::policy::{After, Backoff, Budget, Kind, Policy, Repeat, Retry, 
 use weir::decide::throttle::ThrottleRule;
 use weir::gate::config::{
     self, CallerFrom, Check, Config, DeadlineFrom, DeadlinePlace, HostConfig, HostRule, OwnAnswer, Plain, PriorityRule,
-    Problem, QueryRule, ShareConfig,
+    Problem, Proxies, QueryRule, ShareConfig,
 };
 use weir::http::client::Protocol;
+use weir::http::path::PathRule;
 
 fn lines(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
@@ -111,7 +112,8 @@ fn hosts_beyond_the_sixty_fourth_are_too_many() {
 fn three_lines_are_a_gateway() {
     let config = parsed("upstreams.a.urls = [\"http://h\"]\n[[routes]]\nmatch = { path = \"/{*rest}\" }");
     let (upstream, route) = (&config.upstreams[0], &config.routes[0]);
-    assert_eq!((config.listen.as_deref(), config.workers, config.trust_forwarded), (None, None, false));
+    assert_eq!((config.listen.as_deref(), config.workers), (None, None));
+    assert_eq!((&*config.trusted_proxies, config.paths), (&Proxies::default(), PathRule::default()));
     assert_eq!((config.metrics.as_str(), config.health.as_str()), ("/metrics", "/healthz"));
     assert_eq!(upstream.hosts, [HostConfig { url: "http://h".into(), socket: None, weight: 1 }]);
     assert_eq!((upstream.protocol, upstream.balance), (Protocol::Auto, Balance::RoundRobin));
@@ -293,7 +295,11 @@ fn policies_are_read() {
         ],
         retry: Retry {
             times: 2,
-            on: Retryable { kinds: vec![Kind::Connect, Kind::Closed], statuses: vec![(500, 599), (429, 429)] },
+            on: Retryable {
+                kinds: vec![Kind::Connect, Kind::Closed],
+                statuses: vec![(500, 599), (429, 429)],
+                ..Retryable::default()
+            },
             backoff: Backoff { first: Nanos::from_millis(10), most: Nanos::from_secs(2) },
             obey_retry_after: false,
         },

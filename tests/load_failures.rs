@@ -53,7 +53,7 @@ fn a_large_body_that_is_cut_is_closed() {
     let server = Server::start(move |_| Reply::raw(&cut).close());
     for flags in [["-n", "6", "-c", "2"], ["-n", "6", "-r", "50"]] {
         let output = run(&server, &flags);
-        assert_eq!((output.code, output.json().failures), (2, only("closed", 6)), "{flags:?}");
+        assert_eq!((output.code, output.json().failures), (3, only("closed", 6)), "{flags:?}");
     }
 }
 
@@ -90,7 +90,7 @@ fn an_answer_that_trickles_in_is_a_timeout_too() {
         Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Length: 4000\r\n\r\n{}", "x".repeat(4000))).in_pieces(1)
     });
     let output = run(&server, &["-n", "2", "-c", "2", "--timeout", "150ms"]);
-    assert_eq!((output.code, output.json().failures), (2, only("timeout", 2)));
+    assert_eq!((output.code, output.json().failures), (3, only("timeout", 2)));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_service_that_speaks_first_is_no_http() {
         let before = server.counts().connections;
         let output = run(&server, &[flags, &["--timeout", "2s"]].concat());
         let run = output.json();
-        assert_eq!((output.code, run.requests.total), (2, 8));
+        assert_eq!((output.code, run.requests.total), (3, 8));
         assert_eq!(run.failures, only("protocol", 8), "{:?}", run.target.failure_details);
         let made = server.counts().connections - before;
         assert!(made <= 1 + 2 + 8, "not one more than the probe's, those of the start and one a request: {made}");
@@ -204,7 +204,9 @@ fn a_service_that_stops_reading_is_a_timeout() {
     ]);
     let run = output.json();
     assert_eq!((run.failures, run.requests.total), (only("timeout", 4), 4));
-    assert_eq!(output.code, 2);
+    assert_eq!(output.code, 3);
+    let most = 4 * (8 << 20);
+    assert!(run.bytes.written < most, "what was never taken was never sent: {} of {most}", run.bytes.written);
 }
 
 #[test]
@@ -234,11 +236,72 @@ fn failures_in_the_open_loop_are_counted_one_by_one() {
 }
 
 #[test]
-fn an_objective_on_a_percentile_counts_the_unanswered_as_never() {
+fn objectives_on_times_are_about_successes_and_errors_about_the_rest() {
     let server =
         Server::start(|seen| if seen.number % 10 == 0 { Reply::nothing().close() } else { Reply::ok("hello") });
-    let flags = ["-n", "200", "-c", "1", "--slo", "p85<10s", "--slo", "p95<10s", "--slo", "errors<=10%"];
+    let flags = ["-n", "200", "-c", "1", "--slo", "p85<10s", "--slo", "p95<10s", "--slo", "errors<5%"];
     let output = run(&server, &flags);
     let held: Vec<bool> = output.json().slo.iter().map(|held| held.ok).collect();
-    assert_eq!((output.code, held), (1, vec![true, false, true]));
+    assert_eq!((output.code, held), (1, vec![true, true, false]));
+}
+
+#[test]
+fn a_service_that_answers_nothing_well_is_said_first_and_ends_with_3() {
+    for status in [500, 404] {
+        let server = Server::start(move |_| Reply::status(status, "no"));
+        let output = Weir::new().run(&["load", &server.url("/"), "-n", "200", "-c", "2", "--slo", "p99<10s"]);
+        assert_eq!(output.code, 3, "{output:?}");
+        let first = output.stdout.lines().next().unwrap();
+        let words = format!("NOT ONE OF 200 REQUESTS SUCCEEDED: 200 {}xx", status / 100);
+        assert_eq!(first, words);
+        assert!(output.one_line().contains("not one of 200 requests succeeded"), "{output:?}");
+        assert!(output.stdout.contains("p99<10s  p99 response time of no success"), "{}", output.stdout);
+    }
+}
+
+#[test]
+fn fast_failures_do_not_make_percentiles_better() {
+    let slow = Duration::from_millis(60);
+    let server = Server::start(move |seen| match seen.number % 4 {
+        0 => Reply::ok("hello").after(slow),
+        1 => Reply::nothing().close(),
+        _ => Reply::status(503, "busy"),
+    });
+    let output = run(&server, &["-n", "120", "-c", "2", "--slo", "p50<50ms"]);
+    let run = output.json();
+    assert_eq!((output.code, run.requests.ok), (1, 30), "{:?}", run.slo);
+    assert!(run.response_ms.min >= 60.0, "{:?}", run.response_ms);
+    assert!(run.failed_ms.p50 < 60.0 && run.failed_ms.max > 0.0, "{:?}", run.failed_ms);
+    assert_eq!(run.failed_histogram().unwrap().count(), 90);
+    assert_eq!(run.responses.histogram().unwrap().count(), 90, "as ab and wrk count: 30 good, 60 bad");
+    assert!(run.responses.response_ms.p50 < 60.0, "{:?}", run.responses.response_ms);
+    let (ok, failed): (u64, u64) =
+        run.series.iter().fold((0, 0), |(ok, failed), point| (ok + point.ok, failed + point.failed));
+    assert_eq!((ok, failed), (30, 90));
+    assert!(run.series.iter().all(|point| point.ok == 0 || point.p50_ms > 50.0), "{:?}", run.series);
+}
+
+#[test]
+fn more_than_a_hundredth_of_failures_is_in_the_headline_with_their_kinds() {
+    let server = Server::start(|seen| match seen.number % 20 {
+        0 => Reply::nothing().close(),
+        1 | 2 => Reply::status(503, "busy"),
+        _ => Reply::ok("hello"),
+    });
+    let output = Weir::new().run(&["load", &server.url("/"), "-n", "200", "-c", "1"]);
+    assert_eq!(output.code, 0);
+    assert_eq!(output.stdout.lines().next(), Some("15.0 % OF REQUESTS FAILED: 20 5xx, 10 closed"));
+}
+
+#[test]
+fn a_body_that_the_service_did_not_want_does_not_count_as_sent() {
+    let weir = Weir::new();
+    weir.write("body", vec![b'x'; 32 << 20]);
+    let refusal = Reply::raw("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let server = Server::build().answers_heads(refusal.freeze()).start(|_| Reply::nothing());
+    let flags = ["-n", "6", "-c", "2", "-b", "@body", "--timeout", "5s", "--format", "json"];
+    let run = weir.run(&[&["load", &server.url("/")], &flags[..]].concat()).json();
+    assert_eq!(run.requests.total, 6);
+    // Buffers of the system take some MB of each, and nobody the rest.
+    assert!(run.bytes.written < 6 * (24 << 20), "{} bytes, {:?}", run.bytes.written, run.failures);
 }

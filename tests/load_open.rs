@@ -5,10 +5,11 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use support::{Reply, Seen, Server, Weir, close, load, until};
+use support::{Reply, Seen, Server, Stalling, Stalls, Weir, close, load, until};
 
 /// When requests were meant to start, in ms after the first of them, as the log has it.
 fn intended(weir: &Weir, log: &str) -> Vec<u64> {
@@ -136,9 +137,10 @@ fn what_waits_for_a_connection_keeps_its_intended_start() {
     assert!((27..=29).contains(&run.requests.waited), "all but the first ones wait: {}", run.requests.waited);
     // The last was meant to start at 483 ms and ends at 30 x 50 ms.
     assert!(run.response_ms.max >= 1500.0 - 484.0, "{}", run.response_ms.max);
-    assert!(run.service_ms.p50 >= 50.0 && run.service_ms.p50 < 100.0, "{}", run.service_ms.p50);
+    // Most wait for hundreds of milliseconds; the service takes none of those, and weir is not late by them.
+    assert!(run.service_ms.p50 >= 50.0 && run.service_ms.p50 < run.response_ms.p50 / 2.0, "{}", run.service_ms.p50);
     assert!(run.connections.most_backlog >= 10, "{}", run.connections.most_backlog);
-    assert!(run.lateness_ms.p99 < 25.0, "waiting for the service is no lateness of weir's: {}", run.lateness_ms.p99);
+    assert!(run.lateness_ms.p50 < run.response_ms.p50 / 10.0, "{}", run.lateness_ms.p50);
 }
 
 #[test]
@@ -218,11 +220,32 @@ fn a_rate_that_the_service_cannot_take_is_seen_as_such() {
     assert_eq!((run.requests.total, server.requests()), (200, 200), "all are sent in the end");
 }
 
-/// The share `q` quantile of response times against a service that answers at once but in its freezes.
-fn frozen_quantile(q: f64, freeze_s: f64, every_s: f64) -> f64 {
-    // A request meant to start x before the end of a freeze takes x, and x is uniform over the freeze.
-    let frozen = freeze_s / every_s;
-    (freeze_s * (1.0 - (1.0 - q) / frozen)).max(0.0)
+#[test]
+fn what_is_offered_with_a_number_of_requests_is_the_rate_and_not_that_until_the_last_answer() {
+    let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(700)));
+    let run = load(&server.url("/"), &["-r", "6000/m", "-n", "20"]);
+    assert_eq!(run.requests.ok, 20);
+    assert!(run.duration_s > 0.8, "the last answer came {} s after the start", run.duration_s);
+    assert!(close(run.rate_per_s.offered, 100.0, 1e-6), "{}", run.rate_per_s.offered);
+}
+
+#[test]
+fn nobody_is_said_to_have_waited_where_a_connection_was_free_in_time() {
+    // One connection, and answers long before the next arrival is due.
+    let server = Server::start(|_| Reply::ok("hello"));
+    let run = load(&server.url("/"), &["-r", "50", "-n", "40", "-c", "1", "--spin"]);
+    let most = run.response_ms.max;
+    // A machine that stands still for longer than two arrivals are apart does make the next one wait.
+    assert!(run.requests.waited == 0 || most > 20.0, "{} waited, {most} ms at most", run.requests.waited);
+}
+
+/// Response times in ms, sorted, of arrivals at `rate_per_s` by when their responses were sent; the fastest took no time.
+fn response_times(sent: &BTreeMap<u64, Instant>, rate_per_s: f64) -> Vec<f64> {
+    let first = *sent.values().min().unwrap();
+    let after = |(k, at): (&u64, &Instant)| at.duration_since(first).as_secs_f64() - *k as f64 / rate_per_s;
+    let mut times: Vec<f64> = sent.iter().map(after).collect();
+    times.sort_unstable_by(f64::total_cmp);
+    times.iter().map(|time| (time - times[0]) * 1e3).collect()
 }
 
 #[test]
@@ -237,20 +260,30 @@ fn freezes_of_the_service_show_in_full_without_a_cap() {
 
 fn check_freezes(connections: &[&str]) {
     let begun = Instant::now();
-    let script = move |_: &Seen| {
+    // What the service did in truth: on a busy machine its freezes end late.
+    let sent: Arc<Mutex<BTreeMap<u64, Instant>>> = Arc::default();
+    let log = Arc::clone(&sent);
+    let script = move |seen: &Seen| {
         // Two whole periods pass in 5 s, wherever in one the run begins; the first 1.5 s of each are fine.
         let into = begun.elapsed().as_secs_f64() % 2.5;
-        let left = if into < 1.5 { 0.0 } else { 2.5 - into };
-        Reply::ok("hello").after(Duration::from_secs_f64(left))
+        if into >= 1.5 {
+            std::thread::sleep(Duration::from_secs_f64(2.5 - into));
+        }
+        log.lock().unwrap().insert(seen.number, Instant::now());
+        Reply::ok("hello")
     };
     let server = Server::start(script);
     let run = load(&server.url("/"), &[["-r", "500", "-d", "5s"].as_slice(), connections].concat());
     assert_eq!((run.requests.ok, server.requests()), (2500, 2500));
-    let truth = |q| frozen_quantile(q, 1.0, 2.5) * 1e3;
+    let truth = response_times(&sent.lock().unwrap(), 500.0);
+    assert!(truth[2499] > 900.0, "the service has frozen: {}", truth[2499]);
     for (measured, q) in [(run.response_ms.p75, 0.75), (run.response_ms.p90, 0.9), (run.response_ms.p99, 0.99)] {
-        assert!(close(measured, truth(q), 0.05), "{connections:?} q {q}: {measured} ms, not {}", truth(q));
+        let truth = truth[(q * 2500.0) as usize];
+        // Nothing is shorter than it was; how much later a response is read is the machine's affair.
+        let longest = truth * 1.05 + run.lateness_ms.max.max(5.0);
+        let what = format!("{connections:?} q {q}: {measured} ms, not {truth}; late {}", run.lateness_ms.max);
+        assert!(measured >= truth * 0.97 - 1.0 && measured <= longest, "{what}");
     }
-    assert!(run.response_ms.p50 < 50.0, "most requests meet no freeze: {}", run.response_ms.p50);
     // What a tool shows that does not count from the intended start, and one reason why there are two clocks.
     if !connections.is_empty() {
         assert!(run.service_ms.p90 < run.response_ms.p90 / 2.0, "{}", run.service_ms.p90);
@@ -275,14 +308,35 @@ fn a_generator_that_stood_still_does_not_trust_itself() {
 }
 
 #[test]
+fn stalls_of_the_generator_lose_no_request_and_are_told_in_full_as_its_own_lateness() {
+    let (weir, server) = (Weir::new(), Server::hello());
+    let url = server.url("/");
+    let running = weir.start(&["load", &url, "-r", "500", "-d", "3s", "--format", "json"]);
+    until("some requests", Duration::from_secs(20), || server.requests() > 20);
+    let stalls = Stalls::of(running.pid(), Stalling::default());
+    let run = running.finish().json();
+    let happened = stalls.end();
+    assert_eq!((run.requests.total, run.requests.ok, server.requests()), (1500, 1500, 1500));
+    // A stall at the very end may find nothing that is left to send.
+    let (first, last) = (server.seen().first().unwrap().at, server.seen().last().unwrap().at);
+    let within = happened.iter().filter(|(begun, ended)| *begun > first && *ended < last);
+    let longest = within.map(|(begun, ended)| ended.duration_since(*begun)).max().unwrap();
+    // The request after the beginning of a stall was due within 2 ms of it.
+    let least = longest.as_secs_f64() * 1e3 - 2.5;
+    assert!(run.lateness_ms.max >= least * 0.99, "{} ms late, after a stall of {longest:?}", run.lateness_ms.max);
+    assert!(run.response_ms.max >= least * 0.99, "the user waits for the generator, too: {}", run.response_ms.max);
+    assert!(!run.trust.ok, "one of ten requests was late: {:?}", run.lateness_ms);
+}
+
+#[test]
 fn a_constant_service_time_is_measured_as_it_is() {
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(20)));
     for flags in [["-r", "100", "-d", "1s"].as_slice(), &["-c", "4", "-d", "1s"]] {
         let run = load(&server.url("/"), flags);
-        // The service never answers earlier; how much later it does is the machine's affair.
+        // The service never answers earlier; how much later it does is the machine's affair, but for the quickest.
         assert!(run.response_ms.min >= 20.0 && run.service_ms.min >= 20.0, "{}", run.service_ms.min);
-        assert!(run.service_ms.p50 < 20.2 + 3.0, "{flags:?}: {}", run.service_ms.p50);
-        assert!(run.response_ms.p50 < 20.2 + 5.0, "{flags:?}: {}", run.response_ms.p50);
+        assert!(run.service_ms.min < 20.2 + 3.0, "{flags:?}: {}", run.service_ms.min);
+        assert!(run.response_ms.p50 <= run.service_ms.p50 + run.lateness_ms.max + 0.1, "{flags:?}: {run:?}");
         assert!(run.first_byte_ms.p50 >= 20.0 && run.first_byte_ms.p50 <= run.service_ms.p50 * 1.001);
     }
 }

@@ -38,7 +38,8 @@ impl Setting {
         let address = server.address();
         let flags = [&["load", "https://service.test/", "-n", "3", "--connect-to", &address], flags].concat();
         let output = self.weir.run(&flags);
-        assert_eq!(output.code, 2, "{output:?}");
+        // Before the start it is 2; where the service refuses in TLS 1.3 only after that, no request succeeds.
+        assert!(matches!(output.code, 2 | 3), "{output:?}");
         output.one_line().to_owned()
     }
 }
@@ -198,7 +199,7 @@ fn tls_where_plain_http_is_expected_is_no_http() {
     let setting = Setting::new();
     let server = setting.server();
     let output = setting.weir.run(&["load", &format!("http://{}/", server.address()), "-n", "3"]);
-    assert_eq!(output.code, 2, "{output:?}");
+    assert_eq!(output.code, 3, "{output:?}");
     output.one_line();
 }
 

@@ -2,6 +2,9 @@
 //! what is sent twice was in flight at a kill, and is flagged. `WEIR_KILLS=1000` for more of it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+#[path = "support/tied.rs"]
+mod tied;
+
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -53,7 +56,7 @@ fn send(store: &Sqlite, round: u64) {
     let mut dice = Dice::new(round, 99);
     loop {
         let at_once = dice.bits().is_multiple_of(2);
-        let wants = vec![Want { key_hint: None, most: FLIGHT }];
+        let wants = vec![Want { lane: Lane::default(), most: FLIGHT }];
         let claim = Claim { now: NOW, lease: Nanos::from_secs(60), wants, most_bytes: u64::MAX, sending: at_once };
         let claimed = store.claim(claim).wait().unwrap().jobs;
         let record = |step, attempt: Option<Attempt>| {
@@ -89,13 +92,13 @@ fn no_kill_loses_an_accepted_job_or_hides_that_one_was_sent() {
     let mut dice = Dice::new(kills, 0);
     let mut seen = Seen::default();
     for round in 0..kills {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
             .args(["--exact", "a_process_that_submits_and_sends", "--ignored", "--nocapture"])
             .envs([("WEIR_CRASH_STORE", path.to_str().unwrap()), ("WEIR_CRASH_ROUND", &round.to_string())])
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::null());
+        let mut child = tied::spawn_tied(&mut command).unwrap();
         let kill_after = dice.bits() % 300;
         let mut lines = 0;
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {

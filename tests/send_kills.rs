@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{Reply, Running, Server, Serving, Weir, until};
+use support::{Reply, Running, Server, Serving, Weir, spawn_tied, until};
 use weir::decide::dice::Dice;
 use weir::send::State;
 use weir::send::store::{Filter, Options, Sqlite, Store};
@@ -39,7 +39,7 @@ type Sends = Arc<Mutex<Vec<(u64, String)>>>;
 fn start(weir: &Weir, args: &[&str], lines: &str) -> (Running, std::process::ChildStdin) {
     let plain = ["send", "-", "--store", "jobs.db", "--out", "out.jsonl", "-q"];
     let mut command = weir.command(&[&plain, args].concat());
-    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = spawn_tied(command.stdin(Stdio::piped())).unwrap();
     let mut stdin = child.stdin.take().unwrap();
     // It may be killed before it has read them all, but not before they are in the pipe.
     stdin.write_all(lines.as_bytes()).unwrap();

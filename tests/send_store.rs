@@ -31,7 +31,7 @@ fn job(id: &str, body: usize) -> Job {
 }
 
 fn claim(most: usize) -> Claim {
-    let wants = vec![Want { key_hint: None, most }];
+    let wants = vec![Want { lane: Lane { host: "127.0.0.1".into(), ..Lane::default() }, most }];
     Claim { now: NOW, lease: Nanos::from_secs(60), wants, most_bytes: u64::MAX, sending: true }
 }
 

@@ -453,3 +453,21 @@ fn the_index_names_every_route() {
         assert!(index.text().lines().any(|line| line.trim().starts_with(route)), "{route}");
     }
 }
+
+#[test]
+fn all_that_the_first_page_of_the_docs_loads_is_there() {
+    let page = include_str!("../docs/start.md");
+    let body = Serving::start(&["body"]);
+    let mut paths: Vec<&str> = page
+        .split("http://localhost:8080")
+        .skip(1)
+        .map(|rest| rest.split(|c: char| c.is_whitespace() || "\"`,)".contains(c)).next().unwrap())
+        .collect();
+    paths.sort_unstable();
+    paths.dedup();
+    assert!(paths.contains(&"/") && paths.len() > 1, "{paths:?}");
+    for path in paths {
+        assert_eq!(body.get(path).status, 200, "{path}");
+    }
+    assert_eq!(body.post("/echo", "{\"order\": 1}").status, 200);
+}

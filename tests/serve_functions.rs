@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use support::{Raw, Serving, Weir, until};
+use support::{Raw, Serving, Weir, spawn_tied, until};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -274,7 +274,7 @@ fn an_answer_that_is_too_long_is_refused_and_named() {
 
 /// The signal that ended the service, and what it said, when one asks for /own.
 fn crash(weir: &Weir) -> (i32, String) {
-    let mut child = weir.command(&["serve", "functions", "--library", "./own.so"]).spawn().unwrap();
+    let mut child = spawn_tied(&mut weir.command(&["serve", "functions", "--library", "./own.so"])).unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.split("//").nth(1).unwrap().trim_end().trim_end_matches("\"}").to_owned();

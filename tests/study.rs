@@ -109,7 +109,16 @@ fn variants_are_measured_at_each_point_in_each_round_and_reported() {
     let main = |verdict: &&Value| verdict["main"] == true && verdict["point"]["connections"] == "4";
     let verdict = found["verdicts"].as_array().unwrap().iter().find(main).unwrap();
     assert_eq!((&verdict["base"], &verdict["other"]), (&"good".into(), &"slow".into()));
-    assert!(verdict["effect"].as_f64().unwrap() < 0.6, "{verdict:#}");
+    // How much slower it was is the machine's affair: the verdict is about what was measured.
+    let rates = |variant: &str| {
+        let there = cells(&found, variant).into_iter().filter(|cell| cell["point"]["connections"] == "4");
+        there.map(|cell| cell["loads"][0]["rate_per_s"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let (good, slow) = (rates("good"), rates("slow"));
+    let ratios = || slow.iter().flat_map(|slow| good.iter().map(move |good| slow / good));
+    let (least, most) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max));
+    let effect = verdict["effect"].as_f64().unwrap();
+    assert!(effect >= least * 0.999 && effect <= most * 1.001, "{least} to {most}: {verdict:#}");
     let results = weir.path("results");
     let report = fs::read_to_string(results.join("report.md")).unwrap();
     for words in ["# Which?", "## work: good answers", "connections=4", "How it was measured", "plots/memory-peak.svg"]

@@ -15,7 +15,7 @@ NAMES = (agents.ALONE, *(agents.label(count) for count in agents.COUNTS))
 
 def write(section: Section) -> Iterator[str]:
     """All that was measured."""
-    yield "## Agents: several processes that drive one load"
+    yield "# Agents: several processes that drive one load"
     yield (
         f"`--on local` on the generator's one core, {agents.CONNECTIONS} connections in all,"
         f" {section.plan['delay_s']} s a run. CPU is that of the driver and all its agents, their start included;"

@@ -19,13 +19,13 @@ import the client and to connect is not in it. nginx has counted at least as man
 
 def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
-    yield "## Client: what a call costs in Python"
+    yield "# Client: what a call costs in Python"
     yield METHOD.strip()
     for case, ours, base in (
         (clients.AWAITED, clients.ASYNC, "aiohttp"),
         (clients.ALONE, clients.SYNC, "http.client"),
     ):
-        yield f"### {case[0].upper()}{case[1:]}"
+        yield f"## {case[0].upper()}{case[1:]}"
         names = sorted(section.contenders(case), key=lambda name: section.median(case, name, cpu) or 0.0)
         yield (
             f"{section.plan['client_s']} s a run, {section.plan['pairs']} rounds."

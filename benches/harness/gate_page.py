@@ -22,9 +22,9 @@ gateway's: what the scheduler counted, in nanoseconds, for all threads of all it
 
 def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
-    yield "## Gate: what it costs to be in between"
+    yield "# Gate: what it costs to be in between"
     yield METHOD.strip()
-    yield "### As much as goes"
+    yield "## As much as goes"
     yield (
         f"`wrk` with {gated.CONNECTIONS} connections, {section.plan['closed_s']} s a run, {section.plan['pairs']}"
         " rounds. Where the upstream's core is the one that is full, the rate is not the gateway's, and what tells"
@@ -32,7 +32,7 @@ def write(section: Section) -> Iterator[str]:
     )
     header = ["gateway", "requests/s", "core", "CPU us/request", f"x {NGINX}", f"x `{PLAIN}`", "attempts/request", "MB"]
     yield table(header, [_closed(section, name) for name in (gated.DIRECT, *GATEWAYS) if _there(section, name)])
-    yield "### At an even rate"
+    yield "## At an even rate"
     yield (
         f"`weir load`, {section.plan['gate_s']} s a run. Response times count from when a request was due. Added:"
         " against the same percentile without a gateway in the same round."

@@ -27,8 +27,8 @@ from harness.verdict import UNKNOWN, Goal, at_most, within
 PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p999")
 
 
-def judge(sections: dict[str, Section]) -> list[Goal]:
-    """Every goal; the ones of a section that was not measured say so."""
+def judge(section: Section) -> list[Goal]:
+    """Every goal of the section."""
     parts: dict[str, Callable[[Section], Iterator[Goal]]] = {
         "closed": _closed,
         "open": _open,
@@ -44,13 +44,7 @@ def judge(sections: dict[str, Section]) -> list[Goal]:
         "verdicts": verdicts_goals.judge,
         "agents": agents_page.judge,
     }
-    goals: list[Goal] = []
-    for name, part in parts.items():
-        if name in sections:
-            goals.extend(part(sections[name]))
-        else:
-            goals.append(Goal(f"everything of the section `{name}`", "", UNKNOWN))
-    return goals
+    return list(parts[section.name](section))
 
 
 def _closed(section: Section) -> Iterator[Goal]:

@@ -24,7 +24,7 @@ call was due.
 
 def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
-    yield "## Overload: what there is capacity for, in time, and a quick no to the rest"
+    yield "# Overload: what there is capacity for, in time, and a quick no to the rest"
     yield METHOD.strip()
     yield from _open(section)
     yield from _loads(section)
@@ -38,7 +38,7 @@ def doubts(section: Section) -> list[str]:
 
 
 def _open(section: Section) -> Iterator[str]:
-    yield "### Open loop, from half the capacity to ten times"
+    yield "## Open loop, from half the capacity to ten times"
     yield f"Poisson arrivals, {section.plan['overload_s']} s a run, {section.plan['slow_rounds']} rounds."
     header = [
         "offered", "gate", "goodput/s", "of capacity", "good p50", "good p99", "good p99.9", "refused", "refused p50",
@@ -57,7 +57,7 @@ def _open_row(section: Section, times: float, name: str) -> Row:
 
 
 def _loads(section: Section) -> Iterator[str]:
-    yield "### Six load tests on 50 slots"
+    yield "## Six load tests on 50 slots"
     yield (
         f"`{SMART}`, `GET /api/smart/{DEADLINE_MS}`: of 11 pieces of work 8 are good, 1 is no JSON, 1 is a 500, and"
         " 1 holds its slot for 10 s, so that there is capacity for 42 in a second, good or bad; a call may send three."
@@ -96,7 +96,7 @@ def _part(trials: list[Trial], kind: str) -> str:
 
 
 def _costs(section: Section) -> Iterator[str]:
-    yield "### What it costs"
+    yield "## What it costs"
     yield f"CPU time of the gate, {section.plan['pairs']} rounds of {section.plan['gate_s']} s."
     header = ["case", "gate", "us CPU per answer", "answers per second of CPU"]
     rows = []

@@ -13,6 +13,9 @@ from harness.trial import Bench, Trial
 
 Value = Callable[[Trial], float | None]
 
+#: Stands behind a contender whose runs weir itself does not trust.
+MARK = "†"
+
 
 @dataclass(frozen=True)
 class Section:
@@ -46,14 +49,20 @@ class Section:
         return list(dict.fromkeys(lines))
 
     def doubts(self) -> list[str]:
-        """Each different reason for which a generator does not trust its own run."""
-        lines = (
-            f"{trial.contender} ({trial.case}): {reason}"
-            for trial in self.every
-            if trial.report.get("trusted") is False
-            for reason in trial.report.get("reasons", ["no reason given"])
-        )
-        return list(dict.fromkeys(lines))
+        """Each contender that does not trust its own runs: in how many, and the first reason it gave."""
+        lines = []
+        for case, contender in dict.fromkeys((trial.case, trial.contender) for trial in self.every):
+            trials = self.trials(case, contender)
+            reasons = [reason for trial in trials for reason in _distrust(trial)]
+            if reasons:
+                count = sum(bool(_distrust(trial)) for trial in trials)
+                lines.append(f"{contender} ({case}), {count} of {len(trials)} runs: {reasons[0]}")
+        return lines
+
+    def marked(self, case: str, contender: str) -> str:
+        """The contender's name, with a mark if it does not trust one of its own runs."""
+        doubted = any(_distrust(trial) for trial in self.trials(case, contender))
+        return f"{contender} {MARK}" if doubted else contender
 
     def commands(self) -> list[str]:
         """One command line for each contender, as it ran first."""
@@ -82,6 +91,13 @@ class Section:
             mine, other = value(trial), others.get(trial.round)
             if mine is not None and other is not None:
                 yield mine, other
+
+
+def _distrust(trial: Trial) -> list[str]:
+    """The reasons for which a generator does not trust this run of its own."""
+    if trial.report.get("trusted") is not False:
+        return []
+    return [str(reason) for reason in trial.report.get("reasons") or ["no reason given"]]
 
 
 def save(folder: Path, name: str, bench: Bench, machine: dict[str, str], trials: list[Trial]) -> None:

@@ -45,7 +45,7 @@ has both cores; Redis keeps nothing on disk, and the SQLite file is synced befor
 
 def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
-    yield "## Send: through rate limits, and without any"
+    yield "# Send: through rate limits, and without any"
     yield METHOD.strip()
     header = ["exchange", "keys", "s", "accepted/s", "calculated", "429", "400", "CPU us/job"]
     yield table(header, [_row(section, setting) for setting in (sending.DOCUMENT, *sending.SETTINGS)])
@@ -54,15 +54,15 @@ def write(section: Section) -> Iterator[str]:
         " Response times count from when the request was made."
     )
     yield _generated(section)
-    yield "### No limit"
+    yield "## No limit"
     yield PEERS_METHOD.strip()
     header = ["", "version", "jobs/s", f"`{IN_FILE}` is x", "enqueued/s", "CPU us/job", "peak MB"]
     yield table(header, [_queue(section, name) for name in (IN_FILE, IN_MEMORY, *queues.PEERS)])
-    yield "### The store, and the exactness of sends"
+    yield "## The store, and the exactness of sends"
     yield table(["", ""], _figures(section))
     trials = section.trials(submitting.SUBMITTED, submitting.SENDER)
     if trials:
-        yield "### Jobs from Python"
+        yield "## Jobs from Python"
         yield "CPU time of the thread that submits, to memory, for each job; the tickets are kept."
         costs = trials[0].server["us"].items()
         yield table(["`enqueue` and `enqueue_many`", "us"], [[form, f"{us:.2f}"] for form, us in costs])

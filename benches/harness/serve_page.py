@@ -35,7 +35,7 @@ SHOWN: tuple[tuple[Value, str], ...] = (
 
 def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
-    yield "## Serve: what a service costs, and whether it keeps its word"
+    yield "# Serve: what a service costs, and whether it keeps its word"
     yield METHOD.strip()
     yield from _beside_nginx(section)
     yield from _pools(section)
@@ -51,7 +51,7 @@ def doubts(section: Section) -> list[str]:
 
 
 def _beside_nginx(section: Section) -> Iterator[str]:
-    yield "### Beside nginx"
+    yield "## Beside nginx"
     yield (
         f"Keep-alive, {section.plan['closed_s']} s a run, {section.plan['pairs']} rounds. Small answers:"
         f" {served.SMALL_CONNECTIONS} connections; nginx has one worker and does `return 200`, /echo answers a GET"
@@ -93,7 +93,7 @@ def _throughput(section: Section, case: str, name: str) -> Row:
 
 
 def _pools(section: Section) -> Iterator[str]:
-    yield "### Functions on a pool of threads"
+    yield "## Functions on a pool of threads"
     yield (
         f"`{served.FUNCTIONS} --threads N` beside two servers in `benches/peers`, written as the manuals of their"
         " libraries show it, with as many threads and the same answers: civetweb, of which libhttp is a fork, and"
@@ -120,7 +120,7 @@ def _pools(section: Section) -> Iterator[str]:
 
 
 def _busy(section: Section) -> Iterator[str]:
-    yield "### Requests that one core takes"
+    yield "## Requests that one core takes"
     yield (
         f"`{served.WORK} {' '.join(served.WORK_FLAGS)}` answers after 5 ms,"
         f" `{served.EXCHANGE} {' '.join(served.EXCHANGE_FLAGS)}` at once. The exchange wants nonces that grow, which"
@@ -135,7 +135,7 @@ def _busy(section: Section) -> Iterator[str]:
 
 
 def _delays(section: Section) -> Iterator[str]:
-    yield "### Delays, asked for and measured"
+    yield "## Delays, asked for and measured"
     yield (
         f"{served.DELAY_RATE:,} requests/s in the open loop, {section.plan['delay_s']} s a run. Each cell is how far a"
         " percentile is from the same percentile of the delays asked for, in ms: of response times, which count from"
@@ -170,7 +170,7 @@ def _errors(section: Section, case: str, name: str, which: str) -> str:
 
 def _soak(section: Section) -> Iterator[str]:
     for trial in section.trials(soak.CASE, soak.SERVICE):
-        yield "### Soak"
+        yield "## Soak"
         noted, said = trial.server, trial.report
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in said["kinds"].items())
         yield (

@@ -25,7 +25,7 @@ keeps nothing on disk; one that is synced each second (`appendfsync everysec`) w
 
 def write(section: Section) -> Iterator[str]:
     """All that was measured."""
-    yield "## Shared: jobs and keys on a Redis server"
+    yield "# Shared: jobs and keys on a Redis server"
     yield METHOD.strip()
     header = ["", "jobs", "jobs/s", "x Dramatiq", "x taskiq", "CPU us/job", "of Redis", "Redis MB"]
     yield table(header, [_unlimited(section, name) for name in (*DURABILITY, *PEERS)])

@@ -24,7 +24,7 @@ standard error of that share is sqrt(p (1 - p) / n) for n calls.
 
 def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
-    yield "## Smart: an answer in time"
+    yield "# Smart: an answer in time"
     yield METHOD.strip()
     yield from _loads(section)
     yield from _hedging(section)
@@ -37,7 +37,7 @@ def doubts(section: Section) -> list[str]:
 
 
 def _loads(section: Section) -> Iterator[str]:
-    yield "### Six load tests"
+    yield "## Six load tests"
     yield (
         f"`{smart.SMART}`, `GET /api/smart/{smart.TIMEOUT_MS}`, {section.plan['slow_rounds']} rounds"
         + (f"; only {section.plan['loops']:.0%} of the calls in this quick run" if section.plan["quick"] else "")
@@ -78,7 +78,7 @@ def _past(ms: float | None) -> str:
 
 
 def _hedging(section: Section) -> Iterator[str]:
-    yield "### Hedging against a rare delay"
+    yield "## Hedging against a rare delay"
     yield (
         f"{smart.REPLICAS} x `weir serve work {' '.join(smart.RARELY_SLOW)}`, {smart.HEDGE_RATE}/s in the open loop,"
         f" {section.plan['hedge_s']} s a run, the first {smart.HEDGE_WARMUP_S} s left out, {section.plan['pairs']}"
@@ -101,7 +101,7 @@ def _hedging(section: Section) -> Iterator[str]:
 
 
 def _storms(section: Section) -> Iterator[str]:
-    yield "### When nothing succeeds"
+    yield "## When nothing succeeds"
     yield (
         f"`{smart.STORM}`, {smart.STORM_RATE}/s in the open loop, {section.plan['storm_s']} s a run,"
         f" {section.plan['slow_rounds']} rounds. The gate's counts are read ten times a second; the worst window of"

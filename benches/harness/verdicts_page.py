@@ -27,7 +27,7 @@ statistics behind them are held by simulations in the tests; this shows what is 
 
 def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
-    yield "## Verdicts: is it true what is said of a difference, and of a limit?"
+    yield "# Verdicts: is it true what is said of a difference, and of a limit?"
     yield METHOD.strip()
     rows = []
     for case, what, holds in (

@@ -48,11 +48,13 @@ mod _weir {
     #[pymodule_export]
     use super::client::answer::AnswerHandle;
     #[pymodule_export]
-    use super::client::awaited::{abandon, begin, sweep_guest};
+    use super::client::awaited::{abandon, begin};
     #[pymodule_export]
-    use super::client::blocking::{sweep, wait};
+    use super::client::blocking::wait;
     #[pymodule_export]
     use super::client::kin::forked;
+    #[pymodule_export]
+    use super::client::let_go;
     #[pymodule_export]
     use super::client::owner::ClientHandle;
     #[pymodule_export]

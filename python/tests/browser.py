@@ -6,10 +6,11 @@ import json
 import os
 import select
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
+
+import programs
 
 FLAGS = [
     "--headless",
@@ -45,13 +46,9 @@ class Browser:
         self._read, answer = os.pipe()
         # The browser reads commands from descriptor 3 and writes answers to 4; neither may be in the way of the other.
         ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (command, answer)]
-        self._process = subprocess.Popen(
-            ["bash", "-c", f'exec "$0" "$@" 3<&{ends[0]} 4>&{ends[1]}', path, *FLAGS, f"--user-data-dir={folder}"],
-            pass_fds=ends,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        script = f'exec "$0" "$@" 3<&{ends[0]} 4>&{ends[1]}'
+        command_line = ["bash", "-c", script, path, *FLAGS, f"--user-data-dir={folder}"]
+        self._process = programs.start(*command_line, pass_fds=(ends[0], ends[1]), silent=True)
         for end in (command, answer, *ends):
             os.close(end)
         self._number = 0

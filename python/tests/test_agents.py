@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import programs
 import pytest
 from conftest import Service
 
@@ -76,7 +77,7 @@ def test_agents_that_cannot_be_are_errors(service: Service) -> None:
 
 def test_nothing_of_ray_is_imported_without_need() -> None:
     code = "import sys, weir, weir._cli; sys.exit('ray' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert programs.child(code).returncode == 0
 
 
 def test_the_files_for_clusters_are_what_ray_takes() -> None:
@@ -109,11 +110,13 @@ class _Nodes:
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[_Nodes]:
     nodes = _Nodes()
-    for _ in range(3):
-        nodes.add()
-    nodes.cluster.wait_for_nodes()
-    yield nodes
-    nodes.cluster.shutdown()
+    try:
+        for _ in range(3):
+            nodes.add()
+        nodes.cluster.wait_for_nodes()
+        yield nodes
+    finally:
+        nodes.cluster.shutdown()
 
 
 @pytest.fixture
@@ -128,7 +131,21 @@ def start(nodes: _Nodes, url: str, *args: str, on: str = "auto", path: Path | No
     if path is not None:
         environment["PYTHONPATH"] = _before(path)
     until("the agents of before to be gone", lambda: not agents())
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process = programs.start(*command, env=environment)
+    _started.append(process)
+    return process
+
+
+_started: "list[subprocess.Popen[str]]" = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    """A test that fails leaves none of its programs behind."""
+    yield
+    while _started:
+        with _started.pop() as process:
+            process.kill()
 
 
 def _before(path: Path) -> str:

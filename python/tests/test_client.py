@@ -101,7 +101,9 @@ class _Bodies(BaseHTTPRequestHandler):
             "deflate": zlib.compress(plain),
             "raw": raw.compress(plain) + raw.flush(),
             "cut": gzip.compress(plain)[:-20],
-            "br": plain,
+            "br": b"\x8b\x00\x80x\x03",
+            "zstd": b"(\xb5/\xfd\x04\x00\t\x00\x00x",
+            "utf-8": plain,
             "wrong": plain,
         }[coding]
         self.send_response(200)
@@ -129,7 +131,7 @@ def bodies() -> Any:
         thread.join()
 
 
-@pytest.mark.parametrize("coding", ["gzip", "members", "deflate", "raw", "br"])
+@pytest.mark.parametrize("coding", ["gzip", "members", "deflate", "raw", "utf-8"])
 def test_bodies_are_decoded(bodies: str, coding: str) -> None:
     with weir.Client() as client:
         response = client.get(bodies + coding)
@@ -280,3 +282,14 @@ def test_headers_are_a_mapping_of_any_case() -> None:
     assert headers.get_list("A") == ["1", "3"]
     assert weir.Headers({"X": "y"}) == {"x": "y"}
     assert "X" in weir.Headers({"x": "y"})
+
+
+@pytest.mark.parametrize("coding", ["br", "zstd"])
+def test_a_coding_that_is_not_asked_for_is_no_text(bodies: str, coding: str) -> None:
+    with weir.Client() as client:
+        response = client.get(bodies + coding)
+    assert response.content[0] in {0x8B, 0x28}
+    with pytest.raises(weir.DecodingError, match=f"the body is {coding}"):
+        _ = response.text
+    with pytest.raises(weir.DecodingError, match=f"the body is {coding}"):
+        response.json()

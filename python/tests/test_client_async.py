@@ -3,8 +3,6 @@
 import asyncio
 import gc
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import Service
+from programs import child
 
 import weir
 
@@ -211,12 +210,6 @@ def test_a_loop_that_is_closed_with_calls_in_flight_is_no_trouble(service: Servi
         loop.run_until_complete(task)
     loop.close()
     assert asyncio.run(client.get(service.url)).text == "hello"
-
-
-def child(script: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=TIMEOUT_S
-    )
 
 
 def test_a_fork_leaves_the_parents_connections_alone(upstream: weir.Service) -> None:

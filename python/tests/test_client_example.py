@@ -2,11 +2,12 @@
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from programs import started
 
 import weir
 
@@ -16,20 +17,15 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @contextmanager
 def endpoint(upstream: str) -> Iterator[str]:
     command = [sys.executable, "-m", "uvicorn", "--app-dir", str(EXAMPLES), "smart_endpoint:app", "--port", "0"]
-    with subprocess.Popen(
-        [*command, "--no-access-log"], stderr=subprocess.PIPE, text=True, env={**os.environ, "UPSTREAM": upstream}
-    ) as process:
+    with started(*command, "--no-access-log", env={**os.environ, "UPSTREAM": upstream}) as process:
         assert process.stderr
         said = []
-        try:
-            for line in process.stderr:
-                said.append(line)
-                if found := re.search(r"running on (http://\S+)", line):
-                    yield found[1]
-                    return
-            raise AssertionError("".join(said))
-        finally:
-            process.kill()
+        for line in process.stderr:
+            said.append(line)
+            if found := re.search(r"running on (http://\S+)", line):
+                yield found[1]
+                return
+        raise AssertionError("".join(said))
 
 
 def test_the_smart_endpoint_answers_in_time() -> None:

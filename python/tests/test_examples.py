@@ -1,12 +1,12 @@
 """The examples in `examples/`: run as they say that they are run."""
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import finished, started
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def url() -> Iterator[str]:
     """`examples/service.py`, running; port 0 lets the system choose, and uvicorn says what it chose."""
     command = [sys.executable, "-m", "uvicorn", "--app-dir", str(EXAMPLES), "service:app", "--port", "0"]
-    with subprocess.Popen([*command, "--no-access-log"], stderr=subprocess.PIPE, text=True) as service:
+    with started(*command, "--no-access-log") as service:
         assert service.stderr
         said = []
         for line in service.stderr:
@@ -25,12 +25,11 @@ def url() -> Iterator[str]:
                 break
         else:
             pytest.fail(f"the service did not start: {''.join(said)}")
-        service.kill()
 
 
 def test_the_python_example_loads_the_service_and_holds_its_objectives(url: str) -> None:
     command = [sys.executable, str(EXAMPLES / "load_service.py"), url]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = finished(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "200 in all" in done.stdout
     assert re.search(r"^second  1: +\d+ answers", done.stdout, re.MULTILINE)
@@ -38,13 +37,13 @@ def test_the_python_example_loads_the_service_and_holds_its_objectives(url: str)
 
 def test_the_python_example_says_in_one_line_that_nobody_answers() -> None:
     command = [sys.executable, str(EXAMPLES / "load_service.py"), "http://127.0.0.1:1/"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = finished(*command)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
 
 
 def test_the_rehearsal_ends_the_same_in_every_run() -> None:
     command = [sys.executable, str(EXAMPLES / "rehearse.py")]
-    runs = [subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout for _ in range(2)]
+    runs = [finished(*command).stdout for _ in range(2)]
     assert runs[0] == runs[1]
     once, thrice = (int(line.split()[2]) for line in runs[0].splitlines())
     assert once < thrice <= 60
@@ -52,7 +51,7 @@ def test_the_rehearsal_ends_the_same_in_every_run() -> None:
 
 def test_the_orders_are_all_delivered_and_none_is_refused() -> None:
     command = [sys.executable, str(EXAMPLES / "send_orders.py"), "300"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = finished(*command)
     assert done.stdout == "300 delivered, 0 x 429, 0 x 400\n"
 
 

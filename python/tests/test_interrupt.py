@@ -3,30 +3,13 @@
 import json
 import signal
 import socket
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 from conftest import Service
+from programs import started
 
 TIMEOUT_S = 30
-
-
-@contextmanager
-def started(*command: str) -> Iterator["subprocess.Popen[str]"]:
-    pipe = subprocess.PIPE
-
-    # Whoever runs the tests in the background ignores Ctrl-C, and children inherit that.
-    def heed() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-    command = (sys.executable, *command)
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed) as process:  # noqa: PLW1509
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def test_ctrl_c_ends_a_run_and_keeps_what_was_measured(service: Service) -> None:
@@ -38,7 +21,7 @@ try:
 except weir.Interrupted as interrupt:
     print(interrupt.run.to_json())
 """
-    with started("-c", script) as process:
+    with started(sys.executable, "-c", script) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
         assert service.asked.wait(TIMEOUT_S)
@@ -52,7 +35,7 @@ except weir.Interrupted as interrupt:
 
 def test_ctrl_c_that_nobody_catches_ends_the_program(service: Service) -> None:
     script = f"import weir; weir.load('{service.url}', duration='10m', connections=2)"
-    with started("-c", script) as process:
+    with started(sys.executable, "-c", script) as process:
         assert service.asked.wait(TIMEOUT_S)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=TIMEOUT_S)
@@ -69,7 +52,7 @@ def test_ctrl_c_while_it_connects_is_a_plain_keyboard_interrupt() -> None:
             waiting.connect_ex(listener.getsockname())
         port = listener.getsockname()[1]
         script = f"import weir; print('running', flush=True); weir.load('http://127.0.0.1:{port}/', timeout=1)"
-        with started("-c", script) as process:
+        with started(sys.executable, "-c", script) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "running\n"
             process.send_signal(signal.SIGINT)
@@ -85,7 +68,7 @@ def stop(number, frame):
 signal.signal(signal.SIGTERM, stop)
 weir.load("{service.url}", duration="10m", connections=2)
 """
-    with started("-c", script) as process:
+    with started(sys.executable, "-c", script) as process:
         assert service.asked.wait(TIMEOUT_S)
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=TIMEOUT_S)
@@ -93,7 +76,9 @@ weir.load("{service.url}", duration="10m", connections=2)
 
 
 def test_ctrl_c_on_the_command_writes_what_was_measured(service: Service) -> None:
-    with started("-m", "weir", "load", service.url, "-c", "2", "-d", "10m", "--format", "json") as process:
+    with started(
+        sys.executable, "-m", "weir", "load", service.url, "-c", "2", "-d", "10m", "--format", "json"
+    ) as process:
         assert service.asked.wait(TIMEOUT_S)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=TIMEOUT_S)
@@ -104,7 +89,7 @@ def test_ctrl_c_on_the_command_writes_what_was_measured(service: Service) -> Non
 
 def test_ctrl_c_ends_a_call_that_waits(service: Service) -> None:
     script = f"import weir; weir.Client().get('{service.url}/slow?ms=20000')"
-    with started("-c", script) as process:
+    with started(sys.executable, "-c", script) as process:
         assert service.asked.wait(TIMEOUT_S)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=15)
@@ -120,7 +105,7 @@ def ask(number, frame):
 signal.signal(signal.SIGUSR1, ask)
 print(client.get("{service.url}/slow?ms=1000").text)
 """
-    with started("-c", script) as process:
+    with started(sys.executable, "-c", script) as process:
         assert service.asked.wait(TIMEOUT_S)
         process.send_signal(signal.SIGUSR1)
         out, err = process.communicate(timeout=TIMEOUT_S)

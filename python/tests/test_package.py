@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Service
+from programs import finished
 
 import weir
 
@@ -17,7 +18,7 @@ COMMANDS = [[str(SCRIPT)], [sys.executable, "-m", "weir"]]
 
 
 def run(*command: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=ROOT)
+    return finished(*command, timeout_s=120, cwd=ROOT)
 
 
 def cargo_version() -> str:

@@ -1,12 +1,11 @@
 """The page of a run in a real Chromium: it is drawn, says what the run says, and asks nobody for anything."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 from browser import Browser
 from conftest import Service
@@ -40,8 +39,7 @@ def show(browser: Browser, tmp_path: Path) -> Show:
     def show(data: dict[str, Any]) -> str:
         kept, page = tmp_path / "run.json", tmp_path / "page.html"
         kept.write_text(json.dumps(data))
-        command = [sys.executable, "-m", "weir", "report", str(kept), "--html", str(page)]
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        assert programs.weir("report", str(kept), "--html", str(page)).returncode == 0
         browser.size(1200, 900)
         browser.prefer("light")
         seconds = browser.open(page.as_uri())

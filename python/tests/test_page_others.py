@@ -2,13 +2,13 @@
 
 import csv
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 from browser import Browser
 from pages import axe, chart, focus, plots, shown
@@ -106,7 +106,7 @@ def capacity(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def run(*args: str, code: int = 0) -> dict[str, Any]:
     """Run weir and return the object that it prints."""
-    done = subprocess.run([*WEIR, *args, "--quiet"], capture_output=True, text=True, timeout=300, check=False)
+    done = programs.weir(*args, "--quiet", timeout_s=300)
     assert done.returncode == code, done.stderr
     data: dict[str, Any] = json.loads(done.stdout)
     return data

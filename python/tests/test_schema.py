@@ -69,7 +69,7 @@ def test_a_wrong_run_does_not_fit(runs: dict[str, weir.Run]) -> None:
     right = runs["closed"].to_dict()
     wrong = [
         right | {"colour": "blue"},
-        right | {"schema": 2},
+        right | {"schema": 3},
         right | {"status": {"20": 1}},
         right | {"failures": {"bad luck": 1}},
         right | {"response_ms": right["response_ms"] | {"p98": 1.0}},

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import Service
+from programs import child, started
 
 import weir
 
@@ -349,11 +349,6 @@ def test_wrong_types_are_type_errors() -> None:
         weir.Sender(keys=[3])  # type: ignore[list-item]
 
 
-def child(script: str, *, warn: str = "ignore") -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-W", warn, "-c", script]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
-
-
 def test_a_fork_leaves_the_sender_with_the_parent(service: Service) -> None:
     done = child(f"""
 import os, weir
@@ -407,13 +402,10 @@ import weir
 with weir.Sender("{service.url}", store={str(store)!r}, grace=0.1) as sender:
     sender.submit("/slow?ms=20000")
 """
-    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert service.asked.wait(TIMEOUT_S)
-            process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=TIMEOUT_S)
-        finally:
-            process.kill()
+    with started(sys.executable, "-c", script) as process:
+        assert service.asked.wait(TIMEOUT_S)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=TIMEOUT_S)
     assert err.splitlines()[-1] == "KeyboardInterrupt"
     # What was out when it ended may have been done: the next sender says so.
     with weir.Sender(service.url, store=store) as sender:

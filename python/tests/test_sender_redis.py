@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import started
 
 import weir
 
@@ -23,13 +23,12 @@ def queue(tmp_path: Path) -> Iterator[str]:
     # The path of a socket has a hundred characters at most.
     place = tmp_path / "r.sock"
     command = [program, "--port", "0", "--save", "", "--unixsocket", str(place), "--dir", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+    with started(*command, silent=True):
         deadline = time.monotonic() + 20
         while not _answers(place):
             assert time.monotonic() < deadline, "redis-server does not begin"
             time.sleep(0.01)
         yield f"redis+unix://{place}?queue=orders&lease=500ms"
-        process.terminate()
 
 
 def _answers(place: Path) -> bool:

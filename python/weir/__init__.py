@@ -8,7 +8,8 @@
 shell is `weir load http://localhost:8080/ -c 50 -d 10s`. `serve` starts services that misbehave on purpose, to try
 clients against: `with weir.serve("work") as upstream: ...`. `simulate` shows in virtual time what protection
 from overload does. `compare` says whether one side of runs is worse than another. `Client` and `AsyncClient` make calls
-that have an answer in time, whatever the upstream does. `Sender` and `AsyncSender` deliver jobs through the rate
+that have an answer in time, whatever the upstream does; `get`, `post` and so on do so through one that is shared.
+`Sender` and `AsyncSender` deliver jobs through the rate
 limits of a service.
 """
 
@@ -48,6 +49,7 @@ from weir._run import (
     Point,
     Rate,
     Requests,
+    Responses,
     Run,
     Spread,
     Target,
@@ -55,6 +57,7 @@ from weir._run import (
 )
 from weir._sender import Sender
 from weir._serve import Service, serve
+from weir._shared import delete, get, head, options, patch, post, put, request
 from weir._simulate import Duel, Figures, Moment, Simulation, SimulationRun, Standing, simulate
 from weir._ticket import AsyncBatch, AsyncTicket, Batch, Ticket
 from weir._weir import __version__
@@ -101,6 +104,7 @@ __all__ = [
     "Request",
     "Requests",
     "Response",
+    "Responses",
     "Result",
     "Retry",
     "Run",
@@ -127,7 +131,15 @@ __all__ = [
     "WeirError",
     "__version__",
     "compare",
+    "delete",
+    "get",
+    "head",
     "load",
+    "options",
+    "patch",
+    "post",
+    "put",
+    "request",
     "serve",
     "simulate",
 ]

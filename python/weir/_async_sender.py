@@ -40,6 +40,19 @@ class AsyncSender(Base):
         self._box: _weir.Mailbox | None = None
         self._teller: asyncio.Task[None] | None = None
 
+    def __del__(self) -> None:
+        """Let go of the loop, and tell that nobody has closed it."""
+        loop: asyncio.AbstractEventLoop | None = getattr(self, "_loop", None)
+        box: _weir.Mailbox | None = getattr(self, "_box", None)
+        if loop is not None and box is not None and not loop.is_closed():
+            if asyncio._get_running_loop() is loop:
+                _unhook(loop, box)
+            else:
+                # Another thread may run it. If it is closed meanwhile, its readers are gone anyway.
+                with contextlib.suppress(RuntimeError):
+                    loop.call_soon_threadsafe(_unhook, loop, box)
+        super().__del__()
+
     async def submit(self, url: str | None = None, **job: Unpack[JobOptions]) -> Result:
         """Deliver a job, and wait for its end; see `Sender.submit`.
 
@@ -121,7 +134,7 @@ class AsyncSender(Base):
         if self._teller is not None and self._teller is not asyncio.current_task():
             await self._teller
         if self._loop is not None and self._box is not None:
-            self._loop.remove_reader(self._box.fileno())
+            _unhook(self._loop, self._box)
             # Whoever still waits is to know.
             self._box.look()
         self._loop = self._box = self._teller = None
@@ -196,3 +209,7 @@ async def _kept(promise: tuple[int, asyncio.Future[None]], box: _weir.Mailbox) -
     except BaseException:
         box.forget(letter)
         raise
+
+
+def _unhook(loop: asyncio.AbstractEventLoop, box: _weir.Mailbox) -> None:
+    loop.remove_reader(box.fileno())

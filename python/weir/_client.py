@@ -25,7 +25,7 @@ __all__ = ["AsyncClient", "Client", "Limits"]
 _Path: TypeAlias = str | PathLike[str]
 
 # So many different requests and policies of a client are kept ready.
-_MOST_KNOWN = 1024
+_MOST_KNOWN = 256
 
 
 class Limits(TypedDict, total=False):
@@ -131,10 +131,10 @@ class _Base:
             "success": success,
             "repeat": repeat,
         }
-        self._closed = False
         self._policy = _weir.PolicyHandle(self._limits)
         self._policies: dict[tuple[Any, ...], _weir.PolicyHandle] = {}
         self._known: dict[tuple[str, str], _weir.RequestHandle] = {}
+        self._closed = False
         _clients.add(self)
 
     @property
@@ -197,11 +197,21 @@ class _Base:
         return _weir.PolicyHandle(self._limits | given)
 
     def _close(self) -> None:
+        if self._closed:
+            return
         self._closed = True
+        # A connection is closed once nothing holds its upstream: neither requests nor policies.
         self._known.clear()
         self._policies.clear()
         self._policy = _weir.PolicyHandle(self._limits)
         self._handle.close()
+        _weir.let_go()
+
+    def __del__(self) -> None:
+        """Close the client when nothing refers to it any more."""
+        # Without the attribute it was never made; while the interpreter ends, its modules may be gone.
+        if not getattr(self, "_closed", True) and _weir is not None:
+            self._close()
 
     def _forked(self) -> None:
         """Forget what belongs to the parent of this process."""
@@ -266,9 +276,11 @@ class Client(_Base):
         return self.request("DELETE", url, **options)
 
     def close(self) -> None:
-        """Take no more calls, and close this thread's idle connections; another thread's go with its next call."""
+        """Take no more calls, and close this thread's idle connections; another thread's go with its next call.
+
+        A client that is let go of, and never closed, is closed with its last reference.
+        """
         self._close()
-        _weir.sweep()
 
     def __enter__(self) -> Self:
         """Hand out the client."""
@@ -334,7 +346,6 @@ class AsyncClient(_Base):
     async def aclose(self) -> None:
         """Take no more calls, and close this loop's idle connections; another loop's go within seconds."""
         self._close()
-        _weir.sweep_guest()
 
     async def __aenter__(self) -> Self:
         """Hand out the client."""

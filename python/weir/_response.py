@@ -101,6 +101,11 @@ class Request:
         return f"<weir.Request {self.method} {self.url}>"
 
 
+#: Codings of bodies that are undone, and others that make a text unreadable.
+_DECODED = frozenset({"gzip", "x-gzip", "deflate", "identity"})
+_COMPRESSED = frozenset({"br", "zstd", "compress", "x-compress"})
+
+
 class Response:
     """An answer. Its parts are made when they are asked for, and kept."""
 
@@ -147,7 +152,9 @@ class Response:
 
     @property
     def content(self) -> bytes:
-        """The body, decoded if Content-Encoding is gzip or deflate.
+        """The body, decoded if Content-Encoding is gzip or deflate, which are all that is asked for.
+
+        A body in another coding (br or zstd, because a header of the call asked for it) is as it came.
 
         Raises:
             DecodingError: It is not what Content-Encoding says.
@@ -176,16 +183,21 @@ class Response:
 
     @property
     def text(self) -> str:
-        """The body as text; what does not fit the encoding becomes U+FFFD."""
-        return self.content.decode(self.encoding, errors="replace")
+        """The body as text; what does not fit the encoding becomes U+FFFD.
+
+        Raises:
+            DecodingError: It is not what Content-Encoding says, or in a coding that is not decoded here.
+        """
+        return self._readable().decode(self.encoding, errors="replace")
 
     def json(self, **options: Any) -> Any:
         """Read the body as JSON; options go to `json.loads`.
 
         Raises:
             json.JSONDecodeError: It is none.
+            DecodingError: As with `text`.
         """
-        return json_module.loads(self.content, **options)
+        return json_module.loads(self._readable(), **options)
 
     @property
     def request(self) -> Request:
@@ -261,22 +273,38 @@ class Response:
     def _is(self, hundreds: int) -> bool:
         return self.status_code // 100 == hundreds
 
+    def _readable(self) -> bytes:
+        content, left = self.content, self._codings() if self._answer.body else []
+        while left and left[-1] in _DECODED:
+            left.pop()
+        if left and left[-1] in _COMPRESSED:
+            raise DecodingError(
+                f"{self.url}: the body is {left[-1]}, which is neither asked for by default nor decoded "
+                "here; leave accept-encoding out, or decode response.content",
+                self.attempts,
+                self,
+            )
+        return content
+
+    def _codings(self) -> list[str]:
+        """What the body was put through, in that order."""
+        return [coding.strip().lower() for coding in (self._answer.coding or "").split(",")]
+
     def _decoded(self) -> bytes:
         content = self._answer.body
-        codings = self._answer.coding
-        if codings is None or not content:
+        if self._answer.coding is None or not content:
             return content
-        for coding in reversed([coding.strip().lower() for coding in codings.split(",")]):
-            if coding in {"gzip", "x-gzip", "deflate"}:
+        for coding in reversed(self._codings()):
+            if coding not in _DECODED:
+                # What was never offered is left to the caller.
+                break
+            if coding != "identity":
                 try:
                     content = _inflated(content, coding)
                 except zlib.error as error:
                     raise DecodingError(
                         f"{self.url}: the body is not {coding}: {error}", self.attempts, self
                     ) from error
-            elif coding != "identity":
-                # What was never offered is left to the caller.
-                break
         return content
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "Point",
     "Rate",
     "Requests",
+    "Responses",
     "Run",
     "Spread",
     "Target",
@@ -111,6 +112,20 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Responses:
+    """Times of all responses, whatever their status, as ab and wrk count them."""
+
+    response_ms: Spread
+    """From the intended start to the whole response, in milliseconds."""
+    service_ms: Spread
+    """From the send to the whole response, in milliseconds."""
+    first_byte_ms: Spread
+    """From the send to its first byte, in milliseconds."""
+    histogram: str = field(repr=False)
+    """The response times, in the form of `Run.histogram`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bytes:
     """Bytes moved for the requests of the window."""
 
@@ -171,7 +186,7 @@ class Agent:
     rate_per_s: float
     """Answers per second."""
     response_ms: Spread
-    """From the intended start to the whole answer, over its answers, in milliseconds."""
+    """From the intended start to the whole answer, over its successes, in milliseconds."""
     lateness_ms: Spread
     """How late it sent, in milliseconds."""
     cpu_us_per_request: float
@@ -198,6 +213,8 @@ class Point:
     """Requests that ended well in it."""
     failed: int
     """Requests that failed in it."""
+    responses: int
+    """Whole responses in it, whatever their status."""
     bytes_in: int
     """Bytes read in it."""
     in_flight: int
@@ -205,13 +222,21 @@ class Point:
     backlog: int
     """Arrivals that waited for a connection at its end."""
     p50_ms: float
-    """Median response time of its answers."""
+    """Median response time of its successes."""
     p99_ms: float
     """99th percentile of their response times."""
     max_ms: float
     """Longest of their response times."""
     histogram: str = field(repr=False)
     """All their response times: HdrHistogram V2 at two digits, in nanoseconds, base64."""
+    failed_p50_ms: float
+    """Median response time of its failures: until the response was there, or until it was clear that none would be."""
+    failed_p99_ms: float
+    """99th percentile of their response times."""
+    failed_max_ms: float
+    """Longest of their response times."""
+    failed_histogram: str = field(repr=False)
+    """All their response times, in the form of `histogram`; empty if there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,8 +268,10 @@ class Run:
     """The result of a load: read-only, comparable, and it pickles. `print` shows it as the text report.
 
     *Response time* is what a user waits: from the moment when the request was meant to start. *Service time* counts
-    from the moment when it was really sent. In a closed loop they differ by next to nothing; in an open loop their
-    difference is the time that requests waited for a connection.
+    from the moment when it was really sent. In a closed loop they differ by next to nothing; in an open loop by the time
+    that requests waited for a connection, if they did (`requests.waited`), and by weir's own lateness (`lateness_ms`).
+
+    Times are those of successes; failures, which may come fast, have their own.
     """
 
     weir: str
@@ -264,11 +291,19 @@ class Run:
     warmup_s: float
     """Length of the warm-up before it, in seconds."""
     response_ms: Spread
-    """From the intended start to the whole answer, over all answers, in milliseconds."""
+    """From the intended start to the whole answer, over successes, in milliseconds."""
     service_ms: Spread
-    """From the send to the whole answer, over all answers, in milliseconds."""
+    """From the send to the whole answer, over successes, in milliseconds."""
     first_byte_ms: Spread
-    """From the send to the first byte of the answer, over all answers, in milliseconds."""
+    """From the send to the first byte of the answer, over successes, in milliseconds."""
+    failed_ms: Spread
+    """From the intended start to the end of failed requests, in milliseconds.
+
+    That is until the response was there, or until it was clear that none would be. Dropped requests, never sent, are not
+    among them.
+    """
+    responses: Responses
+    """Times of all responses, whatever their status."""
     connect_ms: Spread
     """Time to connect, over the requests that waited for a connection to be made, in milliseconds."""
     bytes: Bytes
@@ -302,9 +337,11 @@ class Run:
     series: tuple[Point, ...]
     """The run second by second, warm-up included."""
     histogram: str
-    """All response times: HdrHistogram V2 at three digits, in nanoseconds, base64."""
+    """Response times of all successes: HdrHistogram V2 at three digits, in nanoseconds, base64; empty if there are none."""
     service_histogram: str
-    """All service times, in the same form."""
+    """Their service times, in the same form."""
+    failed_histogram: str
+    """The times of `failed_ms`, in the same form."""
     manifest: Manifest
     """What was run, where and when."""
     _handle: _weir.RunHandle = field(compare=False)
@@ -332,7 +369,7 @@ class Run:
         return data
 
     def percentile(self, percentile: float) -> float:
-        """Return a percentile, in [0, 100], of the response times, in milliseconds; 0 without answers.
+        """Return a percentile, in [0, 100], of the response times of successes, in milliseconds; 0 without any.
 
         It is exact to 0.1 % of itself.
 

@@ -58,6 +58,9 @@ class Base:
         queue_bytes: int | None = None,
         ttl: Time | None = None,
         retries: int = 5,
+        backoff: Time = 0.5,
+        longest_backoff: Time = 60.0,
+        give_up_after: Time | None = None,
         renew_expired: bool = False,
         order: Literal["deadline", "arrival"] = "deadline",
         at_most_once: bool = False,
@@ -70,8 +73,9 @@ class Base:
             url: Where jobs go that do not say it, and the host of those that name a path. URLs, header values and
                 bodies may have the fields ``{key}``, ``{nonce}`` and ``{id}``.
             keys: The keys, in place of ``{key}``; each has the limits for itself. A mapping gives them names.
-            limits: So many requests per time for each key: ``"20/1s"``, ``["100/1m", "concurrency:5"]``; all hold.
-            weight_limits: So much weight per time for each key: ``"30000/1m"`` tokens, for example.
+            limits: So many requests per time for each key at each host: ``"20/1s"``, ``["100/1m", "concurrency:5"]``;
+                all hold. Of one host alone: ``"host=api.example.com 20/1s"``.
+            weight_limits: So much weight per time for each key at each host: ``"30000/1m"`` tokens, for example.
             delay_bound: The longest way of a request to the service; ``"learn"``, or None: only an answer tells that
                 a request has arrived.
             ordered: Whether the requests of a key have to arrive in the order of their nonces.
@@ -88,7 +92,12 @@ class Base:
                 file.
             queue_bytes: The same by their size. Default: 256 MiB in memory.
             ttl: A job is of use for so long; None is for ever.
-            retries: Tries after the first.
+            retries: Tries after the first that failed while others at that host were answered; nothing else is a try.
+            backoff: How long a job waits that has failed, at first; then twice as long each time. A host that is down is
+                tried as often.
+            longest_backoff: No wait is longer.
+            give_up_after: The jobs of a host that has answered nobody for so long end in the graveyard; None: they
+                wait for it.
             renew_expired: Whether jobs that expire get `ttl` once more and go on, `retries` times.
             order: Who goes first: who expires first (``"deadline"``), or who came first (``"arrival"``).
             at_most_once: Whether what may have been sent before a crash goes to the graveyard, and not out again.
@@ -121,6 +130,9 @@ class Base:
                 "queue_bytes": queue_bytes,
                 "ttl": ttl,
                 "retries": retries,
+                "backoff": backoff,
+                "longest_backoff": longest_backoff,
+                "give_up_after": give_up_after,
                 "renew_expired": renew_expired,
                 "order": order,
                 "at_most_once": at_most_once,

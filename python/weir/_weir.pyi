@@ -24,11 +24,10 @@ __all__ = [
     "cli",
     "compare",
     "forked",
+    "let_go",
     "load",
     "serve",
     "simulate",
-    "sweep",
-    "sweep_guest",
     "wait",
 ]
 
@@ -87,11 +86,8 @@ def abandon(future: Future[Any]) -> None:
 def wait(request: RequestHandle) -> AnswerHandle:
     """Make a call and wait for its end; the GIL is released."""
 
-def sweep() -> None:
-    """Close connections of this thread that nobody needs."""
-
-def sweep_guest() -> None:
-    """Close connections of the running asyncio loop that nobody needs."""
+def let_go() -> None:
+    """Close connections of this thread and its asyncio loops that nobody needs; others' with their next call."""
 
 def forked() -> None:
     """Tell that this process is a child."""

@@ -256,8 +256,8 @@ mod tests {
             agents.iter().flatten().flatten().for_each(|ns| whole.record(&outcome(*ns)));
             let gathered = ledger.close(None, false);
             let totals = &gathered.driven.counted.totals;
-            prop_assert_eq!(totals.response.spread(), whole.totals.response.spread());
-            prop_assert_eq!(totals.response.to_bytes(), whole.totals.response.to_bytes());
+            prop_assert_eq!(totals.good.response.spread(), whole.totals.good.response.spread());
+            prop_assert_eq!(totals.failed_response().to_bytes(), whole.totals.failed_response().to_bytes());
             prop_assert_eq!((totals.requests, totals.ok), (whole.totals.requests, whole.totals.ok));
             let points = gathered.series.points(10.0);
             prop_assert_eq!(points.iter().map(|point| point.ok).sum::<u64>(), whole.totals.ok);

@@ -177,7 +177,7 @@ impl Body for AnswerBody {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Coming(coming) => match &coming.source {
-                Some(source) => source.size_hint(),
+                Some(source) => source.size_hint(coming.whole.bytes.len() as u64),
                 // With a length that is known in HTTP/1.1 there would be no place for trailers.
                 None if coming.whole.trailers.is_some() => SizeHint::new(),
                 None => SizeHint::with_exact(coming.whole.bytes.len() as u64),
@@ -210,10 +210,12 @@ impl Coming {
 }
 
 impl Coming {
-    pub(super) fn new(incoming: Incoming, occupied: Occupied) -> Self {
+    /// An answer that goes on behind `first`.
+    pub(super) fn new(first: Bytes, incoming: Incoming, occupied: Occupied) -> Self {
         let rest = RefCell::new(Rest::Comes(Box::new((incoming, occupied))));
         let source = Source { rest, reader: RefCell::default() };
-        Self { whole: Whole::default(), source: Some(Rc::new(source)), alarm: None }
+        let whole = Whole { bytes: first, trailers: None };
+        Self { whole, source: Some(Rc::new(source)), alarm: None }
     }
 
     /// Whether it occupies one of few connections.
@@ -258,12 +260,17 @@ impl Source {
             }
             return Poll::Pending;
         };
+        if let Some(Ok(frame)) = &frame
+            && let Some(trailers) = frame.trailers_ref()
+        {
+            occupied.ended_with(trailers);
+        }
         if frame.is_none() || incoming.is_end_stream() {
             occupied.complete();
         }
         Poll::Ready(frame.map(|frame| {
             frame.map_err(|error| {
-                occupied.broke();
+                occupied.broke(error.kind.fault());
                 Cut::Upstream(error)
             })
         }))
@@ -273,11 +280,17 @@ impl Source {
         matches!(&*self.rest.borrow(), Rest::Comes(both) if both.0.is_end_stream())
     }
 
-    fn size_hint(&self) -> SizeHint {
-        match &*self.rest.borrow() {
+    /// Of what is still to come, with so much before it.
+    fn size_hint(&self, first: u64) -> SizeHint {
+        let mut hint = match &*self.rest.borrow() {
             Rest::Comes(both) => both.0.size_hint(),
             Rest::Late => SizeHint::new(),
+        };
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper + first);
         }
+        hint.set_lower(hint.lower() + first);
+        hint
     }
 
     /// The deadline has come.

@@ -12,9 +12,11 @@ use http_body_util::BodyExt;
 use super::answer::Coming;
 use super::ask::Ask;
 use super::headers::{Headers, List};
+use super::success::grpc_failure;
 use super::upstream::Occupied;
 use crate::decide::Nanos;
 use crate::decide::feedback::retry_after;
+use crate::decide::grpc::Codes;
 use crate::decide::policy::{Failure, Kind};
 use crate::http::client::{Client, Incoming, OutBody, Outgoing};
 use crate::machine::clock;
@@ -74,6 +76,8 @@ pub(super) struct Launched<'a> {
 /// Sends it, and judges what comes back.
 pub(super) async fn attempt(launched: Launched<'_>) -> Brought {
     let Launched { client, headers, ask, body, more, mut occupied } = launched;
+    // While its caller still speaks, an answer's first word may be due to its next.
+    let may_wait = ask.plan.policy.repeats() && !matches!(body, OutBody::Stream(_));
     let outgoing = Outgoing {
         method: ask.method,
         target: ask.target,
@@ -92,14 +96,15 @@ pub(super) async fn attempt(launched: Launched<'_>) -> Brought {
             return failed(failure, error.text);
         }
     };
-    judge(ask, answer, occupied).await
+    judge(ask, answer, may_wait, occupied).await
 }
 
-async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, mut occupied: Occupied) -> Brought {
+async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, may_wait: bool, mut occupied: Occupied) -> Brought {
     let success = &ask.plan.success;
     let (head, mut body) = answer.into_parts();
     occupied.answered(head.status.as_u16());
     let mut judged = success.judge_head(&head);
+    let codes = success.codes(&head);
     // What comes after a 101 is no body; the body that the others speak of is elsewhere (RFC 9110, 9.3.2, 15.4.5).
     let bodiless = *ask.method == Method::HEAD
         || matches!(head.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::NOT_MODIFIED);
@@ -110,12 +115,16 @@ async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, mut occupied: Oc
     };
     let carried = match body.take_whole() {
         Some(bytes) if wanted && judged.is_ok() && bytes.len() > success.most => Err(too_long(success.most)),
-        Some(bytes) if body.is_end_stream() => Ok(Ok(Whole { bytes, trailers: None })),
-        Some(bytes) => Ok(Ok(Whole { bytes, trailers: last(body).await })),
+        Some(bytes) if body.is_end_stream() => Ok(Come::Whole(Whole { bytes, trailers: None })),
+        Some(bytes) => Ok(Come::Whole(Whole { bytes, trailers: last(body).await })),
         // A stream may end with its head.
-        None if body.is_end_stream() && head.status != StatusCode::SWITCHING_PROTOCOLS => Ok(Ok(Whole::default())),
-        None if wanted => read(body, success.most).await.map(Ok),
-        None => Ok(Err(body)),
+        None if body.is_end_stream() && head.status != StatusCode::SWITCHING_PROTOCOLS => {
+            Ok(Come::Whole(Whole::default()))
+        }
+        None if wanted => read(body, success.most).await.map(Come::Whole),
+        // How a call of gRPC has ended stands in its trailers; one that has failed has nothing before them.
+        None if may_wait && judged.is_ok() && codes != Codes::NONE => begun(body).await,
+        None => Ok(Come::Begun(Bytes::new(), body)),
     };
     let carried = match carried {
         Ok(carried) => carried,
@@ -125,21 +134,46 @@ async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, mut occupied: Oc
             return failed(failure, cause);
         }
     };
-    if let (Ok(()), false, Ok(whole)) = (judged, bodiless, &carried) {
+    if let (Ok(()), false, Come::Whole(whole)) = (judged, bodiless, &carried) {
         judged = success.judge_body(&whole.bytes);
+        if let (Ok(()), Some(trailers)) = (judged, &whole.trailers) {
+            judged = grpc_failure(codes, trailers).map_or(Ok(()), Err);
+        }
     }
     match judged {
         Ok(()) => occupied.succeeded(),
         Err(failure) => occupied.failed(failure),
     }
     let carried = match carried {
-        Ok(whole) => {
+        Come::Whole(whole) => {
             occupied.complete();
             Carried::Whole(whole)
         }
-        Err(incoming) => Carried::Coming(Box::new(Coming::new(incoming, occupied))),
+        Come::Begun(first, rest) => {
+            if judged.is_ok() {
+                occupied.fails_with(codes);
+            }
+            Carried::Coming(Box::new(Coming::new(first, rest, occupied)))
+        }
     };
     Brought::judged(judged, head, carried)
+}
+
+/// As much of an answer's body as is there, or was waited for.
+enum Come {
+    Whole(Whole),
+    /// What came first, and the rest.
+    Begun(Bytes, Incoming),
+}
+
+/// Waits for the beginning of a body, or for what stands in its place.
+async fn begun(mut body: Incoming) -> Result<Come, Broken> {
+    let Some(frame) = body.frame().await else { return Ok(Come::Whole(Whole::default())) };
+    let frame = frame.map_err(|error| (error.kind, error.text))?;
+    Ok(match frame.into_data() {
+        Ok(first) => Come::Begun(first, body),
+        Err(frame) => Come::Whole(Whole { bytes: Bytes::new(), trailers: frame.into_trailers().ok().map(Box::new) }),
+    })
 }
 
 /// Why a body was not read to its end.

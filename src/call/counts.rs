@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::decide::admit::{self, Priority};
+use crate::decide::grpc::Code;
 use crate::decide::hedge::Why;
 use crate::decide::policy::{Failure, Kind};
 
@@ -79,6 +80,7 @@ pub struct UpstreamCounts {
     by_kind: [AtomicU64; Kind::ALL.len()],
     /// 1xx to 5xx, by their first digit.
     by_class: [AtomicU64; 5],
+    by_grpc: [AtomicU64; 17],
     in_flight: AtomicU64,
 }
 
@@ -110,11 +112,17 @@ impl UpstreamCounts {
 
     pub(super) fn failed(&self, failure: Failure) {
         self.lost.fetch_add(1, Relaxed);
+        self.seen(failure);
+    }
+
+    /// A failure that came behind an answer that was passed on: it is told, though its attempt is not lost.
+    pub(super) fn seen(&self, failure: Failure) {
         match failure {
             Failure::Kind(kind) => {
                 let place = Kind::ALL.iter().position(|one| *one == kind);
                 place.and_then(|place| self.by_kind.get(place))
             }
+            Failure::Grpc(code) => self.by_grpc.get(usize::from(code.number())),
             Failure::Status(status) => self.by_class.get(usize::from(status / 100).wrapping_sub(1)),
         }
         .iter()
@@ -139,11 +147,13 @@ impl UpstreamCounts {
             .map(|(word, counter)| (word, counter.load(Relaxed)))
     }
 
-    /// Failures by kind, and by class of status.
+    /// Failures by kind, by class of status, and by code of gRPC.
     pub fn failures(&self) -> impl Iterator<Item = (&'static str, u64)> {
         const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
         let kinds = Kind::ALL.iter().zip(&self.by_kind).map(|(kind, counter)| (kind.name(), counter.load(Relaxed)));
-        kinds.chain(CLASSES.into_iter().zip(&self.by_class).map(|(class, counter)| (class, counter.load(Relaxed))))
+        let classes = CLASSES.into_iter().zip(&self.by_class).map(|(class, counter)| (class, counter.load(Relaxed)));
+        let codes = Code::all().zip(&self.by_grpc).map(|(code, counter)| (code.name(), counter.load(Relaxed)));
+        kinds.chain(classes).chain(codes)
     }
 
     /// Attempts now, until the last byte of their answers.

@@ -18,6 +18,7 @@ use super::headers::Headers;
 use super::places::{Fate, Place};
 use super::plan::Plan;
 use super::story::{End, Story};
+use super::upload::{Owes, watched};
 use super::upstream::Term;
 use crate::decide::Nanos;
 use crate::decide::admit::{self, Arrival, GivenUp, Priority, Refusal};
@@ -262,6 +263,8 @@ struct Journey<'a> {
     entry: Entry,
     /// Places of attempts that are about to be launched.
     taken: Vec<Place>,
+    /// Of a body that its caller sends meanwhile.
+    upload: Option<Owes>,
     /// The hosts that attempts of this call have gone to, as bits.
     tried: u64,
     story: Story,
@@ -305,6 +308,7 @@ impl<'a> Journey<'a> {
             body,
             entry,
             taken,
+            upload: None,
             tried: 0,
             story,
             success: None,
@@ -327,14 +331,22 @@ impl<'a> Journey<'a> {
             0 => (self.entry.upstream.take(), self.entry.pass.take()),
             _ => (self.taken.pop(), None),
         };
-        let occupied = ask.plan.upstream.occupy(&engine.timer, now, term, self.tried, why, leave);
+        let mut occupied = ask.plan.upstream.occupy(&engine.timer, now, term, self.tried, why, leave);
         self.tried |= 1 << occupied.host;
         debug_assert_eq!(self.story.attempts.len(), number as usize, "attempts are numbered as they are launched");
         self.story.launched(why, occupied.origin(), now);
         let body = match &self.body {
             OutBody::Empty => OutBody::Empty,
             OutBody::Bytes(bytes) => OutBody::Bytes(bytes.clone()),
-            OutBody::Stream(_) => std::mem::replace(&mut self.body, OutBody::Empty),
+            OutBody::Stream(_) => match std::mem::replace(&mut self.body, OutBody::Empty) {
+                OutBody::Stream(body) => {
+                    let (body, owes) = watched(body);
+                    occupied.uploads(owes.clone());
+                    self.upload = Some(owes);
+                    body
+                }
+                other => other,
+            },
         };
         let left = if self.deadline == Nanos::NEVER { Nanos::NEVER } else { self.deadline - now };
         let headers = &engine.shared.headers;
@@ -383,7 +395,13 @@ impl<'a> Journey<'a> {
     fn cancelled(&mut self, attempt: u32) {
         let now = self.now;
         let late = now - self.story.launch_of(attempt) >= self.ask.plan.policy.attempt_timeout;
-        let timeout = End::Failed(Failure::Kind(Kind::Timeout), Some("no answer within the attempt's time".into()));
+        let timeout = match &self.upload {
+            Some(upload) if upload.more() => {
+                (Kind::Request, "the request's body did not come within the attempt's time")
+            }
+            _ => (Kind::Timeout, "no answer within the attempt's time"),
+        };
+        let timeout = End::Failed(Failure::Kind(timeout.0), Some(timeout.1.into()));
         self.story.ended(attempt, now, if late { timeout } else { End::Cancelled });
         if attempt == 0 {
             // It would have taken at least so long.

@@ -5,7 +5,7 @@
 //! - [`Engine`]: one per event loop; [`Engine::call`] is the whole journey of a call
 //! - [`Answer`], [`Failed`]: how a call ends; [`story`]: what happened on the way
 //! - [`Places`]: how many there may be at once; `entry`: a call's way in, `guard`: what an upstream is spared, `waiting`: its wait for a place
-//! - `attempt`: one copy of it on its way; `headers`: what it tells its upstream; `counts`: what is counted of all
+//! - `attempt`: one copy of it on its way; `headers`: what it tells its upstream; `counts`: what is counted of all; `upload`: a body that its caller still sends
 //! - [`TraceContext`]: a call's place in a trace
 //!
 //! What to launch, what to cancel and when to answer is decided in [`crate::decide::hedge`]; here it is done.
@@ -23,6 +23,7 @@ mod plan;
 pub mod story;
 mod success;
 mod trace;
+mod upload;
 mod upstream;
 mod waiting;
 

@@ -142,7 +142,7 @@ impl Story {
             End::Won(status) => ("won", Some(*status), None, None),
             End::Cancelled => ("cancelled", None, None, None),
             End::Failed(Failure::Status(status), _) => ("lost", Some(*status), None, None),
-            End::Failed(Failure::Kind(kind), cause) => ("lost", None, Some(kind.name()), cause.as_deref()),
+            End::Failed(failure, cause) => ("lost", None, failure.name(), cause.as_deref()),
         };
         Line {
             attempt: number + 1,
@@ -198,9 +198,10 @@ impl Story {
                 End::Won(status) => (("brings", "bring"), format!("{status}: the answer")),
                 End::Cancelled => (("is", "are"), "not wanted any more".to_owned()),
                 End::Failed(Failure::Status(status), _) => (("brings", "bring"), format!("{status}: no success")),
-                End::Failed(Failure::Kind(kind), None) => (("fails:", "fail:"), kind.name().to_owned()),
-                End::Failed(Failure::Kind(kind), Some(cause)) => {
-                    (("fails:", "fail:"), format!("{}: {cause}", kind.name()))
+                End::Failed(failure, cause) => {
+                    let (name, cause) = (failure.name().unwrap_or_default(), cause.as_deref());
+                    let rest = cause.map_or_else(|| name.to_owned(), |cause| format!("{name}: {cause}"));
+                    (("fails:", "fail:"), rest)
                 }
             };
             events.push(event(attempt.ended, verbs, rest));

@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
 use http::response::Parts;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use jsonschema::Validator;
 use serde::de::IgnoredAny;
 
+use crate::decide::grpc::{Code, Codes, is_grpc};
 use crate::decide::policy::{Failure, Kind};
 
 /// When an attempt's answer is a success.
@@ -26,6 +28,8 @@ pub struct Success {
     pub most: usize,
     /// Whether it must have come whole, whatever it holds.
     pub whole: bool,
+    /// The codes with which a gRPC answer is no success, in its head or in its trailers.
+    pub grpc: Codes,
 }
 
 /// A schema that is none.
@@ -50,6 +54,7 @@ impl Default for Success {
             schema: None,
             most: 1 << 20,
             whole: false,
+            grpc: Codes::failures(),
         }
     }
 }
@@ -82,7 +87,16 @@ impl Success {
             return Err(Failure::Status(status));
         }
         let has = |(name, value): &(HeaderName, HeaderValue)| head.headers.get_all(name).iter().any(|v| v == value);
-        if self.headers.iter().all(has) { Ok(()) } else { Err(Failure::Kind(Kind::Header)) }
+        if !self.headers.iter().all(has) {
+            return Err(Failure::Kind(Kind::Header));
+        }
+        grpc_failure(self.codes(head), &head.headers).map_or(Ok(()), Err)
+    }
+
+    /// The codes with which this answer has failed: none if it is not one of gRPC.
+    pub(super) fn codes(&self, head: &Parts) -> Codes {
+        let is = head.headers.get(CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
+        if is { self.grpc } else { Codes::NONE }
     }
 
     /// What is wrong with an answer's body.
@@ -93,6 +107,15 @@ impl Success {
         };
         if fits { Ok(()) } else { Err(Failure::Kind(Kind::Body)) }
     }
+}
+
+/// What is wrong by the gRPC status in these headers or trailers, if these codes are.
+pub(super) fn grpc_failure(failing: Codes, headers: &HeaderMap) -> Option<Failure> {
+    if failing == Codes::NONE {
+        return None;
+    }
+    let code = Code::read(headers.get("grpc-status")?.as_bytes());
+    failing.contains(code).then_some(Failure::Grpc(code))
 }
 
 #[cfg(test)]

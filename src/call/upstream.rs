@@ -3,15 +3,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use http::HeaderMap;
+
 use super::counts::UpstreamCounts;
 use super::guard::{Guard, Told};
 use super::places::{Fate, Place, Places};
+use super::success::grpc_failure;
+use super::upload::Owes;
 use crate::decide::Nanos;
 use crate::decide::admit::{End, GivenUp, Terms};
 use crate::decide::breaker::{BreakerRule, Pass, State};
+use crate::decide::grpc::Codes;
 use crate::decide::hedge::Why;
 use crate::decide::hosts::{Balance, Ended, Health, Hosts};
-use crate::decide::policy::{Failure, Kind};
+use crate::decide::policy::{Failure, Fault, Kind};
 use crate::decide::recent::Recent;
 use crate::decide::throttle::ThrottleRule;
 use crate::http::client::Origin;
@@ -171,6 +176,8 @@ impl Upstream {
             place,
             route: None,
             pass,
+            upload: None,
+            grpc: Codes::NONE,
         }
     }
 }
@@ -202,11 +209,25 @@ pub(super) struct Occupied {
     /// Its route's, once nothing else holds it.
     pub(super) route: Option<Place>,
     pass: Option<Pass>,
+    /// Of a request whose body its caller still sends.
+    upload: Option<Owes>,
+    /// With what in its trailers a gRPC answer has failed.
+    grpc: Codes,
 }
 
 impl Occupied {
     pub(super) fn origin(&self) -> &Arc<Origin> {
         &self.upstream.hosts[self.host].origin
+    }
+
+    /// Its request's body comes from the caller meanwhile.
+    pub(super) fn uploads(&mut self, upload: Owes) {
+        self.upload = Some(upload);
+    }
+
+    /// Whether nothing can happen before the caller has sent more.
+    fn waits_for_its_caller(&self) -> bool {
+        self.upload.as_ref().is_some_and(Owes::more)
     }
 
     /// An answer with this status has begun.
@@ -227,35 +248,64 @@ impl Occupied {
     }
 
     /// The rest of a success did not come.
-    pub(super) fn broke(&mut self) {
-        self.ended = Some(Ended::Failed);
+    pub(super) fn broke(&mut self, fault: Fault) {
+        match fault {
+            Fault::Upstream => self.ended = Some(Ended::Failed),
+            Fault::Caller => (self.heard, self.ended) = (Fate::GivenUp(GivenUp::Unwanted), Some(Ended::Cancelled)),
+        }
+    }
+
+    /// With these codes in its trailers the answer that is passed on is a failure all the same.
+    pub(super) fn fails_with(&mut self, codes: Codes) {
+        self.grpc = codes;
+    }
+
+    /// The trailers of an answer that is passed on.
+    pub(super) fn ended_with(&mut self, trailers: &HeaderMap) {
+        if let Some(failure) = grpc_failure(self.grpc, trailers) {
+            self.judged(failure);
+            self.upstream.counts.seen(failure);
+        }
     }
 
     /// Its answer, if there is one, may be kept until the call's end and needs no place: the call's next attempt may
     /// wait for that.
     pub(super) fn failed(&mut self, failure: Failure) {
-        self.heard = match failure {
-            Failure::Kind(Kind::Timeout) => Fate::GivenUp(GivenUp::Late),
-            Failure::Kind(Kind::Body | Kind::Header) | Failure::Status(_) => self.heard,
-            Failure::Kind(_) => Fate::Ended(End::Failed),
-        };
+        self.judged(failure);
         self.complete();
         self.place = None;
-        let unwell = match failure {
-            Failure::Kind(Kind::Body | Kind::Header) => false,
-            Failure::Kind(_) => true,
-            Failure::Status(status) => (502..=504).contains(&status),
-        };
-        self.ended = Some(if unwell { Ended::Failed } else { Ended::Ok });
         self.upstream.counts.failed(failure);
     }
 
+    /// What a failure says of the upstream's load, and of the host's health.
+    fn judged(&mut self, failure: Failure) {
+        let unwell = |status| if (502..=504).contains(&status) { Ended::Failed } else { Ended::Ok };
+        let (heard, ended) = match failure {
+            // Nothing at all.
+            _ if failure.fault() == Fault::Caller => (Fate::GivenUp(GivenUp::Unwanted), Ended::Cancelled),
+            Failure::Kind(Kind::Timeout) => (Fate::GivenUp(GivenUp::Late), Ended::Failed),
+            Failure::Kind(Kind::Body | Kind::Header) => (self.heard, Ended::Ok),
+            Failure::Kind(_) => (Fate::Ended(End::Failed), Ended::Failed),
+            Failure::Status(status) => (self.heard, unwell(status)),
+            Failure::Grpc(code) => match code.as_http() {
+                Some(status) => {
+                    self.answered(status);
+                    (self.heard, unwell(status))
+                }
+                None => (self.heard, Ended::Ok),
+            },
+        };
+        (self.heard, self.ended) = (heard, Some(ended));
+    }
+
     fn given_up(&mut self, now: Nanos) {
+        let owed = self.waits_for_its_caller();
         if self.term.late_at <= now {
-            self.failed(Failure::Kind(Kind::Timeout));
+            self.failed(Failure::Kind(if owed { Kind::Request } else { Kind::Timeout }));
         } else {
             self.upstream.counts.cancelled();
-            self.ended = Some(if self.term.blamed_at <= now { Ended::Failed } else { Ended::Cancelled });
+            let blamed = self.term.blamed_at <= now && !owed;
+            self.ended = Some(if blamed { Ended::Failed } else { Ended::Cancelled });
         }
     }
 }
@@ -282,7 +332,7 @@ impl Drop for Occupied {
             self.given_up(now);
         }
         if !self.is_complete {
-            let late = self.term.deadline <= now;
+            let late = self.term.deadline <= now && !self.waits_for_its_caller();
             self.heard = Fate::GivenUp(if late { GivenUp::Late } else { GivenUp::Unwanted });
             self.complete();
         }

@@ -9,17 +9,21 @@
 mod drive;
 mod sampling;
 
+use std::cell::Cell;
 use std::fmt;
+use std::time::Duration;
 
 use self::drive::{Driven, Driver};
 use crate::agents;
+use crate::decide::Nanos;
 use crate::load::{LoadError, Options, PlanError};
+use crate::machine::clock::Clock;
 use crate::measure::Progress;
 use crate::measure::capacity::answer::{Answer, Ended, Growth, Limit, SCHEMA, Tried};
 use crate::measure::capacity::search::{Range, Trial};
 use crate::measure::capacity::step::Length;
 use crate::measure::capacity::usl::{Measured, Usl};
-use crate::measure::capacity::{End, Search};
+use crate::measure::capacity::{Done, End, Search};
 use crate::measure::run::{Manifest, Model};
 use crate::measure::slo::{Demand, Slo};
 
@@ -38,6 +42,8 @@ pub struct Asked {
     pub length: Length,
     /// Seconds at the beginning of a step that are cut off, at least.
     pub settle_s: u64,
+    /// How long the search may take.
+    pub max_time: Duration,
     /// The service's process, if it runs on this machine.
     pub pid: Option<u32>,
     /// Who drives the loads, if not we ourselves.
@@ -117,7 +123,16 @@ impl From<LoadError> for CapacityError {
 /// When it cannot begin; what happens later is part of the answer.
 pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<Answer, CapacityError> {
     let demand = |slo: &Slo| slo.demand().ok_or_else(|| CapacityError::Objective(slo.to_string()));
+    // A service that refuses nearly all of a load does not take it, however fast it does the rest.
+    let slos: Vec<Slo> = asked.slos.iter().cloned().chain(Slo::unasked(&asked.slos)).collect();
+    let asked = &Asked { slos, ..asked.clone() };
     let demands = asked.slos.iter().map(demand).collect::<Result<Vec<Demand>, _>>()?;
+    let (clock, late) = (Clock::starting_in(Nanos::ZERO), Cell::new(false));
+    let max_time = Nanos::from(asked.max_time);
+    let watch: &mut Watch<'_> = &mut |news| {
+        late.set(late.get() || clock.now() >= max_time);
+        watch(news) && !late.get()
+    };
     let mut driver = Driver::new(asked, &demands, command, watch)?;
     let mut search = Search::new(asked.range);
     let mut found = Found::default();
@@ -142,6 +157,9 @@ pub fn find(asked: &Asked, command: &[String], watch: &mut Watch<'_>) -> Result<
             Err(why) => found.stopped(&why, format_args!("at {}", trial.load)),
         }
     }
+    // Out of time is no interruption: nobody asked for it but beforehand.
+    found.out_of_time = late.get() && found.interrupted;
+    found.interrupted &= !late.get();
     Ok(found.answer(asked, &search))
 }
 
@@ -157,6 +175,8 @@ struct Found {
     measured: Vec<Measured>,
     manifest: Manifest,
     interrupted: bool,
+    /// It took as long as it was allowed to.
+    out_of_time: bool,
     /// Why it cannot go on.
     broken: Option<String>,
     /// Why an agent is gone, if one is.
@@ -164,6 +184,31 @@ struct Found {
 }
 
 impl Found {
+    /// Why no more loads were tried.
+    fn ended(&self, asked: &Asked, search: &Search) -> String {
+        let Range { precision, gap, most, .. } = asked.range;
+        if self.interrupted {
+            return "interrupted".into();
+        }
+        if self.out_of_time {
+            return format!("--max-time of {} was over", Nanos::from(asked.max_time));
+        }
+        if self.broken.is_some() {
+            return "it could not go on".into();
+        }
+        match search.done() {
+            None => "it could not go on".into(),
+            Some(Done::Precise) => format!("the bounds are within {} %", precision * 100.0),
+            Some(Done::Gap) => format!("the bounds are within {}", unit(asked, gap)),
+            Some(Done::Noise) => format!(
+                "steps of {} s tell no closer bounds; a longer --step does, or --arrivals constant",
+                asked.length.most
+            ),
+            Some(Done::Least) => "no load that was tried held, and less is not worth a search".into(),
+            Some(Done::Most) => format!("{} is the highest load to try (--most)", unit(asked, most)),
+        }
+    }
+
     fn calm(&mut self, manifest: &Manifest) {
         self.manifest = manifest.clone();
     }
@@ -202,6 +247,10 @@ impl Found {
             (Some(why), _) => why.clone(),
             (None, Some(tried)) => tried.why.clone().unwrap_or_default(),
             (None, None) if self.interrupted => "interrupted before a load failed".into(),
+            (None, None) if self.out_of_time => "no load failed before --max-time was over".into(),
+            (None, None) if search.done() == Some(Done::Least) => {
+                "too few requests to tell anything within a step; give a longer --step".into()
+            }
             (None, None) => "the highest load that was to be tried holds; raise --most".into(),
         };
         let both = [&holds, &fails].into_iter().flatten().map(|tried| tried.sure);
@@ -209,6 +258,7 @@ impl Found {
         let saturated = fails.as_ref().and_then(|tried| saturated(tried, self.manifest.cores));
         let closed = asked.model == Model::Closed;
         let usl = closed.then(|| Usl::fit(&self.measured).map(Growth::of)).flatten();
+        let ended = self.ended(asked, search);
         Answer {
             weir: env!("CARGO_PKG_VERSION").into(),
             schema: SCHEMA,
@@ -222,11 +272,21 @@ impl Found {
             why,
             saturated,
             usl,
+            ended,
             interrupted: self.interrupted,
             lost: self.lost,
             manifest: self.manifest,
             steps: self.steps,
         }
+    }
+}
+
+/// A gap or a load as people write it.
+fn unit(asked: &Asked, load: f64) -> String {
+    match asked.model {
+        Model::Open => format!("{load}/s"),
+        Model::Closed if load == 1.0 => "1 user".into(),
+        Model::Closed => format!("{load} users"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is asked, and over which connections: the flags that every command has that drives load.
 
 use std::ffi::OsString;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ pub(super) struct Asking {
     /// A header; repeatable. One without a value takes a default header away
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = REQUEST)]
     headers: Vec<String>,
-    /// The body, or @FILE; repeatable: each request takes one at random, by seed
+    /// The body, or @FILE (@- is stdin); repeatable: each request takes one at random, by seed
     #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
     bodies: Vec<Body>,
     /// The bodies' weights, in their order
@@ -36,7 +37,7 @@ pub(super) struct Asking {
     #[arg(short, long, value_name = "USER:PASSWORD", help_heading = REQUEST)]
     auth: Option<String>,
     /// The longest wait for an answer, and for a free connection [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = REQUEST)]
+    #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = REQUEST)]
     timeout: Option<Duration>,
 
     /// Close the connection after each answer
@@ -85,6 +86,23 @@ pub(super) fn is_secret(header: &str) -> bool {
 }
 
 impl Asking {
+    /// Reads the bodies that come from stdin: once, whoever drives the load.
+    ///
+    /// # Errors
+    /// It cannot be read, in one line.
+    pub(super) fn read_stdin(&mut self) -> Result<(), String> {
+        let is_stdin = |body: &&mut Body| matches!(body, Body::File(path) if path.as_os_str() == "-");
+        let mut wanted = self.bodies.iter_mut().filter(is_stdin);
+        let Some(body) = wanted.next() else { return Ok(()) };
+        if wanted.next().is_some() {
+            return Err("-b @-: stdin can be read once; give it to one body".into());
+        }
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map_err(|e| format!("-b @-: cannot read stdin: {e}"))?;
+        *body = Body::Bytes(bytes);
+        Ok(())
+    }
+
     /// What nobody who reads the result should learn.
     pub(super) fn secrets(&self) -> Vec<String> {
         let headers = self.headers.iter().filter_map(|line| line.split_once(':'));

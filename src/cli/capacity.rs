@@ -1,7 +1,6 @@
 //! `weir capacity`: arguments -> a search for the highest load that keeps the objectives.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use super::driving::Driving;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
-use super::output::Output;
+use super::output::{Output, colors, print};
 use crate::capacity::{self, Asked, CapacityError, News};
 use crate::decide::schedule::Arrivals;
 use crate::decide::words;
@@ -35,19 +34,22 @@ pub(super) struct CapacityArgs {
     #[arg(long, help_heading = SEARCH)]
     users: bool,
     /// The first load to try, in requests per second or users [default: 100/s, or 1 user]
-    #[arg(long, value_name = "LOAD", help_heading = SEARCH)]
+    #[arg(long, value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
     from: Option<f64>,
     /// The highest load to try [default: 1,000,000/s, or 10,000 users]
-    #[arg(long, value_name = "LOAD", help_heading = SEARCH)]
+    #[arg(long, value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
     most: Option<f64>,
     /// How far apart the bounds may be in the end
     #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = words::share, help_heading = SEARCH)]
     precision: f64,
     /// How long a load is tried at most; it takes less where it is clear
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = words::time, help_heading = SEARCH)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = words::seconds, help_heading = SEARCH)]
     step: Duration,
+    /// How long the search may take in all [default: 30 times --step, at least 5m]
+    #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = SEARCH)]
+    max_time: Option<Duration>,
     /// The beginning of each load that is cut off, at least
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::time, help_heading = SEARCH)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::seconds, help_heading = SEARCH)]
     settle: Duration,
     /// How arrivals are spread: constant, or poisson as those of many visitors are
     #[arg(long, value_name = "KIND", default_value = "poisson", value_parser = words::arrivals, help_heading = SEARCH)]
@@ -59,7 +61,7 @@ pub(super) struct CapacityArgs {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH)]
     seed: u64,
     /// The cap on connections [default: 1000]
-    #[arg(short, long, value_name = "N", conflicts_with = "users", help_heading = SEARCH)]
+    #[arg(short, long, value_name = "N", value_parser = words::count, conflicts_with = "users", help_heading = SEARCH)]
     connections: Option<u64>,
     /// Generator threads [default: as many as the load needs]
     #[arg(short, long, value_name = "N", help_heading = SEARCH)]
@@ -84,6 +86,8 @@ pub(super) struct CapacityArgs {
     html: Option<PathBuf>,
 }
 
+/// The least that a search may take, if nothing says so.
+const LEAST_TIME: Duration = Duration::from_secs(300);
 const SEARCH: &str = "Search";
 const RESULT: &str = "Result";
 
@@ -107,7 +111,10 @@ pub(super) fn run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -
 
 fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let (format, strict) = (asked.format, asked.strict);
+    let mut asked = asked;
     let (out, html) = (Output::open(asked.out.as_deref())?, Output::open(asked.html.as_deref())?);
+    Output::apart(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
+    asked.asking.read_stdin()?;
     let command = redacted(args, &asked.asking.secrets());
     let agents = asked.driving.asked(args, None)?;
     let asked = Asked { agents, ..asked.into_asked()? };
@@ -122,8 +129,8 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
                     let until = Duration::from_secs(seconds).into();
                     bar = Some((*step, Bar::new(Extent { until, requests: None })));
                 }
-                if let Some((_, bar)) = &mut bar {
-                    bar.update(progress);
+                if let Some(line) = bar.as_mut().and_then(|(_, bar)| bar.update(progress)) {
+                    messages.note(&line);
                 }
             }
             News::Trying { .. } => {}
@@ -147,7 +154,14 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
         }
         Err(why) => return Err(why.to_string()),
     };
-    show(&answer, format).map_err(|error| format!("cannot write the report to stdout: {error}"))?;
+    let taken = [&out, &html].into_iter().flatten().any(Output::is_stdout);
+    if !(taken && messages.is_quiet()) {
+        let text = match format {
+            Form::Text => report::render(&answer, colors() && !taken),
+            Form::Json => answer.to_json(),
+        };
+        print(&text, taken)?;
+    }
     if let Some(output) = out {
         output.write(&answer.to_json())?;
     }
@@ -163,20 +177,6 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
 fn finish(bar: &mut Option<(usize, Bar)>) {
     if let Some((_, bar)) = bar.take() {
         bar.finish();
-    }
-}
-
-/// Prints the answer; a reader that has gone away is no fault.
-fn show(answer: &Answer, format: Form) -> io::Result<()> {
-    let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let text = match format {
-        Form::Text => report::render(answer, color),
-        Form::Json => answer.to_json(),
-    };
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-        _ => Ok(()),
     }
 }
 
@@ -203,6 +203,9 @@ impl CapacityArgs {
         if !(3..=3600).contains(&self.step.as_secs()) {
             return Err("--step: give 3s to 1h; shorter ones tell nothing".into());
         }
+        if self.max_time.is_some_and(|time| time.is_zero()) {
+            return Err("--max-time: 0 is no time; give e.g. 10m".into());
+        }
         if self.settle.as_secs() > 600 {
             return Err("--settle: give 10m at most".into());
         }
@@ -217,7 +220,16 @@ impl CapacityArgs {
             },
             slos: self.slos,
             model: if self.users { Model::Closed } else { Model::Open },
-            range: Range { start, least, most, precision: self.precision, whole: self.users },
+            range: Range {
+                start,
+                least,
+                most,
+                precision: self.precision,
+                whole: self.users,
+                gap: 1.0,
+                step_s: self.step.as_secs_f64(),
+            },
+            max_time: self.max_time.unwrap_or_else(|| (self.step * 30).max(LEAST_TIME)),
             length,
             settle_s: self.settle.as_secs_f64().ceil() as u64,
             pid: self.pid,

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, ValueEnum};
@@ -10,7 +10,7 @@ use clap::{Args, Parser, ValueEnum};
 use super::asking::redacted;
 use super::exit;
 use super::messages::Messages;
-use super::output::Output;
+use super::output::{Output, colors, print};
 use crate::decide::words;
 use crate::measure::Run;
 use crate::measure::compare::Settings;
@@ -112,7 +112,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<CompareArgs, St
         #[command(flatten)]
         compare: CompareArgs,
     }
-    Alone::try_parse_from(args).map(|alone| alone.compare).map_err(|error| super::one_line(&error))
+    Alone::try_parse_from(args).map(|alone| alone.compare).map_err(|error| super::one_line(&error, "compare"))
 }
 
 pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> u8 {
@@ -127,22 +127,19 @@ pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -
 
 fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let held = asked.compare(Vec::new(), &mut |words| messages.note(words))?;
-    if let Some(output) = Output::open(asked.html.as_deref())? {
+    let html = Output::open(asked.html.as_deref())?;
+    let taken = html.as_ref().is_some_and(Output::is_stdout);
+    if let Some(output) = html {
         output.write(&held.html(&redacted(args, &[])))?;
     }
     let comparison = &held.comparison;
-    let mut out = io::stdout().lock();
-    let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let shown = match asked.format {
-        Form::Text => text::render(comparison, color),
+        Form::Text => text::render(comparison, colors() && !taken),
         Form::Markdown => markdown::render(comparison),
         Form::Json => comparison.to_json(),
     };
-    match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            return Err(format!("cannot write the report to stdout: {error}"));
-        }
-        _ => {}
+    if !(taken && messages.is_quiet()) {
+        print(&shown, taken)?;
     }
     Ok(match comparison {
         c if asked.strict && c.has_doubts() => exit::UNTRUSTED,

@@ -1,6 +1,7 @@
 //! `weir load`: arguments -> a plan, driven, shown and kept.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,8 +12,7 @@ use super::driving::Driving;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
-use super::output::Output;
-use super::report::show;
+use super::output::{Output, colors, print};
 use crate::agents::{Crew, life};
 use crate::decide::schedule::{Arrivals, Stage};
 use crate::decide::words;
@@ -20,38 +20,38 @@ use crate::live::bar::{Bar, Extent};
 use crate::load::{self, LoadError, Options, Plan};
 use crate::measure::Run;
 use crate::measure::slo::Slo;
-use crate::report::{Format, csv, jtl, page};
+use crate::report::{Format, csv, jtl, page, render, text};
 
 #[derive(Debug, Args)]
 pub(super) struct LoadArgs {
     /// Closed loop: connections that ask all the time [default: 50]. Open loop: the cap on connections [default: 1000]
-    #[arg(short, long, value_name = "N", help_heading = CLOSED)]
+    #[arg(short, long, value_name = "N", value_parser = words::count, help_heading = CLOSED)]
     connections: Option<u64>,
     /// Stop after this many requests
-    #[arg(short = 'n', long, value_name = "N", help_heading = CLOSED)]
+    #[arg(short = 'n', long, value_name = "N", value_parser = words::count, help_heading = CLOSED)]
     requests: Option<u64>,
-    /// Stop after this time [default: 10s, unless -n or --loops bounds the run]
-    #[arg(short, long, value_name = "TIME", value_parser = words::time, help_heading = CLOSED)]
+    /// Stop after this time; a bare number is seconds [default: 10s, unless -n or --loops bounds the run]
+    #[arg(short, long, value_name = "TIME", value_parser = words::seconds, help_heading = CLOSED)]
     duration: Option<Duration>,
     /// Generator threads [default: one per core; in the open loop one per 20,000 requests/s]
     #[arg(short, long, value_name = "N", help_heading = CLOSED)]
     threads: Option<u64>,
 
     /// Users, each of whom waits for its answer before asking again
-    #[arg(long, value_name = "N", help_heading = USERS)]
+    #[arg(long, value_name = "N", value_parser = words::count, help_heading = USERS)]
     users: Option<u64>,
     /// Time over which the users start, evenly
-    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = USERS)]
+    #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = USERS)]
     ramp_up: Option<Duration>,
     /// Requests that each user makes
-    #[arg(long, value_name = "N", help_heading = USERS)]
+    #[arg(long, value_name = "N", value_parser = words::count, help_heading = USERS)]
     loops: Option<u64>,
     /// A new connection for each request
     #[arg(long, help_heading = USERS)]
     fresh: bool,
 
-    /// Requests per second that start whether or not answers come
-    #[arg(short, long, value_name = "PER_S", help_heading = OPEN)]
+    /// Requests per second that start whether or not answers come; also e.g. 10k, 6000/m
+    #[arg(short, long, value_name = "PER_S", value_parser = words::rate, help_heading = OPEN)]
     rate: Option<f64>,
     /// How arrivals are spread: constant or poisson
     #[arg(long, value_name = "KIND", default_value = "constant", value_parser = words::arrivals, help_heading = OPEN)]
@@ -69,7 +69,7 @@ pub(super) struct LoadArgs {
     driving: Driving,
 
     /// Leave the requests of this first stretch out of the result
-    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = RESULT)]
+    #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = RESULT)]
     warmup: Option<Duration>,
     /// Repeats arrivals and choices of bodies
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = RESULT)]
@@ -83,7 +83,7 @@ pub(super) struct LoadArgs {
     /// The form of the report on stdout
     #[arg(short, long, value_enum, default_value_t = Format::Text, help_heading = RESULT)]
     format: Format,
-    /// Keep the run as JSON, for 'weir report'
+    /// Keep the run as JSON, for 'weir report'; - is stdout, and the report then goes to stderr
     #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
     out: Option<PathBuf>,
     /// Log each request as JMeter does (CSV)
@@ -125,7 +125,7 @@ pub(super) fn flags() -> Vec<String> {
 pub(super) fn parse(args: &[String]) -> Result<Options, String> {
     let command = LoadArgs::augment_args(Command::new("load")).no_binary_name(true).disable_help_flag(true);
     let read = command.try_get_matches_from(args).and_then(|matches| LoadArgs::from_arg_matches(&matches));
-    read.map(LoadArgs::into_options).map_err(|error| super::one_line(&error))
+    read.map(LoadArgs::into_options).map_err(|error| super::one_line(&error, "load"))
 }
 
 pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8 {
@@ -155,6 +155,8 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
         return Err("--jtl and --on do not go together; agents send what they count, and not each request".to_owned());
     }
     let outputs = Outputs::open(&asked)?;
+    let mut asked = asked;
+    asked.asking.read_stdin()?;
     let (format, strict, slos) = (asked.format, asked.strict, asked.slos.clone());
     let command = redacted(args, &asked.asking.secrets());
     let driving = asked.driving.clone();
@@ -163,14 +165,16 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     let agents = driving.asked(args, Some(plan.connections))?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     let label = plan.target.path.split('?').next().unwrap_or("/");
-    let log =
-        outputs.jtl.as_ref().map(|it| it.file.try_clone().map(|file| jtl::Log::new(file, label, &plan.target.url)));
-    let log = log.transpose().map_err(|e| format!("--jtl: {e}"))?;
+    let begin = |it: &Output| {
+        let file = it.file.try_clone()?;
+        Ok(jtl::Log::new(file, !it.is_stdout(), label, &plan.target.url))
+    };
+    let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
     let mut bar =
         (!messages.is_quiet()).then(|| Bar::new(Extent { until: plan.until, requests: plan.expected_requests() }));
     let mut watch = |progress: &crate::measure::Progress<'_>| {
-        if let Some(bar) = &mut bar {
-            bar.update(progress);
+        if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
+            messages.note(&line);
         }
         !interrupt.asked()
     };
@@ -195,9 +199,15 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
     run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
     if matches!(format, Format::Ab | Format::Wrk | Format::Jmeter) {
         // Other tools' reports have no place for it.
+        text::failures(&run).iter().for_each(|words| messages.note(words));
         run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not to be trusted: {reason}")));
     }
-    let shown = show(&run, format, messages);
+    let taken = outputs.take_stdout();
+    let shown = match taken && messages.is_quiet() {
+        true => Ok(()),
+        false => print(&render(&run, format, colors() && !taken), taken),
+    };
+    let shown = shown.map_or_else(|why| messages.failed(&why), |()| exit::OK);
     let kept = outputs.write(&run, log, messages);
     Ok(code(&run, strict, shown.max(kept), messages))
 }
@@ -213,11 +223,15 @@ fn code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
         messages.error(why);
         return exit::UNTRUSTED;
     }
-    if run.answers() == 0 {
+    if run.requests.ok == 0 {
         let first = run.target.failure_details.iter().next();
-        let why = first.map_or_else(|| "none was sent".to_owned(), |(kind, words)| format!("{kind}: {words}"));
-        messages.error(&format!("not one of {} requests was answered; {why}", run.requests.total));
-        return exit::USAGE;
+        let why = match first {
+            Some((kind, words)) => format!("{kind}: {words}"),
+            None if run.requests.total == 0 => "none was sent".to_owned(),
+            None => run.failed_by_kind(),
+        };
+        messages.error(&format!("not one of {} requests succeeded; {why}", run.requests.total));
+        return exit::UNTRUSTED;
     }
     if strict && !run.trust.ok {
         return exit::UNTRUSTED;
@@ -236,7 +250,20 @@ struct Outputs {
 impl Outputs {
     fn open(asked: &LoadArgs) -> Result<Self, String> {
         let open = |path: &Option<PathBuf>| Output::open(path.as_deref());
-        Ok(Self { json: open(&asked.out)?, csv: open(&asked.csv)?, html: open(&asked.html)?, jtl: open(&asked.jtl)? })
+        let all =
+            Self { json: open(&asked.out)?, csv: open(&asked.csv)?, html: open(&asked.html)?, jtl: open(&asked.jtl)? };
+        Output::apart(&all.named())?;
+        Ok(all)
+    }
+
+    fn named(&self) -> [(&'static str, Option<&Output>); 4] {
+        let Self { json, csv, html, jtl } = self;
+        [("--out", json.as_ref()), ("--csv", csv.as_ref()), ("--html", html.as_ref()), ("--jtl", jtl.as_ref())]
+    }
+
+    /// Whether one of them is stdout.
+    fn take_stdout(&self) -> bool {
+        self.named().iter().any(|(_, output)| output.is_some_and(Output::is_stdout))
     }
 
     /// Writes all files; one that fails does not keep the others from being written.

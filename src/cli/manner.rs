@@ -31,8 +31,11 @@ pub(super) struct Manner {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = words::time, help_heading = SERVER)]
     stall_timeout: Duration,
     /// The longest head of a request; beyond it the answer is 431
-    #[arg(long, value_name = "BYTES", default_value_t = 32_768, value_parser = clap::value_parser!(u32).range(8192..=1_048_576), help_heading = SERVER)]
+    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(8192..=1_048_576), help_heading = SERVER)]
     max_head: u32,
+    /// The most header fields of a request; beyond it the answer is 431
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(16..=4096), help_heading = SERVER)]
+    max_headers: u32,
 }
 
 impl Manner {
@@ -47,6 +50,7 @@ impl Manner {
                 ..Limits::default()
             },
             most_head: self.max_head as usize,
+            most_fields: self.max_headers as usize,
             access_log: self.access_log.clone(),
             tell,
             ..Options::default()

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-use super::{Common, LogFormat};
+use super::{Common, LogFormat, exit};
 
 /// Says things on stderr.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,12 @@ impl Messages {
     /// What went wrong.
     pub(super) fn error(&self, text: &str) {
         self.say("error", &without_number(text));
+    }
+
+    /// What went wrong, as the exit code that it means.
+    pub(super) fn failed(&self, text: &str) -> u8 {
+        self.error(text);
+        exit::USAGE
     }
 
     /// What is worth knowing.

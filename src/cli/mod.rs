@@ -11,6 +11,7 @@ mod life;
 mod load;
 mod manner;
 mod messages;
+mod mistake;
 mod output;
 mod report;
 mod send;
@@ -20,8 +21,8 @@ mod study;
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use self::messages::Messages;
 
@@ -33,7 +34,7 @@ pub mod exit {
     pub const OBJECTIVE: u8 = 1;
     /// Bad usage or set-up; nothing was measured.
     pub const USAGE: u8 = 2;
-    /// The run is not to be trusted, and `--strict` was given; or an agent was lost.
+    /// Not one request succeeded; or the run is not to be trusted, and `--strict` was given; or an agent was lost.
     pub const UNTRUSTED: u8 = 3;
     /// Interrupted; what was measured has been written.
     pub const INTERRUPTED: u8 = 130;
@@ -100,7 +101,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, &Messages::for_unread(&args)),
+        Err(error) => return usage(&error, &args, &Messages::for_unread(&args)),
     };
     let messages = Messages::new(&cli.common);
     match cli.command {
@@ -119,7 +120,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 /// Help and version go to stdout; what is wrong with the arguments is one line on stderr.
-fn usage(error: &clap::Error, messages: &Messages) -> u8 {
+fn usage(error: &clap::Error, args: &[OsString], messages: &Messages) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let _ = error.print();
         return exit::OK;
@@ -128,24 +129,11 @@ fn usage(error: &clap::Error, messages: &Messages) -> u8 {
         let _ = error.print();
         return exit::USAGE;
     }
-    messages.error(&one_line(error));
+    messages.error(&mistake::line(error, &mistake::asked(Cli::command(), args)));
     exit::USAGE
 }
 
-/// What is wrong with the arguments, and what to do.
-fn one_line(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    let parts: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
-    let what = parts.iter().filter(|line| !line.is_empty() && !line.starts_with("tip:"));
-    let line = what.copied().collect::<Vec<_>>().join(" ");
-    let line = line.trim_start_matches("error: ").trim_end_matches("For more information, try '--help'.").trim_end();
-    let suggestion = [ContextKind::SuggestedArg, ContextKind::SuggestedValue, ContextKind::SuggestedSubcommand]
-        .into_iter()
-        .find_map(|kind| match error.get(kind) {
-            Some(ContextValue::String(text)) => Some(text.clone()),
-            Some(ContextValue::Strings(all)) => all.first().cloned(),
-            _ => None,
-        });
-    let hint = suggestion.map_or_else(|| "try 'weir --help'".to_owned(), |text| format!("did you mean '{text}'?"));
-    format!("{line}; {hint}")
+/// What is wrong with arguments of this command that stand elsewhere than on our command line.
+fn one_line(error: &clap::Error, command: &str) -> String {
+    mistake::line(error, &mistake::asked(Cli::command(), &["weir".into(), command.into()]))
 }

@@ -1,13 +1,14 @@
 //! `weir report`: a kept run in any format.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::exit;
 use super::messages::Messages;
+use super::output::{Output, colors, print};
 use crate::measure::Run;
 use crate::report::{Format, csv, page, render};
 
@@ -39,26 +40,22 @@ pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
             return exit::USAGE;
         }
     };
-    let csv = asked.csv.as_ref().map(|path| (path, csv::series(&run)));
-    let html = asked.html.as_ref().map(|path| (path, page::render(&page::of_run(&run))));
-    for (path, text) in csv.into_iter().chain(html) {
-        if let Err(error) = fs::write(path, text) {
-            messages.error(&format!("cannot write {}: {error}", path.display()));
-            return exit::USAGE;
-        }
-    }
-    show(&run, asked.format, messages)
+    write(&run, asked, messages.is_quiet()).map_or_else(|why| messages.failed(&why), |()| exit::OK)
 }
 
-/// Prints a run on stdout; a reader that has gone away (`| head`) is no fault.
-pub(super) fn show(run: &Run, format: Format, messages: &Messages) -> u8 {
-    let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let mut out = io::stdout().lock();
-    match out.write_all(render(run, format, color).as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            messages.error(&format!("cannot write the report to stdout: {error}"));
-            exit::USAGE
-        }
-        _ => exit::OK,
+/// Writes what was asked for.
+fn write(run: &Run, asked: &ReportArgs, is_quiet: bool) -> Result<(), String> {
+    let (csv, html) = (Output::open(asked.csv.as_deref())?, Output::open(asked.html.as_deref())?);
+    Output::apart(&[("--csv", csv.as_ref()), ("--html", html.as_ref())])?;
+    let taken = [&csv, &html].into_iter().flatten().any(Output::is_stdout);
+    if let Some(output) = csv {
+        output.write(&csv::series(run))?;
     }
+    if let Some(output) = html {
+        output.write(&page::render(&page::of_run(run)))?;
+    }
+    if taken && is_quiet {
+        return Ok(());
+    }
+    print(&render(run, asked.format, colors() && !taken), taken)
 }

@@ -26,6 +26,7 @@
 //! - [`feedback`]: what answers say about limits
 //! - [`account`]: what a rate-limited service makes of a key's requests
 //! - [`policy`]: what a call may do for its answer
+//! - [`grpc`]: gRPC's statuses, and what of HTTP stands for each
 //! - [`hedge`]: one call and its attempts: what to launch, what to cancel, what to answer
 //! - [`backoff`]: how long to wait before each retry
 //! - [`budget`]: what all extra attempts together may come to
@@ -53,6 +54,7 @@ pub mod dice;
 pub mod dispatch;
 pub mod feed;
 pub mod feedback;
+pub mod grpc;
 pub mod hedge;
 pub mod hosts;
 pub mod limit;

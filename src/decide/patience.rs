@@ -69,6 +69,11 @@ impl Patience {
         self.open == 0 && self.head.is_none()
     }
 
+    /// Whether, beside that, all that was answered has gone.
+    pub fn is_at_rest(&self) -> bool {
+        self.is_idle() && self.write.is_none()
+    }
+
     /// Bytes have come.
     pub fn came(&mut self, now: Nanos) {
         if let Some(last) = &mut self.tunnel {

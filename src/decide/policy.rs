@@ -1,6 +1,7 @@
 //! What a call may do for its answer, as data: how long it may take, how many attempts, when, and why.
 
 use super::Nanos;
+use super::grpc::{Code, Codes};
 use super::hedge::{MOST_ATTEMPTS, MOST_STAGES};
 
 /// What a call may do for its answer.
@@ -101,24 +102,28 @@ impl Default for Retry {
 pub struct Retryable {
     /// The kinds without an answer, and answers with a wrong body.
     pub kinds: Vec<Kind>,
-    /// Statuses, as inclusive ranges.
+    /// Statuses, as inclusive ranges. A gRPC code is covered by the status that stands for it, too.
     pub statuses: Vec<(u16, u16)>,
+    /// More gRPC codes.
+    pub grpc: Codes,
 }
 
 impl Default for Retryable {
-    /// No answer, and 429, 502, 503, 504.
+    /// No answer, and 429, 502, 503, 504; so of gRPC RESOURCE_EXHAUSTED, UNAVAILABLE, DEADLINE_EXCEEDED.
     fn default() -> Self {
         let kinds = vec![Kind::Dns, Kind::Connect, Kind::Closed, Kind::Reset, Kind::Timeout];
-        Self { kinds, statuses: vec![(429, 429), (502, 504)] }
+        Self { kinds, statuses: vec![(429, 429), (502, 504)], grpc: Codes::NONE }
     }
 }
 
 impl Retryable {
     /// Whether this failure is one of them.
     pub fn covers(&self, failure: Failure) -> bool {
+        let of_status = |status| self.statuses.iter().any(|(low, high)| (*low..=*high).contains(&status));
         match failure {
             Failure::Kind(kind) => self.kinds.contains(&kind),
-            Failure::Status(status) => self.statuses.iter().any(|(low, high)| (*low..=*high).contains(&status)),
+            Failure::Status(status) => of_status(status),
+            Failure::Grpc(code) => self.grpc.contains(code) || code.as_http().is_some_and(of_status),
         }
     }
 }
@@ -176,6 +181,36 @@ pub enum Failure {
     Kind(Kind),
     /// An answer with a status that is no success.
     Status(u16),
+    /// An answer whose gRPC status, in its head or behind its body, is no success.
+    Grpc(Code),
+}
+
+impl Failure {
+    /// The side that has caused it.
+    pub const fn fault(self) -> Fault {
+        match self {
+            Self::Kind(kind) => kind.fault(),
+            Self::Status(_) | Self::Grpc(_) => Fault::Upstream,
+        }
+    }
+
+    /// The word for it, but for that of a status, which is its number.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Kind(kind) => Some(kind.name()),
+            Self::Grpc(code) => Some(code.name()),
+            Self::Status(_) => None,
+        }
+    }
+}
+
+/// The side that has caused a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The upstream, or the way to it: counted against the host, the breaker and the limit.
+    Upstream,
+    /// The caller: it says nothing of the upstream, and no other copy would fare better.
+    Caller,
 }
 
 /// Kinds of failures that are not a status.
@@ -199,11 +234,14 @@ pub enum Kind {
     Body,
     /// The answer lacks a header that a success has.
     Header,
+    /// The request itself: its body broke off or is not as long as it said, or its target, host or length cannot be sent.
+    /// The only kind that is the caller's fault.
+    Request,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Dns,
         Self::Connect,
         Self::Tls,
@@ -213,7 +251,29 @@ impl Kind {
         Self::Protocol,
         Self::Body,
         Self::Header,
+        Self::Request,
     ];
+
+    /// The side that has caused a failure of this kind.
+    pub const fn fault(self) -> Fault {
+        match self {
+            Self::Request => Fault::Caller,
+            Self::Dns
+            | Self::Connect
+            | Self::Tls
+            | Self::Timeout
+            | Self::Closed
+            | Self::Reset
+            | Self::Protocol
+            | Self::Body
+            | Self::Header => Fault::Upstream,
+        }
+    }
+
+    /// The kinds after which another attempt may be asked for.
+    pub fn retryable() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|kind| kind.fault() == Fault::Upstream)
+    }
 
     /// The word for it in configurations, logs and metrics.
     pub const fn name(self) -> &'static str {
@@ -227,6 +287,7 @@ impl Kind {
             Self::Protocol => "protocol",
             Self::Body => "body",
             Self::Header => "header",
+            Self::Request => "request",
         }
     }
 

@@ -133,6 +133,19 @@ impl Schedule {
         self.stages.iter().map(Stage::expected).sum()
     }
 
+    /// When this many arrivals of the whole plan are expected; its end, if it has no more.
+    pub fn expects(&self, arrivals: u64) -> Nanos {
+        let (mut left, mut begun) = (arrivals as f64, Nanos::ZERO);
+        for stage in &self.stages {
+            if left < stage.expected() {
+                return begun + Nanos::from_secs_f64(stage.when(left));
+            }
+            left -= stage.expected();
+            begun += stage.length;
+        }
+        begun
+    }
+
     /// The highest rate of any stage, per second.
     pub fn peak_per_s(&self) -> f64 {
         self.stages.iter().map(|s| s.from_per_s.max(s.to_per_s)).fold(0.0, f64::max)
@@ -193,6 +206,18 @@ mod tests {
         for (k, arrival) in all.iter().enumerate() {
             assert_eq!(arrival.intended, Nanos(k as u64 * 200_000));
             assert_eq!(arrival.number, k as u64);
+        }
+    }
+
+    #[test]
+    fn a_number_of_arrivals_is_expected_when_that_many_have_come() {
+        let stages = vec![
+            Stage { from_per_s: 0.0, to_per_s: 20.0, length: Nanos::from_secs(10) },
+            Stage { from_per_s: 50.0, to_per_s: 50.0, length: Nanos::from_secs(4) },
+        ];
+        let schedule = Schedule::new(stages, Arrivals::Constant, 1);
+        for (arrivals, at) in [(0, 0.0), (25, 5.0), (100, 10.0), (150, 11.0), (300, 14.0), (9_999, 14.0)] {
+            assert!((schedule.expects(arrivals).as_secs_f64() - at).abs() < 1e-6, "{arrivals}");
         }
     }
 

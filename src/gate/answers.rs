@@ -1,13 +1,78 @@
 //! Answers that the gate gives itself.
 
+use std::fmt::Write;
+
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
 use crate::call::story::{End, Story};
 use crate::decide::Nanos;
 use crate::decide::admit::{Refusal, Why};
-use crate::decide::policy::Failure;
+use crate::decide::grpc::{Code, is_grpc};
+use crate::decide::policy::Fault;
 use crate::server::Body;
+
+/// What a caller understands as an answer of the gate's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speaks {
+    /// A status and a body.
+    Http,
+    /// A gRPC status: without it a client can only guess from the status of HTTP.
+    Grpc,
+}
+
+impl Speaks {
+    /// By the request's Content-Type.
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let grpc = headers.get(header::CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
+        if grpc { Self::Grpc } else { Self::Http }
+    }
+
+    /// An answer of the gate's own as this caller understands it.
+    pub(super) fn own(self, answer: Response<Body>) -> Response<Body> {
+        match self {
+            Self::Http => answer,
+            Self::Grpc => trailers_only(answer),
+        }
+    }
+}
+
+/// An answer of gRPC that is nothing but its end: status 200, and the gRPC status in the only headers there are
+/// (grpc/grpc, doc/PROTOCOL-HTTP2.md, Trailers-Only).
+fn trailers_only(answer: Response<Body>) -> Response<Body> {
+    let code = Code::of_http(answer.status().as_u16());
+    let message =
+        answer.body().whole().filter(|line| line.len() <= MOST_MESSAGE).map(|line| percent(line.trim_ascii()));
+    let mut told = Response::new(Body::empty());
+    let headers = told.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert("grpc-status", HeaderValue::from(u16::from(code.number())));
+    if let Some(message) = message.and_then(|message| HeaderValue::try_from(message).ok()) {
+        headers.insert("grpc-message", message);
+    }
+    if let Some(after) = answer.headers().get(header::RETRY_AFTER) {
+        headers.insert(header::RETRY_AFTER, after.clone());
+    }
+    told
+}
+
+/// The longest text that becomes a message of gRPC.
+const MOST_MESSAGE: usize = 1024;
+
+/// A text as `grpc-message` has it: what is not printable ASCII, and `%`, as `%XX`.
+fn percent(text: &[u8]) -> String {
+    let mut message = String::with_capacity(text.len());
+    for byte in text {
+        match byte {
+            b'%' | ..=0x1f | 0x7f.. => {
+                // Writing to memory does not fail.
+                let _ = write!(message, "%{byte:02X}");
+            }
+            plain => message.push(char::from(*plain)),
+        }
+    }
+    message
+}
 
 /// One line of text.
 pub(super) fn text(status: StatusCode, line: &str) -> Response<Body> {
@@ -47,10 +112,21 @@ pub(super) fn refused(refusal: Refusal) -> Response<Body> {
     answer
 }
 
+/// The request itself was at fault, if the last attempt has failed for that.
+pub(super) fn bad_request(story: &Story) -> Option<Response<Body>> {
+    match &story.attempts.last()?.end {
+        End::Failed(failure, cause) if failure.fault() == Fault::Caller => {
+            let why = cause.as_deref().unwrap_or("the request cannot be sent");
+            Some(text(StatusCode::BAD_REQUEST, why))
+        }
+        _ => None,
+    }
+}
+
 /// No attempt brought an answer that could be passed on.
 pub(super) fn no_answer(story: &Story) -> Response<Body> {
     let why = story.attempts.iter().rev().find_map(|attempt| match &attempt.end {
-        End::Failed(Failure::Kind(kind), _) => Some(kind.name()),
+        End::Failed(failure, _) => failure.name(),
         _ => None,
     });
     let attempts = story.attempts.len();

@@ -1,9 +1,11 @@
 //! Headers on their way through: those that concern one connection end here (RFC 9110, 7.6.1), and the upstream hears
 //! for whom it is asked.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+use super::config::Proxies;
 
 /// Headers of one connection, whatever `Connection` says. `TE` and `Trailer` stay: trailers are passed on.
 const OF_THE_CONNECTION: [HeaderName; 6] = [
@@ -94,24 +96,87 @@ fn names(value: &HeaderValue) -> impl Iterator<Item = String> {
     text.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| !name.is_empty())
 }
 
-/// Who the last proxy on the way has asked for, if it says so.
-pub(super) fn forwarded_by_last(headers: &HeaderMap) -> Option<IpAddr> {
-    let last = headers.get_all(FORWARDED_FOR).iter().next_back()?.to_str().ok()?;
-    last.rsplit(',').next()?.trim().parse().ok()
+/// Whose request this is: the last address on the way, from the peer back, that is no trusted proxy's. What is written
+/// before an address that cannot be read counts for nothing.
+pub(super) fn client(headers: &HeaderMap, peer: IpAddr, proxies: &Proxies) -> IpAddr {
+    let mut client = peer.to_canonical();
+    let lines = headers.get_all(FORWARDED_FOR).iter().rev();
+    for entry in lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')) {
+        if !proxies.contains(client) {
+            break;
+        }
+        let Some(earlier) = address(entry) else { break };
+        client = earlier.to_canonical();
+    }
+    client
 }
 
-/// Says for whom the upstream is asked. What the client itself says of that counts only if it is trusted.
+/// An address, perhaps with a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`.
+fn address(entry: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(entry).ok()?.trim();
+    if let Ok(address) = text.parse() {
+        return Some(address);
+    }
+    if let Ok(both) = text.parse::<SocketAddr>() {
+        return Some(both.ip());
+    }
+    text.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
+}
+
+/// Whether a header tells a proxy's caller, host or path. Where `-` and `_` are one (CGI, WSGI), `x_real_ip` is such a
+/// header, too.
+fn speaks_for_a_proxy(name: &str) -> bool {
+    const NAMES: [&str; 4] = ["forwarded", "x-real-ip", "x-original-url", "x-rewrite-url"];
+    let is = |known: &str| name.len() == known.len() && begins_with(name, known);
+    begins_with(name, "x-forwarded-") || NAMES.into_iter().any(is)
+}
+
+fn begins_with(name: &str, known: &str) -> bool {
+    let same = |(ours, theirs): (u8, u8)| ours == theirs || (ours, theirs) == (b'_', b'-');
+    name.len() >= known.len() && name.bytes().zip(known.bytes()).all(same)
+}
+
+/// Says for whom the upstream is asked. What the client itself says of that counts only if it is trusted; else it is
+/// removed, by whatever name an upstream might read it.
 pub(super) fn forwarded(headers: &mut HeaderMap, client: &HeaderValue, host: Option<&HeaderValue>, trusted: bool) {
+    let said = |name: &HeaderName| {
+        let name = name.as_str();
+        speaks_for_a_proxy(name) && (!trusted || name.contains('_'))
+    };
+    if headers.keys().any(said) {
+        let names: Vec<HeaderName> = headers.keys().filter(|name| said(name)).cloned().collect();
+        for name in names {
+            headers.remove(name);
+        }
+    }
     // A list may come in several lines, whose order counts (RFC 9110, 5.3).
-    let said = headers.get_all(FORWARDED_FOR).iter().filter(|said| trusted && !said.is_empty());
+    let said = headers.get_all(FORWARDED_FOR).iter().filter(|said| !said.is_empty());
     let chain: Vec<&[u8]> = said.chain([client]).map(HeaderValue::as_bytes).collect();
     let chain = HeaderValue::from_bytes(&chain.join(&b", "[..]));
     headers.insert(FORWARDED_FOR, chain.unwrap_or_else(|_| client.clone()));
-    if !(trusted && headers.contains_key(FORWARDED_PROTO)) {
+    if !headers.contains_key(FORWARDED_PROTO) {
         headers.insert(FORWARDED_PROTO, HeaderValue::from_static("http"));
     }
-    if let Some(host) = host.filter(|_| !(trusted && headers.contains_key(FORWARDED_HOST))) {
+    if let Some(host) = host.filter(|_| !headers.contains_key(FORWARDED_HOST)) {
         headers.insert(FORWARDED_HOST, host.clone());
+    }
+    // Where this is spoken it must not end with somebody else's word (RFC 7239, 4).
+    if headers.contains_key(header::FORWARDED) {
+        let ours = client.to_str().ok().map(|client| match client.contains(':') {
+            true => format!("for=\"[{client}]\""),
+            false => format!("for={client}"),
+        });
+        if let Some(ours) = ours.and_then(|ours| HeaderValue::try_from(ours).ok()) {
+            headers.append(header::FORWARDED, ours);
+        }
+    }
+}
+
+/// Of an answer without content, removes what speaks of it (RFC 9110, 8.6): 204 has no Content-Length, and what stands in
+/// that of an answer to HEAD, or of a 304, is that of another answer.
+pub(super) fn without_content(status: StatusCode, headers: &mut HeaderMap) {
+    if status == StatusCode::NO_CONTENT || status.is_informational() {
+        headers.remove(header::CONTENT_LENGTH);
     }
 }
 
@@ -119,7 +184,10 @@ pub(super) fn forwarded(headers: &mut HeaderMap, client: &HeaderValue, host: Opt
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::gate::config::Network;
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
         lines.iter().map(|(n, v)| (HeaderName::from_static(n), HeaderValue::from_static(v))).collect()
@@ -201,5 +269,94 @@ mod tests {
         forwarded(&mut lines, &HeaderValue::from_static("10.0.0.1"), Some(&host), true);
         assert_eq!(lines.get("x-forwarded-for").unwrap(), "1.1.1.1, 2.2.2.2, 3.3.3.3, 10.0.0.1");
         assert_eq!(lines.get_all("x-forwarded-for").iter().count(), 1);
+    }
+
+    #[test]
+    fn what_an_upstream_may_take_for_a_proxys_word_is_removed_by_any_name() {
+        for (name, is) in [
+            ("forwarded", true),
+            ("x-real-ip", true),
+            ("x_real_ip", true),
+            ("x-forwarded-for", true),
+            ("x_forwarded-for", true),
+            ("x-forwarded-client-cert", true),
+            ("x-original-url", true),
+            ("x-rewrite-url", true),
+            ("x-real-ips", false),
+            ("x-forwarded", false),
+            ("forwarded-by", false),
+            ("x_request_id", false),
+        ] {
+            assert_eq!(speaks_for_a_proxy(name), is, "{name}");
+        }
+        let client = HeaderValue::from_static("::1");
+        let mut trusted = headers(&[("forwarded", "for=6.6.6.6"), ("x-real-ip", "6.6.6.6"), ("x_real_ip", "7.7.7.7")]);
+        forwarded(&mut trusted, &client, None, true);
+        let lines: Vec<_> = trusted.get_all("forwarded").iter().collect();
+        assert_eq!(lines, ["for=6.6.6.6", "for=\"[::1]\""]);
+        assert_eq!((trusted.get("x-real-ip").unwrap().as_bytes(), trusted.get("x_real_ip")), (&b"6.6.6.6"[..], None));
+    }
+
+    fn proxies(networks: &[&str]) -> Proxies {
+        Proxies::new(networks.iter().map(|text| Network::parse(text).unwrap()).collect())
+    }
+
+    #[test]
+    fn a_client_is_the_last_on_the_way_that_no_trusted_proxy_is() {
+        let proxies = proxies(&["10.0.0.0/8", "::1"]);
+        for (peer, said, expected) in [
+            ("9.9.9.9", &["1.1.1.1"][..], "9.9.9.9"),
+            ("10.0.0.1", &["1.1.1.1"], "1.1.1.1"),
+            ("10.0.0.1", &["6.6.6.6, 1.1.1.1"], "1.1.1.1"),
+            ("10.0.0.1", &["6.6.6.6, 1.1.1.1, 10.2.2.2"], "1.1.1.1"),
+            ("10.0.0.1", &["1.1.1.1", "10.3.3.3", "::1"], "1.1.1.1"),
+            ("::ffff:10.0.0.1", &["1.1.1.1:8080"], "1.1.1.1"),
+            ("10.0.0.1", &["[2001:db8::1]:80"], "2001:db8::1"),
+            ("10.0.0.1", &["[2001:db8::1]"], "2001:db8::1"),
+            ("10.0.0.1", &["1.1.1.1, unknown"], "10.0.0.1"),
+            ("10.0.0.1", &["1.1.1.1, unknown, 10.5.5.5"], "10.5.5.5"),
+            ("10.0.0.1", &["10.1.1.1, 10.2.2.2"], "10.1.1.1"),
+            ("10.0.0.1", &[], "10.0.0.1"),
+            ("10.0.0.1", &[""], "10.0.0.1"),
+        ] {
+            let said: HeaderMap = said.iter().map(|line| (FORWARDED_FOR, HeaderValue::from_static(line))).collect();
+            assert_eq!(client(&said, peer.parse().unwrap(), &proxies).to_string(), expected, "{peer} {said:?}");
+        }
+    }
+
+    /// Over the whole chain at once.
+    fn naive(chain: &[IpAddr], proxies: &Proxies) -> IpAddr {
+        let strangers = chain.iter().rposition(|address| !proxies.contains(*address));
+        chain[strangers.unwrap_or(0)]
+    }
+
+    proptest! {
+        #[test]
+        fn any_chain_leads_to_the_stranger_nearest_to_us(
+            chain in proptest::collection::vec((0_u8..4, any::<bool>()), 1..8), cuts in proptest::collection::vec(any::<bool>(), 8)
+        ) {
+            let proxies = proxies(&["10.0.0.0/8"]);
+            let address = |(last, ours): &(u8, bool)| IpAddr::from([if *ours { 10 } else { 9 }, 0, 0, *last]);
+            let chain: Vec<IpAddr> = chain.iter().map(address).collect();
+            let (peer, said) = chain.split_last().unwrap();
+            // In one line or in several.
+            let mut lines: Vec<String> = Vec::new();
+            for (address, cut) in said.iter().zip(cuts) {
+                match lines.last_mut().filter(|_| !cut) {
+                    Some(line) => line.push_str(&format!(",{address}")),
+                    None => lines.push(address.to_string()),
+                }
+            }
+            let said = lines.iter().map(|line| (FORWARDED_FOR, HeaderValue::try_from(line).unwrap())).collect();
+            prop_assert_eq!(client(&said, *peer, &proxies), naive(&chain, &proxies));
+        }
+
+        #[test]
+        fn any_bytes_lead_to_an_address(said in proptest::collection::vec(any::<u8>(), 0..60)) {
+            if let Ok(value) = HeaderValue::from_bytes(&said) {
+                let said = HeaderMap::from_iter([(FORWARDED_FOR, value)]);
+                client(&said, [10, 0, 0, 1].into(), &proxies(&["0.0.0.0/0"]));
+            }
+        }
     }
 }

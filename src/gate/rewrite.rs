@@ -7,13 +7,17 @@ use http::Uri;
 use super::config::{QueryRule, Rewrite};
 use super::routes::Captures;
 
-/// Path and query of a request's target, rewritten. What is kept is kept byte by byte.
-pub(super) fn target<'a>(rule: &Rewrite, captures: &Captures<'_>, uri: &'a Uri) -> Cow<'a, str> {
+/// Path and query of a request's target, rewritten; `path` is its path in normal form, the query is kept byte by byte.
+pub(super) fn target<'a>(rule: &Rewrite, captures: &Captures<'_>, path: &str, uri: &'a Uri) -> Cow<'a, str> {
     if rule.path.is_none() && rule.query == QueryRule::Keep {
         // OPTIONS has a target without a path.
-        return uri.path_and_query().map_or("*", |both| both.as_str()).into();
+        let asked = uri.path_and_query().map_or("*", |both| both.as_str());
+        // `http://host?query` has one that is not written.
+        if asked.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('?')) {
+            return asked.into();
+        }
     }
-    let mut target = rule.path.as_ref().map_or_else(|| uri.path().to_owned(), |path| filled(path, captures));
+    let mut target = rule.path.as_ref().map_or_else(|| path.to_owned(), |path| filled(path, captures));
     let query = match &rule.query {
         QueryRule::Keep => uri.query().map(Cow::Borrowed),
         QueryRule::Drop => None,
@@ -47,23 +51,27 @@ mod tests {
     use super::*;
     use crate::gate::config::{Config, RouteConfig};
     use crate::gate::routes::{Found, Routes};
+    use crate::http::path::{PathRule, normal};
 
     fn rewritten(path: Option<&str>, query: QueryRule, asked: &str) -> String {
         let config = Config { routes: vec![RouteConfig::to("upstream", "/api/{id}/{*rest}")], ..Config::default() };
         let (routes, uri) = (Routes::new(&config).unwrap(), asked.parse::<Uri>().unwrap());
-        let Found::Route { captures: held, .. } = routes.find(&http::Method::GET, None, uri.path()) else {
+        let rule = PathRule { pass_ambiguous: true, ..PathRule::default() };
+        let normal = normal(uri.path(), rule).unwrap();
+        let Found::Route { captures: held, .. } = routes.find(&http::Method::GET, None, &normal) else {
             panic!("no route for {asked}");
         };
-        target(&Rewrite { path: path.map(str::to_owned), query, ..Rewrite::default() }, &held, &uri).into_owned()
+        let rewrite = Rewrite { path: path.map(str::to_owned), query, ..Rewrite::default() };
+        target(&rewrite, &held, &normal, &uri).into_owned()
     }
 
     #[test]
     fn a_target_is_kept_or_made_anew() {
-        let asked = "/api/7/a%2Fb/../c?x=%20&y";
+        let asked = "/api//7/a%2fb/x/../%63?x=%20&y";
         for (path, query, expected) in [
-            (None, QueryRule::Keep, asked),
-            (None, QueryRule::Drop, "/api/7/a%2Fb/../c"),
-            (Some("/v2/{rest}"), QueryRule::Keep, "/v2/a%2Fb/../c?x=%20&y"),
+            (None, QueryRule::Keep, "/api/7/a%2Fb/c?x=%20&y"),
+            (None, QueryRule::Drop, "/api/7/a%2Fb/c"),
+            (Some("/v2/{rest}"), QueryRule::Keep, "/v2/a%2Fb/c?x=%20&y"),
             (Some("/v2"), QueryRule::Set("id={id}&z".to_owned()), "/v2?id=7&z"),
             (Some("/{id}{none}/"), QueryRule::Drop, "/7/"),
         ] {

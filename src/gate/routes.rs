@@ -91,7 +91,7 @@ impl Routes {
         Ok(Self { paths })
     }
 
-    /// Finds the route of a request; the path is taken as it was sent.
+    /// Finds the route of a request by its path in normal form.
     pub(super) fn find<'a>(&'a self, method: &Method, host: Option<&str>, path: &'a str) -> Found<'a> {
         let Ok(Match { value: entries, params: held }) = self.paths.at(path) else { return Found::Nothing };
         let mut there = false;
@@ -135,7 +135,8 @@ fn is_host(host: &str, wanted: &str) -> bool {
         Some(colon) if !host[colon..].contains(']') => &host[..colon],
         _ => host,
     };
-    name.eq_ignore_ascii_case(wanted)
+    // The dot of the root is no part of the name.
+    name.strip_suffix('.').unwrap_or(name).eq_ignore_ascii_case(wanted)
 }
 
 #[cfg(test)]
@@ -192,6 +193,9 @@ mod tests {
             ("GET", "other", "/x", "1"),
             ("POST", "other:80", "/x", "0"),
             ("GET", "API.example:8080", "/x", "3"),
+            ("GET", "api.example.", "/x", "3"),
+            ("GET", "api.example.:80", "/x", "3"),
+            ("GET", "api.example..", "/x", "1"),
             ("PUT", "api.example", "/y", "4"),
             ("POST", "api.example", "/y", "2"),
             ("GET", "other", "/y", "allow POST, PUT"),

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::request::Parts;
+use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
-use super::answers;
+use super::answers::{self, Speaks};
 use super::current::{Current, Known};
 use super::headers;
 use super::metrics::Metrics;
@@ -26,6 +27,7 @@ use crate::call::{Answer, AnswerBody, Ask, Engine, Failed, Reason};
 use crate::decide::Nanos;
 use crate::decide::admit::Priority;
 use crate::http::client::{Client, Options as Connections, OutBody};
+use crate::http::path::{PathRule, normal};
 use crate::server::{self, Body, Reply, Taken, Timer, Turn};
 
 /// The gate, for all event loops.
@@ -68,25 +70,38 @@ impl server::Service for Service {
         registry.register_collector(Box::new(Metrics { current, sharing }));
     }
 
+    fn page_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        normal(path, PathRule::default()).unwrap_or(Cow::Borrowed(path))
+    }
+
     async fn answer(&self, local: &Local, request: Request<Incoming>, turn: &Turn) -> Reply {
         let setup = local.known.get(&self.current);
         let (mut parts, body) = request.into_parts();
         let headers = std::mem::take(&mut parts.headers);
-        let host = match named_host(&parts, &headers) {
+        let speaks = Speaks::of(&headers);
+        let bad = |why: &str| speaks.own(answers::text(StatusCode::BAD_REQUEST, why)).into();
+        let host = match check_scheme(&parts).and_then(|()| named_host(&parts, &headers)) {
             Ok(host) => host,
-            Err(why) => return answers::text(StatusCode::BAD_REQUEST, why).into(),
+            Err(why) => return bad(why),
         };
-        let (route, captures) = match setup.table.find(&parts.method, host.as_deref(), parts.uri.path()) {
+        let path = match normal(parts.uri.path(), setup.paths) {
+            Ok(path) => path,
+            Err(doubt) => return bad(&format!("the path can be read in two ways: {doubt}")),
+        };
+        let (route, captures) = match setup.table.find(&parts.method, host.as_deref(), &path) {
             Found::Route { index, captures } => (&setup.routes[index], captures),
-            Found::Method { allow } => return answers::not_allowed(&allow).into(),
-            Found::Nothing => return answers::text(StatusCode::NOT_FOUND, "no route leads there").into(),
+            Found::Method { allow } => return speaks.own(answers::not_allowed(&allow)).into(),
+            Found::Nothing => {
+                return speaks.own(answers::text(StatusCode::NOT_FOUND, "no route leads there")).into();
+            }
         };
         let own = match route.own_deadline(&captures, parts.uri.query()) {
             Ok(own) => own,
-            Err(refusal) => return refusal.response().into(),
+            Err(refusal) => return speaks.own(refusal.response()).into(),
         };
-        let target = route.target(&captures, &parts.uri);
-        let visit = Visit { service: self, engine: &local.engine, route, turn, tracer: local.tracer.as_ref() };
+        let target = route.target(&captures, &path, &parts.uri);
+        let tracer = local.tracer.as_ref();
+        let visit = Visit { service: self, engine: &local.engine, route, turn, tracer, speaks };
         let (priority, refusal) = route.standing.of(local.engine.timer().now(), &headers, &captures, turn.peer().ip());
         if let Some(refusal) = refusal {
             let failed = local.engine.refuse(&route.plan, priority, turn.began(), refusal);
@@ -101,6 +116,16 @@ async fn look_after(client: Client, timer: Timer) {
     loop {
         timer.sleep(Nanos::SECOND).await;
         client.sweep(timer.now());
+    }
+}
+
+/// What stands in the target as a scheme is what is spoken here (RFC 9110, 7.4). Over HTTP/2 it is the proxy's word, which
+/// may have ended TLS (RFC 9113, 8.3.1).
+fn check_scheme(parts: &Parts) -> Result<(), &'static str> {
+    match parts.uri.scheme() {
+        Some(scheme) if *scheme == Scheme::HTTPS && parts.version == Version::HTTP_2 => Ok(()),
+        Some(scheme) if *scheme != Scheme::HTTP => Err("the target's scheme is not the one that is spoken here: http"),
+        _ => Ok(()),
     }
 }
 
@@ -133,6 +158,7 @@ struct Visit<'a> {
     route: &'a Route,
     turn: &'a Turn,
     tracer: Option<&'a Tracer>,
+    speaks: Speaks,
 }
 
 impl Visit<'_> {
@@ -158,7 +184,7 @@ impl Visit<'_> {
         }
         let body = match self.body(parts, body, deadline).await {
             Ok(body) => body,
-            Err(answer) => return answer.into(),
+            Err(answer) => return self.speaks.own(answer).into(),
         };
         let traced = self.tracer.and_then(|tracer| tracer.begin(&headers));
         if traced.is_some() {
@@ -326,7 +352,8 @@ impl Visit<'_> {
             }
         }
         let host = headers.get(header::HOST).cloned();
-        headers::forwarded(headers, self.turn.client(), host.as_ref(), route.trusts_forwarded);
+        let trusted = route.proxies.contains(self.turn.peer().ip());
+        headers::forwarded(headers, self.turn.client(), host.as_ref(), trusted);
         route.rewrite_request(headers);
     }
 
@@ -334,14 +361,17 @@ impl Visit<'_> {
         let Answer { mut head, body, .. } = answer;
         if head.status == StatusCode::SWITCHING_PROTOCOLS && upgrade {
             let Some(tunnel) = body.upgraded() else {
-                return answers::text(StatusCode::BAD_GATEWAY, "the upstream did not switch protocols").into();
+                let answer = answers::text(StatusCode::BAD_GATEWAY, "the upstream did not switch protocols");
+                return self.speaks.own(answer).into();
             };
             let mut switch = Response::new(Body::empty());
             *switch.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
             *switch.headers_mut() = head.headers;
+            headers::without_content(StatusCode::SWITCHING_PROTOCOLS, switch.headers_mut());
             return Reply::Switch(switch, Box::new(tunnel));
         }
         headers::end_here(&mut head.headers);
+        headers::without_content(head.status, &mut head.headers);
         self.route.rewrite_answer(&mut head.headers);
         let body = match self.route.merge() {
             Some(merge) => body.with_whole(|bytes| merge.extended(bytes)).inspect(|_| {
@@ -357,21 +387,22 @@ impl Visit<'_> {
     fn failure(&self, failed: Failed) -> Response<Body> {
         let Failed { reason, last, story } = failed;
         match reason {
-            Reason::Late => return self.route.late(),
-            Reason::Refused(refusal) => return self.route.refused(refusal),
+            Reason::Late => return self.speaks.own(self.route.late()),
+            Reason::Refused(refusal) => return self.speaks.own(self.route.refused(refusal)),
             Reason::AllFailed => {}
         }
-        if let Some(own) = self.route.failed() {
-            return own;
+        if let Some(own) = answers::bad_request(&story).or_else(|| self.route.failed()) {
+            return self.speaks.own(own);
         }
         match last {
             Some((mut head, body)) => {
                 headers::end_here(&mut head.headers);
+                headers::without_content(head.status, &mut head.headers);
                 self.route.rewrite_answer(&mut head.headers);
                 head.version = Version::HTTP_11;
                 Response::from_parts(head, carried(body))
             }
-            None => answers::no_answer(&story),
+            None => self.speaks.own(answers::no_answer(&story)),
         }
     }
 }

@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderName, Method, Response, StatusCode, Uri, header};
 
 use super::answers;
 use super::config::{
-    AnswerRule, Check, Config, DeadlineFrom, DeadlinePlace, HostRule, OwnAnswer, Rewrite, RouteConfig, SuccessRule,
-    UpstreamConfig,
+    AnswerRule, Check, Config, DeadlineFrom, DeadlinePlace, HostRule, OwnAnswer, Proxies, Rewrite, RouteConfig,
+    SuccessRule, UpstreamConfig,
 };
 use super::merge::Merge;
 use super::rewrite;
@@ -26,6 +26,7 @@ use crate::decide::deadline::Form;
 use crate::decide::hedge::Replay;
 use crate::decide::policy::Budget;
 use crate::http::client::{Origin, Reach};
+use crate::http::path::PathRule;
 use crate::http::target::Target;
 use crate::http::tls::{Tls, TlsOptions};
 use crate::server::Body;
@@ -34,6 +35,8 @@ use crate::server::Body;
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) table: Routes,
+    /// How paths are read.
+    pub(super) paths: PathRule,
     /// In the order of the configuration.
     pub(super) routes: Vec<Route>,
     pub(super) upstreams: Vec<(String, Service)>,
@@ -71,7 +74,7 @@ pub(super) struct Route {
     pub(super) plan: Plan,
     pub(super) caller_deadlines: Vec<(HeaderName, Form)>,
     pub(super) buffer: usize,
-    pub(super) trusts_forwarded: bool,
+    pub(super) proxies: Arc<Proxies>,
     pub(super) standing: Arc<Standing>,
     /// The number of its rate among limits that are shared, if it is.
     rate: Option<u64>,
@@ -106,17 +109,17 @@ impl Setup {
             };
             upstreams.push((asked.name.clone(), service));
         }
-        let mut setup = Self { table, routes: Vec::new(), upstreams, budgets: HashMap::new() };
+        let mut setup = Self { table, paths: config.paths, routes: Vec::new(), upstreams, budgets: HashMap::new() };
         for asked in &config.routes {
             let upstream = setup.service(&asked.upstream).ok_or_else(|| format!("no upstream {}", asked.upstream))?;
-            let mut route = Route::new(asked, Arc::clone(&upstream.hosts), config.trust_forwarded, now, sharing)?;
+            let mut route = Route::new(asked, Arc::clone(&upstream.hosts), &config.trusted_proxies, now, sharing)?;
             let of_this = |before: &&Route| before.name == route.name;
             if let Some(before) = before.and_then(|before| before.routes.iter().find(of_this)) {
                 route.plan.counts = Arc::clone(&before.plan.counts);
                 if before.limit == asked.limit {
                     route.plan.places.clone_from(&before.plan.places);
                 }
-                if before.standing.is_made_from(&Terms::of(asked, config.trust_forwarded)) {
+                if before.standing.is_made_from(&Terms::of(asked, &config.trusted_proxies)) {
                     route.standing = Arc::clone(&before.standing);
                 }
             }
@@ -194,7 +197,7 @@ impl Route {
     fn new(
         asked: &RouteConfig,
         upstream: Arc<Upstream>,
-        trusts_forwarded: bool,
+        proxies: &Arc<Proxies>,
         now: Nanos,
         sharing: Option<&Sharing>,
     ) -> Result<Self, String> {
@@ -216,8 +219,8 @@ impl Route {
             plan,
             caller_deadlines: policy.deadlines_in.clone(),
             buffer: policy.buffer,
-            trusts_forwarded,
-            standing: Arc::new(Standing::new(Terms::of(asked, trusts_forwarded), salt)),
+            proxies: Arc::clone(proxies),
+            standing: Arc::new(Standing::new(Terms::of(asked, proxies), salt)),
             rate,
             limit: asked.limit.clone(),
             deadline_from: asked.deadline_from.clone(),
@@ -254,8 +257,8 @@ impl Route {
     }
 
     /// Path and query upstream.
-    pub(super) fn target<'a>(&self, captures: &Captures<'_>, uri: &'a Uri) -> Cow<'a, str> {
-        rewrite::target(&self.rewrite, captures, uri)
+    pub(super) fn target<'a>(&self, captures: &Captures<'_>, path: &str, uri: &'a Uri) -> Cow<'a, str> {
+        rewrite::target(&self.rewrite, captures, path, uri)
     }
 
     pub(super) fn rewrite_request(&self, headers: &mut HeaderMap) {
@@ -334,6 +337,7 @@ fn success(rule: &SuccessRule) -> Result<Success, String> {
         headers: rule.headers.clone(),
         json: rule.json,
         most: rule.max_answer,
+        grpc: rule.grpc,
         ..Success::default()
     };
     match &rule.schema {

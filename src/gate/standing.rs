@@ -2,11 +2,11 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderMap, HeaderValue};
 
-use super::config::{CallerFrom, PriorityRule, RouteConfig};
+use super::config::{CallerFrom, PriorityRule, Proxies, RouteConfig};
 use super::headers;
 use super::routes::Captures;
 use super::sharing::hash;
@@ -35,14 +35,14 @@ pub(super) struct Terms {
     priority: PriorityRule,
     caller: Option<CallerFrom>,
     rate: Option<CallerRule>,
-    /// Whether proxies are believed that say for whom they ask.
-    trusts_forwarded: bool,
+    /// The proxies that are believed about for whom they ask.
+    proxies: Arc<Proxies>,
 }
 
 impl Terms {
-    pub(super) fn of(route: &RouteConfig, trusts_forwarded: bool) -> Self {
+    pub(super) fn of(route: &RouteConfig, proxies: &Arc<Proxies>) -> Self {
         let RouteConfig { priority, caller, rate, .. } = route;
-        Self { priority: priority.clone(), caller: caller.clone(), rate: *rate, trusts_forwarded }
+        Self { priority: priority.clone(), caller: caller.clone(), rate: *rate, proxies: Arc::clone(proxies) }
     }
 }
 
@@ -142,8 +142,7 @@ impl Standing {
 
     /// An address, or as much of it as one caller has: of IPv6 everybody has a network full.
     fn network(&self, headers: &HeaderMap, peer: IpAddr) -> [u8; 8] {
-        let told = self.terms.trusts_forwarded.then(|| headers::forwarded_by_last(headers)).flatten();
-        match told.unwrap_or(peer).to_canonical() {
+        match headers::client(headers, peer, &self.terms.proxies) {
             IpAddr::V4(address) => {
                 let [a, b, c, d] = address.octets();
                 [0, 0, 0, 0, a, b, c, d]

@@ -1,11 +1,13 @@
-//! One line on the terminal: how far, how fast, how it feels.
+//! One line: how far, how fast, how it feels. On a terminal it changes in place; elsewhere one comes now and then.
 
+use std::io::{self, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use console::Term;
 
 use crate::decide::Nanos;
 use crate::measure::Progress;
+use crate::measure::recorder::Interval;
 
 /// What a run will take, as far as that is known.
 #[derive(Clone, Copy, Debug)]
@@ -16,54 +18,162 @@ pub struct Extent {
     pub requests: Option<u64>,
 }
 
-/// A progress bar on stderr; nothing at all where that is no terminal.
+/// How far a run is, on stderr.
 #[derive(Debug)]
 pub struct Bar {
-    bar: ProgressBar,
+    /// None where the line cannot be taken back: no terminal, or one that is to get no escapes.
+    terminal: Option<Term>,
     extent: Extent,
-    last: String,
+    /// What was said of the last second, the most important first.
+    last: Vec<String>,
+    /// Columns that stand on the terminal now.
+    shown: usize,
+    /// When the next line is due, where there is no terminal.
+    next_line: Nanos,
 }
 
+/// From so many columns on there is a bar before the words.
+const ROOMY: usize = 64;
+/// Its columns.
+const BAR: usize = 24;
+/// The narrowest terminal that is written for.
+const NARROWEST: usize = 20;
+/// Where there is no terminal, a line comes this often.
+const LINE: Nanos = Nanos::from_secs(10);
+
 impl Bar {
-    /// Begins to draw.
+    /// Nothing is drawn yet.
     pub fn new(extent: Extent) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10));
-        // The template is a constant; an error in it would only cost its looks.
-        if let Ok(style) = ProgressStyle::with_template("{bar:24.cyan/dim} {msg}") {
-            bar.set_style(style.progress_chars("━╸─"));
-        }
-        Self { bar, extent, last: String::new() }
+        let terminal = Term::stderr();
+        let changes = terminal.features().is_attended() && super::takes_escapes();
+        Self { terminal: changes.then_some(terminal), extent, last: Vec::new(), shown: 0, next_line: LINE }
     }
 
-    /// Draws how far the run is.
-    pub fn update(&mut self, progress: &Progress<'_>) {
+    /// Draws how far the run is; or hands a line out, where there is no terminal and it is time for one.
+    pub fn update(&mut self, progress: &Progress<'_>) -> Option<String> {
         if let Some(second) = progress.second {
-            let failed = if second.failed > 0 { format!("  {} failed/s", second.failed) } else { String::new() };
-            let backlog = if second.backlog > 0 { format!("  {} waiting", second.backlog) } else { String::new() };
-            self.last = format!(
-                "{}/s  p50 {}  p99 {}{failed}{backlog}",
-                second.ok + second.failed,
-                second.response.quantile(0.5),
-                second.response.quantile(0.99)
-            );
+            self.last = words(second);
         }
+        let elapsed = progress.elapsed;
+        let (share, far) = self.far(progress);
+        let parts: Vec<String> = [far].into_iter().chain(self.last.iter().cloned()).collect();
+        let Some(terminal) = &self.terminal else {
+            if elapsed < self.next_line {
+                return None;
+            }
+            self.next_line = Nanos((elapsed.0 / LINE.0 + 1) * LINE.0);
+            return Some(parts.join("  "));
+        };
+        let late = (share > 1.0).then(|| "waiting for the last answers".to_owned());
+        let parts: Vec<String> = parts.into_iter().chain(late).collect();
+        // A full last column would break the line.
+        let width = usize::from(terminal.size().1).max(NARROWEST) - 1;
+        self.draw(&fitted(share, &parts, width));
+        None
+    }
+
+    /// The share of the run that is over, and the words for it.
+    fn far(&self, progress: &Progress<'_>) -> (f64, String) {
         let elapsed = Duration::from_secs(progress.elapsed.0 / 1_000_000_000);
-        let (share, end) = match self.extent {
+        match self.extent {
             Extent { until, .. } if until != Nanos::NEVER => {
-                (progress.elapsed.as_secs_f64() / until.as_secs_f64(), format!("/{:?}", until.as_duration()))
+                (progress.elapsed.as_secs_f64() / until.as_secs_f64(), format!("{elapsed:?}/{:?}", until.as_duration()))
             }
             Extent { requests: Some(n), .. } => {
-                (progress.ended as f64 / n.max(1) as f64, format!("  {}/{n}", progress.ended))
+                (progress.ended as f64 / n.max(1) as f64, format!("{elapsed:?} {}/{n}", progress.ended))
             }
-            Extent { .. } => (0.0, String::new()),
-        };
-        self.bar.set_position((share.clamp(0.0, 1.0) * 1000.0) as u64);
-        let note = if share > 1.0 { "  waiting for the last answers" } else { "" };
-        self.bar.set_message(format!("{elapsed:?}{end}  {}{note}", self.last));
+            Extent { .. } => (0.0, format!("{elapsed:?}")),
+        }
+    }
+
+    fn draw(&mut self, line: &str) {
+        let columns = line.chars().count();
+        // Blanks over what is longer from before: no escape is needed for that.
+        let rest = " ".repeat(self.shown.saturating_sub(columns));
+        self.shown = columns;
+        let mut stderr = io::stderr().lock();
+        // A terminal that is gone is told nothing.
+        let _ = write!(stderr, "\r{line}{rest}").and_then(|()| stderr.flush());
     }
 
     /// Takes the line away.
-    pub fn finish(self) {
-        self.bar.finish_and_clear();
+    pub fn finish(mut self) {
+        if self.shown > 0 {
+            self.draw("");
+            let mut stderr = io::stderr().lock();
+            let _ = write!(stderr, "\r").and_then(|()| stderr.flush());
+        }
+    }
+}
+
+/// A second in words, the most important first. Times are of successes.
+fn words(second: &Interval) -> Vec<String> {
+    let mut words = vec![format!("{}/s", second.ok + second.failed)];
+    if second.failed > 0 {
+        words.push(format!("{} failed/s", second.failed));
+    }
+    if second.response.count() > 0 {
+        words.push(format!("p50 {}", second.response.quantile(0.5)));
+        words.push(format!("p99 {}", second.response.quantile(0.99)));
+    }
+    if second.backlog > 0 {
+        words.push(format!("{} waiting", second.backlog));
+    }
+    words
+}
+
+/// As many of the parts as fit, from the first on, behind a bar if there is room for one.
+fn fitted(share: f64, parts: &[String], width: usize) -> String {
+    let mut line = if width >= ROOMY { format!("{} ", bar(share)) } else { String::new() };
+    for (at, part) in parts.iter().enumerate() {
+        let blanks = if at == 0 { "" } else { "  " };
+        if line.chars().count() + blanks.len() + part.chars().count() > width {
+            break;
+        }
+        line.push_str(blanks);
+        line.push_str(part);
+    }
+    match parts.first() {
+        Some(first) if line.is_empty() => first.chars().take(width).collect(),
+        _ => line,
+    }
+}
+
+fn bar(share: f64) -> String {
+    let done = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+    "━".repeat(done) + &"─".repeat(BAR - done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_fits_every_width_and_the_most_important_comes_first() {
+        let parts =
+            ["12s/1m30s", "12345/s", "17 failed/s", "p50 12.3ms", "p99 1.25s", "400 waiting"].map(str::to_owned);
+        for width in NARROWEST - 1..200 {
+            let line = fitted(0.3, &parts, width);
+            assert!(line.chars().count() <= width, "{width}: {line}");
+            assert!(line.contains("12s/1m30s") && line.contains("12345/s"), "{width}: {line}");
+        }
+        assert!(fitted(0.3, &parts, 199).ends_with("400 waiting"));
+        let endless = ["9".repeat(80)];
+        assert_eq!(fitted(0.0, &endless, 19).chars().count(), 19);
+    }
+
+    #[test]
+    fn without_a_terminal_a_line_comes_every_ten_seconds() {
+        let extent = Extent { until: Nanos::from_secs(60), requests: None };
+        let mut bar = Bar { terminal: None, ..Bar::new(extent) };
+        let second = Interval { ok: 50, failed: 3, ..Interval::default() };
+        let lines: Vec<String> = (0..350)
+            .filter_map(|tenth| {
+                let elapsed = Nanos::from_millis(100 * tenth);
+                bar.update(&Progress { elapsed, ended: 0, second: Some(&second) })
+            })
+            .collect();
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert_eq!(lines[0], "10s/60s  53/s  3 failed/s");
     }
 }

@@ -25,7 +25,7 @@ impl Board {
 
     /// Whether there is a terminal to draw on.
     pub fn is_shown(&self) -> bool {
-        self.terminal.features().is_attended()
+        self.terminal.features().is_attended() && super::takes_escapes()
     }
 
     /// How many rows the terminal has.
@@ -35,6 +35,9 @@ impl Board {
 
     /// Draws how far it is, and lines below that; what does not fit into the terminal's width is cut off.
     pub fn update(&mut self, done: u64, of: u64, message: &str, lines: &[String]) {
+        if !self.is_shown() {
+            return;
+        }
         let width = usize::from(self.terminal.size().1).saturating_sub(1);
         let fitting = |text: &str, width: usize| text.chars().take(width).collect::<String>();
         let (full, rest) = bar(done, of);

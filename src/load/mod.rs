@@ -16,6 +16,7 @@ mod worker;
 
 use std::fmt;
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -153,7 +154,6 @@ pub fn drive(
     machine::allow_open_files(plan.connections).map_err(|possible| LoadError::OpenFiles(plan.connections, possible))?;
     let address = probe::find(plan, &mut |_| listen(Nanos::ZERO, None))?;
     let (sender, reports) = mpsc::channel();
-    let log_started = clock::unix_s() * 1e3;
     let shared = Shared {
         plan,
         address: &address,
@@ -162,9 +162,10 @@ pub fn drive(
         in_parts,
         stop: AtomicBool::new(false),
         claimed: AtomicU64::new(0),
+        started_unix_ns: OnceLock::new(),
     };
     let workers = (0..plan.threads)
-        .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.lines(index, log_started))))
+        .map(|index| Worker::new(&shared, index, sender.clone(), log.map(|log| log.lines(index))))
         .collect::<io::Result<Vec<_>>>()
         .map_err(LoadError::System)?;
     drop(sender);
@@ -237,7 +238,15 @@ impl Gathered {
         let end = stopped.map_or(natural, |at| at.min(plan.until));
         let length = end - plan.warmup;
         let duration_s = length.as_secs_f64().max(1e-9);
-        let offered = matches!(plan.pace, Pace::Open(_)).then_some(counted.offered);
+        let offered_per_s = match &plan.pace {
+            Pace::Open(schedule) => {
+                // Bounded by a number of requests, arrivals end before the last answer is there.
+                let arriving = plan.limit.map_or(Nanos::NEVER, |limit| schedule.expects(limit)).min(end);
+                let per_s = counted.offered as f64 / (arriving - plan.warmup).as_secs_f64().max(1e-9);
+                Some(if counted.offered == 0 { 0.0 } else { per_s })
+            }
+            Pace::Closed(_) => None,
+        };
         let in_flight_mean = counted.in_flight_mean(length);
         let target = Target {
             url: plan.target.url.clone(),
@@ -256,7 +265,7 @@ impl Gathered {
             series: series.points(counted.last_done.max(end).as_secs_f64()),
             duration_s,
             warmup_s: plan.warmup.as_secs_f64(),
-            offered,
+            offered_per_s,
             dropped: counted.dropped,
             unfinished: counted.unfinished,
             connections: Connections {

@@ -1,5 +1,6 @@
 //! One connection of a worker, and the requests on it.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
@@ -79,8 +80,8 @@ impl Flight {
     }
 
     /// Its record, when it failed.
-    pub(super) fn failed(&self, kind: Failure, done: Nanos) -> Outcome {
-        self.outcome(End::Failed(kind), done, (0, 0), 0)
+    pub(super) fn failed(&self, kind: Failure, done: Nanos, bytes_out: usize) -> Outcome {
+        self.outcome(End::Failed(kind), done, (0, 0), bytes_out)
     }
 
     fn outcome(&self, end: End, done: Nanos, (bytes_in, body_in): (u64, u64), bytes_out: usize) -> Outcome {
@@ -97,6 +98,27 @@ impl Flight {
             bytes_in,
             body_in,
             bytes_out: bytes_out as u64,
+        }
+    }
+}
+
+/// How much has been written of the requests on a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// So many, from the oldest on, are written to their end, ...
+    whole: usize,
+    /// ... and so many bytes of the one behind them.
+    offset: usize,
+}
+
+impl Written {
+    /// The bytes written of request `nth` (0: the oldest), which has this length.
+    #[inline]
+    pub(super) fn of(self, nth: usize, length: usize) -> usize {
+        match nth.cmp(&self.whole) {
+            Ordering::Less => length,
+            Ordering::Equal => self.offset,
+            Ordering::Greater => 0,
         }
     }
 }
@@ -131,6 +153,12 @@ impl Slot {
     /// Whether the oldest request is not even written to its end: an answer to it came early.
     pub(super) fn front_is_unsent(&self) -> bool {
         self.unsent == self.flights.len() && self.unsent > 0
+    }
+
+    /// How much has been written of the requests on it.
+    #[inline]
+    pub(super) fn written(&self) -> Written {
+        Written { whole: self.flights.len() - self.unsent, offset: self.offset }
     }
 
     /// The earliest moment from which a timeout of this connection's requests runs.

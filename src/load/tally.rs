@@ -107,15 +107,15 @@ impl Tally {
         (b.min(self.until) - a.max(self.from)).0 as f64
     }
 
-    /// When a request meant to start at `intended` could have been sent, if it gets a connection only now; with `capped`
-    /// it had to wait for that, since every one that may be had was busy.
+    /// When a request meant to start at `intended` could have been sent, if it gets a connection that is `free` since then;
+    /// with `capped` it had to wait for that, since every one that may be had was busy.
     #[inline]
-    pub(super) fn ready(&mut self, intended: Nanos, capped: bool, now: Nanos) -> Nanos {
-        if !capped || intended >= now {
+    pub(super) fn ready(&mut self, intended: Nanos, capped: bool, free: Nanos) -> Nanos {
+        if !capped || intended >= free {
             return intended;
         }
         self.recorder.totals.waited += u64::from(intended >= self.from);
-        now
+        free
     }
 
     /// A connection was made before the start, in this time.

@@ -2,6 +2,7 @@
 //!
 //! - [`clock`]: the only place that asks what time it is
 //! - [`executor`]: where a library's own tasks run
+//! - [`memory`]: what is free and still ours
 //! - [`guard`]: a process that sees to it that nothing of a program is left
 //! - [`process_tree`]: what a service and its children use, sampled; [`processes`]: who is there
 //! - [`timer`]: waiting for an exact time on an event loop
@@ -9,8 +10,11 @@
 pub mod clock;
 pub mod executor;
 pub mod guard;
+pub mod memory;
 pub mod process_tree;
 pub mod processes;
+#[cfg(test)]
+mod shell;
 pub mod timer;
 
 use std::fs;

@@ -83,8 +83,11 @@ pub fn numbers() -> Vec<u32> {
 
 /// All processes that descend from `root`, without itself.
 pub fn descendants(root: u32) -> Vec<Stat> {
-    let mut others: Vec<Stat> = numbers().into_iter().filter_map(Stat::of).collect();
-    let mut found = BTreeSet::from([root]);
+    family(BTreeSet::from([root]), numbers().into_iter().filter_map(Stat::of).collect())
+}
+
+/// Those of `others` that descend from a process in `found`.
+fn family(mut found: BTreeSet<u32>, mut others: Vec<Stat>) -> Vec<Stat> {
     let mut family = Vec::new();
     loop {
         let (children, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|stat| found.contains(&stat.parent));
@@ -97,14 +100,18 @@ pub fn descendants(root: u32) -> Vec<Stat> {
     }
 }
 
-/// All processes that were started with `NAME=VALUE` in their environment, as far as they may be looked at.
+/// All processes that were started with `NAME=VALUE` in their environment, as far as they may be looked at, and what
+/// descends from them: for a moment in `exec` a process has no environment, and some give their children another one.
 pub fn started_with(name: &str, value: &str) -> Vec<Stat> {
     let wanted = format!("{name}={value}");
     let has = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment.split(|b| *b == 0).any(|entry| entry == wanted.as_bytes())
     };
-    numbers().into_iter().filter(has).filter_map(Stat::of).collect()
+    let (mut found, others): (Vec<_>, Vec<_>) =
+        numbers().into_iter().filter_map(Stat::of).partition(|stat| has(&stat.pid));
+    found.extend(family(found.iter().map(|stat| stat.pid).collect(), others));
+    found
 }
 
 /// Sends a signal; to nobody, if the process has ended or was never ours.
@@ -134,8 +141,7 @@ pub fn kill_all(family: impl Fn() -> Vec<Stat>) {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
-
+    use super::super::shell::{Shell, until};
     use super::*;
 
     #[test]
@@ -150,19 +156,20 @@ mod tests {
 
     #[test]
     fn children_of_children_are_found_by_family_and_by_what_they_were_started_with_and_all_are_ended() {
-        let mut shell = Command::new("sh")
-            .args(["-c", "sh -c 'sleep 1000 & echo; wait' & wait"])
-            .env("WEIR_TEST_MARK", "a family")
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("a shell");
-        let mut line = String::new();
-        let stdout = shell.stdout.take().expect("piped");
-        io::BufRead::read_line(&mut io::BufReader::new(stdout), &mut line).expect("a line");
-        assert_eq!(descendants(shell.id()).len(), 2);
-        assert_eq!(started_with("WEIR_TEST_MARK", "a family").len(), 3);
-        kill_all(|| started_with("WEIR_TEST_MARK", "a family"));
-        let ended = shell.wait().expect("ours");
-        assert!(!ended.success());
+        let mark = format!("a family of {}", std::process::id());
+        let command = "sh -c 'env -i cat <&3 & wait' & wait";
+        let mut shell = Shell::run(command, &[("WEIR_TEST_MARK", &mark)]);
+        let marked = || started_with("WEIR_TEST_MARK", &mark);
+        // The last one has another environment, and each of them none for a moment.
+        let numbers = |found: Vec<Stat>| found.iter().map(|stat| stat.pid).collect::<BTreeSet<_>>();
+        until("the family to be complete", || {
+            let mut family = numbers(descendants(shell.id()));
+            let found = family.len();
+            family.insert(shell.id());
+            found == 2 && numbers(marked()) == family
+        });
+        kill_all(marked);
+        assert!(!shell.wait().success());
+        until("its end", || marked().is_empty());
     }
 }

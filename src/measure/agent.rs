@@ -19,7 +19,7 @@ pub struct Agent {
     pub ok: u64,
     /// Answers per second.
     pub rate_per_s: f64,
-    /// From the intended start to the whole answer, over its answers.
+    /// From the intended start to the whole answer, over its successes.
     pub response_ms: Spread,
     /// How late it sent.
     pub lateness_ms: Spread,
@@ -60,7 +60,7 @@ impl Agent {
             requests: totals.requests + account.counted.dropped,
             ok: totals.ok,
             rate_per_s: totals.answers_in_window as f64 / duration_s,
-            response_ms: totals.response.spread(),
+            response_ms: totals.good.response.spread(),
             lateness_ms: totals.lateness.spread(),
             cpu_us_per_request: account.counted.cpu.as_secs_f64() * 1e6 / totals.requests.max(1) as f64,
             cpu_share: account.counted.cpu_share,

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
 use super::counted::Counted;
 use super::histogram::Histogram;
 use super::outcome::Failure;
 use super::recorder::{Interval, Totals};
+use super::times::Times;
 use crate::decide::Nanos;
 
 /// A [`Counted`]. Histograms are HdrHistogram V2, base64; empty if there is nothing in them.
@@ -24,9 +23,9 @@ pub struct Parcel {
     bytes_in: u64,
     body_in: u64,
     bytes_out: u64,
-    response: String,
-    service: String,
-    first_byte: String,
+    good: PackedTimes,
+    bad: PackedTimes,
+    unanswered: String,
     connect: String,
     lateness: String,
     waited: u64,
@@ -47,13 +46,23 @@ pub struct Parcel {
     began_ns: u64,
 }
 
+/// A [`Times`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct PackedTimes {
+    response: String,
+    service: String,
+    first_byte: String,
+}
+
 /// An [`Interval`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Slip {
     ok: u64,
     failed: u64,
+    responses: u64,
     bytes_in: u64,
     response: String,
+    failed_response: String,
     backlog: u64,
     in_flight: u64,
     counted: Option<Parcel>,
@@ -80,11 +89,11 @@ impl Parcel {
             bytes_in: totals.bytes_in,
             body_in: totals.body_in,
             bytes_out: totals.bytes_out,
-            response: packed(&totals.response),
-            service: packed(&totals.service),
-            first_byte: packed(&totals.first_byte),
-            connect: packed(&totals.connect),
-            lateness: packed(&totals.lateness),
+            good: PackedTimes::of(&totals.good),
+            bad: PackedTimes::of(&totals.bad),
+            unanswered: totals.unanswered.to_base64(),
+            connect: totals.connect.to_base64(),
+            lateness: totals.lateness.to_base64(),
             waited: totals.waited,
             body_length: totals.body_length,
             other_lengths: totals.other_lengths,
@@ -143,9 +152,9 @@ impl Parcel {
             bytes_in: self.bytes_in,
             body_in: self.body_in,
             bytes_out: self.bytes_out,
-            response: unpacked(&self.response, Histogram::precise)?,
-            service: unpacked(&self.service, Histogram::precise)?,
-            first_byte: unpacked(&self.first_byte, Histogram::precise)?,
+            good: self.good.open()?,
+            bad: self.bad.open()?,
+            unanswered: unpacked(&self.unanswered, Histogram::precise)?,
             connect: unpacked(&self.connect, Histogram::precise)?,
             lateness: unpacked(&self.lateness, Histogram::precise)?,
             waited: self.waited,
@@ -165,10 +174,27 @@ impl Parcel {
         let answers = totals.answers();
         let adds_up = sum(&mut self.statuses.values()) == answers
             && sum(&mut self.failures.values()).saturating_add(answers) == self.requests
-            && self.ok <= answers
+            && self.ok == totals.good.count()
             && self.other_lengths <= answers
-            && totals.service.count() == answers;
+            && totals.unanswered.count() == totals.unanswered()
+            && [&totals.good, &totals.bad].iter().all(|times| times.service.count() == times.count());
         if adds_up { Ok(totals) } else { Err("counts that do not add up".into()) }
+    }
+}
+
+impl PackedTimes {
+    fn of(times: &Times) -> Self {
+        let Times { response, service, first_byte } = times;
+        Self { response: response.to_base64(), service: service.to_base64(), first_byte: first_byte.to_base64() }
+    }
+
+    fn open(&self) -> Result<Times, String> {
+        let open = |base64: &String| unpacked(base64, Histogram::precise);
+        Ok(Times {
+            response: open(&self.response)?,
+            service: open(&self.service)?,
+            first_byte: open(&self.first_byte)?,
+        })
     }
 }
 
@@ -178,8 +204,10 @@ impl Slip {
         Self {
             ok: interval.ok,
             failed: interval.failed,
+            responses: interval.responses,
             bytes_in: interval.bytes_in,
-            response: packed(&interval.response),
+            response: interval.response.to_base64(),
+            failed_response: interval.failed_response.to_base64(),
             backlog: interval.backlog,
             in_flight: interval.in_flight,
             counted: interval.counted.as_deref().map(Parcel::of),
@@ -191,12 +219,14 @@ impl Slip {
     /// # Errors
     /// What in it nobody can have counted.
     pub fn open(&self) -> Result<Interval, String> {
-        within(&[self.ok, self.failed, self.bytes_in, self.backlog, self.in_flight])?;
+        within(&[self.ok, self.failed, self.responses, self.bytes_in, self.backlog, self.in_flight])?;
         Ok(Interval {
             ok: self.ok,
             failed: self.failed,
+            responses: self.responses,
             bytes_in: self.bytes_in,
             response: unpacked(&self.response, Histogram::coarse)?,
+            failed_response: unpacked(&self.failed_response, Histogram::coarse)?,
             backlog: self.backlog,
             in_flight: self.in_flight,
             counted: self.counted.as_ref().map(Parcel::open).transpose()?.map(Box::new),
@@ -204,16 +234,8 @@ impl Slip {
     }
 }
 
-fn packed(histogram: &Histogram) -> String {
-    if histogram.count() == 0 { String::new() } else { BASE64_STANDARD.encode(histogram.to_bytes()) }
-}
-
 fn unpacked(base64: &str, empty: fn() -> Histogram) -> Result<Histogram, String> {
-    if base64.is_empty() {
-        return Ok(empty());
-    }
-    let bytes = BASE64_STANDARD.decode(base64).map_err(|e| format!("a histogram that is not base64: {e}"))?;
-    let histogram = Histogram::from_bytes(&bytes)?;
+    let histogram = Histogram::from_base64(base64, empty)?;
     within(&[histogram.count()])?;
     Ok(histogram)
 }
@@ -292,6 +314,7 @@ mod tests {
             let opened = back.open().expect("own slip");
             prop_assert_eq!(Slip::of(&opened), slip);
             prop_assert_eq!(opened.response.spread(), interval.response.spread());
+            prop_assert_eq!(opened.failed_response.spread(), interval.failed_response.spread());
         }
 
         /// In however many parts, in whatever order of agents: the sum is that of one who saw all.
@@ -303,7 +326,9 @@ mod tests {
                 sum.add(&Parcel::of(&counted).open().expect("own parcel"));
             }
             let whole = recorder(&parts.concat()).take_totals();
-            prop_assert_eq!(sum.totals.response.spread(), whole.response.spread());
+            prop_assert_eq!(sum.totals.good.response.spread(), whole.good.response.spread());
+            prop_assert_eq!(sum.totals.bad.service.spread(), whole.bad.service.spread());
+            prop_assert_eq!(sum.totals.failed_response().spread(), whole.failed_response().spread());
             prop_assert_eq!(sum.totals.by_status(), whole.by_status());
             prop_assert_eq!(sum.totals.by_failure(), whole.by_failure());
             prop_assert_eq!((sum.totals.requests, sum.totals.ok), (whole.requests, whole.ok));
@@ -315,15 +340,16 @@ mod tests {
         let mut recorder = recorder(&[(5, 0), (9, 3)]);
         let right = Parcel::of(&Counted { totals: recorder.take_totals(), ..Counted::default() });
         assert!(right.open().is_ok());
-        let other = packed(&recorder.totals.response);
         let wrong = [
             Parcel { requests: 3, ..right.clone() },
             Parcel { ok: 2, ..right.clone() },
             Parcel { other_lengths: 2, ..right.clone() },
             Parcel { bytes_in: u64::MAX, ..right.clone() },
             Parcel { offered: u64::MAX, ..right.clone() },
-            Parcel { response: other, ..right.clone() },
-            Parcel { service: "?".into(), ..right.clone() },
+            Parcel { good: PackedTimes::default(), ..right.clone() },
+            Parcel { bad: right.good.clone(), ..right.clone() },
+            Parcel { good: PackedTimes { service: "?".into(), ..right.good.clone() }, ..right.clone() },
+            Parcel { unanswered: String::new(), ..right.clone() },
             Parcel { statuses: BTreeMap::from([(1000, 1)]), ..right.clone() },
             Parcel { failures: BTreeMap::from([("bad luck".into(), 1)]), ..right.clone() },
             Parcel { area: f64::INFINITY, ..right.clone() },

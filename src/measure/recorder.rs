@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::counted::Counted;
 use super::histogram::Histogram;
 use super::outcome::{End, Failure, Outcome};
+use super::times::Times;
 use crate::decide::Nanos;
 
 /// Everything counted over the measured window; adds up over threads.
@@ -26,12 +27,13 @@ pub struct Totals {
     pub body_in: u64,
     /// Bytes written.
     pub bytes_out: u64,
-    /// Response times of all answers.
-    pub response: Histogram,
-    /// Service times of all answers.
-    pub service: Histogram,
-    /// From send to first byte, of all answers.
-    pub first_byte: Histogram,
+    /// Times of successes.
+    pub good: Times,
+    /// Times of whole responses with a status of 400 and above. Kept apart: a failure that comes fast must not make a
+    /// percentile look better.
+    pub bad: Times,
+    /// How long requests without a whole response took to fail, from the intended start.
+    pub unanswered: Histogram,
     /// Time to connect, of the requests that waited for it.
     pub connect: Histogram,
     /// How late the generator itself sent.
@@ -55,9 +57,9 @@ impl Default for Totals {
             bytes_in: 0,
             body_in: 0,
             bytes_out: 0,
-            response: Histogram::precise(),
-            service: Histogram::precise(),
-            first_byte: Histogram::precise(),
+            good: Times::default(),
+            bad: Times::default(),
+            unanswered: Histogram::precise(),
             connect: Histogram::precise(),
             lateness: Histogram::precise(),
             waited: 0,
@@ -78,9 +80,9 @@ impl Totals {
         self.bytes_in += other.bytes_in;
         self.body_in += other.body_in;
         self.bytes_out += other.bytes_out;
-        self.response.add(&other.response);
-        self.service.add(&other.service);
-        self.first_byte.add(&other.first_byte);
+        self.good.add(&other.good);
+        self.bad.add(&other.bad);
+        self.unanswered.add(&other.unanswered);
         self.connect.add(&other.connect);
         self.lateness.add(&other.lateness);
         self.waited += other.waited;
@@ -95,7 +97,20 @@ impl Totals {
 
     /// Requests that got a whole answer, whatever its status.
     pub fn answers(&self) -> u64 {
-        self.response.count()
+        self.good.count() + self.bad.count()
+    }
+
+    /// Mean response time of all whole responses, whatever their status, in nanoseconds; 0 if there are none.
+    pub fn mean_response_ns(&self) -> f64 {
+        let sum = |times: &Times| times.response.mean_ns() * times.count() as f64;
+        (sum(&self.good) + sum(&self.bad)) / self.answers().max(1) as f64
+    }
+
+    /// Response times of all failures: until the response was there, or until it was clear that none would be.
+    pub fn failed_response(&self) -> Histogram {
+        let mut all = self.bad.response.clone();
+        all.add(&self.unanswered);
+        all
     }
 
     /// Requests that ended without an answer.
@@ -133,10 +148,14 @@ pub struct Interval {
     pub ok: u64,
     /// Requests that failed.
     pub failed: u64,
+    /// Whole responses, whatever their status.
+    pub responses: u64,
     /// Bytes read.
     pub bytes_in: u64,
-    /// Response times of the answers.
+    /// Response times of successes.
     pub response: Histogram,
+    /// Response times of failures: until the response was there, or until it was clear that none would be.
+    pub failed_response: Histogram,
     /// Requests that waited for a connection when the interval ended.
     pub backlog: u64,
     /// Requests in flight when the interval ended.
@@ -147,7 +166,17 @@ pub struct Interval {
 
 impl Default for Interval {
     fn default() -> Self {
-        Self { ok: 0, failed: 0, bytes_in: 0, response: Histogram::coarse(), backlog: 0, in_flight: 0, counted: None }
+        Self {
+            ok: 0,
+            failed: 0,
+            responses: 0,
+            bytes_in: 0,
+            response: Histogram::coarse(),
+            failed_response: Histogram::coarse(),
+            backlog: 0,
+            in_flight: 0,
+            counted: None,
+        }
     }
 }
 
@@ -156,8 +185,10 @@ impl Interval {
     pub fn add(&mut self, other: &Self) {
         self.ok += other.ok;
         self.failed += other.failed;
+        self.responses += other.responses;
         self.bytes_in += other.bytes_in;
         self.response.add(&other.response);
+        self.failed_response.add(&other.failed_response);
         self.backlog += other.backlog;
         self.in_flight += other.in_flight;
         if let Some(other) = &other.counted {
@@ -171,8 +202,10 @@ impl Interval {
     /// Back to nothing, keeping the memory.
     pub fn reset(&mut self) {
         self.response.reset();
+        self.failed_response.reset();
         self.counted = None;
-        (self.ok, self.failed, self.bytes_in, self.backlog, self.in_flight) = (0, 0, 0, 0, 0);
+        (self.ok, self.failed, self.responses, self.bytes_in) = (0, 0, 0, 0);
+        (self.backlog, self.in_flight) = (0, 0);
     }
 }
 
@@ -209,12 +242,15 @@ impl Recorder {
         interval.ok += u64::from(ok);
         interval.failed += u64::from(!ok);
         interval.bytes_in += outcome.bytes_in;
-        if matches!(outcome.end, End::Answer(_)) {
+        let answered = matches!(outcome.end, End::Answer(_));
+        interval.responses += u64::from(answered);
+        if ok {
             interval.response.record(response);
+        } else {
+            interval.failed_response.record(response);
         }
         // The rate belongs to the window whoever started the request; the warm-up's last answers make up for those
         // that are still open at the end.
-        let answered = matches!(outcome.end, End::Answer(_));
         if answered && outcome.done >= self.from && outcome.done <= self.until {
             self.totals.answers_in_window += 1;
         }
@@ -231,12 +267,13 @@ impl Recorder {
             totals.connect.record(outcome.connect);
         }
         match outcome.end {
-            End::Failed(kind) => totals.failures[kind as usize] += 1,
+            End::Failed(kind) => {
+                totals.failures[kind as usize] += 1;
+                totals.unanswered.record(response);
+            }
             End::Answer(status) => {
                 totals.statuses[usize::from(status.min(999))] += 1;
-                totals.response.record(response);
-                totals.service.record(outcome.service());
-                totals.first_byte.record(outcome.first_byte - outcome.sent);
+                if ok { &mut totals.good } else { &mut totals.bad }.record(outcome);
                 totals.lateness.record(outcome.lateness());
                 let length = *totals.body_length.get_or_insert(outcome.body_in);
                 totals.other_lengths += u64::from(length != outcome.body_in);
@@ -280,11 +317,20 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_has_no_response_time() {
+    fn fast_failures_do_not_make_the_times_of_successes_better() {
         let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
-        recorder.record(&Outcome { end: End::Failed(Failure::Timeout), ..answer(0, 5, 200) });
-        assert_eq!((recorder.totals.answers(), recorder.totals.unanswered()), (0, 1));
-        assert_eq!(recorder.totals.failed(Failure::Timeout), 1);
+        recorder.record(&answer(0, 90_000, 200));
+        for _ in 0..9 {
+            recorder.record(&answer(0, 1_000, 500));
+            recorder.record(&Outcome { end: End::Failed(Failure::Reset), ..answer(0, 500, 200) });
+        }
+        let Recorder { totals, interval, .. } = &recorder;
+        assert_eq!((totals.good.count(), totals.bad.count(), totals.unanswered.count()), (1, 9, 9));
+        assert_eq!((totals.answers(), totals.unanswered(), interval.responses), (10, 9, 10));
+        assert!(totals.good.response.min() >= Nanos(89_000) && interval.response.min() >= Nanos(89_000));
+        assert_eq!((totals.failed_response().count(), interval.failed_response.count()), (18, 18));
+        assert!(totals.failed_response().max() < Nanos(1_100) && interval.failed_response.max() < Nanos(1_100));
+        assert!((totals.mean_response_ns() - 9_900.0).abs() < 20.0, "{}", totals.mean_response_ns());
     }
 
     #[test]

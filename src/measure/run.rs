@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::agent::{Account, Agent};
 use super::histogram::{Histogram, Spread};
@@ -14,7 +11,7 @@ use super::series::Point;
 use super::trust::{Evidence, Trust};
 
 /// The version of the object's form; it grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Who sets the pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,12 +42,19 @@ pub struct Run {
     pub duration_s: f64,
     /// Length of the warm-up before it, in seconds.
     pub warmup_s: f64,
-    /// From the intended start to the whole answer, over all answers.
+    /// From the intended start to the whole answer, over successes.
     pub response_ms: Spread,
-    /// From the send to the whole answer, over all answers.
+    /// From the send to the whole answer, over successes.
     pub service_ms: Spread,
-    /// From the send to the first byte of the answer, over all answers.
+    /// From the send to the first byte of the answer, over successes.
     pub first_byte_ms: Spread,
+    /// From the intended start to the end of failed requests: until the response was there, or until it was clear that
+    /// none would be. Those that were never sent are not among them.
+    #[serde(default)]
+    pub failed_ms: Spread,
+    /// Times of all responses, whatever their status.
+    #[serde(default)]
+    pub responses: Responses,
     /// Time to connect, over the requests that waited for a connection to be made.
     pub connect_ms: Spread,
     /// Bytes moved.
@@ -80,12 +84,28 @@ pub struct Run {
     pub agents: Vec<Agent>,
     /// The run second by second, warm-up included.
     pub series: Vec<Point>,
-    /// All response times: HdrHistogram V2 at three digits, in nanoseconds, base64.
+    /// Response times of all successes: HdrHistogram V2 at three digits, in nanoseconds, base64.
     pub histogram: String,
-    /// All service times, in the same form.
+    /// Their service times, in the same form.
     pub service_histogram: String,
+    /// The times of `failed_ms`, in the same form; empty if there are none.
+    #[serde(default)]
+    pub failed_histogram: String,
     /// What was run, where and when.
     pub manifest: Manifest,
+}
+
+/// Times of all responses, whatever their status, as ab and wrk count them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Responses {
+    /// From the intended start to the whole response.
+    pub response_ms: Spread,
+    /// From the send to the whole response.
+    pub service_ms: Spread,
+    /// From the send to its first byte.
+    pub first_byte_ms: Spread,
+    /// The response times: HdrHistogram V2 at three digits, in nanoseconds, base64.
+    pub histogram: String,
 }
 
 /// What was asked.
@@ -212,8 +232,8 @@ pub struct Parts {
     pub duration_s: f64,
     /// Length of the warm-up, in seconds.
     pub warmup_s: f64,
-    /// Arrivals meant to start in the window (open loop only).
-    pub offered: Option<u64>,
+    /// Arrivals per second meant to start in the window (open loop only).
+    pub offered_per_s: Option<f64>,
     /// Arrivals never sent.
     pub dropped: u64,
     /// Requests that an interrupt cut off.
@@ -243,15 +263,17 @@ impl Run {
         let Parts { totals, duration_s, .. } = &parts;
         let total = totals.requests + parts.dropped;
         let achieved = totals.answers_in_window as f64 / duration_s;
-        let offered = parts.offered.map_or(achieved, |n| n as f64 / duration_s);
+        let offered = parts.offered_per_s.unwrap_or(achieved);
         let evidence = Evidence {
             duration_s: *duration_s,
             totals,
             offered,
             achieved,
             dropped: parts.dropped,
-            cpu_share: if parts.spins { 0.0 } else { parts.cpu_share },
+            cpu_share: parts.cpu_share,
             in_flight_mean: parts.in_flight_mean,
+            model: parts.model,
+            spins: parts.spins,
         };
         let figures = |account: Account| {
             let agent = Agent::of(&account, *duration_s);
@@ -260,9 +282,10 @@ impl Run {
         let agents: Vec<(Account, Agent)> = accounts.into_iter().map(figures).collect();
         let trust = match agents.as_slice() {
             [] => Trust::judge(&evidence),
-            agents => Trust::judge_agents(&evidence, agents, parts.spins),
+            agents => Trust::judge_agents(&evidence, agents),
         };
-        let encode = |histogram: &Histogram| BASE64_STANDARD.encode(histogram.to_bytes());
+        let failed = totals.failed_response();
+        let responses = Responses::of(totals);
         Self {
             weir: env!("CARGO_PKG_VERSION").into(),
             schema: SCHEMA,
@@ -278,9 +301,11 @@ impl Run {
             rate_per_s: Rate { offered, achieved },
             duration_s: *duration_s,
             warmup_s: parts.warmup_s,
-            response_ms: totals.response.spread(),
-            service_ms: totals.service.spread(),
-            first_byte_ms: totals.first_byte.spread(),
+            response_ms: totals.good.response.spread(),
+            service_ms: totals.good.service.spread(),
+            first_byte_ms: totals.good.first_byte.spread(),
+            failed_ms: failed.spread(),
+            responses,
             connect_ms: totals.connect.spread(),
             bytes: Bytes { read: totals.bytes_in, written: totals.bytes_out, body_in: totals.body_in },
             status: totals.by_status(),
@@ -293,8 +318,9 @@ impl Run {
             slo: Vec::new(),
             interrupted: parts.interrupted,
             agents: agents.into_iter().map(|(_, agent)| agent).collect(),
-            histogram: encode(&totals.response),
-            service_histogram: encode(&totals.service),
+            histogram: totals.good.response.to_base64(),
+            service_histogram: totals.good.service.to_base64(),
+            failed_histogram: failed.to_base64(),
             target: Target { body_length: totals.body_length, other_lengths: totals.other_lengths, ..parts.target },
             connections: parts.connections,
             series: parts.series,
@@ -302,25 +328,41 @@ impl Run {
         }
     }
 
-    /// All response times.
+    /// Response times of all successes.
     ///
     /// # Errors
     /// When the run came from a file and its histogram is damaged.
     pub fn response_histogram(&self) -> Result<Histogram, String> {
-        decode(&self.histogram)
+        Histogram::from_base64(&self.histogram, Histogram::precise)
     }
 
-    /// All service times.
+    /// Service times of all successes.
     ///
     /// # Errors
     /// When the run came from a file and its histogram is damaged.
     pub fn service_histogram(&self) -> Result<Histogram, String> {
-        decode(&self.service_histogram)
+        Histogram::from_base64(&self.service_histogram, Histogram::precise)
+    }
+
+    /// Response times of all failed requests that were sent: until the response was there, or until it was clear that none
+    /// would be.
+    ///
+    /// # Errors
+    /// When the run came from a file and its histogram is damaged.
+    pub fn failed_histogram(&self) -> Result<Histogram, String> {
+        Histogram::from_base64(&self.failed_histogram, Histogram::precise)
     }
 
     /// Requests that got a whole answer, whatever its status.
     pub fn answers(&self) -> u64 {
         self.status.values().sum()
+    }
+
+    /// How requests failed, the most frequent kind first: `120 5xx, 3 timeout`.
+    pub fn failed_by_kind(&self) -> String {
+        let mut kinds: Vec<(&String, &u64)> = self.failures.iter().collect();
+        kinds.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+        kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect::<Vec<_>>().join(", ")
     }
 
     /// Failed requests as a share of all, in [0, 1]; 0 without requests.
@@ -339,62 +381,27 @@ impl Run {
     pub fn failures_of(&self, kind: &str) -> u64 {
         self.failures.get(kind).copied().unwrap_or(0)
     }
+}
 
-    /// Reads a run that [`Self::to_json`] wrote.
+impl Responses {
+    fn of(totals: &Totals) -> Self {
+        let mut all = totals.good.clone();
+        all.add(&totals.bad);
+        Self {
+            response_ms: all.response.spread(),
+            service_ms: all.service.spread(),
+            first_byte_ms: all.first_byte.spread(),
+            histogram: all.response.to_base64(),
+        }
+    }
+
+    /// The response times.
     ///
     /// # Errors
-    /// What is wrong with the text and where, in one line.
-    pub fn from_json(text: &str) -> Result<Self, String> {
-        // What is wrong is quoted from the text, line breaks and all.
-        let one_line = |e: serde_json::Error| e.to_string().replace(char::is_control, " ");
-        let run: Self = serde_json::from_str(text).map_err(|e| format!("not a run of weir: {}", one_line(e)))?;
-        if run.schema != SCHEMA {
-            return Err(format!("a run of schema {}, and this weir reads schema {SCHEMA}", run.schema));
-        }
-        run.check().map_err(|why| format!("not a run of weir: {why}"))?;
-        run.response_histogram().and(run.service_histogram()).map(|_| run)
+    /// When the run came from a file and its histogram is damaged.
+    pub fn histogram(&self) -> Result<Histogram, String> {
+        Histogram::from_base64(&self.histogram, Histogram::precise)
     }
-
-    /// Whether the figures can be those of a run: reports add and subtract them, and need not expect absurd ones.
-    fn check(&self) -> Result<(), String> {
-        let fields = serde_json::to_value(self).map_err(|e| e.to_string())?;
-        if let Some((name, figure)) = absurd("it", &fields) {
-            return Err(format!("{name} is {figure}, which nothing can have been"));
-        }
-        let sum = |counts: &BTreeMap<String, u64>| counts.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
-        let Requests { total, ok, failed, dropped, .. } = self.requests;
-        let adds_up = ok + failed == total && dropped <= failed;
-        if adds_up && sum(&self.status) <= total && sum(&self.failures) <= failed {
-            return Ok(());
-        }
-        Err("its counts of requests do not add up".into())
-    }
-
-    /// The run as JSON on several lines, with a newline at its end.
-    #[allow(clippy::expect_used, reason = "plain structs with string keys always serialise")]
-    pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a run serialises");
-        text.push('\n');
-        text
-    }
-}
-
-/// The first figure that is negative, or so large that JSON would not hold it exactly; the manifest has no such rule.
-fn absurd<'a>(name: &'a str, value: &'a Value) -> Option<(&'a str, &'a Value)> {
-    const MOST: f64 = (1_u64 << 53) as f64;
-    match value {
-        Value::Number(n) => (!n.as_f64().is_some_and(|n| (0.0..=MOST).contains(&n))).then_some((name, value)),
-        Value::Array(items) => items.iter().find_map(|item| absurd(name, item)),
-        Value::Object(fields) => {
-            fields.iter().filter(|(name, _)| *name != "manifest").find_map(|(name, field)| absurd(name, field))
-        }
-        _ => None,
-    }
-}
-
-fn decode(base64: &str) -> Result<Histogram, String> {
-    let bytes = BASE64_STANDARD.decode(base64).map_err(|e| format!("histogram: not base64: {e}"))?;
-    Histogram::from_bytes(&bytes)
 }
 
 fn failures(totals: &Totals, dropped: u64) -> BTreeMap<String, u64> {

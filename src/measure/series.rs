@@ -26,20 +26,35 @@ pub struct Point {
     pub ok: u64,
     /// Requests that failed in it.
     pub failed: u64,
+    /// Whole responses in it, whatever their status.
+    #[serde(default)]
+    pub responses: u64,
     /// Bytes read in it.
     pub bytes_in: u64,
     /// Requests in flight at its end.
     pub in_flight: u64,
     /// Arrivals that waited for a connection at its end.
     pub backlog: u64,
-    /// Response times of its answers, ms.
+    /// Response times of its successes, ms.
     pub p50_ms: f64,
     /// See `p50_ms`.
     pub p99_ms: f64,
     /// See `p50_ms`.
     pub max_ms: f64,
-    /// All response times of its answers: HdrHistogram V2 at two digits, base64.
+    /// All response times of its successes: HdrHistogram V2 at two digits, base64.
     pub histogram: String,
+    /// Response times of its failures, ms: until the response was there, or until it was clear that none would be.
+    #[serde(default)]
+    pub failed_p50_ms: f64,
+    /// See `failed_p50_ms`.
+    #[serde(default)]
+    pub failed_p99_ms: f64,
+    /// See `failed_p50_ms`.
+    #[serde(default)]
+    pub failed_max_ms: f64,
+    /// All response times of its failures, in the form of `histogram`; empty if there are none.
+    #[serde(default)]
+    pub failed_histogram: String,
 }
 
 impl Point {
@@ -63,12 +78,14 @@ pub struct Series {
 struct Packed {
     interval: IntervalCounts,
     histogram: Vec<u8>,
+    failed: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct IntervalCounts {
     ok: u64,
     failed: u64,
+    responses: u64,
     bytes_in: u64,
     in_flight: u64,
     backlog: u64,
@@ -123,24 +140,25 @@ impl Series {
 
 impl Packed {
     fn empty() -> Self {
-        Self { interval: IntervalCounts::default(), histogram: Vec::new() }
+        Self { interval: IntervalCounts::default(), histogram: Vec::new(), failed: Vec::new() }
     }
 
+    /// Those of successes.
     fn unpacked(&self) -> Histogram {
-        // Own bytes always come back; an empty point has none.
-        Histogram::from_bytes(&self.histogram).unwrap_or_else(|_| Histogram::coarse())
+        unpacked(&self.histogram)
     }
 
     fn add(&mut self, other: &Interval) {
         let counts = &mut self.interval;
         counts.ok += other.ok;
         counts.failed += other.failed;
+        counts.responses += other.responses;
         counts.bytes_in += other.bytes_in;
         (counts.in_flight, counts.backlog) = (other.in_flight, other.backlog);
-        let mut histogram = self.unpacked();
-        histogram.add(&other.response);
-        self.histogram = histogram.to_bytes();
-        self.histogram.shrink_to_fit();
+        self.histogram = sum(&self.histogram, &other.response);
+        if other.failed_response.count() > 0 {
+            self.failed = sum(&self.failed, &other.failed_response);
+        }
     }
 
     fn merge(&mut self, later: &Self) {
@@ -148,8 +166,10 @@ impl Packed {
         self.add(&Interval {
             ok: counts.ok,
             failed: counts.failed,
+            responses: counts.responses,
             bytes_in: counts.bytes_in,
             response: later.unpacked(),
+            failed_response: unpacked(&later.failed),
             backlog: counts.backlog,
             in_flight: counts.in_flight,
             counted: None,
@@ -157,12 +177,13 @@ impl Packed {
     }
 
     fn point(&self, t_s: f64, width_s: f64) -> Point {
-        let histogram = self.unpacked();
+        let (histogram, failures) = (self.unpacked(), unpacked(&self.failed));
         Point {
             t_s,
             width_s,
             ok: self.interval.ok,
             failed: self.interval.failed,
+            responses: self.interval.responses,
             bytes_in: self.interval.bytes_in,
             in_flight: self.interval.in_flight,
             backlog: self.interval.backlog,
@@ -170,8 +191,25 @@ impl Packed {
             p99_ms: histogram.quantile(0.99).as_millis_f64(),
             max_ms: histogram.max().as_millis_f64(),
             histogram: BASE64_STANDARD.encode(&self.histogram),
+            failed_p50_ms: failures.quantile(0.5).as_millis_f64(),
+            failed_p99_ms: failures.quantile(0.99).as_millis_f64(),
+            failed_max_ms: failures.max().as_millis_f64(),
+            failed_histogram: failures.to_base64(),
         }
     }
+}
+
+/// Own bytes always come back; what is empty has none.
+fn unpacked(bytes: &[u8]) -> Histogram {
+    Histogram::from_bytes(bytes).unwrap_or_else(|_| Histogram::coarse())
+}
+
+fn sum(packed: &[u8], more: &Histogram) -> Vec<u8> {
+    let mut histogram = unpacked(packed);
+    histogram.add(more);
+    let mut bytes = histogram.to_bytes();
+    bytes.shrink_to_fit();
+    bytes
 }
 
 #[cfg(test)]
@@ -206,6 +244,21 @@ mod tests {
         assert!(points.len() <= MOST);
         assert_eq!(points.iter().map(|p| p.ok).sum::<u64>(), 30 * 144 * 3);
         assert!(points.iter().all(|p| p.ok == 0 || (p.p99_ms - 7.0).abs() < 0.2));
+    }
+
+    #[test]
+    fn times_of_failures_stand_beside_those_of_successes_however_wide_points_become() {
+        let mut series = Series::default();
+        for s in 0..2 * MOST as u64 {
+            let mut interval = Interval { failed: 2, responses: 4, ..second(3, 500) };
+            [1, 9].iter().for_each(|ms| interval.failed_response.record(Nanos::from_millis(*ms)));
+            series.add(s, &interval);
+        }
+        for point in series.points(2.0 * MOST as f64) {
+            assert_eq!((point.ok, point.failed, point.responses), (6, 4, 8));
+            assert!((point.p50_ms - 500.0).abs() < 5.0 && (point.failed_p50_ms - 1.0).abs() < 0.02, "{point:?}");
+            assert!((point.failed_max_ms - 9.0).abs() < 0.1 && !point.failed_histogram.is_empty(), "{point:?}");
+        }
     }
 
     #[test]

@@ -1,13 +1,22 @@
 //! Objectives such as `p99<200ms`, `errors<1%`, `rate>1000`: held or not.
 //!
-//! Times are response times (from the intended start) unless the name begins with `service.`. A request without an
-//! answer counts as one that took for ever: an objective is about what users see, and they saw none.
+//! Times are response times (from the intended start) unless the name begins with `service.`, and those of successes: the
+//! same figures that reports show. Without a success no objective on times holds. Failures are judged by `errors`. A search
+//! for the highest load judges them in any case ([`Slo::unasked`]): a service that refuses nearly all of a load would else
+//! pass for one that can take it.
 
 use std::fmt;
 use std::str::FromStr;
 
+use super::histogram::Spread;
 use super::run::{Held, Run};
 use crate::decide::Nanos;
+
+#[cfg(test)]
+mod tests;
+
+/// The share of requests that may fail in a search that was given objectives on times alone.
+pub const ERRORS: f64 = 0.01;
 
 /// One objective.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +47,7 @@ enum Clock {
 /// What an objective demands of each request, or of all of them together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Demand {
-    /// At most the share `allowed`, in [0, 1), may have a longer response time than `limit`, or no answer.
+    /// At most the share `allowed`, in [0, 1), of successes may have a longer response time than `limit`.
     InTime {
         /// The longest response time that is in time.
         limit: Nanos,
@@ -71,55 +80,106 @@ impl Slo {
         }
     }
 
+    /// The rate of good answers per second that it demands, if it does.
+    pub fn least_rate(&self) -> Option<f64> {
+        (self.figure == Figure::Rate && !self.below).then_some(self.limit)
+    }
+
     /// Holds the objective against a run.
     pub fn check(&self, run: &Run) -> Held {
-        let (value, measured) = self.measure(run);
-        let ok = match (self.below, self.or_equal) {
+        let value = self.value(run);
+        Held { objective: self.text.clone(), ok: self.holds(value), measured: self.words(run, value) }
+    }
+
+    /// The objective on errors that goes with objectives on times alone, in a search for the highest load.
+    pub fn unasked(all: &[Self]) -> Option<Self> {
+        let judges_times = all.iter().any(|slo| slo.below && !matches!(slo.figure, Figure::Errors | Figure::Rate));
+        let judges_errors = all.iter().any(|slo| slo.figure == Figure::Errors);
+        (judges_times && !judges_errors).then(|| Self {
+            text: format!("errors<{}%", trim(ERRORS * 100.0)),
+            figure: Figure::Errors,
+            below: true,
+            or_equal: false,
+            limit: ERRORS,
+        })
+    }
+
+    fn holds(&self, value: f64) -> bool {
+        match (self.below, self.or_equal) {
             (true, false) => value < self.limit,
             (true, true) => value <= self.limit,
             (false, false) => value > self.limit,
             (false, true) => value >= self.limit,
-        };
-        Held { objective: self.text.clone(), ok, measured }
+        }
     }
 
-    fn measure(&self, run: &Run) -> (f64, String) {
-        let time = |clock: Clock, name: &str, ms: f64| {
-            let shown = if ms.is_finite() { Nanos::from_secs_f64(ms / 1e3).to_string() } else { "no answer".into() };
-            (ms, format!("{name} {clock} time {shown}"))
-        };
+    /// The figure of the run, in the unit of the limit; that of nothing keeps no upper bound.
+    fn value(&self, run: &Run) -> f64 {
+        let of_successes = |value: &dyn Fn() -> f64| if run.requests.ok == 0 { f64::INFINITY } else { value() };
         match self.figure {
-            Figure::Quantile(clock, q) => {
-                time(clock, &format!("p{}", trim(q * 100.0)), quantile_with_unanswered(run, clock, q))
-            }
-            Figure::Mean(clock) => {
-                time(clock, "mean", if run.answers() == 0 { f64::INFINITY } else { clock.spread(run).mean })
-            }
-            Figure::Max(clock) => {
-                let unanswered = run.requests.total - run.answers();
-                time(clock, "max", if unanswered > 0 { f64::INFINITY } else { clock.spread(run).max })
-            }
+            Figure::Quantile(clock, q) => of_successes(&|| clock.quantile(run, q)),
+            Figure::Mean(clock) => of_successes(&|| clock.spread(run).mean),
+            Figure::Max(clock) => of_successes(&|| clock.spread(run).max),
             // Nothing asked is nothing shown to work.
-            Figure::Errors if run.requests.total == 0 => (1.0, "no requests".into()),
-            Figure::Errors => {
-                let share = run.error_share();
-                (share, format!("errors {} % ({} of {})", trim(share * 100.0), run.requests.failed, run.requests.total))
-            }
+            Figure::Errors if run.requests.total == 0 => 1.0,
+            Figure::Errors => run.error_share(),
             Figure::Rate => {
                 let good = run.requests.ok as f64 / run.answers().max(1) as f64;
-                let rate = run.rate_per_s.achieved * good;
-                (rate, format!("rate of good answers {rate:.1}/s"))
+                run.rate_per_s.achieved * good
             }
         }
+    }
+
+    fn words(&self, run: &Run, value: f64) -> String {
+        let time = |clock: Clock, name: &str| {
+            let shown = if value.is_finite() { self.time(value) } else { "of no success".into() };
+            format!("{name} {clock} time {shown}")
+        };
+        match self.figure {
+            Figure::Quantile(clock, q) => time(clock, &format!("p{}", trim(q * 100.0))),
+            Figure::Mean(clock) => time(clock, "mean"),
+            Figure::Max(clock) => time(clock, "max"),
+            Figure::Errors if run.requests.total == 0 => "no requests".into(),
+            Figure::Errors => {
+                let shown = trimmed(&self.plain(value, 4, 100.0)).to_owned();
+                format!("errors {shown} % ({} of {})", run.requests.failed, run.requests.total)
+            }
+            Figure::Rate => format!("rate of good answers {}/s", self.plain(value, 1, 1.0)),
+        }
+    }
+
+    /// A time in ms as it is shown elsewhere; to more digits where those few would contradict the verdict.
+    fn time(&self, ms: f64) -> String {
+        let short = Nanos::from_secs_f64(ms / 1e3).to_string();
+        let back = limit_of(self.figure, &short);
+        let agrees = |shown: f64| self.holds(shown) == self.holds(ms);
+        if back.is_some_and(agrees) { short } else { format!("{}ms", trimmed(&self.plain(ms, 3, 1.0))) }
+    }
+
+    /// A number with as many decimals as do not contradict the verdict, `decimals` at least.
+    fn plain(&self, value: f64, decimals: usize, scale: f64) -> String {
+        let shown = |decimals: usize| format!("{:.decimals$}", value * scale);
+        let agrees =
+            |text: &String| text.parse::<f64>().is_ok_and(|shown| self.holds(shown / scale) == self.holds(value));
+        (decimals..12).map(shown).find(agrees).unwrap_or_else(|| format!("{}", value * scale))
     }
 }
 
 impl Clock {
-    fn spread(self, run: &Run) -> &super::histogram::Spread {
+    fn spread(self, run: &Run) -> &Spread {
         match self {
             Self::Response => &run.response_ms,
             Self::Service => &run.service_ms,
         }
+    }
+
+    /// In ms; that of a damaged histogram is as bad as none.
+    fn quantile(self, run: &Run, q: f64) -> f64 {
+        let histogram = match self {
+            Self::Response => run.response_histogram(),
+            Self::Service => run.service_histogram(),
+        };
+        histogram.map_or(f64::INFINITY, |histogram| histogram.quantile(q).as_millis_f64())
     }
 }
 
@@ -132,18 +192,6 @@ impl fmt::Display for Clock {
     }
 }
 
-/// The quantile over all requests, where those without an answer rank last and took for ever; in ms.
-fn quantile_with_unanswered(run: &Run, clock: Clock, q: f64) -> f64 {
-    let histogram = match clock {
-        Clock::Response => run.response_histogram(),
-        Clock::Service => run.service_histogram(),
-    };
-    let Ok(histogram) = histogram else { return f64::INFINITY };
-    let (answers, all) = (histogram.count() as f64, run.requests.total as f64);
-    let share = q * all / answers;
-    if answers == 0.0 || share > 1.0 { f64::INFINITY } else { histogram.quantile(share).as_millis_f64() }
-}
-
 impl fmt::Display for Slo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.text)
@@ -151,8 +199,12 @@ impl fmt::Display for Slo {
 }
 
 fn trim(value: f64) -> String {
-    let text = format!("{value:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    trimmed(&format!("{value:.4}")).to_owned()
+}
+
+/// Without zeros at its end that say nothing.
+fn trimmed(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 impl FromStr for Slo {
@@ -169,6 +221,15 @@ impl FromStr for Slo {
             None => (false, &rest[1..]),
         };
         let figure = figure(name).ok_or_else(|| format!("unknown figure '{name}'; {help}"))?;
+        if figure == Figure::Errors
+            && let Ok(bare) = limit.parse::<f64>()
+            && bare >= 1.0
+        {
+            return Err(format!(
+                "invalid limit '{limit}' for 'errors', which is a share: write {name}{}{bare}%, or a number below 1, e.g. 0.01",
+                &compact[at..compact.len() - limit.len()]
+            ));
+        }
         let limit = limit_of(figure, limit).ok_or_else(|| format!("bad limit '{limit}' for '{name}'; {help}"))?;
         Ok(Self { text: text.to_owned(), figure, below, or_equal, limit })
     }
@@ -213,25 +274,6 @@ fn limit_of(figure: Figure, text: &str) -> Option<f64> {
             let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3.6e6)];
             let (unit, scale) = units.iter().find(|(unit, _)| text.ends_with(unit))?;
             number(text.strip_suffix(unit)?).map(|v| v * scale)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_upper_bound_on_times_or_errors_demands_something_of_a_load() {
-        let demand = |text: &str| text.parse::<Slo>().expect("an objective").demand();
-        let limit = Nanos::from_millis(200);
-        let Some(Demand::InTime { limit: of_p99, allowed }) = demand("p99<200ms") else { panic!("a share in time") };
-        assert!(of_p99 == limit && (allowed - 0.01).abs() < 1e-12);
-        assert_eq!(demand("max<200ms"), Some(Demand::InTime { limit, allowed: 0.0 }));
-        assert_eq!(demand("mean<=200ms"), Some(Demand::Mean { limit }));
-        assert_eq!(demand("errors<1%"), Some(Demand::Ok { allowed: 0.01 }));
-        for other in ["rate>5", "rate<5", "p99>200ms", "service.p99<200ms", "errors>1%"] {
-            assert_eq!(demand(other), None, "{other}");
         }
     }
 }

@@ -4,11 +4,12 @@
 //! rule here catches one way in which figures have been wrong in the field:
 //!
 //! 1. too short or too few: percentiles of a handful are noise;
-//! 2. the generator was late: response times then hold its own delay;
+//! 2. the generator was late: response times then hold its own delay. It is judged by what it did to them, quantile by
+//!    quantile: a send that was late by 2 ms spoils a median of 1 ms, and no percentile of 100 ms;
 //! 3. the generator used up its core: the limit found is its own;
 //! 4. Little's law, N = X R (Little 1961): requests in the system, averaged over time, must equal throughput times
 //!    mean response time. It ties three independently taken figures together; where it fails, one of them is wrong;
-//! 5. requests without an answer have no response time, so percentiles are of the lucky ones.
+//! 5. requests without an answer are in no percentile, so percentiles are of the lucky ones.
 //!
 //! Where several agents drive a run, 2 and 3 are asked of each of them, and two things more:
 //!
@@ -18,17 +19,24 @@
 use serde::{Deserialize, Serialize};
 
 use super::agent::{Account, Agent, clock_error_ms, skew_ms};
-use super::histogram::Spread;
+use super::histogram::{Histogram, Spread};
 use super::recorder::Totals;
-use super::run::Run;
-use crate::decide::Nanos;
+use super::run::{Model, Run};
 
 /// The least measured time, in seconds, that is not called too short.
 pub const LEAST_S: f64 = 1.0;
-/// The fewest answers that are not called too few: below, the 99th percentile is the maximum.
+/// The fewest successes that are not called too few: below, the 99th percentile is the maximum.
 pub const LEAST_ANSWERS: u64 = 100;
 /// The largest accepted deviation from Little's law.
 pub const LITTLE: f64 = 0.05;
+/// A median or a 99th percentile of response times is spoilt by lateness that makes up this share of it, ...
+pub const LATE_SHARE: f64 = 0.1;
+/// ... if that is more than this for the median, in milliseconds, ...
+pub const LATE_MEDIAN_MS: f64 = 0.2;
+/// ... or than this for the 99th percentile: what an idle virtual machine takes to wake a thread up.
+pub const LATE_P99_MS: f64 = 2.0;
+/// Below this share of a core a thread that is late had time enough, and was woken up late.
+const IDLE: f64 = 0.5;
 /// The largest accepted share of a core.
 pub const CPU_SHARE: f64 = 0.95;
 /// How far apart agents may begin, in milliseconds, ...
@@ -64,6 +72,10 @@ pub struct Evidence<'a> {
     pub cpu_share: f64,
     /// Requests in the system, averaged over time.
     pub in_flight_mean: f64,
+    /// Who set the pace.
+    pub model: Model,
+    /// Whether the generator never sleeps; its share of a core says nothing then.
+    pub spins: bool,
 }
 
 impl Trust {
@@ -75,13 +87,13 @@ impl Trust {
     }
 
     /// Applies every rule to a run that agents drove; whether they themselves were late or busy is asked of each.
-    pub fn judge_agents(whole: &Evidence<'_>, agents: &[(Account, Agent)], spins: bool) -> Self {
+    pub fn judge_agents(whole: &Evidence<'_>, agents: &[(Account, Agent)]) -> Self {
         let mut reasons: Vec<String> = lost(agents).into_iter().chain(apart(agents)).collect();
         reasons.extend([too_little, little, unanswered].iter().filter_map(|rule| rule(whole)));
         for rule in [late, saturated] {
             let of = |(index, (account, figures)): (usize, &(Account, Agent))| {
-                let cpu_share = if spins { 0.0 } else { figures.cpu_share };
-                let why = rule(&Evidence { totals: &account.counted.totals, cpu_share, ..*whole })?;
+                let (totals, cpu_share) = (&account.counted.totals, figures.cpu_share);
+                let why = rule(&Evidence { totals, cpu_share, ..*whole })?;
                 Some(format!("{}: {why}", named(index, &account.node)))
             };
             let found: Vec<String> = agents.iter().enumerate().filter_map(of).collect();
@@ -123,16 +135,24 @@ fn apart(agents: &[(Account, Agent)]) -> Option<String> {
 /// Whether what was slow in a run may have been weir itself: a thread that had no time left, or sends that were late by
 /// more than a tenth of the slow response times.
 pub fn is_own_fault(run: &Run) -> bool {
-    let is_late = |late: &Spread, answers: &Spread| late.p99 > (answers.p99 / 10.0).max(Nanos::MILLI.as_millis_f64());
+    let is_late = |late: &Spread, answers: &Spread| is_spoilt(late.p99, answers.p99, LATE_P99_MS);
     let of = |agent: &Agent| agent.lost.is_some() || is_late(&agent.lateness_ms, &agent.response_ms);
     run.cpu_share > CPU_SHARE || is_late(&run.lateness_ms, &run.response_ms) || run.agents.iter().any(of)
 }
 
+/// Whether lateness spoils a percentile of response times; all in milliseconds.
+fn is_spoilt(late: f64, response: f64, least: f64) -> bool {
+    late > least.max(response * LATE_SHARE)
+}
+
 fn too_little(e: &Evidence<'_>) -> Option<String> {
-    let answers = e.totals.answers();
-    if answers < LEAST_ANSWERS {
+    let (good, all) = (e.totals.good.count(), e.totals.requests + e.dropped);
+    if good == 0 && all > 0 {
+        return Some(format!("not one of {all} requests succeeded: there is no response time of a success."));
+    }
+    if good < LEAST_ANSWERS {
         return Some(format!(
-            "too few answers: {answers}; below {LEAST_ANSWERS} the high percentiles are single requests. Run longer."
+            "too few successes: {good}; below {LEAST_ANSWERS} the high percentiles are single requests. Run longer."
         ));
     }
     (e.duration_s < LEAST_S)
@@ -140,19 +160,36 @@ fn too_little(e: &Evidence<'_>) -> Option<String> {
 }
 
 fn late(e: &Evidence<'_>) -> Option<String> {
-    let (lateness, median) = (&e.totals.lateness, e.totals.response.quantile(0.5));
-    let tenth = Nanos(median.0 / 10);
-    let (p50, p99) = (lateness.quantile(0.5), lateness.quantile(0.99));
-    (p99 > tenth.max(Nanos::MILLI) || p50 > tenth.max(Nanos(200_000))).then(|| {
+    let (times, lateness) = (&e.totals.good, &e.totals.lateness);
+    let ms = |histogram: &Histogram, q: f64| histogram.quantile(q).as_millis_f64();
+    // A response time without its lateness is the service time, if the request did not wait for a connection either. So
+    // no quantile is spoilt by more than the two are apart.
+    let spoilt = |q: f64, least: f64| {
+        let response = ms(&times.response, q);
+        is_spoilt(ms(lateness, q).min(response - ms(&times.service, q)), response, least)
+    };
+    (spoilt(0.99, LATE_P99_MS) || spoilt(0.5, LATE_MEDIAN_MS)).then(|| {
+        let remedy = match e.model {
+            Model::Open if e.spins => "Something else took its cores: leave it one for each of its threads, or take another machine.",
+            Model::Open if e.cpu_share < IDLE => {
+                "It had time enough and was woken up late: --spin keeps it awake, for a whole core per thread."
+            }
+            Model::Open => "Lower the rate, use more threads (-t), or another machine.",
+            Model::Closed => "Use fewer connections (-c), or another machine.",
+        };
         format!(
-            "weir itself sent late: half of the requests by {p50}, 1 % by {p99} or more, where the median response time \
-             is {median}. Lower the rate, use more threads (-t), or another machine."
+            "weir itself sent late: half of the requests by {}, 1 % by {} or more, where half of the response times are \
+             within {} and 99 % within {}. {remedy}",
+            lateness.quantile(0.5),
+            lateness.quantile(0.99),
+            times.response.quantile(0.5),
+            times.response.quantile(0.99),
         )
     })
 }
 
 fn saturated(e: &Evidence<'_>) -> Option<String> {
-    (e.cpu_share > CPU_SHARE).then(|| {
+    (e.cpu_share > CPU_SHARE && !e.spins).then(|| {
         format!(
             "weir's busiest thread used {:.0} % of a core: the limit may be weir's own, and response times hold waiting \
              inside weir. Use more threads (-t) or another machine, or fewer connections.",
@@ -162,8 +199,8 @@ fn saturated(e: &Evidence<'_>) -> Option<String> {
 }
 
 fn little(e: &Evidence<'_>) -> Option<String> {
-    let product = e.achieved * e.totals.response.mean_ns() / 1e9;
-    // Failures are in the system too, but have no response time; rule 5 speaks of them.
+    let product = e.achieved * e.totals.mean_response_ns() / 1e9;
+    // What got no answer is in the system, too, and in no rate; rule 5 speaks of it.
     let few_failures = e.totals.unanswered() * 100 <= e.totals.requests && e.dropped == 0;
     let ratio = product / e.in_flight_mean;
     (few_failures && e.totals.answers() >= LEAST_ANSWERS && e.duration_s >= LEAST_S && (ratio - 1.0).abs() > LITTLE)
@@ -182,7 +219,7 @@ fn unanswered(e: &Evidence<'_>) -> Option<String> {
     // A hundredth: then the 99th percentile itself is one of those that have no figure.
     (lost > 0 && lost * 100 >= all).then(|| {
         format!(
-            "{lost} of {all} requests got no answer{}; percentiles are over answers only, so true ones are higher.",
+            "{lost} of {all} requests got no answer{}; percentiles are of successes only, and those of all would be higher.",
             if e.dropped > 0 {
                 format!(" ({} never sent: no connection was free in time)", e.dropped)
             } else {
@@ -199,6 +236,7 @@ mod tests {
     use super::super::recorder::Recorder;
     use super::super::run::{Connections, Manifest, Model, Parts, Target};
     use super::*;
+    use crate::decide::Nanos;
 
     fn outcome(response_ms: u64, late_us: u64, end: End) -> Outcome {
         let done = Nanos::from_millis(response_ms);
@@ -232,6 +270,8 @@ mod tests {
             dropped: 0,
             cpu_share: 0.3,
             in_flight_mean: 1.0,
+            model: Model::Open,
+            spins: false,
         }
     }
 
@@ -248,7 +288,7 @@ mod tests {
     #[test]
     fn each_fault_is_one_reason() {
         let sound = totals(1000, 10, 30);
-        let late = totals(1000, 10, 1500);
+        let late = totals(1000, 10, 2500);
         let few = totals(99, 10, 30);
         let cases = [
             (Evidence { duration_s: 0.4, ..evidence(&sound) }, "too short"),
@@ -265,16 +305,49 @@ mod tests {
     }
 
     #[test]
+    fn lateness_is_judged_by_the_response_times_that_it_could_spoil() {
+        // 1 % of the sends are late by 3 ms, those of the slowest responses or of the fastest.
+        let run = |late_and_slow: bool| {
+            let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
+            for i in 0..1000 {
+                let slow = i < 100;
+                let late = if late_and_slow { i < 20 } else { i >= 980 };
+                let response_ms = if slow { 80 } else { 5 };
+                recorder.record(&outcome(response_ms, if late { 3_000 } else { 30 }, End::Answer(200)));
+            }
+            recorder.totals
+        };
+        for totals in [run(true), run(false)] {
+            let reasons = reasons(&Evidence { in_flight_mean: 1.25, ..evidence(&totals) });
+            assert_eq!(reasons, [] as [String; 0], "3 ms spoil no 99th percentile of 80 ms, and no median");
+        }
+        let all_late = totals(1000, 1, 300);
+        let spoilt = reasons(&Evidence { in_flight_mean: 0.1, ..evidence(&all_late) });
+        assert!(spoilt.len() == 1 && spoilt[0].contains("sent late"), "{spoilt:?}");
+    }
+
+    #[test]
+    fn what_helps_against_lateness_depends_on_what_it_came_from() {
+        let late = totals(1000, 10, 2500);
+        let remedy =
+            |model, spins, cpu_share| reasons(&Evidence { model, spins, cpu_share, ..evidence(&late) }).join(" ");
+        assert!(remedy(Model::Open, false, 0.02).contains("--spin"));
+        assert!(remedy(Model::Open, false, 0.8).contains("Lower the rate"));
+        assert!(!remedy(Model::Open, true, 1.0).contains("--spin"));
+        assert!(remedy(Model::Closed, false, 0.02).contains("-c"));
+    }
+
+    #[test]
     fn a_run_without_answers_says_so_and_nothing_absurd() {
         let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
         (0..500).for_each(|_| recorder.record(&outcome(1, 0, End::Failed(Failure::Reset))));
         let reasons = reasons(&Evidence { achieved: 0.0, in_flight_mean: 0.0, ..evidence(&recorder.totals) });
-        assert_eq!(reasons.len(), 2, "{reasons:?}");
+        assert!(reasons.len() == 2 && reasons[0].contains("not one of 500 requests succeeded"), "{reasons:?}");
     }
 
     #[test]
     fn one_agent_that_is_late_busy_or_lost_makes_the_run_say_so() {
-        let (sound, late) = (totals(1000, 10, 30), totals(1000, 10, 1500));
+        let (sound, late) = (totals(1000, 10, 30), totals(1000, 10, 2500));
         let agent = |totals: &Totals, cpu_share: f64, began_ms: u64, lost: Option<&str>| {
             let began = Nanos::from_millis(began_ms);
             let counted = Counted { totals: totals.clone(), cpu_share, began, ..Counted::default() };
@@ -287,7 +360,7 @@ mod tests {
         (0..9).for_each(|_| all.add(&sound));
         let judge = |odd: (Account, Agent)| {
             let agents: Vec<_> = (0..8).map(|_| agent(&sound, 0.3, 0, None)).chain([odd]).collect();
-            Trust::judge_agents(&evidence(&all), &agents, false).reasons
+            Trust::judge_agents(&evidence(&all), &agents).reasons
         };
         assert_eq!(judge(agent(&sound, 0.3, 0, None)), Vec::<String>::new());
         for (odd, words) in [
@@ -300,7 +373,7 @@ mod tests {
             assert!(reasons.len() == 1 && reasons[0].contains(words), "{words}: {reasons:?}");
         }
         let many: Vec<_> = (0..9).map(|_| agent(&late, 0.3, 0, None)).collect();
-        let reasons = Trust::judge_agents(&evidence(&all), &many, false).reasons;
+        let reasons = Trust::judge_agents(&evidence(&all), &many).reasons;
         assert!(reasons.len() == 4 && reasons[3].contains("6 more agents"), "{reasons:?}");
     }
 
@@ -314,7 +387,7 @@ mod tests {
                 series: Vec::new(),
                 duration_s: 10.0,
                 warmup_s: 0.0,
-                offered: None,
+                offered_per_s: None,
                 dropped: 0,
                 unfinished: 0,
                 connections: Connections::default(),
@@ -327,8 +400,8 @@ mod tests {
                 manifest: Manifest::default(),
             })
         };
-        assert!(!is_own_fault(&run(0.5, 900)));
-        assert!(is_own_fault(&run(0.5, 1_500)), "more than a tenth of 10 ms");
+        assert!(!is_own_fault(&run(0.5, 1_900)), "an idle machine wakes threads up no sooner");
+        assert!(is_own_fault(&run(0.5, 2_500)), "more than a tenth of 10 ms");
         assert!(is_own_fault(&run(0.97, 30)));
     }
 }

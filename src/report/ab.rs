@@ -11,8 +11,9 @@
 //! - *Requests per second* is weir's rate: answers within the measured window. *Time per request* follows from it
 //!   as in `ab`, but in the open loop, where the number of users is not fixed, its mean is the mean response time.
 //! - *Connect* is the time to connect, 0 for requests on a connection that was there already; *Processing* is the
-//!   service time, *Waiting* the time to the first byte, *Total* the response time, from the intended start on. All
-//!   are over answers only. The median of *Connect* is that of new connections when most requests had one, else 0.
+//!   service time, *Waiting* the time to the first byte, *Total* the response time, from the intended start on. As in
+//!   `ab`, all are over all answers, whatever their status, where weir's own report has them over successes.
+//!   The median of *Connect* is that of new connections when most requests had one, else 0.
 //! - *Keep-Alive requests* are answers after which the connection went on; the line is there when there were any.
 //! - The body sent is shown for methods that have one. The size of the certificate's key is not known to weir: `-`.
 //! - `ab`'s warnings that mean and median are apart are left out; [`crate::measure::trust`] judges a run instead.
@@ -106,7 +107,7 @@ fn rates(run: &Run) -> String {
     let across_all = 1000.0 / rate;
     let mean = match run.model {
         Model::Closed => across_all * run.connections.limit as f64,
-        Model::Open => run.response_ms.mean,
+        Model::Open => run.responses.response_ms.mean,
     };
     let kb_per_s = |bytes: u64| bytes as f64 / 1024.0 / run.duration_s;
     let mut text = field("Requests per second", format_args!("{rate:.2} [#/sec] (mean)"));
@@ -132,14 +133,15 @@ fn times(run: &Run) -> String {
     let of = |spread: &Spread| Times::of(spread, answers);
     let mut text = String::from("\nConnection Times (ms)\n              min  mean[+/-sd] median   max\n");
     text += &row("Connect:", &Times::connect(&run.connect_ms, connecting(run), answers));
-    text += &row("Processing:", &of(&run.service_ms));
-    text += &row("Waiting:", &of(&run.first_byte_ms));
-    text += &row("Total:", &of(&run.response_ms));
+    let all = &run.responses;
+    text += &row("Processing:", &of(&all.service_ms));
+    text += &row("Waiting:", &of(&all.first_byte_ms));
+    text += &row("Total:", &of(&all.response_ms));
     text
 }
 
 fn percentiles(run: &Run) -> String {
-    let Ok(histogram) = run.response_histogram() else { return String::new() };
+    let Ok(histogram) = run.responses.histogram() else { return String::new() };
     if histogram.count() < 2 {
         return String::new();
     }

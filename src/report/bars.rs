@@ -43,7 +43,7 @@ pub(super) fn lines(histogram: &Histogram, paint: Paint) -> Vec<String> {
             .trim_end()
             .into()
     };
-    let heading = format!("{:>10}  {:>13}  {:>7}", "response", "answers", "share");
+    let heading = format!("{:>10}  {:>13}  {:>7}", "response", "successes", "share");
     let heading = (!rows.is_empty()).then(|| paint.dim(&heading));
     heading.into_iter().chain(rows.iter().map(line)).collect()
 }

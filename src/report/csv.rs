@@ -2,13 +2,17 @@
 
 use crate::measure::Run;
 
-/// A header line, then one line per point of the series, warm-up included; units are in the names.
+/// A header line, then one line per point of the series, warm-up included; units are in the names. Times are of successes,
+/// but for those that begin with `failed_`.
 pub fn series(run: &Run) -> String {
-    let mut text = String::from("t_s,width_s,ok,failed,rate_per_s,bytes_in,in_flight,backlog,p50_ms,p99_ms,max_ms\n");
+    let mut text = String::from(
+        "t_s,width_s,ok,failed,rate_per_s,bytes_in,in_flight,backlog,p50_ms,p99_ms,max_ms,\
+         failed_p50_ms,failed_p99_ms,failed_max_ms\n",
+    );
     for point in &run.series {
         // Times to the microsecond: the histograms behind them hold two digits.
         text.push_str(&format!(
-            "{:.3},{:.3},{},{},{:.3},{},{},{},{:.3},{:.3},{:.3}\n",
+            "{:.3},{:.3},{},{},{:.3},{},{},{},{:.3},{:.3},{:.3},{:.3},{:.3},{:.3}\n",
             point.t_s,
             point.width_s,
             point.ok,
@@ -20,6 +24,9 @@ pub fn series(run: &Run) -> String {
             point.p50_ms,
             point.p99_ms,
             point.max_ms,
+            point.failed_p50_ms,
+            point.failed_p99_ms,
+            point.failed_max_ms,
         ));
     }
     text

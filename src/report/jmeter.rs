@@ -4,12 +4,13 @@
 //! standard deviation is the population's, KB are 1024 bytes, and the throughput's unit is the first of second,
 //! minute and hour in which it is at least 1, as in JMeter.
 //!
-//! It differs from JMeter in this: requests without an answer (dropped ones included) count as samples and as errors,
-//! but have no time, where JMeter takes the time until they failed; and the throughput is weir's rate, answers within
-//! the measured window.
+//! As in JMeter, failed samples are in the times, with the time until they failed; weir's own report has the times of
+//! successes, and those of failures beside them. It differs from JMeter in this: requests that were dropped, never sent,
+//! count as samples and as errors, but have no time; and the throughput is weir's rate, answers within the measured window.
 
 use super::figure;
 use crate::measure::Run;
+use crate::measure::histogram::Spread;
 
 const HEADINGS: [&str; 11] = [
     "Label",
@@ -48,7 +49,7 @@ pub fn render(run: &Run) -> String {
 
 fn figures(run: &Run) -> Vec<String> {
     let samples = run.requests.total;
-    let times = &run.response_ms;
+    let times = times(run);
     let kb_per_s = |bytes: u64| if run.duration_s > 0.0 { bytes as f64 / 1024.0 / run.duration_s } else { 0.0 };
     vec![
         samples.to_string(),
@@ -62,6 +63,15 @@ fn figures(run: &Run) -> Vec<String> {
         format!("{:.2}", kb_per_s(run.bytes.written)),
         format!("{:.1}", run.bytes.read as f64 / samples.max(1) as f64),
     ]
+}
+
+/// Response times of all that was sent, and those of what failed are the times until then.
+fn times(run: &Run) -> Spread {
+    let (Ok(mut all), Ok(failed)) = (run.response_histogram(), run.failed_histogram()) else {
+        return run.response_ms; // a damaged histogram was refused when the run was read
+    };
+    all.add(&failed);
+    all.spread()
 }
 
 fn throughput(per_s: f64) -> String {

@@ -2,7 +2,8 @@
 //!
 //! `timeStamp` is the intended start and `elapsed` the response time, so a request that had to wait for a connection
 //! shows it; `Latency` counts to the first byte, `Connect` is the time to connect, both as JMeter has them. A request
-//! without an answer has the code `Non HTTP response code: KIND`.
+//! without an answer has the code `Non HTTP response code: KIND`. JMeter's columns are whole milliseconds; the same times in
+//! microseconds stand behind them as JMeter's "sample variables", which it and others leave alone.
 //!
 //! Threads write lines into blocks of their own and hand whole blocks to one writing thread, so that no request waits
 //! for the disk. If the disk is slower than the load for long, the threads do wait: a log with holes is worse.
@@ -12,11 +13,13 @@ use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use crate::decide::Nanos;
 use crate::measure::Outcome;
 use crate::measure::outcome::{End, Failure};
 
 const HEADER: &str = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,\
-                      bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect\n";
+                      bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect,\"elapsed_us\",\"Latency_us\",\
+                      \"Connect_us\"\n";
 const BLOCK: usize = 64 * 1024;
 /// Blocks that may wait for the disk: 16 MiB.
 const WAITING: usize = 256;
@@ -31,22 +34,22 @@ pub struct Log {
 }
 
 impl Log {
-    /// Begins a log in `file`. `label` is what JMeter calls the sampler's name.
-    pub fn new(file: File, label: &str, url: &str) -> Self {
+    /// Begins a log in `file`; with `over` in place of what is in it. `label` is what JMeter calls the sampler's name.
+    pub fn new(file: File, over: bool, label: &str, url: &str) -> Self {
         let (blocks, waiting) = sync_channel(WAITING);
-        let writer = thread::spawn(move || write_all(file, &waiting));
+        let writer = thread::spawn(move || write_all(file, over, &waiting));
         Self { blocks, writer, label: quoted(label), url: quoted(url) }
     }
 
-    /// The part of one thread; `start_ms` is the run's start on the wall clock.
-    pub fn lines(&self, thread: u64, start_ms: f64) -> Lines {
+    /// The part of one thread, which has yet to say when it began.
+    pub fn lines(&self, thread: u64) -> Lines {
         Lines {
             block: Vec::with_capacity(BLOCK + 1024),
             blocks: self.blocks.clone(),
             label: self.label.clone(),
             url: self.url.clone(),
             thread: thread + 1,
-            start_ms,
+            start_ms: 0,
         }
     }
 
@@ -60,13 +63,13 @@ impl Log {
     }
 }
 
-fn write_all(mut file: File, blocks: &Receiver<Vec<u8>>) -> io::Result<()> {
+fn write_all(mut file: File, over: bool, blocks: &Receiver<Vec<u8>>) -> io::Result<()> {
     let (mut begun, mut result) = (false, Ok(()));
     // After a failure the rest is still taken, or the load would come to a stand.
     for block in blocks {
         // The first block means that the run has begun: only now an earlier log in the same file gives way.
         if !std::mem::replace(&mut begun, true) {
-            result = empty(&file).and_then(|()| file.write_all(HEADER.as_bytes()));
+            result = if over { empty(&file) } else { Ok(()) }.and_then(|()| file.write_all(HEADER.as_bytes()));
         }
         if result.is_ok() {
             result = file.write_all(&block);
@@ -93,25 +96,32 @@ pub struct Lines {
     label: String,
     url: String,
     thread: u64,
-    start_ms: f64,
+    /// The run's start, in milliseconds since 1970.
+    start_ms: u64,
 }
 
 impl Lines {
+    /// The run began then, in nanoseconds since 1970. All parts of a log are to be told the same.
+    pub fn begin(&mut self, start_ns: u64) {
+        self.start_ms = (start_ns + 500_000) / 1_000_000;
+    }
+
     /// Appends an outcome. `connections` is how many the thread has at the moment.
     pub fn push(&mut self, outcome: &Outcome, user: u32, connections: usize) {
-        let ms = |n: crate::decide::Nanos| n.as_millis_f64().round() as u64;
+        let ms = |n: Nanos| n.as_millis_f64().round() as u64;
+        let us = |n: Nanos| (n.0 + 500) / 1_000;
         let (code, message) = match outcome.end {
             End::Answer(status) => (status.to_string(), reason(status).to_owned()),
             End::Failed(kind) => failure_words(kind),
         };
-        let (timestamp, latency) = (
-            self.start_ms as u64 + ms(outcome.intended),
-            if matches!(outcome.end, End::Answer(_)) { ms(outcome.first_byte - outcome.intended) } else { 0 },
-        );
+        let is_answered = matches!(outcome.end, End::Answer(_));
+        let latency = if is_answered { outcome.first_byte - outcome.intended } else { Nanos::ZERO };
+        // Start and offset rounded apart: the same plan gives the same offsets, whenever it is run.
+        let timestamp = self.start_ms + ms(outcome.intended);
         // Writing to memory does not fail.
         let _ = writeln!(
             self.block,
-            "{timestamp},{},{},{code},{message},weir {}-{},text,{},,{},{},{connections},{connections},{},{latency},0,{}",
+            "{timestamp},{},{},{code},{message},weir {}-{},text,{},,{},{},{connections},{connections},{},{},0,{},{},{},{}",
             ms(outcome.response()),
             self.label,
             self.thread,
@@ -120,7 +130,11 @@ impl Lines {
             outcome.bytes_in,
             outcome.bytes_out,
             self.url,
+            ms(latency),
             ms(outcome.connect),
+            us(outcome.response()),
+            us(latency),
+            us(outcome.connect),
         );
         if self.block.len() >= BLOCK {
             self.flush();
@@ -160,21 +174,21 @@ fn quoted(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Nanos;
     use std::io::{Read, Seek};
 
     #[test]
     fn a_line_for_each_request_as_jmeter_writes_it() {
         let mut file = tempfile::tempfile().expect("a file");
-        let log = Log::new(file.try_clone().expect("a file"), "/a,b", "http://h/a,b");
-        let mut lines = log.lines(0, 1_000_000.0);
+        let log = Log::new(file.try_clone().expect("a file"), true, "/a,b", "http://h/a,b");
+        let mut lines = log.lines(0);
+        lines.begin(1_000_000_600_000);
         let outcome = Outcome {
             number: 0,
             intended: Nanos::from_millis(250),
             ready: Nanos::from_millis(250),
             sent: Nanos::from_millis(255),
             first_byte: Nanos::from_millis(260),
-            done: Nanos::from_millis(262),
+            done: Nanos(261_637_000),
             connect: Nanos::from_millis(5),
             end: End::Answer(200),
             bytes_in: 186,
@@ -187,17 +201,17 @@ mod tests {
         log.finish().expect("written");
         let mut text = String::new();
         file.rewind().and_then(|()| file.read_to_string(&mut text)).expect("readable");
-        let expected = "1000250,12,\"/a,b\",200,OK,weir 1-7,text,true,,186,80,3,3,\"http://h/a,b\",10,0,5\n\
-            1000250,12,\"/a,b\",Non HTTP response code: timeout,Non HTTP response message: timeout,weir 1-7,text,false,,\
-            0,80,3,3,\"http://h/a,b\",0,0,5\n";
+        let expected = "1000251,12,\"/a,b\",200,OK,weir 1-7,text,true,,186,80,3,3,\"http://h/a,b\",10,0,5,11637,10000,5000\n\
+            1000251,12,\"/a,b\",Non HTTP response code: timeout,Non HTTP response message: timeout,weir 1-7,text,false,,\
+            0,80,3,3,\"http://h/a,b\",0,0,5,11637,0,5000\n";
         assert_eq!(text, format!("{HEADER}{expected}"));
     }
 
     #[test]
     fn a_full_disk_is_said_at_the_end_and_stops_nobody() {
         let Ok(full) = File::create("/dev/full") else { return };
-        let log = Log::new(full, "/", "http://h/");
-        drop(log.lines(0, 0.0));
+        let log = Log::new(full, true, "/", "http://h/");
+        drop(log.lines(0));
         let error = log.finish().expect_err("no space");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }

@@ -68,7 +68,7 @@ pub(super) fn open() -> Run {
         body: 612 + i % 2,
     };
     let mut parts = parts(Model::Open, 0.0, 3.0, 1_500, asked);
-    parts.offered = Some(1_560);
+    parts.offered_per_s = Some(520.0);
     parts.dropped = 60;
     parts.unfinished = 12;
     parts.interrupted = true;
@@ -103,6 +103,15 @@ pub(super) fn empty() -> Run {
     let mut parts = parts(Model::Closed, 0.0, 1.0, 0, |_| Asked::default());
     parts.target.server = None;
     parts.connections = Connections { limit: 1, opened: 0, most_backlog: 0 };
+    finished(parts, &["p99<200ms"])
+}
+
+/// A service that answers at once, and nothing well.
+pub(super) fn broken() -> Run {
+    let end = |i: u64| End::Answer(if i.is_multiple_of(4) { 404 } else { 500 });
+    let mut parts =
+        parts(Model::Closed, 0.0, 2.0, 400, |i| Asked { response_us: 900, end: end(i), ..Asked::default() });
+    parts.in_flight_mean = 0.2;
     finished(parts, &["p99<200ms"])
 }
 
@@ -182,7 +191,7 @@ fn parts(model: Model, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u6
         series: series.points(end_s),
         duration_s,
         warmup_s,
-        offered: None,
+        offered_per_s: None,
         dropped: 0,
         unfinished: 0,
         connections: Connections::default(),

@@ -1,7 +1,8 @@
 //! weir's own report: what matters first, readable at a glance, within 100 columns.
 //!
-//! In this order: whether the run may be believed, when not; what was run; how much; both clocks; the shape of the
-//! response times; how requests ended; objectives; how weir itself did; and each of its agents, where there were some.
+//! In this order: that much failed, when it did; objectives that failed; whether the run may be believed, when not; what was
+//! run; how much; both clocks; the shape of the response times; how requests ended; objectives that held; how weir itself
+//! did; and each of its agents, where there were some. Times are of successes, and those of failures stand beside them.
 
 use super::figure::{WIDTH, bytes, count, cut, ms, ms_like, percent, rate, share, wrap};
 use super::{agents, bars, paint::Paint};
@@ -14,18 +15,46 @@ use crate::measure::run::Model;
 pub fn render(run: &Run, color: bool) -> String {
     let paint = Paint { on: color };
     let blocks = [
+        verdict(run, paint),
         doubts(run, paint),
         headline(run, paint),
         totals(run, paint),
         clocks(run, paint),
         shape(run, paint),
         ends(run, paint),
-        objectives(run, paint),
+        objectives(run, true, paint),
         own(run, paint),
         agents::lines(run, paint),
     ];
     let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
+}
+
+/// That nothing worked, or much did not, and which objectives failed.
+fn verdict(run: &Run, paint: Paint) -> Vec<String> {
+    let failures = failures(run).map(|words| wrap("", &words)).unwrap_or_default();
+    let mut lines: Vec<String> = failures.iter().map(|line| paint.red(line)).collect();
+    if run.slo.iter().any(|held| !held.ok) {
+        lines.push(paint.red("OBJECTIVES THAT FAILED"));
+        lines.extend(objectives(run, false, paint));
+    }
+    lines
+}
+
+/// The share from which on failures are part of the headline.
+const MUCH: f64 = 0.01;
+
+/// That nothing worked, or what did not, if that was more than a little.
+pub(crate) fn failures(run: &Run) -> Option<String> {
+    let requests = &run.requests;
+    if requests.total == 0 {
+        return None;
+    }
+    let kinds = run.failed_by_kind();
+    if requests.ok == 0 {
+        return Some(format!("NOT ONE OF {} REQUESTS SUCCEEDED: {kinds}", count(requests.total)));
+    }
+    (run.error_share() > MUCH).then(|| format!("{} OF REQUESTS FAILED: {kinds}", share(run.error_share())))
 }
 
 fn doubts(run: &Run, paint: Paint) -> Vec<String> {
@@ -135,23 +164,25 @@ fn totals(run: &Run, paint: Paint) -> Vec<String> {
 }
 
 fn clocks(run: &Run, paint: Paint) -> Vec<String> {
-    if run.answers() == 0 {
-        return vec!["no answer, hence no times".into()];
-    }
-    let (response, service) = (figures(&run.response_ms), figures(&run.service_ms));
+    let failed = run.failed_histogram().is_ok_and(|times| times.count() > 0).then(|| figures(&run.failed_ms));
     let heading = NAMES.iter().map(|name| format!("{name:>9}")).collect::<String>();
+    let heading = format!("{:<15}{}", "", paint.dim(&heading));
     let cells = |own: &[f64; 8], other: &[f64; 8]| {
         own.iter().zip(other).map(|(ms, other)| format!("{:>9}", ms_like(*ms, ms.max(*other)))).collect::<String>()
     };
-    let mut lines = vec![
-        format!("{:<15}{}", "", paint.dim(&heading)),
-        format!("{:<15}{}", "response time", paint.bold(&cells(&response, &service))),
-    ];
+    let failed = failed.map(|times| format!("{:<15}{}", "of failures", cells(&times, &times)));
+    if run.requests.ok == 0 {
+        let none = "no success, hence no response times".to_owned();
+        return [none].into_iter().chain(failed.into_iter().flat_map(|row| [heading.clone(), row])).collect();
+    }
+    let (response, service) = (figures(&run.response_ms), figures(&run.service_ms));
+    let mut lines = vec![heading, format!("{:<15}{}", "response time", paint.bold(&cells(&response, &service)))];
     if is_same(run) {
         lines.push(paint.dim("service time   the same, within 1 %"));
     } else {
         lines.push(format!("{:<15}{}", "service time", cells(&service, &response)));
     }
+    lines.extend(failed);
     lines
 }
 
@@ -195,14 +226,15 @@ fn ends(run: &Run, paint: Paint) -> Vec<String> {
     statuses.chain(failures).collect()
 }
 
-fn objectives(run: &Run, paint: Paint) -> Vec<String> {
+/// Those that held, or those that did not.
+fn objectives(run: &Run, that_held: bool, paint: Paint) -> Vec<String> {
     let width = run.slo.iter().map(|held| held.objective.chars().count()).max().unwrap_or(0);
     let line = |held: &crate::measure::run::Held| {
         let line = format!("{:<width$}  {}", held.objective, held.measured);
         let line = cut(&line, WIDTH - 2);
         if held.ok { format!("{} {line}", paint.green("✓")) } else { paint.red(&format!("✗ {line}")) }
     };
-    run.slo.iter().map(line).collect()
+    run.slo.iter().filter(|held| held.ok == that_held).map(line).collect()
 }
 
 fn own(run: &Run, paint: Paint) -> Vec<String> {
@@ -245,6 +277,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_run_in_which_nothing_worked_says_so_first() {
+        let report = render(&sample::broken(), false);
+        let first = report.lines().next().unwrap_or_default();
+        assert_eq!(first, "NOT ONE OF 400 REQUESTS SUCCEEDED: 300 5xx, 100 4xx");
+        assert!(report.contains("no success, hence no response times") && report.contains("of failures"), "{report}");
+    }
+
+    #[test]
     fn the_report_is_readable_at_a_glance() {
         sample::same(&render(&sample::closed(), false), include_str!("golden/closed.text.txt"), "closed.text.txt");
         sample::same(&render(&sample::open(), false), include_str!("golden/open.text.txt"), "open.text.txt");
@@ -253,9 +293,13 @@ mod tests {
     }
 
     #[test]
-    fn colours_change_no_word_and_doubts_come_first_in_red() {
+    fn colours_change_no_word_and_failures_come_first_then_objectives_then_doubts_in_red() {
         let colored = render(&sample::open(), true);
-        assert!(colored.starts_with("\x1b[31mNOT TO BE TRUSTED\x1b[0m\n\x1b[31m  - "), "{colored}");
+        let at =
+            |words: &str| colored.find(&format!("\x1b[31m{words}")).unwrap_or_else(|| panic!("{words}: {colored}"));
+        let order =
+            ["10.6 % OF REQUESTS FAILED", "OBJECTIVES THAT FAILED", "✗ p99<200ms", "NOT TO BE TRUSTED", "  - "].map(at);
+        assert!(order[0] == 0 && order.is_sorted(), "{order:?}: {colored}");
         let mut bare = String::new();
         for (i, part) in colored.split('\x1b').enumerate() {
             bare += if i == 0 { part } else { part.split_once('m').expect("the end of a colour").1 };

@@ -2,19 +2,16 @@
 //!
 //! Layout and units are wrk's own. The figures are weir's:
 //!
-//! - *Latency* is the response time, from the intended start on, over all answers.
+//! - *Latency* is the response time, from the intended start on; as in wrk over all answers, whatever their status, where
+//!   weir's own report has it over successes.
 //! - *Req/Sec* is per thread, as in wrk, but from whole seconds of the measured window where wrk looks every 100 ms.
 //! - *Socket errors*: `connect` are connections that failed or came too late (`connect`, `tls`, `dropped`), `read` are
 //!   answers that broke off or are no HTTP (`closed`, `reset`, `protocol`); weir has no failure that is one of writing
 //!   alone.
 //! - Without any answer the last column reads `0.00%`, where wrk has `-nan%`.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-
 use super::figure::plain;
 use crate::decide::Nanos;
-use crate::measure::series::Point;
 use crate::measure::{Histogram, Run};
 
 /// The report.
@@ -22,7 +19,7 @@ pub fn render(run: &Run) -> String {
     let mut text = format!("Running {} test @ {}\n", whole_seconds(run.duration_s), plain(&run.target.url));
     text += &format!("  {} threads and {} connections\n", run.manifest.threads, run.connections.limit);
     text += &format!("  Thread Stats{:>6}{:>11}{:>8}{:>12}\n", "Avg", "Stdev", "Max", "+/- Stdev");
-    let times = run.response_histogram().unwrap_or_else(|_| Histogram::precise());
+    let times = run.responses.histogram().unwrap_or_else(|_| Histogram::precise());
     text += &Stats::of_times(&times).line("Latency", microseconds);
     text += &Stats::of_samples(&rates_per_thread(run)).line("Req/Sec", metric);
     text += "  Latency Distribution\n";
@@ -69,18 +66,13 @@ fn rates_per_thread(run: &Run) -> Vec<f64> {
             && point.width_s > 0.0
             && point.width_s >= widest * 0.999
     });
-    let rates: Vec<f64> = inside.map(|point| (answers(point) as f64 / point.width_s / threads).floor()).collect();
+    // As in wrk, what broke off does not count.
+    let rates: Vec<f64> = inside.map(|point| (point.responses as f64 / point.width_s / threads).floor()).collect();
     // Shorter than a second: there is but one rate.
     if rates.is_empty() && run.rate_per_s.achieved > 0.0 {
         return vec![(run.rate_per_s.achieved / threads).floor()];
     }
     rates
-}
-
-/// As in wrk, what broke off does not count.
-fn answers(point: &Point) -> u64 {
-    let bytes = BASE64_STANDARD.decode(&point.histogram).unwrap_or_default();
-    Histogram::from_bytes(&bytes).map_or(0, |times| times.count())
 }
 
 /// A line of wrk's table.

@@ -14,6 +14,7 @@ pub mod credential;
 mod dispatcher;
 mod filled;
 pub mod form;
+mod host_limit;
 pub mod job;
 pub mod judge;
 pub mod news;
@@ -25,8 +26,9 @@ pub mod store;
 pub mod template;
 
 pub use credential::Credential;
-pub use dispatcher::Progress;
+pub use dispatcher::{HostProgress, Progress};
 pub use form::{Form, Own};
+pub use host_limit::HostLimit;
 pub use job::{Answer, Attempt, Detail, Edit, Entry, Event, Job, Request, Status, UnixMs};
 pub use judge::Judge;
 pub use news::{Ended, Listener, News, Try};

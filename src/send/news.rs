@@ -22,6 +22,8 @@ pub struct Try {
     pub outcome: Result<u16, String>,
     /// It brought what was wanted.
     pub done: bool,
+    /// It was not the first of its job.
+    pub again: bool,
 }
 
 /// What happened.

@@ -23,6 +23,9 @@ pub(super) struct Note {
     up_ms: u64,
     /// Present if the sender ended in good order: after a crash nobody knows what was sent last.
     past: Option<Kept>,
+    /// The past at hosts that are known by name; `past` is that at all others.
+    #[serde(default)]
+    hosts: Vec<(String, Kept)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +41,35 @@ struct KeptWindow {
     believed: u64,
     arrived: Vec<(u64, u64)>,
     full_in: Option<u64>,
+}
+
+impl Kept {
+    fn of(history: &History) -> Self {
+        let windows = history.windows.iter().map(|past| KeptWindow {
+            window: past.window.to_string(),
+            believed: past.believed,
+            arrived: past.arrived.iter().map(|(ago, amount)| (ago.0, *amount)).collect(),
+            full_in: past.full_in.map(|length| length.0),
+        });
+        let sent = history.sent.iter().map(|(ago, weight)| (ago.0, *weight));
+        Self { windows: windows.collect(), sent: sent.collect(), held_for: history.held_for.0 }
+    }
+
+    fn history(&self) -> History {
+        let windows = self.windows.iter().filter_map(|kept| {
+            Some(Past {
+                window: Window::read(&kept.window, Model::SlidingLog).ok()?,
+                believed: kept.believed,
+                arrived: kept.arrived.iter().map(|(ago, amount)| (Nanos(*ago), *amount)).collect(),
+                full_in: kept.full_in.map(Nanos),
+            })
+        });
+        History {
+            windows: windows.collect(),
+            sent: self.sent.iter().map(|(ago, weight)| (Nanos(*ago), *weight)).collect(),
+            held_for: Nanos(self.held_for),
+        }
+    }
 }
 
 /// A moment by both clocks.
@@ -63,17 +95,10 @@ impl Note {
     }
 
     /// At the end in good order.
-    pub(super) fn ended(at: &Moment, high_water: u64, history: &History) -> Self {
-        let windows = history.windows.iter().map(|past| KeptWindow {
-            window: past.window.to_string(),
-            believed: past.believed,
-            arrived: past.arrived.iter().map(|(ago, amount)| (ago.0, *amount)).collect(),
-            full_in: past.full_in.map(|length| length.0),
-        });
-        let sent = history.sent.iter().map(|(ago, weight)| (ago.0, *weight));
-        let past = Kept { windows: windows.collect(), sent: sent.collect(), held_for: history.held_for.0 };
+    pub(super) fn ended(at: &Moment, high_water: u64, rest: &History, hosts: Vec<(String, History)>) -> Self {
         let up_ms = at.up.0 / Nanos::MILLI.0;
-        Self { high_water, at_ms: at.wall.0, boot: at.boot.clone(), up_ms, past: Some(past) }
+        let hosts = hosts.iter().map(|(host, history)| (host.clone(), Kept::of(history))).collect();
+        Self { high_water, at_ms: at.wall.0, boot: at.boot.clone(), up_ms, past: Some(Kept::of(rest)), hosts }
     }
 
     /// When it was written.
@@ -92,22 +117,13 @@ impl Note {
 
     /// The windows' past, by its age when it was written. None: it is not known.
     pub(super) fn past(&self) -> Option<History> {
-        let past = self.past.as_ref()?;
-        let windows = past.windows.iter().filter_map(|kept| {
-            Some(Past {
-                window: Window::read(&kept.window, Model::SlidingLog).ok()?,
-                believed: kept.believed,
-                arrived: kept.arrived.iter().map(|(ago, amount)| (Nanos(*ago), *amount)).collect(),
-                full_in: kept.full_in.map(Nanos),
-            })
-        });
-        Some(History {
-            windows: windows.collect(),
-            sent: past.sent.iter().map(|(ago, weight)| (Nanos(*ago), *weight)).collect(),
-            held_for: Nanos(past.held_for),
-        })
+        self.past.as_ref().map(Kept::history)
     }
 
+    /// The same at hosts that are known by name.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (String, History)> {
+        self.hosts.iter().map(|(host, kept)| (host.clone(), kept.history()))
+    }
     /// The windows' past, and how long ago it was written. None: it is not known.
     pub(super) fn history(&self, now: &Moment) -> Option<(History, Nanos)> {
         let history = self.past()?;
@@ -130,9 +146,11 @@ mod tests {
         let window = Window::read("bucket:20/1s", Model::SlidingLog).unwrap();
         let past = Past { window, believed: 17, arrived: vec![(Nanos(5), 1)], full_in: Some(Nanos(9)) };
         let history = History { windows: vec![past], sent: vec![(Nanos(3), 2)], held_for: Nanos(4) };
-        let note = Note::ended(&moment(1000, 50, "a"), 77, &history);
+        let other = History { held_for: Nanos(5), ..History::default() };
+        let note = Note::ended(&moment(1000, 50, "a"), 77, &history, vec![("a.example".into(), other.clone())]);
         let back = Note::read(&note.write()).unwrap();
         assert_eq!(back, note);
+        assert_eq!(back.hosts().collect::<Vec<_>>(), [("a.example".into(), other)]);
         assert_eq!(back.history(&moment(1250, 300, "a")), Some((history, Nanos::from_millis(250))));
         let running = Note::read(&Note::running(UnixMs(1), 5).write()).unwrap();
         assert_eq!(running.history(&moment(2, 51, "a")), None);
@@ -145,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_between_two_runs_ends_no_window_early() {
-        let note = Note::ended(&moment(1000, 50, "a"), 1, &History::default());
+        let note = Note::ended(&moment(1000, 50, "a"), 1, &History::default(), Vec::new());
         let since = |now: &Moment| note.history(now).unwrap().1;
         assert_eq!(since(&moment(3_600_000, 60, "a")), Nanos::from_millis(10), "set forward");
         assert_eq!(since(&moment(0, 5000, "a")), Nanos::ZERO, "set back");

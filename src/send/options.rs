@@ -8,6 +8,7 @@ use super::credential::Credential;
 use super::judge::Judge;
 use crate::decide::Nanos;
 use crate::decide::dispatch::Rules;
+use crate::decide::window::Limit;
 
 /// How to send.
 #[derive(Clone, Debug)]
@@ -15,6 +16,9 @@ pub struct Options {
     /// What is decided by. The epoch is set when sending begins; to a way in that is given 2 ms are added for what the
     /// machines at both ends take.
     pub rules: Rules,
+    /// Hosts that have limits of their own, in place of those of the rules: host or host:port, and a limit; several hold
+    /// all.
+    pub host_limits: Vec<(String, Limit)>,
     /// The keys; at least one.
     pub keys: Vec<Credential>,
     /// What answers mean.
@@ -49,6 +53,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             rules: Rules::default(),
+            host_limits: Vec::new(),
             keys: vec![Credential::none()],
             judge: Judge::default(),
             fresh: false,
@@ -65,7 +70,8 @@ impl Default for Options {
 impl Options {
     /// The longest time that counts in a window, and what a request may take to it.
     pub(super) fn memory(&self) -> Nanos {
-        let windows = self.rules.key.limits.iter().map(|limit| limit.window.per());
+        let own = self.host_limits.iter().map(|(_, limit)| limit);
+        let windows = self.rules.key.limits.iter().chain(own).map(|limit| limit.window.per());
         let longest = windows.max().unwrap_or_default();
         // A sliding counter looks at two windows.
         if longest == Nanos::ZERO { longest } else { longest + longest + self.rules.key.way_in.unwrap_or_default() }

@@ -50,6 +50,14 @@ impl Body {
         Self { kind: Kind::Made(Box::pin(body)), entry: None }
     }
 
+    /// All of it, if it is there.
+    pub fn whole(&self) -> Option<&Bytes> {
+        match &self.kind {
+            Kind::Full(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     pub(super) fn with(self, entry: Entry) -> Self {
         Self { kind: self.kind, entry: Some(entry) }
     }

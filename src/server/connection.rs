@@ -36,6 +36,7 @@ pub(super) async fn drive<S: Service>(home: Rc<Home<S>>, stream: TcpStream, peer
         })
         .await;
     }
+    home.freed.one_more();
     home.ledger.metrics.open.dec();
     home.connections.borrow_mut().remove(key);
     home.ended.notify_one();
@@ -46,18 +47,34 @@ async fn serve<S: Service>(home: &Rc<Home<S>>, watch: &Rc<Watch>, mut socket: So
     if home.asks_arrivals {
         watch.has_waited(socket.age());
     }
-    let service = service_fn(|request| Rc::clone(home).answer(Rc::clone(watch), request));
-    let io = TokioIo::new(socket);
+    let service = || service_fn(|request| Rc::clone(home).answer(Rc::clone(watch), request));
+    let mut io = TokioIo::new(socket);
     let ended = if http2 {
         let mut builder = http2::Builder::new(Here);
         builder.max_header_list_size(home.most_head as u32).max_concurrent_streams(250);
-        let connection = pin!(builder.serve_connection(io, service));
-        until_it_leaves(watch, connection, http2::Connection::graceful_shutdown).await
+        let connection = pin!(builder.serve_connection(io, service()));
+        let ended = until_it_leaves(watch, connection, http2::Connection::graceful_shutdown, || false).await;
+        // It never shrinks.
+        ended.unwrap_or(Ok(()))
     } else {
         let mut builder = http1::Builder::new();
-        builder.max_buf_size(home.most_head).half_close(false);
-        let mut connection = builder.serve_connection(io, service);
-        let ended = until_it_leaves(watch, Pin::new(&mut connection), http1::Connection::graceful_shutdown).await;
+        builder.max_buf_size(home.most_head).max_headers(home.most_fields).half_close(false);
+        let (connection, ended) = loop {
+            let mut connection = builder.serve_connection(io, service());
+            let leave = http1::Connection::graceful_shutdown;
+            let ended = until_it_leaves(watch, Pin::new(&mut connection), leave, || watch.can_shrink()).await;
+            if let Some(ended) = ended {
+                break (connection, ended);
+            }
+            // hyper keeps the room that the largest head or body took. A connection between two requests is nothing but
+            // its socket, so another one is put in its place.
+            let parts = connection.into_parts();
+            let mut socket = parts.io.into_inner();
+            socket.unread(&parts.read_buf);
+            io = TokioIo::new(socket);
+            watch.has_shrunk();
+            home.freed.one_more();
+        };
         if let Some(tunnel) = watch.take_tunnel().filter(|_| ended.is_ok()) {
             let parts = connection.into_parts();
             pass_on(home, watch, parts.io.into_inner(), &parts.read_buf, tunnel).await;
@@ -86,15 +103,24 @@ async fn pass_on<S: Service>(
     }
 }
 
-/// Has the connection end after the answers it owes, once that is its fate.
-async fn until_it_leaves<C: Future>(watch: &Watch, mut connection: Pin<&mut C>, leave: fn(Pin<&mut C>)) -> C::Output {
+/// Has the connection end after the answers it owes, once that is its fate. None: it `rests`, and goes on.
+async fn until_it_leaves<C: Future>(
+    watch: &Watch,
+    mut connection: Pin<&mut C>,
+    leave: fn(Pin<&mut C>),
+    rests: impl Fn() -> bool,
+) -> Option<C::Output> {
     let mut told = false;
     poll_fn(|cx| {
         if watch.fate() == Fate::Leave && !told {
             told = true;
             leave(connection.as_mut());
         }
-        connection.as_mut().poll(cx)
+        match connection.as_mut().poll(cx) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending if rests() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
     })
     .await
 }

@@ -82,6 +82,7 @@ async fn look_after<S: Service>(home: Rc<Home<S>>) {
         rounds.tick().await;
         let now = home.ledger.clock.now();
         home.ledger.tick.set(now);
+        home.freed.round();
         if let Some(pen) = &home.ledger.pen {
             pen.hand_on();
         }

@@ -1,6 +1,6 @@
 //! Where a service is at home on one thread: what all its connections there share, and how a request is answered.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,12 +10,14 @@ use slab::Slab;
 use tokio::sync::Notify;
 
 use super::body::Body;
+use super::framing::{self, BadCoding};
 use super::ledger::{Entry, Ledger};
 use super::page::Page;
 use super::turn::Turn;
 use super::watch::Watch;
 use super::{Pages, Reply, Service, Tell};
 use crate::decide::patience::Limits;
+use crate::machine::memory;
 use crate::machine::timer::Timer;
 
 /// Where a service is at home on one thread.
@@ -25,6 +27,7 @@ pub(super) struct Home<S: Service> {
     pub(super) page: Option<Arc<Page>>,
     pub(super) limits: Limits,
     pub(super) most_head: usize,
+    pub(super) most_fields: usize,
     pub(super) pages: Pages,
     pub(super) asks_arrivals: bool,
     pub(super) ledger: Rc<Ledger>,
@@ -33,6 +36,7 @@ pub(super) struct Home<S: Service> {
     pub(super) connections: RefCell<Slab<Rc<Watch>>>,
     /// A connection has ended.
     pub(super) ended: Notify,
+    pub(super) freed: Freed,
 }
 
 /// A request without an answer: the connection is reset.
@@ -44,6 +48,37 @@ impl std::error::Error for Unanswered {}
 impl std::fmt::Display for Unanswered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("no answer on purpose")
+    }
+}
+
+/// Memory of connections that is free and still the process's.
+#[derive(Debug, Default)]
+pub(super) struct Freed {
+    /// Of so many connections in this round, and in all since it was given back.
+    now: Cell<u32>,
+    all: Cell<u32>,
+    rounds: Cell<u32>,
+}
+
+impl Freed {
+    /// A connection has ended, or let go of what it had beyond the usual.
+    pub(super) fn one_more(&self) {
+        self.now.set(self.now.get().saturating_add(1));
+    }
+
+    /// Gives it to the system after a burst: while connections come and go it would be fetched back at once. To be called
+    /// each round.
+    pub(super) fn round(&self) {
+        const MANY: u32 = 64;
+        const ROUNDS: u32 = 8;
+        let now = self.now.take();
+        self.all.set(self.all.get().saturating_add(now));
+        self.rounds.set(self.rounds.get().saturating_add(1));
+        if self.all.get() >= MANY && now < MANY && self.rounds.get() >= ROUNDS {
+            self.all.set(0);
+            self.rounds.set(0);
+            memory::release();
+        }
     }
 }
 
@@ -59,7 +94,11 @@ impl<S: Service> Home<S> {
         let whole = request.body().is_end_stream();
         watch.has_unread_body(!whole);
         let last = says_close(request.headers()) || is_old(version, request.headers());
-        let reply = if let Some(page) = self.page_at(request.uri().path()) {
+        let reply = if let Some(bad) = BadCoding::of(request.headers()) {
+            Reply::Answer(bad.response())
+        } else if request.headers().len() > self.most_fields {
+            Reply::Answer(framing::too_many_fields())
+        } else if let Some(page) = self.page_at(&self.service.page_path(request.uri().path())) {
             Reply::Answer(page)
         } else {
             let turn = Turn::new(&self.ledger, &self.timer, &watch, &entry);

@@ -3,13 +3,14 @@
 //!
 //! - [`Service`]: who answers; [`Turn`]: what it has at hand; [`Reply`], [`Body`], [`Page`]: what it answers with
 //! - [`start`] a service, which then is [`Running`]
-//! - `event_loop`: one thread; `home`: what its connections share; `connection`, `socket`, `watch`: one connection; `ledger`: what is written down
+//! - `event_loop`: one thread; `framing`: what a request's head says of its body; `home`: what its connections share; `connection`, `socket`, `watch`: one connection; `ledger`: what is written down
 
 mod access_log;
 mod arrival;
 mod body;
 mod connection;
 mod event_loop;
+mod framing;
 mod home;
 mod ledger;
 mod listen;
@@ -20,6 +21,7 @@ mod tick;
 mod turn;
 mod watch;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
@@ -42,7 +44,7 @@ use tokio::sync::{Notify, watch as channel};
 use self::access_log::AccessLog;
 pub use self::body::{Body, BodyError, RequestBody};
 use self::event_loop::on_this_thread;
-use self::home::Home;
+use self::home::{Freed, Home};
 use self::ledger::Ledger;
 use self::metrics::Metrics;
 pub use self::page::Page;
@@ -70,6 +72,11 @@ pub trait Service: Send + Sync + 'static {
     /// Called when the server stops; it waits for this as it waits for answers that are owed.
     fn rest(&self, _local: &Self::Local) -> impl Future<Output = ()> {
         std::future::ready(())
+    }
+
+    /// The path by which the server's own pages are looked for, of a request for this one.
+    fn page_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        Cow::Borrowed(path)
     }
 
     /// Adds the service's own counters to `/metrics`.
@@ -151,6 +158,8 @@ pub struct Options {
     pub limits: Limits,
     /// The longest head of a request, in bytes; beyond it the answer is 431. At least 8,192.
     pub most_head: usize,
+    /// The most fields of a request's head; beyond it the answer is 431.
+    pub most_fields: usize,
     /// Where a line of JSON per request goes; `-` is stderr.
     pub access_log: Option<PathBuf>,
     /// The pages that the server answers itself.
@@ -184,7 +193,8 @@ impl Default for Options {
             port: 0,
             workers: 1,
             limits: Limits::default(),
-            most_head: 32 * 1024,
+            most_head: 64 * 1024,
+            most_fields: 256,
             access_log: None,
             pages: Pages::default(),
             asks_arrivals: false,
@@ -304,6 +314,7 @@ fn settle<S: Service>(
         service,
         limits: options.limits,
         most_head: options.most_head.max(8192),
+        most_fields: options.most_fields,
         pages: options.pages,
         asks_arrivals: options.asks_arrivals,
         ledger: Rc::new(Ledger { clock, tick: Tick::default(), metrics, pen }),
@@ -311,6 +322,7 @@ fn settle<S: Service>(
         tell: options.tell,
         connections: RefCell::new(Slab::new()),
         ended: Notify::new(),
+        freed: Freed::default(),
     }))
 }
 

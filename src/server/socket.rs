@@ -79,6 +79,12 @@ impl Socket {
         }
     }
 
+    /// Takes back what was read and not looked at.
+    pub(super) fn unread(&mut self, bytes: &[u8]) {
+        self.first = [bytes, &self.first[self.given..]].concat();
+        self.given = 0;
+    }
+
     /// How long ago the last bytes came.
     pub(super) fn age(&self) -> Nanos {
         arrival::age(self.stream.as_fd())
@@ -148,6 +154,7 @@ impl AsyncRead for Socket {
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
+        this.watch.has_room(buffer.remaining());
         ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
         if buffer.filled().len() == before {
             if !matches!(this.end, End::Tunnel) {

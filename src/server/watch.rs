@@ -21,6 +21,9 @@ pub(super) enum Fate {
     Die,
 }
 
+/// Memory that hyper holds for what comes, as long as no head or body needs more.
+const USUAL_ROOM: usize = 8 * 1024;
+
 #[derive(Debug)]
 pub(super) struct Watch {
     pub(super) peer: SocketAddr,
@@ -39,6 +42,8 @@ pub(super) struct Watch {
     waited: Cell<Nanos>,
     /// The peer's address as a header has it, once somebody has asked.
     client: OnceCell<HeaderValue>,
+    /// Whether more memory is held for what comes than a usual head takes.
+    grown: Cell<bool>,
     /// What the connection leads to once it speaks another protocol.
     tunnel: RefCell<Option<Box<dyn Tunnel>>>,
 }
@@ -56,6 +61,7 @@ impl Watch {
             task: RefCell::default(),
             waited: Cell::new(Nanos::ZERO),
             client: OnceCell::new(),
+            grown: Cell::new(false),
             tunnel: RefCell::default(),
         }
     }
@@ -135,6 +141,28 @@ impl Watch {
         if let Some(task) = self.task.borrow().as_ref().filter(|_| self.expects_bytes()) {
             task.wake_by_ref();
         }
+    }
+
+    /// Memory is held for what comes, so much of it.
+    pub(super) fn has_room(&self, bytes: usize) {
+        if bytes > USUAL_ROOM {
+            self.grown.set(true);
+        }
+    }
+
+    /// Whether more memory is held than is usual.
+    pub(super) fn is_grown(&self) -> bool {
+        self.grown.get()
+    }
+
+    /// Whether that memory can go: the connection goes on, and nothing is under way.
+    pub(super) fn can_shrink(&self) -> bool {
+        self.is_grown() && self.fate() == Fate::Stay && self.patience.get().is_at_rest() && !self.expects_bytes()
+    }
+
+    /// That memory has gone.
+    pub(super) fn has_shrunk(&self) {
+        self.grown.set(false);
     }
 
     /// After the answer that is on its way the connection leads to `tunnel`.

@@ -61,7 +61,7 @@ pub struct WarmUp {
     pub steady: bool,
 }
 
-/// What a load found. Times are response times.
+/// What a load found. Times are response times of successes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadFigures {
     /// The load.

@@ -85,6 +85,7 @@ impl<'a> Findings<'a> {
         let points = definition.points();
         let mut findings = Self { definition, outcome, points, measures: measures(definition), judged: Vec::new() };
         findings.judged = (0..findings.measures.len()).flat_map(|measure| findings.judge(measure)).collect();
+        findings.hold_failures_against();
         findings
     }
 
@@ -100,11 +101,35 @@ impl<'a> Findings<'a> {
             places.iter().map(|(base, other, point)| (sample(*base, *point), sample(*other, *point))).collect();
         let metric = &self.measures[measure].metric;
         let pairs: Vec<Pair<'_>> = samples.iter().map(|(base, other)| Pair { metric, base, other }).collect();
-        let settings =
-            Settings { minimum: self.definition.minimum_effect, seed: self.definition.seed, ..Settings::default() };
-        let verdicts = judge(&pairs, &settings);
+        let verdicts = judge(&pairs, &self.settings());
         let judged = |((base, other, point), verdict)| Judged { measure, point, base, other, verdict };
         places.into_iter().zip(verdicts).map(judged).collect()
+    }
+
+    fn settings(&self) -> Settings {
+        Settings { minimum: self.definition.minimum_effect, seed: self.definition.seed, ..Settings::default() }
+    }
+
+    /// Takes back what a variant won of which more requests failed: under the same load, or, for what is of the whole
+    /// variant, under any.
+    fn hold_failures_against(&mut self) {
+        let settings = self.settings();
+        let of_failures = |it: &&Judged| self.measures[it.measure].is_failed();
+        let failures: Vec<Judged> = self.judged.iter().filter(of_failures).cloned().collect();
+        for judged in &mut self.judged {
+            let measure = &self.measures[judged.measure];
+            if measure.is_failed() {
+                continue;
+            }
+            let same = |it: &&Judged| {
+                let load = &self.measures[it.measure].load;
+                (it.base, it.other, it.point) == (judged.base, judged.other, judged.point)
+                    && (measure.load.is_none() || measure.load == *load)
+            };
+            for it in failures.iter().filter(same) {
+                judged.verdict = judged.verdict.clone().unless_it_fails_more(&it.verdict, &settings);
+            }
+        }
     }
 
     /// Which variants are held against which: each against each, or all against the first if they are many. Only those
@@ -191,8 +216,9 @@ impl Measure {
         let load = || cell.loads.iter().find(|load| Some(&load.load) == self.load.as_ref());
         match self.of {
             Of::Rate => Some(load()?.rate_per_s),
-            Of::Median => Some(load()?.p50_ms),
-            Of::P99 => Some(load()?.p99_ms),
+            // Without a success there is none of its times.
+            Of::Median => load().filter(|load| load.failed_share < 1.0).map(|load| load.p50_ms),
+            Of::P99 => load().filter(|load| load.failed_share < 1.0).map(|load| load.p99_ms),
             Of::Failed => Some(load()?.failed_share),
             Of::Memory => {
                 let usage = cell.usage.as_ref()?;
@@ -272,6 +298,18 @@ mod tests {
         assert_eq!(finding(&findings, "good answers"), Finding::Better);
         let sentences = text::sentences(&findings);
         assert!(sentences.len() == 1 && sentences[0].starts_with("b is better than a: good answers"), "{sentences:?}");
+    }
+
+    #[test]
+    fn who_answers_twice_as_much_with_failures_is_not_better() {
+        let definition = definition("");
+        let (_dir, mut outcome) = outcome(STEADY, twice());
+        for cell in outcome.cells.iter_mut().filter(|cell| cell.variant == "b") {
+            cell.loads[0].failed_share = 0.3;
+        }
+        let findings = Findings::new(&definition, &outcome);
+        assert_eq!(finding(&findings, "failed"), Finding::Worse);
+        assert_eq!(finding(&findings, "good answers"), Finding::Unclear(Why::Failures));
     }
 
     #[test]

@@ -43,26 +43,63 @@ fn a_connection_that_the_peer_has_closed_is_passed_over() {
 }
 
 #[test]
-fn a_request_that_met_a_dying_connection_is_sent_once_more() {
-    for (method, resets) in [(Method::GET, false), (Method::PUT, true), (Method::POST, false), (Method::POST, true)] {
-        let server = Server::start(move |seen| match (seen.connection, seen.turn, resets) {
-            (0, 1, false) => Reply::nothing().close(),
-            (0, 1, true) => Reply::nothing().reset(),
-            _ => Reply::ok("hello"),
-        });
-        run(async |client| {
-            let to = to(&server);
-            get(&client, &to).await.unwrap();
-            let answer = send(&client, &to, method.clone(), OutBody::Bytes("body".into())).await;
-            if method.is_idempotent() {
-                assert_eq!(answer.unwrap().status(), 200);
-                assert_eq!(server.seen()[2].body, b"body");
-                assert_eq!((client.counts().dialled, client.counts().repeated), (2, 1));
-            } else {
+fn what_a_kept_connection_has_taken_is_not_sent_again_whatever_becomes_of_it() {
+    for method in [Method::GET, Method::PUT, Method::POST] {
+        for (resets, wait) in [(false, 0), (true, 0), (true, 80)] {
+            let server = Server::start(move |seen| match (seen.connection, seen.turn, resets) {
+                (0, 1, false) => Reply::nothing().close(),
+                (0, 1, true) => Reply::nothing().wait(Duration::from_millis(wait)).reset(),
+                _ => Reply::ok("hello"),
+            });
+            run(async |client| {
+                let to = to(&server);
+                get(&client, &to).await.unwrap();
+                let answer = send(&client, &to, method.clone(), OutBody::Bytes("body".into())).await;
                 assert_eq!(answer.unwrap_err().kind, if resets { Kind::Reset } else { Kind::Closed });
-                assert_eq!(server.requests(), 2);
-            }
-        });
+                assert_eq!((server.requests(), client.counts().repeated), (2, 0), "{method} {resets} {wait}");
+            });
+        }
+    }
+}
+
+/// The event loop is not told of the close before the request is on its way.
+#[test]
+fn a_request_that_meets_a_close_goes_over_a_new_connection_whatever_its_method() {
+    for method in [Method::GET, Method::POST] {
+        for body in ["", "body"] {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}/", listener.local_addr().unwrap());
+            let (closes, closed) = (std::sync::mpsc::channel::<()>(), std::sync::mpsc::channel::<()>());
+            let service = std::thread::spawn(move || {
+                let mut seen = Vec::new();
+                for k in 0..2 {
+                    let (mut stream, _) = listener.accept().unwrap();
+                    let mut bytes = [0; 1000];
+                    let n = std::io::Read::read(&mut stream, &mut bytes).unwrap();
+                    seen.push(String::from_utf8_lossy(&bytes[..n]).into_owned());
+                    std::io::Write::write_all(&mut stream, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+                        .unwrap();
+                    if k == 0 {
+                        closes.1.recv().unwrap();
+                        drop(stream);
+                        closed.0.send(()).unwrap();
+                    }
+                }
+                seen
+            });
+            run(async |client| {
+                let to = origin(&url, &Reach::default());
+                get(&client, &to).await.unwrap();
+                closes.0.send(()).unwrap();
+                closed.1.recv().unwrap();
+                // Nothing was awaited since: the connection looks as if it were sound.
+                let answer = send(&client, &to, method.clone(), OutBody::Bytes(body.into())).await.unwrap();
+                assert_eq!(answer.status(), 200);
+                assert_eq!((client.counts().dialled, client.counts().repeated), (2, 1));
+            });
+            let seen = service.join().unwrap();
+            assert!(seen[1].starts_with(method.as_str()) && seen[1].ends_with(&format!("\r\n\r\n{body}")), "{seen:?}");
+        }
     }
 }
 

@@ -8,24 +8,28 @@ mod calling;
 mod certificates;
 mod connection;
 mod http2;
+mod noise;
 mod raw;
 mod redis;
 mod reply;
 mod server;
 mod serving;
 mod setting;
+mod tied;
 mod weir;
 mod wire;
 
 pub(crate) use calling::{call, calling, get, ms, origin, plan, text, upstream, waiting};
 pub(crate) use certificates::Authority;
 pub(crate) use http2::over_http2;
+pub(crate) use noise::{Burner, Stall, Stalling, Stalls};
 pub(crate) use raw::{Answer, Raw};
 pub(crate) use redis::{Manner, Proxy, RedisServer};
 pub(crate) use reply::{Gate, Reply};
 pub(crate) use server::{Builder, Seen, Server};
 pub(crate) use serving::Serving;
 pub(crate) use setting::{ALWAYS, SYNCED, Sent, Setting, Terms};
+pub(crate) use tied::{running_in, spawn_tied};
 pub(crate) use weir::{Output, Running, Weir, load, until};
 
 /// Whether `value` is within `share` of `truth`.

@@ -18,6 +18,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::tied::spawn_tied;
+
 pub struct RedisServer {
     folder: tempfile::TempDir,
     child: Option<Child>,
@@ -81,7 +83,7 @@ impl RedisServer {
             .arg("--dir")
             .arg(self.folder.path());
         command.args(&self.args).stdout(Stdio::null());
-        let child = self.child.insert(command.spawn().unwrap());
+        let child = self.child.insert(spawn_tied(&mut command).unwrap());
         let id = child.id();
         let begun = Instant::now();
         while !self.try_say(&["PING"]).is_ok_and(|said| said.starts_with("+PONG")) {

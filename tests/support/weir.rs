@@ -11,6 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use weir::measure::Run;
 
+use super::tied::{kill_in, running_in, spawn_tied};
+
 /// A folder, and `weir` in it.
 pub(crate) struct Weir {
     folder: TempDir,
@@ -76,6 +78,19 @@ impl Weir {
     }
 }
 
+impl Drop for Weir {
+    /// What was started here is gone by now; a test that failed half-way has it killed.
+    fn drop(&mut self) {
+        let folder = self.folder.path().to_owned();
+        if thread::panicking() {
+            kill_in(&folder);
+            return;
+        }
+        let left = move || running_in(&folder).is_empty();
+        until("all that ran in the folder to end", PATIENCE, left);
+    }
+}
+
 /// `weir load URL ... --format json` in a folder of its own; code 0.
 pub(crate) fn load(url: &str, args: &[&str]) -> Run {
     Weir::new().load(url, args)
@@ -97,7 +112,7 @@ impl Output {
 
 impl Running {
     pub(crate) fn new(command: &mut Command) -> Self {
-        Self::of(command.spawn().unwrap())
+        Self::of(spawn_tied(command).unwrap())
     }
 
     pub(crate) fn of(mut child: Child) -> Self {

@@ -228,6 +228,7 @@ impl Guest {
 
     /// Spawns what has begun since the last turn.
     fn start(&self, tasks: &LocalSet) {
+        self.inside.engine.tidy();
         let mut calls = self.calls.borrow_mut();
         for Begun { key, request, planned } in self.begun.borrow_mut().drain(..) {
             let engine = Rc::clone(&self.inside.engine);
@@ -271,13 +272,21 @@ impl Guest {
     }
 }
 
-/// Closes connections of the running asyncio loop that nobody needs, if it has any.
-#[pyfunction]
-pub(crate) fn sweep_guest(py: Python<'_>) -> PyResult<()> {
-    if let Some(guest) = guest_if_any(py)? {
-        guest.borrow().inside.engine.sweep();
+/// Closes connections of this thread's asyncio loops that nobody needs.
+pub(super) fn tidy(py: Python<'_>) {
+    // A client may be let go of anywhere; where the guests are being looked through, they are tidied with their next turn.
+    let Ok(guests) = GUESTS.try_lock() else { return };
+    let here = guests.iter().filter(|known| known.thread == thread::current().id());
+    let found: Vec<_> = here.filter_map(|known| known.guest.bind(py).upgrade()).collect();
+    drop(guests);
+    for guest in found {
+        if let Ok(guest) = guest.cast_into::<Guest>()
+            && let Ok(guest) = guest.try_borrow()
+            && guest.inside.is_ours()
+        {
+            guest.inside.engine.tidy();
+        }
     }
-    Ok(())
 }
 
 #[pymethods]

@@ -81,6 +81,7 @@ pub(crate) fn wait(py: Python<'_>, request: &RequestHandle) -> PyResult<AnswerHa
                 now - desk.used.get() > RECENT,
                 |tasks| {
                     if let Some(start) = start {
+                        desk.engine.tidy();
                         start(tasks);
                     }
                 },
@@ -131,10 +132,9 @@ fn move_in(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Closes connections of this thread that nobody needs.
-#[pyfunction]
-pub(crate) fn sweep() {
+pub(super) fn tidy() {
     if let Some(desk) = desk() {
-        desk.events.turn(|_| desk.engine.sweep());
+        desk.events.turn(|_| desk.engine.tidy());
     }
 }
 

@@ -1,8 +1,10 @@
 //! The core's engine, and what Python keeps of a call: whole bodies, and a story that holds no connections.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use http::header::ACCEPT_ENCODING;
@@ -22,9 +24,19 @@ use super::request::Request;
 /// How often connections that nobody needs are looked for.
 const SWEEP: Nanos = Nanos::from_secs(5);
 
+/// How many times connections were let go of so far: a client was closed, lost its last reference, or forgot its hosts.
+static LET_GO: AtomicU64 = AtomicU64::new(0);
+
+/// Tells the engines of all threads that there are connections that nobody needs.
+pub(crate) fn no_longer_needed() {
+    LET_GO.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Makes the calls of one event loop.
 pub(crate) struct Engine {
     calls: Calls,
+    /// Those of `LET_GO` whose connections were closed here.
+    tidied: Cell<u64>,
 }
 
 /// What is the same for many calls.
@@ -80,12 +92,16 @@ impl Engine {
     /// An engine without connections.
     pub(crate) fn new(timer: Timer) -> Self {
         let client = Client::new(timer.clone(), Options::default());
-        Self { calls: Calls::new(client, timer, RandomState::new().build_hasher().finish()) }
+        let calls = Calls::new(client, timer, RandomState::new().build_hasher().finish());
+        Self { calls, tidied: Cell::new(LET_GO.load(Ordering::Relaxed)) }
     }
 
-    /// Closes connections that nobody needs, now.
-    pub(crate) fn sweep(&self) {
-        self.calls.client().sweep(self.calls.timer().now());
+    /// Closes connections that nobody needs, if there may be some since the last time.
+    pub(crate) fn tidy(&self) {
+        let gone = LET_GO.load(Ordering::Relaxed);
+        if self.tidied.replace(gone) != gone {
+            self.calls.client().sweep(self.calls.timer().now());
+        }
     }
 
     /// Closes connections that nobody needs, every few seconds, for ever.
@@ -200,7 +216,7 @@ impl Attempt {
             End::Running | End::Cancelled => ("cancelled", None, None),
             End::Won(status) => ("won", Some(*status), None),
             End::Failed(Failure::Status(status), _) => ("status", Some(*status), None),
-            End::Failed(Failure::Kind(kind), cause) => (kind.name(), None, cause.as_deref()),
+            End::Failed(failure, cause) => (failure.name().unwrap_or("status"), None, cause.as_deref()),
         }
     }
 }

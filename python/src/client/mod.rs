@@ -15,3 +15,14 @@ pub(crate) mod kin;
 pub(crate) mod owner;
 pub(crate) mod policy;
 pub(crate) mod request;
+
+use pyo3::prelude::*;
+
+/// A client was closed, or its last reference has gone: what this thread and its asyncio loops have open for it is closed
+/// now, and elsewhere with the next call.
+#[pyfunction]
+pub(crate) fn let_go(py: Python<'_>) {
+    engine::no_longer_needed();
+    blocking::tidy();
+    awaited::tidy(py);
+}

@@ -18,7 +18,7 @@ use weir::http::client::{Origin, Protocol, Reach};
 use weir::http::target::Target;
 use weir::http::tls::{Tls, TlsOptions};
 
-use super::engine::Planned;
+use super::engine::{self, Planned};
 use super::kin;
 use super::policy::PolicyHandle;
 use super::request::{Request, RequestHandle};
@@ -27,6 +27,10 @@ use crate::form::Form;
 
 /// Tells the upstream how much time is left.
 static TIME_LEFT: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
+
+/// A client that has called more hosts than these forgets them all, and their idle connections are closed: one that is
+/// shared by a whole program may call any number of hosts.
+const MOST_HOSTS: usize = 256;
 
 /// What TLS connections of all clients with the same options share: certificates are read once.
 static REACHES: Mutex<Vec<(TlsOptions, Reach)>> = Mutex::new(Vec::new());
@@ -143,6 +147,9 @@ impl ClientHandle {
         }
         let name = Arc::from(target.host_header());
         let planned = Arc::new(Planned { plan, name, strict: policy.wanted.is_some(), places });
+        if plans.len() >= MOST_HOSTS {
+            plans.clear();
+        }
         plans.insert(key, Arc::clone(&planned));
         Ok(planned)
     }
@@ -165,7 +172,13 @@ impl ClientHandle {
         let origin = Origin::new(target, &self.reach(target.tls)?).map_err(|error| errors::tls(&error))?;
         let hosts = vec![Host { origin: Arc::new(origin), weight: 1 }];
         let upstream = Arc::new(Upstream::new(hosts, Balance::default(), Health::default()));
-        self.shared(|shared| shared.upstreams.insert(place.clone(), Arc::clone(&upstream)));
+        self.shared(|shared| {
+            if shared.upstreams.len() >= MOST_HOSTS {
+                shared.upstreams.clear();
+                engine::no_longer_needed();
+            }
+            shared.upstreams.insert(place.clone(), Arc::clone(&upstream));
+        });
         Ok(upstream)
     }
 

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use weir::call::Success;
 use weir::decide::Nanos;
+use weir::decide::grpc::Codes;
 use weir::decide::policy::{After, Backoff, Budget, Kind, Policy, Repeat, Retry, Retryable, Stage};
 
 use super::engine::Planned;
@@ -187,11 +188,11 @@ impl FromPyObject<'_, '_> for Causes {
         if value.is_none() {
             return Ok(Self(Retryable::default()));
         }
-        let mut on = Retryable { kinds: Vec::new(), statuses: Vec::new() };
+        let mut on = Retryable { kinds: Vec::new(), statuses: Vec::new(), grpc: Codes::NONE };
         for item in value.try_iter()? {
             let item = item?;
             let word = item.cast::<PyString>().ok().map(ToString::to_string);
-            match word.and_then(|word| Kind::ALL.into_iter().find(|kind| kind.name() == word)) {
+            match word.and_then(|word| Kind::retryable().find(|kind| kind.name() == word)) {
                 Some(kind) => on.kinds.push(kind),
                 None => on.statuses.push(statuses(&item)?),
             }
@@ -210,7 +211,7 @@ fn statuses(value: &Bound<'_, PyAny>) -> PyResult<(u16, u16)> {
         value.extract::<u16>().ok().map(|status| (status, status))
     };
     range.filter(|(from, to)| (100..=999).contains(from) && from <= to && *to <= 999).ok_or_else(|| {
-        let kinds = Kind::ALL.map(Kind::name).join(", ");
+        let kinds = Kind::retryable().map(Kind::name).collect::<Vec<_>>().join(", ");
         let shown = value.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string());
         errors::usage(&format!("{shown} is neither a status (503, '5xx', '500-504') nor a kind ({kinds})"))
     })

@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use weir::decide::Nanos;
 use weir::decide::dispatch::{self, MaybeSent, Rules};
-use weir::decide::limit::{Model, Window};
-use weir::decide::policy::Retry;
-use weir::decide::window::{self, Limit, MOST_WINDOWS, Unit};
+use weir::decide::policy::{Backoff, Retry};
+use weir::decide::window::{self, Unit};
 use weir::http::tls::{Tls, TlsOptions};
 use weir::send::store::{self, Bounds, Memory, Place, Store};
 use weir::send::template::has_field;
-use weir::send::{Credential, Form, Judge, Options, Renewal, State};
+use weir::send::{Credential, Form, HostLimit, Judge, Options, Renewal, State};
 
 use super::job::{Common, Ttl, headers, method};
 use crate::client::policy::{number_in, ranges};
@@ -45,10 +45,8 @@ impl Asked {
         check_keys(&keys)?;
         let mut limits = limits("limits", &form.take::<Several>("limits")?.0, Unit::Requests)?;
         limits.extend(self::limits("weight_limits", &form.take::<Several>("weight_limits")?.0, Unit::Weight)?);
-        if limits.len() > MOST_WINDOWS {
-            let why = format!("limits: {} are too many; a key has {MOST_WINDOWS} at most", limits.len());
-            return Err(errors::usage(&why));
-        }
+        let (limits, host_limits) = HostLimit::sort(limits).map_err(|why| errors::usage(&format!("limits: {why}")))?;
+        let backoff = backoff(form.time("backoff")?, form.time("longest_backoff")?)?;
         let bound: DelayBound = form.take("delay_bound")?;
         let retries = number_in("retries", form.take("retries")?, 0, MOST_RETRIES)?;
         let timeout = match form.time("timeout")? {
@@ -72,7 +70,8 @@ impl Asked {
             in_flight: number_in("concurrency", form.take("concurrency")?, 1, MOST_OUT)? as usize,
             order: order.0,
             attempt_timeout: timeout,
-            retry: Retry { times: retries, ..defaults.retry.clone() },
+            retry: Retry { times: retries, backoff, ..defaults.retry.clone() },
+            give_up_after: form.time("give_up_after")?.map(Nanos::from),
             maybe_sent: if form.take("at_most_once")? { MaybeSent::Bury } else { MaybeSent::Again },
             ..defaults
         };
@@ -105,6 +104,7 @@ impl Asked {
         }
         let options = Options {
             rules,
+            host_limits,
             judge,
             keys: if keys.is_empty() { vec![Credential::none()] } else { keys },
             fresh,
@@ -169,9 +169,19 @@ fn check_keys(keys: &[Credential]) -> PyResult<()> {
     Ok(())
 }
 
-fn limits(name: &str, given: &[String], unit: Unit) -> PyResult<Vec<Limit>> {
-    let windows = given.iter().map(|text| Window::read(text, Model::SlidingLog));
-    let limits = windows.map(|window| window.map(|window| Limit { window, unit })).collect::<Result<_, _>>();
+/// The shortest and the longest wait of jobs that have failed.
+fn backoff(first: Option<Duration>, most: Option<Duration>) -> PyResult<Backoff> {
+    let default = Rules::default().retry.backoff;
+    let (first, most) = (first.map_or(default.first, Nanos::from), most.map_or(default.most, Nanos::from));
+    if first == Nanos::ZERO || most < first {
+        let why = "backoff: it needs a time above 0, and longest_backoff one that is as long at least";
+        return Err(errors::usage(why));
+    }
+    Ok(Backoff { first, most })
+}
+
+fn limits(name: &str, given: &[String], unit: Unit) -> PyResult<Vec<HostLimit>> {
+    let limits = given.iter().map(|text| HostLimit::read(text, unit)).collect::<Result<_, _>>();
     limits.map_err(|why| errors::usage(&format!("{name}: {why}")))
 }
 

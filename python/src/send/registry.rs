@@ -70,6 +70,7 @@ pub(crate) struct Tally {
 impl Tally {
     fn tried(&mut self, tried: &weir::send::Try) {
         self.failed += u64::from(!tried.done);
+        self.retried += u64::from(tried.again);
         match tried.outcome {
             Ok(429) => self.refused[0] += 1,
             Ok(400) => self.refused[1] += 1,
@@ -78,7 +79,6 @@ impl Tally {
     }
 
     fn ended(&mut self, ended: &weir::send::Ended) {
-        self.retried += u64::from(ended.tries.saturating_sub(1));
         match ended.state {
             State::Done => self.done += 1,
             State::Expired => self.expired += 1,

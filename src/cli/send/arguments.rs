@@ -11,14 +11,13 @@ use rustls::ClientConfig;
 use super::queue::{QueueCommand, store_of};
 use super::{Queue, request};
 use crate::decide::dispatch::{self, MaybeSent, Rules};
-use crate::decide::limit::{Model, Window};
-use crate::decide::policy::Retry;
-use crate::decide::window::{self, Limit, Unit};
+use crate::decide::policy::{Backoff, Retry};
+use crate::decide::window::{self, Unit};
 use crate::decide::{Nanos, words};
 use crate::http::tls::{Tls, TlsOptions};
 use crate::send::store::{self, Bounds, Place};
 use crate::send::template::has_field;
-use crate::send::{Credential, Form, Judge, Options, Renewal};
+use crate::send::{Credential, Form, HostLimit, Judge, Options, Renewal};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, disable_help_subcommand = true)]
@@ -70,11 +69,12 @@ pub(in crate::cli) struct SendArgs {
     /// The environment's variable with the keys, between commas or blanks
     #[arg(long, value_name = "NAME", help_heading = LIMITS)]
     keys_env: Option<String>,
-    /// So many requests per time for each key, COUNT/TIME or MODEL:COUNT/TIME, e.g. 20/1s, bucket:100/1m, aligned:5000/24h;
-    /// repeatable: all hold; 'none': unlimited [default: learnt from responses]
+    /// So many requests per time for each key at each host, COUNT/TIME or MODEL:COUNT/TIME, e.g. 20/1s, bucket:100/1m,
+    /// aligned:5000/24h; of one host alone: 'host=api.example.com 20/1s'; repeatable: all hold;
+    /// 'none': unlimited [default: learnt from responses]
     #[arg(long = "limit", value_name = "LIMIT", help_heading = LIMITS)]
     limits: Vec<String>,
-    /// So much weight (tokens) per time for each key, in the same words; repeatable
+    /// So much weight (tokens) per time for each key at each host, in the same words; repeatable
     #[arg(long = "weight-limit", value_name = "LIMIT", help_heading = LIMITS)]
     weight_limits: Vec<String>,
     /// The longest way to the service; 'learn' from answers, or 'none': only an answer tells that a request has arrived
@@ -87,9 +87,16 @@ pub(in crate::cli) struct SendArgs {
     /// A job is of use for so long [default: for ever]
     #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = JOBS)]
     ttl: Option<Duration>,
-    /// So many tries after the first
+    /// So many tries after the first that failed while others were answered
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(..=1000), help_heading = JOBS)]
     retries: u32,
+    /// How long a job waits that has failed, from the shortest wait doubling to the longest; and a host that is down is tried
+    /// as often
+    #[arg(long, value_name = "TIME..TIME", default_value = "500ms..60s", value_parser = backoff, help_heading = JOBS)]
+    backoff: Backoff,
+    /// The jobs of a host that has answered nobody for so long go to the graveyard [default: they wait for it]
+    #[arg(long, value_name = "TIME", value_parser = words::time, help_heading = JOBS)]
+    give_up_after: Option<Duration>,
     /// Jobs that expire get their TTL once more and go on, as often as they may be tried again
     #[arg(long, requires = "ttl", help_heading = JOBS)]
     renew_expired: bool,
@@ -200,17 +207,15 @@ impl SendArgs {
         if keys.is_empty() && needs_key {
             return Err("there is a field '{key}' and no key; give --key, --keys-file or --keys-env".into());
         }
-        let read = |texts: &[String], unit: Unit| {
-            let windows = texts.iter().map(|text| Window::read(text, Model::SlidingLog));
-            windows.map(|window| window.map(|window| Limit { window, unit })).collect::<Result<Vec<_>, _>>()
+        let read = |flag: &str, texts: &[String], unit: Unit| {
+            let limits = texts.iter().map(|text| HostLimit::read(text, unit));
+            limits.collect::<Result<Vec<_>, _>>().map_err(|why| format!("{flag}: {why}"))
         };
         let is_unlimited = self.limits == ["none"];
         let stated: &[String] = if is_unlimited { &[] } else { &self.limits };
-        let mut limits = read(stated, Unit::Requests).map_err(|why| format!("--limit: {why}"))?;
-        limits.extend(read(&self.weight_limits, Unit::Weight).map_err(|why| format!("--weight-limit: {why}"))?);
-        if limits.len() > window::MOST_WINDOWS {
-            return Err(format!("{} limits are too many; a key has {} at most", limits.len(), window::MOST_WINDOWS));
-        }
+        let mut all = read("--limit", stated, Unit::Requests)?;
+        all.extend(read("--weight-limit", &self.weight_limits, Unit::Weight)?);
+        let (limits, host_limits) = HostLimit::sort(all)?;
         let way_in = match self.delay_bound {
             Bound::Given(bound) => Some(bound),
             Bound::Learnt | Bound::Unknown => None,
@@ -231,7 +236,8 @@ impl SendArgs {
                 Order::Arrival => dispatch::Order::FirstIn,
             },
             attempt_timeout: self.timeout.into(),
-            retry: Retry { times: self.retries, ..defaults.retry.clone() },
+            retry: Retry { times: self.retries, backoff: self.backoff, ..defaults.retry.clone() },
+            give_up_after: self.give_up_after.map(Nanos::from),
             maybe_sent: if self.at_most_once { MaybeSent::Bury } else { MaybeSent::Again },
             ..defaults
         };
@@ -239,6 +245,7 @@ impl SendArgs {
         let renew = self.ttl.filter(|_| self.renew_expired).map(|ttl| Renewal { times: self.retries, ttl_ms: ms(ttl) });
         Ok(Options {
             rules,
+            host_limits,
             judge,
             keys: if keys.is_empty() { vec![Credential::none()] } else { keys },
             fresh: self.fresh,
@@ -309,6 +316,15 @@ impl SendArgs {
     }
 }
 
+/// `500ms..60s`.
+fn backoff(text: &str) -> Result<Backoff, String> {
+    let wrong = || format!("'{text}' is no back-off; write the shortest and the longest wait, e.g. 500ms..60s");
+    let (first, most) = text.split_once("..").ok_or_else(wrong)?;
+    let time = |text: &str| words::time(text.trim()).map(Nanos::from).map_err(|_| wrong());
+    let backoff = Backoff { first: time(first)?, most: time(most)? };
+    if backoff.first == Nanos::ZERO || backoff.most < backoff.first { Err(wrong()) } else { Ok(backoff) }
+}
+
 pub(super) fn ms(time: Duration) -> u64 {
     Nanos::from(time).0 / Nanos::MILLI.0
 }
@@ -322,6 +338,15 @@ mod tests {
         assert_eq!(Statuses::read("200-299, 404").unwrap().0, [(200, 299), (404, 404)]);
         for wrong in ["", "2xx", "300-200", "99", "200-"] {
             assert!(Statuses::read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_backoff_is_its_shortest_and_its_longest_wait() {
+        let (first, most) = (Nanos::from_millis(20), Nanos::from_secs(3));
+        assert_eq!(backoff("20ms..3s"), Ok(Backoff { first, most }));
+        for wrong in ["1s", "3s..1s", "0s..1s", "..", "a..b"] {
+            assert!(backoff(wrong).is_err(), "{wrong}");
         }
     }
 

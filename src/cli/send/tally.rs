@@ -62,6 +62,7 @@ impl Tally {
     pub(super) fn count(&mut self, news: &News) {
         match news {
             News::Tried(tried) => {
+                self.retried += u64::from(tried.again);
                 let Some(of_key) = self.per_key.get_mut(tried.key) else { return };
                 if tried.done {
                     of_key.done += 1;
@@ -84,18 +85,15 @@ impl Tally {
                     self.service.record(tried.took);
                 }
             }
-            News::Ended(ended) => {
-                self.retried += u64::from(ended.tries.saturating_sub(1));
-                match ended.state {
-                    State::Done => {
-                        self.done += 1;
-                        let ms = u64::try_from(ended.at.0.saturating_sub(ended.entry.job.created.0)).unwrap_or(0);
-                        self.response.record(Nanos::from_millis(ms));
-                    }
-                    State::Expired => self.expired += 1,
-                    _ => self.graveyard += 1,
+            News::Ended(ended) => match ended.state {
+                State::Done => {
+                    self.done += 1;
+                    let ms = u64::try_from(ended.at.0.saturating_sub(ended.entry.job.created.0)).unwrap_or(0);
+                    self.response.record(Nanos::from_millis(ms));
                 }
-            }
+                State::Expired => self.expired += 1,
+                _ => self.graveyard += 1,
+            },
             News::KeyLost(key, why) => {
                 if let Some(of_key) = self.per_key.get_mut(*key) {
                     of_key.lost = Some(why.clone());

@@ -35,7 +35,9 @@ const SOON_MS: u64 = 10_000;
 /// More that expire soon are not counted: it is looked for once a second.
 const MOST_COUNTED: usize = 10_000;
 /// Rows of the view that are no keys, and the terminal's last one.
-const OTHER_ROWS: usize = 5;
+const OTHER_ROWS: usize = 6;
+/// So many hosts that are down are named.
+const MOST_DOWN: usize = 3;
 
 impl Watch {
     pub(super) fn new(tally: Arc<Mutex<Tally>>, store: Queue, clock: Clock) -> Self {
@@ -110,11 +112,32 @@ impl Watch {
         if allowed.is_finite() { format!(" of {allowed:.1}/s allowed") } else { String::new() }
     }
 
+    /// Hosts that answer nobody: since when, and why; empty if there are none.
+    fn down(&self) -> String {
+        let down = self.progress.hosts.iter().filter_map(|host| Some((host, host.standing.down_for?)));
+        let mut down: Vec<_> = down.collect();
+        down.sort_unstable_by_key(|(_, length)| std::cmp::Reverse(*length));
+        let mut texts: Vec<String> = down
+            .iter()
+            .take(MOST_DOWN)
+            .map(|(host, length)| {
+                let (name, why) = (plain(&host.name), plain(&host.why));
+                format!("{name} down for {} s ({why})", length.0 / Nanos::SECOND.0)
+            })
+            .collect();
+        if down.len() > MOST_DOWN {
+            texts.push(format!("and {} more", down.len() - MOST_DOWN));
+        }
+        texts.join(", ")
+    }
+
     /// Where it is, in one line.
     pub(super) fn line(&self) -> String {
         let tally = lock(&self.tally);
+        let down = self.down();
+        let down = if down.is_empty() { down } else { format!("; {down}") };
         format!(
-            "{:.0}s: {} done, {} failed, {} expired, {} in the graveyard; {:.1}/s{}, mean response {:.0} ms; queue {} (mean {:.0}), dead letters {}, expiring {}, out {}",
+            "{:.0}s: {} done, {} failed, {} expired, {} in the graveyard; {:.1}/s{}, mean response {:.0} ms; queue {} (mean {:.0}), dead letters {}, expiring {}, out {}{down}",
             self.elapsed().as_secs_f64(),
             tally.done,
             tally.failed,
@@ -167,6 +190,10 @@ impl Watch {
                 tally.graveyard
             ),
         ];
+        let down = self.down();
+        if !down.is_empty() {
+            lines.push(down);
+        }
         let keys = tally.keys();
         if keys.len() + OTHER_ROWS > rows {
             lines.push(format!("keys {}, {} of use", keys.len(), self.progress.usable_keys));

@@ -110,7 +110,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ServeArgs, Stri
         #[command(flatten)]
         serve: ServeArgs,
     }
-    Alone::try_parse_from(args).map(|alone| alone.serve).map_err(|error| super::one_line(&error))
+    Alone::try_parse_from(args).map(|alone| alone.serve).map_err(|error| super::one_line(&error, "serve"))
 }
 
 pub(super) fn run(asked: ServeArgs, messages: &Messages) -> u8 {

@@ -158,7 +158,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<SimulateArgs, S
         #[command(flatten)]
         simulate: SimulateArgs,
     }
-    Alone::try_parse_from(args).map(|alone| alone.simulate).map_err(|error| super::one_line(&error))
+    Alone::try_parse_from(args).map(|alone| alone.simulate).map_err(|error| super::one_line(&error, "simulate"))
 }
 
 pub(super) fn run(asked: &SimulateArgs, messages: &Messages) -> u8 {

@@ -57,21 +57,72 @@ fn sent(actions: &[Action]) -> Vec<(u64, u32)> {
     sends.collect()
 }
 
+/// Answers job `other`, which is sent for it, so that the host is known to be well.
+fn somebody_is_answered(world: &mut Driven, at: Nanos, other: u64) -> Vec<Action> {
+    world.submit(at, other);
+    let mut actions = world.answer(at + ms(1), other, 1, Meaning::Done);
+    actions.retain(|action| *action != Action::Done(other));
+    actions
+}
+
 #[test]
-fn a_job_that_fails_is_a_dead_letter_until_its_tries_are_used_up() {
+fn a_job_that_fails_while_others_are_answered_is_a_dead_letter_until_its_tries_are_used_up() {
     let mut world = Driven::new(rules("100/1s"), 1);
     assert_eq!(sent(&world.submit(ms(0), 7)), [(7, 0)]);
     let why = Why::Answer(Meaning::Failed(503));
-    for attempt in 1..=2 {
-        let at = ms(100 * u64::from(attempt));
-        let dead = world.answer(at, 7, attempt, Meaning::Failed(503));
-        assert_eq!(dead, [Action::Dead { job: 7, until: at + ms(10), why }]);
-        assert_eq!(world.on(at + ms(9), Event::Tick), []);
-        let again = world.on(at + ms(10), Event::Tick);
-        assert!(again[0] == Action::Requeue(7) && sent(&again) == [(7, 0)], "{again:?}");
-    }
+    assert_eq!(world.answer(ms(100), 7, 1, Meaning::Failed(503)), [], "it is to be seen whose fault it is");
+    let dead = somebody_is_answered(&mut world, ms(101), 8);
+    assert_eq!(dead, [Action::Dead { job: 7, until: ms(110), why }], "its own");
+    assert_eq!(world.on(ms(109), Event::Tick), []);
+    let again = world.on(ms(110), Event::Tick);
+    assert!(again[0] == Action::Requeue(7) && sent(&again) == [(7, 0)], "{again:?}");
+    let dead = world.answer(ms(200), 7, 2, Meaning::Failed(503));
+    assert_eq!(dead, [Action::Dead { job: 7, until: ms(210), why }], "now it is known to");
+    world.on(ms(210), Event::Tick);
     assert_eq!(world.answer(ms(300), 7, 3, Meaning::Failed(503)), [Action::Bury { job: 7, why }]);
     assert_eq!(world.dispatch.sizes(), (0, 0, 0));
+}
+
+#[test]
+fn a_job_costs_nothing_that_fails_with_nobody_answered_and_is_answered_itself() {
+    let mut world = Driven::new(rules("100/1s"), 1);
+    world.submit(ms(0), 7);
+    let mut now = ms(0);
+    for attempt in 1..100 {
+        world.answer(now, 7, attempt, Meaning::Failed(500));
+        let due = now + ms(13);
+        assert_eq!(sent(&world.on(due, Event::Tick)), [(7, 0)]);
+        now = due;
+    }
+    assert_eq!(world.answer(now, 7, 100, Meaning::Done), [Action::Done(7)]);
+}
+
+#[test]
+fn the_last_job_of_a_pile_that_gets_a_500_while_others_are_answered_has_failed_of_itself() {
+    for (status, is_own) in [(500, true), (503, false), (502, false)] {
+        let mut world = Driven::new(rules("100/1s"), 1);
+        (0..3).for_each(|job| drop(world.submit(ms(0), job)));
+        world.answer(ms(5), 0, 1, Meaning::Done);
+        world.answer(ms(5), 1, 1, Meaning::Done);
+        let dead = world.answer(ms(6), 2, 1, Meaning::Failed(status));
+        assert_eq!(matches!(dead[..], [Action::Dead { .. }]), is_own, "{status}: {dead:?}");
+    }
+}
+
+#[test]
+fn a_refusal_for_rate_is_never_a_try_whatever_its_status() {
+    let mut world = Driven::new(Rules { attempt_timeout: ms(9000), ..rules("1000/1s") }, 2);
+    world.submit(ms(0), 7);
+    let told = Feedback { retry_after: Some(ms(100)), ..Feedback::default() };
+    for attempt in 1..40 {
+        let at = ms(400 * u64::from(attempt));
+        let meaning = if attempt % 2 == 0 { Meaning::Refused } else { Meaning::Failed(503) };
+        let mut actions = world.on(at, Event::Answered(7, attempt, meaning, &told));
+        actions.extend(world.on(at + ms(150), Event::Tick));
+        actions.extend(somebody_is_answered(&mut world, at + ms(200), 1000 + u64::from(attempt)));
+        assert!(!actions.iter().any(|action| matches!(action, Action::Bury { .. })), "{actions:?}");
+    }
+    assert_eq!(world.answer(ms(16_000), 7, 40, Meaning::Done), [Action::Done(7)]);
 }
 
 #[test]
@@ -86,12 +137,13 @@ fn what_another_try_would_not_help_is_buried_at_once() {
 }
 
 #[test]
-fn what_was_never_sent_costs_no_try_and_no_slot() {
-    let mut world = Driven::new(rules("1/1s"), 1);
+fn what_was_never_sent_costs_no_try_and_no_slot_even_if_others_are_answered() {
+    let mut world = Driven::new(rules("1000/1s"), 1);
     world.submit(ms(0), 7);
     for attempt in 1..50 {
         let at = ms(20 * u64::from(attempt));
-        let dead = world.on(at, Event::Failed(7, attempt, Kind::Connect));
+        world.on(at, Event::Failed(7, attempt, Kind::Connect));
+        let dead = somebody_is_answered(&mut world, at, 1000 + u64::from(attempt));
         assert!(matches!(dead[..], [Action::Dead { .. }]), "{dead:?}");
         assert_eq!(sent(&world.on(at + ms(10), Event::Tick)), [(7, 0)]);
     }
@@ -103,7 +155,7 @@ fn a_key_that_was_refused_holds_still_and_another_one_goes_on() {
     assert_eq!(sent(&world.submit(ms(0), 7)), [(7, 0)]);
     let feedback = Feedback { retry_after: Some(ms(5000)), ..Feedback::default() };
     world.on(ms(100), Event::Answered(7, 1, Meaning::Refused, &feedback));
-    assert_eq!(sent(&world.on(ms(110), Event::Tick)), [(7, 1)]);
+    assert_eq!(sent(&world.on(ms(150), Event::Tick)), [(7, 1)]);
     for job in 10..20 {
         assert_eq!(sent(&world.submit(ms(200), job)), [(job, 1)]);
     }
@@ -123,7 +175,8 @@ fn a_service_that_asks_for_a_pause_gets_it_from_all_keys() {
     world.on(ms(100), Event::Answered(7, 1, Meaning::Failed(503), &feedback));
     assert_eq!(sent(&world.submit(ms(200), 8)), []);
     assert_eq!(sent(&world.on(ms(3099), Event::Tick)), []);
-    assert_eq!(sent(&world.on(ms(3100), Event::Tick)).len(), 2);
+    assert_eq!(sent(&world.on(ms(3100), Event::Tick)), [(8, 1)], "the one that failed waits for an answer to it");
+    assert_eq!(sent(&world.answer(ms(3101), 8, 1, Meaning::Done)), [(7, 0)]);
 }
 
 #[test]
@@ -145,12 +198,10 @@ fn a_request_without_an_answer_is_cancelled_and_said_to_be_sent_again() {
     let mut world = Driven::new(rules("100/1s"), 1);
     world.submit(ms(0), 7);
     assert_eq!(world.on(ms(999), Event::Tick), []);
-    let why = Why::Kind(Kind::Timeout);
-    let cancelled = world.on(ms(1000), Event::Tick);
-    assert_eq!(cancelled, [Action::Cancel { job: 7, attempt: 1 }, Action::Dead { job: 7, until: ms(1010), why }]);
+    assert_eq!(world.on(ms(1000), Event::Tick), [Action::Cancel { job: 7, attempt: 1 }]);
     assert_eq!(world.answer(ms(1005), 7, 1, Meaning::Done), [], "of a cancelled attempt nothing is heard");
-    let again = world.on(ms(1010), Event::Tick);
-    assert!(matches!(again[..], [Action::Requeue(7), Action::Send { attempt: 2, again: true, .. }]), "{again:?}");
+    let again = world.on(ms(1013), Event::Tick);
+    assert!(matches!(again[..], [Action::Send { attempt: 2, again: true, .. }]), "{again:?}");
 }
 
 #[test]
@@ -196,7 +247,7 @@ fn retries_beyond_the_budget_wait() {
     let mut world = Driven::new(Rules { budget: Some(budget), ..rules("100/1s") }, 1);
     for job in 0..5 {
         world.submit(ms(0), job);
-        world.answer(ms(5), job, 1, Meaning::Failed(500));
+        world.answer(ms(5), job, 1, Meaning::Failed(408));
     }
     let mut retried = Vec::new();
     for at in 15..3000 {
@@ -224,9 +275,11 @@ fn another_process_goes_on_with_keys_and_nonces() {
     let mut first = Driven::new(rules("2/1s"), 1);
     first.dispatch.on(ms(5000), Event::Submitted(1, Asked::default()), &mut Vec::new());
     first.on(ms(5000), Event::Left(1, 1));
-    let history = first.dispatch.history(ms(5010), 0).expect("a key");
+    let history = first.dispatch.history(ms(5010), 0, 0).expect("a key");
     let mut second = Driven::new(rules("2/1s"), 1);
-    second.dispatch.resume(ms(7000), 0, 9_000, &history, ms(90));
+    second.dispatch.resume(0, 9_000);
+    second.dispatch.add_host(None);
+    second.dispatch.resume_lane(ms(7000), 0, 0, &history, ms(90));
     let mut actions = Vec::new();
     second.dispatch.on(ms(7000), Event::Submitted(1, Asked::default()), &mut actions);
     assert!(matches!(actions[..], [Action::Keep { .. }, Action::Send { nonce: 9_001, .. }, ..]), "{actions:?}");
@@ -235,7 +288,7 @@ fn another_process_goes_on_with_keys_and_nonces() {
     // Sent 100 ms ago, arrived 50 ms ago.
     assert_eq!(sent(&second.on(ms(7950), Event::Tick)), []);
     assert_eq!(sent(&second.on(ms(7951), Event::Tick)), [(2, 0)]);
-    let nothing = second.dispatch.history(ms(9999), 3);
+    let nothing = second.dispatch.history(ms(9999), 0, 3);
     assert_eq!(nothing, None::<History>);
 }
 

@@ -38,275 +38,116 @@
 //! says that it can be. 503 with a Retry-After is about the service, and all keys hold still. What was never sent costs
 //! no try.
 
+mod circuit;
+mod events;
 mod fate;
 #[cfg(test)]
 mod fates;
-mod keyring;
+mod host;
+mod lanes;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
 mod lines;
+#[cfg(test)]
+mod outages;
 mod owned;
 mod queue;
 #[cfg(test)]
 mod rates;
 mod rules;
+mod share;
 mod turns;
 #[cfg(test)]
 mod world;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use self::keyring::Keyring;
+pub use self::events::{Action, Asked, Event, Meaning, Why};
+use self::host::Host;
+pub use self::host::Standing;
+use self::lanes::Key;
 use self::queue::{Job, Queue, State};
 pub use self::rules::{MaybeSent, Order, Renew, Rules};
-use self::turns::Heads;
 use super::Nanos;
 use super::budget::Ledger;
 use super::dice::Dice;
 use super::feedback::Feedback;
 use super::policy::Kind;
-use super::window::History;
 
 /// A job's number, given by the edge.
 pub type JobId = u64;
+/// A host's number, from 0 in the order in which they were added; see [`Dispatch::add_host`].
+pub type HostId = u32;
 
-/// What is to be delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// It is not sent if it could arrive after this; NEVER: it does not expire.
-    pub expires: Nanos,
-    /// What it counts in windows that go by weight.
-    pub weight: u64,
-    /// Higher goes first.
-    pub priority: i32,
-    /// Tries that are used up already.
-    pub tries: u32,
-    /// It was on its way when an earlier process ended, and nobody knows what became of it.
-    pub maybe_sent: bool,
-    /// The one key that may send it; None: any. As long as that key is of no use it waits, and if there is no such key
-    /// for ever: who knows better withdraws it.
-    pub key: Option<u32>,
-}
-
-impl Default for Asked {
-    fn default() -> Self {
-        Self { expires: Nanos::NEVER, weight: 1, priority: 0, tries: 0, maybe_sent: false, key: None }
-    }
-}
-
-/// What happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
-    /// A job is there; one whose number is taken is ignored.
-    Submitted(JobId, Asked),
-    /// This attempt's bytes go out.
-    Left(JobId, u32),
-    /// This attempt was answered.
-    Answered(JobId, u32, Meaning, &'a Feedback),
-    /// This attempt has no answer, and will have none.
-    Failed(JobId, u32, Kind),
-    /// The job is not wanted any more; one that is leased is done with, whatever comes of it.
-    Withdrawn(JobId),
-    /// This key can be used again.
-    Usable(u32),
-    /// Time has passed.
-    Tick,
-}
-
-/// What an answer means. The edge knows the service; [`Meaning::of`] is the custom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
-    /// It is done.
-    Done,
-    /// Too many requests; the key may send later.
-    Refused,
-    /// Its nonce was not above the last one's.
-    Overtaken,
-    /// The service does not know the key.
-    Unauthorized,
-    /// The service does not want to hear of the key again.
-    Blocked,
-    /// It failed, with this status.
-    Failed(u16),
-}
-
-impl Meaning {
-    /// By status alone: 2xx, 401 and 429 are what they say, all others have failed.
-    pub const fn of(status: u16) -> Self {
-        match status {
-            200..=299 => Self::Done,
-            401 => Self::Unauthorized,
-            429 => Self::Refused,
-            _ => Self::Failed(status),
-        }
-    }
-}
-
-/// Why a job did not get on, or a key is not used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// The answer meant this.
-    Answer(Meaning),
-    /// There was no answer.
-    Kind(Kind),
-    /// It weighs more than a window holds.
-    TooHeavy,
-    /// It may have been sent before a crash, and is not to be sent twice.
-    MaybeSent,
-    /// Its time went by before it was ever sent.
-    Late,
-}
-
-/// What to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Keep this as the key's high-water mark of nonces.
-    Keep {
-        /// Which key.
-        key: u32,
-        /// No nonce above it will be sent before the next mark.
-        high_water: u64,
-    },
-    /// Send it.
-    Send {
-        /// What.
-        job: JobId,
-        /// With which key.
-        key: u32,
-        /// Its number among the job's.
-        attempt: u32,
-        /// The number to send with it.
-        nonce: u64,
-        /// An earlier attempt may have been done.
-        again: bool,
-    },
-    /// Drop this attempt, whose time is up.
-    Cancel {
-        /// Of which job.
-        job: JobId,
-        /// Its number.
-        attempt: u32,
-    },
-    /// It is done. The end.
-    Done(JobId),
-    /// It is among the dead letters.
-    Dead {
-        /// Which.
-        job: JobId,
-        /// Until then at least.
-        until: Nanos,
-        /// What it died of.
-        why: Why,
-    },
-    /// It is due, and queued once more.
-    Requeue(JobId),
-    /// It has a new TTL.
-    Renew {
-        /// Which.
-        job: JobId,
-        /// When that is over.
-        expires: Nanos,
-    },
-    /// It expired. The end.
-    Expire {
-        /// Which.
-        job: JobId,
-        /// What it died of before, if it was sent at all.
-        why: Why,
-    },
-    /// It goes to the graveyard. The end.
-    Bury {
-        /// Which.
-        job: JobId,
-        /// What it died of.
-        why: Why,
-    },
-    /// This key is used no more.
-    Unusable {
-        /// Which.
-        key: u32,
-        /// What was said of it.
-        why: Why,
-    },
-    /// Send an [`Event::Tick`] then, and not at the instant that was named before; it is never [`Nanos::NEVER`].
-    WakeAt(Nanos),
-}
-
-/// Jobs and keys: events and the time go in, actions come out.
+/// Jobs, keys and hosts: events and the time go in, actions come out.
 ///
-/// An event costs the logarithm of the jobs and of the keys, and what the windows of one key cost. Time may stand still
+/// An event costs the logarithm of the jobs, keys and hosts, and what the windows of one key cost. Time may stand still
 /// between two events; one before the latest counts as the latest.
 #[derive(Clone, Debug)]
 pub struct Dispatch {
     rules: Rules,
-    keys: Keyring,
+    keys: Vec<Key>,
+    hosts: Vec<Host>,
     queue: Queue,
-    heads: Heads,
     ledger: Option<Ledger>,
     seed: u64,
     /// All attempts in the order of sending; some behind the first have ended.
     out: VecDeque<(Nanos, JobId, u32)>,
     leased: usize,
+    /// Hosts that are to be looked at: now, and by when.
+    dirty: Vec<HostId>,
+    wakes: BTreeSet<(Nanos, HostId)>,
+    /// Hosts that can send: by their requests without an answer, then by who sent longest ago.
+    ready: BTreeSet<(usize, u64, HostId)>,
+    sends: u64,
     armed: Nanos,
     latest: Nanos,
 }
 
 impl Dispatch {
-    /// No jobs yet, and so many keys, numbered from 0. The seed spreads the waits of jobs that failed together.
+    /// No jobs and no hosts yet, and so many keys, numbered from 0. The seed spreads the waits of jobs that failed
+    /// together.
     pub fn new(rules: Rules, keys: u32, seed: u64) -> Self {
         Self {
-            keys: Keyring::new(&rules, keys),
-            queue: Queue::new(keys),
-            heads: Heads::new(keys),
+            keys: vec![Key::new(); keys as usize],
+            hosts: Vec::new(),
+            queue: Queue::default(),
             ledger: rules.budget.map(Ledger::new),
             seed,
             out: VecDeque::new(),
             leased: 0,
+            dirty: Vec::new(),
+            wakes: BTreeSet::new(),
+            ready: BTreeSet::new(),
+            sends: 0,
             armed: Nanos::NEVER,
             latest: Nanos::ZERO,
             rules,
         }
     }
 
-    /// Goes on with a key, `since` after its history was written ([`super::window::Windows::resume`]); nonces are above
-    /// the mark. To be called before any event.
-    pub fn resume(&mut self, now: Nanos, key: u32, high_water: u64, history: &History, since: Nanos) {
-        self.keys.with(key, |key| {
-            key.nonces = super::nonce::Nonces::above(high_water);
-            key.windows.resume(now, history, since);
-        });
-    }
-
-    /// What a key leaves to whoever goes on with it.
-    pub fn history(&mut self, now: Nanos, key: u32) -> Option<History> {
-        self.keys.with(key, |key| key.windows.history(now))
-    }
-
-    /// How many jobs are queued, dead letters, and leased.
+    /// How many jobs are queued, wait for another try, and are leased.
     pub fn sizes(&self) -> (usize, usize, usize) {
         let (queued, dead, _) = self.queue.sizes();
         (queued, dead, self.leased)
     }
 
-    /// How many jobs are queued that any key may send, or only this one.
-    pub fn queued(&self, key: Option<u32>) -> usize {
-        self.queue.length(key)
-    }
-
     /// How many keys can be used.
     pub fn usable_keys(&self) -> usize {
-        self.keys.usable()
+        self.keys.iter().filter(|key| key.usable).count()
     }
 
-    /// How many requests per second a key may send, as far as its limits are believed; 0 if it is of no use.
-    pub fn allowed_per_s(&self, key: u32) -> f64 {
-        self.keys.get(key).filter(|key| key.usable).map_or(0.0, |key| key.windows.rate_per_s())
+    /// How many requests per second a key may send to a host, as far as its limits are believed; 0 if it is of no use.
+    pub fn allowed_per_s(&self, host: HostId, key: u32) -> f64 {
+        let is_usable = self.keys.get(key as usize).is_some_and(|key| key.usable);
+        let lane = self.hosts.get(host as usize).and_then(|host| host.lanes.get(key)).filter(|_| is_usable);
+        lane.map_or(0.0, |lane| lane.windows.rate_per_s())
     }
 
-    /// The bound on the way in that holds now; None: only answers tell.
+    /// The longest bound on the way in that holds now for any host; None: only answers tell.
     pub fn way_in(&self) -> Option<Nanos> {
-        self.keys.bound()
+        self.hosts.iter().filter_map(|host| host.lanes.bound()).max()
     }
 
     /// Something happened, or time has passed.
@@ -316,8 +157,10 @@ impl Dispatch {
         match event {
             Event::Submitted(id, asked) => self.submit(now, id, asked, actions),
             Event::Left(id, attempt) => {
-                if let Some(State::Leased { key, slot, .. }) = self.lease(id, attempt) {
-                    self.keys.with(key, |key| key.windows.left(slot, now));
+                if let Some((host, State::Leased { key, slot, .. })) = self.lease(id, attempt)
+                    && let Some(host) = self.host(host)
+                {
+                    host.lanes.with(key, |lane| lane.windows.left(slot, now));
                 }
             }
             Event::Answered(id, attempt, meaning, feedback) => {
@@ -325,7 +168,8 @@ impl Dispatch {
             }
             Event::Failed(id, attempt, kind) => self.failed(now, (id, attempt), kind, actions),
             Event::Withdrawn(id) => self.withdraw(now, id),
-            Event::Usable(key) => drop(self.keys.with(key, |key| key.usable = true)),
+            Event::CalledBack(id, attempt) => self.called_back(now, (id, attempt)),
+            Event::Usable(key) => self.with_key(key, |key| key.usable = true),
             Event::Tick => self.armed = Nanos::NEVER,
         }
         self.pass(now, actions);
@@ -333,43 +177,68 @@ impl Dispatch {
     }
 
     fn submit(&mut self, now: Nanos, id: JobId, asked: Asked, actions: &mut Vec<Action>) {
-        if !self.queue.submit(now, id, asked, &self.rules) {
-            return;
+        let Some(job) = self.queue.submit(now, id, asked, &self.rules) else { return };
+        while self.hosts.len() <= asked.host as usize {
+            self.add_host(None);
         }
-        let fits = self.keys.get(0).is_none_or(|key| key.windows.fits(asked.weight));
-        if !fits {
+        let Some(host) = self.hosts.get_mut(asked.host as usize) else { return };
+        self.queue.put(id, job, &mut host.lines);
+        if !host.lanes.fits(asked.weight) {
             self.bury(id, Why::TooHeavy, actions);
         } else if asked.maybe_sent && self.rules.maybe_sent == MaybeSent::Bury {
             self.bury(id, Why::MaybeSent, actions);
         } else if let Some(ledger) = &mut self.ledger {
             ledger.call(now);
         }
+        self.host(asked.host);
     }
 
     fn bury(&mut self, id: JobId, why: Why, actions: &mut Vec<Action>) {
-        if self.queue.take(id).is_some() {
+        if self.take(id).is_some() {
             actions.push(Action::Bury { job: id, why });
         }
     }
 
-    fn withdraw(&mut self, now: Nanos, id: JobId) {
-        if let Some(State::Leased { key, slot, .. }) = self.queue.take(id).map(|job| job.state) {
-            self.leased -= 1;
-            self.keys.with(key, |key| key.windows.gave_up(slot, now));
+    /// Takes a job out of the queue and of its place.
+    fn take(&mut self, id: JobId) -> Option<Job> {
+        let host = self.queue.host_of(id)?;
+        self.host(host);
+        let host = self.hosts.get_mut(host as usize)?;
+        self.queue.take(id, &mut host.lines)
+    }
+
+    /// Puts a job back that was taken.
+    fn put(&mut self, id: JobId, job: Job) {
+        self.host(job.asked.host);
+        if let Some(host) = self.hosts.get_mut(job.asked.host as usize) {
+            self.queue.put(id, job, &mut host.lines);
         }
     }
 
-    fn lease(&self, id: JobId, attempt: u32) -> Option<State> {
+    fn withdraw(&mut self, now: Nanos, id: JobId) {
+        let Some(job) = self.take(id) else { return };
+        if let State::Leased { key, slot, probe, .. } = job.state
+            && let Some(host) = self.host(job.asked.host)
+        {
+            host.ended(probe);
+            host.lanes.with(key, |lane| lane.windows.gave_up(slot, now));
+            self.leased -= 1;
+        }
+    }
+
+    fn lease(&self, id: JobId, attempt: u32) -> Option<(HostId, State)> {
         let job = self.queue.get(id).filter(|job| job.attempts == attempt)?;
-        Some(job.state).filter(|state| matches!(state, State::Leased { .. }))
+        Some((job.asked.host, job.state)).filter(|(_, state)| matches!(state, State::Leased { .. }))
     }
 
     /// What has become due by now, and what can be sent.
     fn pass(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         while let Some((sent, id, attempt)) = self.out.front().copied() {
-            if self.lease(id, attempt).is_some() {
+            if let Some((host, _)) = self.lease(id, attempt) {
                 if now - sent < self.rules.attempt_timeout {
-                    self.keys.way_in.out_for(now - sent);
+                    if let Some(host) = self.hosts.get_mut(host as usize) {
+                        host.lanes.way_in.out_for(now - sent);
+                    }
                     break;
                 }
                 actions.push(Action::Cancel { job: id, attempt });
@@ -377,64 +246,73 @@ impl Dispatch {
             }
             self.out.pop_front();
         }
-        self.keys.set_way_in(now);
         while let Some((until, id)) = self.queue.first_dead()
             && until <= now
         {
             self.requeue(now, id, actions);
         }
-        while let Some((expires, id)) = self.queue.first_expiring()
-            && self.is_late(now, expires)
-        {
-            let Some(job) = self.queue.take(id) else { break };
-            self.expire(now, id, job, actions);
-        }
+        self.look_at_hosts(now, actions);
         while self.leased < self.rules.in_flight.max(1)
-            && let (Some((id, key)), _) = self.turn(now)
+            && let Some(host) = self.next_host(now)
         {
-            self.send(now, id, key, actions);
+            self.send(now, host, actions);
+            self.look_at_hosts(now, actions);
         }
     }
 
-    /// Whether what is sent then may arrive when it is of no use any more.
-    fn is_late(&self, at: Nanos, expires: Nanos) -> bool {
-        expires < at + self.keys.bound().unwrap_or_default()
-    }
-
-    fn send(&mut self, now: Nanos, id: JobId, key: u32, actions: &mut Vec<Action>) {
-        let Some(mut job) = self.queue.take(id) else { return };
+    fn send(&mut self, now: Nanos, id: HostId, actions: &mut Vec<Action>) {
+        let Some(host) = self.host(id) else { return };
+        let Some((job_id, number)) = host.turn.take() else { return };
         let since_1970 = self.rules.epoch + now;
-        let sent = self.keys.with(key, |key| {
-            let slot = key.windows.sent(now, job.asked.weight);
-            (slot, key.nonces.next(since_1970), key.nonces.raise())
-        });
-        let Some((slot, nonce, high_water)) = sent else { return };
-        self.keys.used(key);
+        let (Some(host), Some(key)) = (self.hosts.get_mut(id as usize), self.keys.get_mut(number as usize)) else {
+            return;
+        };
+        let Some(mut job) = self.queue.take(job_id, &mut host.lines) else { return };
+        let Some(slot) = host.lanes.with(number, |lane| lane.windows.sent(now, job.asked.weight)) else { return };
+        host.lanes.used(number);
+        let (nonce, high_water) = (key.nonces.next(since_1970), key.nonces.raise());
         if let Some(high_water) = high_water {
-            actions.push(Action::Keep { key, high_water });
+            actions.push(Action::Keep { key: number, high_water });
         }
+        let probe = host.circuit.is_open();
+        if probe {
+            host.circuit.probe(now);
+        }
+        self.sends += 1;
+        host.used = self.sends;
         job.attempts += 1;
-        job.state = State::Leased { key, slot, sent: now };
-        actions.push(Action::Send { job: id, key, attempt: job.attempts, nonce, again: job.again });
-        self.out.push_back((now, id, job.attempts));
+        job.state = State::Leased { key: number, slot, sent: now, probe };
+        actions.push(Action::Send { job: job_id, key: number, attempt: job.attempts, nonce, again: job.again });
+        self.out.push_back((now, job_id, job.attempts));
+        self.queue.put(job_id, job, &mut host.lines);
+        let Some(host) = self.hosts.get(id as usize) else { return };
+        let places = self.places(host);
         self.leased += 1;
-        self.queue.put(id, job);
+        if let Some(host) = self.hosts.get_mut(id as usize) {
+            host.share.sent(now, places);
+        }
     }
 
     fn arm(&mut self, now: Nanos, actions: &mut Vec<Action>) {
-        let next = self.turn(now).1;
-        let is_full = self.leased >= self.rules.in_flight.max(1);
-        let mut at = if is_full { Nanos::NEVER } else { next };
+        let mut at = self.wakes.first().map_or(Nanos::NEVER, |(at, _)| *at);
+        at = at.min(self.next_place(now));
         at = at.min(self.queue.first_dead().map_or(Nanos::NEVER, |(until, _)| until));
-        if let Some((expires, _)) = self.queue.first_expiring() {
-            // It can still be sent at the very last instant.
-            at = at.min(expires - self.keys.bound().unwrap_or_default() + Nanos(1));
-        }
         at = at.min(self.out.front().map_or(Nanos::NEVER, |(sent, ..)| *sent + self.rules.attempt_timeout));
         if at != self.armed && at != Nanos::NEVER {
             self.armed = at;
             actions.push(Action::WakeAt(at));
         }
+    }
+
+    /// Does something to a key, which is the same one at all hosts.
+    fn with_key(&mut self, number: u32, act: impl FnOnce(&mut Key)) {
+        let Some(key) = self.keys.get_mut(number as usize) else { return };
+        act(key);
+        let open = key.is_open();
+        for host in &mut self.hosts {
+            host.lanes.with(number, |lane| lane.open = open);
+        }
+        self.touch_all();
     }
 
     /// Dice for one job.

@@ -23,8 +23,11 @@ pub struct Rules {
     /// A request without an answer after so long has failed.
     pub attempt_timeout: Nanos,
     /// After which failures a job is tried again, how often, and when. A refusal for rate is status 429, a nonce that
-    /// was overtaken 400; neither needs to be covered.
+    /// was overtaken 400; neither needs to be covered. Its back-off is that of jobs that fail of themselves, from its
+    /// shortest wait doubling, and bounds the waits between the probes of a host that is down.
     pub retry: policy::Retry,
+    /// The jobs of a host that has answered nobody for so long are given up; None: they wait for it.
+    pub give_up_after: Option<Nanos>,
     /// What all retries together may come to; None is without limit.
     pub budget: Option<policy::Budget>,
     /// What becomes of jobs that expire.
@@ -36,9 +39,10 @@ pub struct Rules {
 impl Default for Rules {
     fn default() -> Self {
         let mut retryable =
-            policy::Retryable { statuses: vec![(408, 408), (425, 425), (500, 504)], ..Default::default() };
-        // What is not HTTP says nothing about the job.
-        retryable.kinds.push(policy::Kind::Protocol);
+            policy::Retryable { statuses: vec![(408, 408), (425, 425), (500, 599)], ..Default::default() };
+        // What is not HTTP says nothing about the job, and neither does a handshake.
+        retryable.kinds.extend([policy::Kind::Protocol, policy::Kind::Tls]);
+        let backoff = policy::Backoff { first: Nanos::from_millis(500), most: Nanos::from_secs(60) };
         Self {
             key: window::Rules::default(),
             learns_way_in: true,
@@ -48,7 +52,8 @@ impl Default for Rules {
             patience: Nanos::from_secs(60),
             priority_step: Nanos::from_secs(10),
             attempt_timeout: Nanos::from_secs(30),
-            retry: policy::Retry { times: 5, on: retryable, ..policy::Retry::default() },
+            retry: policy::Retry { times: 5, on: retryable, backoff, ..policy::Retry::default() },
+            give_up_after: None,
             budget: None,
             renew: None,
             maybe_sent: MaybeSent::default(),

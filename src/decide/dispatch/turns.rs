@@ -7,8 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use super::queue::Rank;
-use super::{Dispatch, JobId, Nanos};
+use super::host::Host;
+use super::queue::{Queue, Rank};
+use super::{JobId, Nanos};
 
 /// The first of each key's own line, and when it can go.
 #[derive(Clone, Debug)]
@@ -67,14 +68,15 @@ impl Heads {
     }
 }
 
-impl Dispatch {
+impl Host {
     /// Who goes now, by which key; and when somebody can go who cannot now, as far as is known.
-    pub(super) fn turn(&mut self, now: Nanos) -> (Option<(JobId, u32)>, Nanos) {
-        self.look_at_heads(now);
+    pub(super) fn turn(&mut self, now: Nanos, queue: &Queue) -> (Option<(JobId, u32)>, Nanos) {
+        self.look_at_heads(now, queue);
         let mut next = self.heads.waiting.first().map_or(Nanos::NEVER, |(at, _)| *at);
         let (mut turn, mut awaited) = (None, None);
-        if let Some((id, job)) = self.queue.first(None)
-            && let Some((at, key)) = self.keys.first(now, job.asked.weight, |key| self.heads.is_free(key, job.rank))
+        if let Some(id) = self.lines.first(None)
+            && let Some(job) = queue.get(id)
+            && let Some((at, key)) = self.lanes.first(now, job.asked.weight, |key| self.heads.is_free(key, job.rank))
         {
             if at <= now {
                 turn = Some((job.rank, id, key));
@@ -86,7 +88,7 @@ impl Dispatch {
         let own = self.heads.ready.iter().find(|(_, key)| awaited != Some(*key));
         if let Some((rank, key)) = own
             && turn.is_none_or(|(other, ..)| *rank < other)
-            && let Some((id, _)) = self.queue.first(Some(*key))
+            && let Some(id) = self.lines.first(Some(*key))
         {
             turn = Some((*rank, id, *key));
         }
@@ -94,18 +96,16 @@ impl Dispatch {
     }
 
     /// Sees to the lines and keys that have changed.
-    fn look_at_heads(&mut self, now: Nanos) {
-        if self.heads.there > 0 || !self.queue.changed.is_empty() {
-            let changed = [std::mem::take(&mut self.queue.changed), std::mem::take(&mut self.keys.changed)];
+    fn look_at_heads(&mut self, now: Nanos, queue: &Queue) {
+        if self.heads.there > 0 || !self.lines.changed.is_empty() {
+            let changed = [std::mem::take(&mut self.lines.changed), std::mem::take(&mut self.lanes.changed)];
             for key in changed.into_iter().flatten() {
-                let head = self
-                    .queue
-                    .first(Some(key))
-                    .map(|(_, job)| Head { rank: job.rank, at: self.keys.when(key, job.asked.weight) });
+                let first = self.lines.first(Some(key)).and_then(|id| queue.get(id));
+                let head = first.map(|job| Head { rank: job.rank, at: self.lanes.when(key, job.asked.weight) });
                 self.heads.set(key, head);
             }
         }
-        self.keys.changed.clear();
+        self.lanes.changed.clear();
         self.heads.come(now);
     }
 }

@@ -88,7 +88,9 @@ impl Setting {
     /// The document's: five keys, 20 per second each, up to 50 ms each way, blocked after ten refusals; saturated.
     pub(super) fn document() -> Self {
         let window = limit::Window::read("20/1s", limit::Model::SlidingLog).expect("valid");
-        let mut rules = Rules { epoch: Nanos::from_secs(1_700_000_000), ..Rules::default() };
+        // Places enough: what is looked at are the windows.
+        let epoch = Nanos::from_secs(1_700_000_000);
+        let mut rules = Rules { epoch, in_flight: 100_000, ..Rules::default() };
         rules.key.limits = vec![super::super::window::Limit::new(window)];
         rules.key.ordered = true;
         rules.key.way_in = Some(Nanos::from_millis(50));
@@ -350,6 +352,7 @@ impl<'a> World<'a> {
             Action::Expire { job, why } => self.end(job, End::Expired(why)),
             Action::Bury { job, why } => self.end(job, End::Buried(why)),
             Action::Dead { .. } | Action::Requeue(_) | Action::Renew { .. } | Action::Unusable { .. } => {}
+            Action::Down(_) | Action::Up(_) => {}
         }
     }
 

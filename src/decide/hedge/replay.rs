@@ -1,6 +1,6 @@
 //! Whether a request may be sent a second time.
 
-use crate::decide::policy::{Failure, Repeat};
+use crate::decide::policy::{Failure, Fault, Repeat};
 
 /// Whether a request may be sent a second time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +29,11 @@ impl Replay {
         if freely { Self::Freely } else { Self::Unsent }
     }
 
-    /// Whether this failure of an attempt may be followed by another attempt.
+    /// Whether this failure of an attempt may be followed by another attempt. What is wrong with the request itself is
+    /// wrong with each copy of it.
     pub(super) fn allows(self, failure: Failure) -> bool {
         match self {
-            Self::Freely => true,
+            Self::Freely => failure.fault() == Fault::Upstream,
             Self::Unsent => matches!(failure, Failure::Kind(kind) if kind.is_unsent()),
             Self::Never => false,
         }

@@ -4,7 +4,7 @@ use super::world::{Case, Empty, Trace, Watched};
 use super::{Action, Event, Replay, Verdict, Why};
 use crate::decide::Nanos;
 use crate::decide::dice::{Dice, Lots};
-use crate::decide::policy::{After, Budget, Failure};
+use crate::decide::policy::{After, Budget, Failure, Fault};
 
 type Rule = fn(&Case, &Trace) -> bool;
 
@@ -176,11 +176,12 @@ fn failure_fires_the_stage(case: &Case, trace: &Trace) -> bool {
             }
         }
         match (event, next) {
-            (Some(Event::Failed { attempt, .. }), Some(stage))
+            (Some(Event::Failed { attempt, failure, .. }), Some(stage))
                 if running & 1 << attempt != 0 && now < case.deadline && case.replay == Replay::Freely =>
             {
                 let fired = reasons(actions).take_while(|why| *why == Why::Failure(before as u32)).count();
-                fired == stage.copies as usize
+                // What the caller has done wrong no copy does better.
+                fired == if failure.fault() == Fault::Upstream { stage.copies as usize } else { 0 }
             }
             _ => true,
         }

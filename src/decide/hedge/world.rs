@@ -4,6 +4,7 @@ use super::{Action, Event, Hedge, Replay};
 use crate::decide::Nanos;
 use crate::decide::budget::{Ledger, Purse};
 use crate::decide::dice::{Dice, Lots};
+use crate::decide::grpc::Code;
 use crate::decide::policy::{After, Backoff, Budget, Failure, Kind, Policy, Retry, Retryable, Stage};
 
 /// What would become of an attempt, so long after its launch; NEVER: it hangs.
@@ -40,6 +41,7 @@ impl Lots {
     fn failure(&mut self) -> Failure {
         match self.below(2 * Kind::ALL.len() as u64) as usize {
             n if n < Kind::ALL.len() => Failure::Kind(Kind::ALL[n]),
+            n if n % 5 == 4 => Failure::Grpc(Code::FAILURES[n % 4]),
             n => Failure::Status([500, 503, 429, 404][n % 4]),
         }
     }

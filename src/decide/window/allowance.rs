@@ -45,7 +45,10 @@ impl Windows {
             let mut others = (0..self.meters.len()).filter(|index| self.meters[*index].is_meant(quota));
             let only = others.next().filter(|_| others.next().is_none());
             if let Some(index) = meant.or(only) {
-                self.meters[index].heard(quota, &marks[index], own, now);
+                let unit = self.meters[index].limit.unit;
+                let out =
+                    self.road.ahead(unit, None).total().saturating_sub(if arrived { 0 } else { unit.amount(own) });
+                self.meters[index].heard(quota, &marks[index], (own, out), now);
             } else if let (Some(remaining), Some(reset)) = (quota.remaining, quota.reset) {
                 let unit = quota.unit.unwrap_or(Unit::Requests);
                 let own = if arrived { 0 } else { unit.amount(own) };

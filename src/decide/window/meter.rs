@@ -30,8 +30,8 @@ pub(super) struct Meter {
     sent: u64,
     /// All that was ever booked for others, who spend from the same limit.
     booked: u64,
-    /// A response has reported on this limit, and what it is.
-    has_report: bool,
+    /// When a response reported on this limit first, and whether the last one did on its height.
+    reported: Option<Nanos>,
     has_limit: bool,
     /// Others were seen to spend from it: from then on likely differences are booked, and not only proven ones.
     is_shared: bool,
@@ -48,6 +48,8 @@ enum Kind {
 
 /// Without a word from the server, nobody holds a key for longer after the first refusal.
 const FIRST_HOLD: Nanos = Nanos::from_secs(60);
+/// Of a limit this high a rejection is a small part, and half of it is much.
+const HIGH: u64 = 200;
 /// A limit that was believed too high is believed less for so many of its windows, at first.
 const PATIENCE: u64 = 60;
 
@@ -73,7 +75,7 @@ impl Meter {
             way_in,
             sent: 0,
             booked: 0,
-            has_report: false,
+            reported: None,
             has_limit: false,
             is_shared: false,
             refusals_in_a_row: 0,
@@ -156,7 +158,7 @@ impl Meter {
             Kind::Bucket(bucket) => bucket.used(now).saturating_add(ahead.total()),
             Kind::Running(running) => running.used(),
         };
-        Mark { used, sent: self.sent, booked: self.booked }
+        Mark { used, sent: self.sent, booked: self.booked, out: ahead.total(), is_reported: self.reported.is_some() }
     }
 
     /// What must be left when all that was sent up to now is judged, too, as far as the limit is believed.
@@ -187,7 +189,8 @@ impl Meter {
     /// What was sent when it may have counted so much was refused; `first`: it was sent before the refusal then.
     pub(super) fn shrink(&mut self, now: Nanos, counted: u64, first: Option<Nanos>) {
         // The server itself reports limit and count: others have spent it, and that is booked.
-        if self.has_limit {
+        if self.has_limit && self.limit.window.limit() >= HIGH {
+            self.is_shared = true;
             return;
         }
         match first {
@@ -209,15 +212,16 @@ impl Meter {
             && quota.reset.is_none_or(|reset| reset <= longest)
     }
 
-    /// What the server reports of this limit in the response to the marked request.
+    /// What the server reports of this limit in the response to the marked request, while `out` is on its way.
     ///
     /// The report is of one moment between send and response. What the server had counted then is at most what had been
     /// counted here at the send, the request itself, what was sent since, and what was booked for others since. More than
     /// that is proof of another user (or of a limit that is lower than stated), and what is proven is booked once: all
     /// requests of that moment report the same difference, and each of them finds it booked. What is booked is the likely
-    /// difference: requests arrive about in the order of their sending, so those sent since are not in the report. Once
-    /// others are known to go on spending, it is booked without proof.
-    pub(super) fn heard(&mut self, quota: &Quota, mark: &Mark, weight: u64, now: Nanos) {
+    /// difference: requests arrive about in the order of their sending, so those sent since are not in the report; no
+    /// more than were on their way at the send and are now, which bounds what can be counted twice. Once others are known to go on spending, the likely difference
+    /// is booked without proof.
+    pub(super) fn heard(&mut self, quota: &Quota, mark: &Mark, (weight, out): (u64, u64), now: Nanos) {
         if quota.limit.is_some_and(|limit| self.belief.told(limit)) {
             self.resize();
         }
@@ -225,15 +229,16 @@ impl Meter {
         let reported = quota.limit.unwrap_or(self.belief.most()).saturating_sub(remaining);
         let (own, since) = self.since(mark, weight);
         let booked = self.booked.wrapping_sub(mark.booked);
-        let known = mark.used.saturating_add(own).saturating_add(booked);
-        let is_proven = reported > known.saturating_add(since);
-        // The first report is of what was spent before; a later proof is of a user that goes on.
-        self.is_shared |= is_proven && self.has_report;
-        if reported > known && (is_proven || self.is_shared || !self.has_report) {
-            self.booked = self.booked.wrapping_add(reported - known);
-            self.arrive(now, reported - known);
+        let most = mark.used.saturating_add(own).saturating_add(booked).saturating_add(since);
+        let likely = most - since.min(mark.out.saturating_add(out));
+        let first = *self.reported.get_or_insert(now);
+        // The first reports are of what was spent before; a later proof is of a user that goes on.
+        self.is_shared |= reported > most && mark.is_reported && self.limit.window.limit() >= HIGH;
+        if reported > most || (reported > likely && (self.is_shared || first == now)) {
+            self.booked = self.booked.wrapping_add(reported - likely);
+            self.arrive(now, reported - likely);
         }
-        (self.has_report, self.has_limit) = (true, quota.limit.is_some());
+        self.has_limit = quota.limit.is_some();
     }
 
     fn resize(&mut self) {
@@ -288,4 +293,8 @@ pub(super) struct Mark {
     sent: u64,
     /// All that was ever booked for others.
     booked: u64,
+    /// What was on its way.
+    out: u64,
+    /// It was sent after the first report.
+    is_reported: bool,
 }

@@ -45,8 +45,12 @@ fn holds(seed: u64, model: Model) -> Result<(), TestCaseError> {
         }
         let ahead = windows.road.ahead(Unit::Requests, None);
         let believed = windows.meters[0].mark(now, &ahead).used;
-        // Of what was in flight together with the request that reports some may have been counted before it.
-        prop_assert!(believed <= counted + most_out, "{believed} believed, {counted} counted, {most_out} in flight");
+        // What was in flight together with the request that reports may have been counted before it, too: that many are
+        // counted twice at most, at its send and at its response, whatever comes later.
+        prop_assert!(
+            believed <= counted + 3 * most_out,
+            "{believed} believed, {counted} counted, {most_out} in flight"
+        );
     }
     Ok(())
 }

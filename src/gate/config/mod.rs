@@ -8,6 +8,7 @@ mod load;
 mod parse;
 mod pattern;
 mod policy;
+mod proxies;
 mod rewrite;
 mod route;
 mod share;
@@ -16,12 +17,14 @@ mod upstream;
 mod words;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
 pub use self::parse::parse;
 pub(in crate::gate) use self::pattern::captures;
+pub use self::proxies::{Network, Proxies};
 pub use self::smart::{Plain, SMART, plain, smart};
 pub(crate) use self::words::{budget, quantile};
 use crate::decide::Nanos;
@@ -29,12 +32,14 @@ use crate::decide::admit::{Priority, Terms};
 use crate::decide::breaker::BreakerRule;
 use crate::decide::callers::CallerRule;
 use crate::decide::deadline::Form;
+use crate::decide::grpc::Codes;
 use crate::decide::hosts::{Balance, Health};
 use crate::decide::policy::Policy;
 use crate::decide::throttle::ThrottleRule;
 pub use crate::document::Problem;
 use crate::document::{problem, read};
 use crate::http::client::Protocol;
+use crate::http::path::PathRule;
 use crate::http::tls::TlsOptions;
 use crate::redis::Address;
 
@@ -49,8 +54,10 @@ pub struct Config {
     pub metrics: String,
     /// The path that says that the gate is there; empty is none.
     pub health: String,
-    /// Whether what clients say of themselves in X-Forwarded-* is believed and added to.
-    pub trust_forwarded: bool,
+    /// The proxies that are believed about for whom they ask.
+    pub trusted_proxies: Arc<Proxies>,
+    /// How paths are read.
+    pub paths: PathRule,
     /// By name.
     pub upstreams: Vec<UpstreamConfig>,
     /// What comes where.
@@ -163,6 +170,8 @@ pub struct SuccessRule {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The longest body that is looked at, in bytes.
     pub max_answer: usize,
+    /// The codes with which a gRPC answer has failed.
+    pub grpc: Codes,
 }
 
 /// One route.
@@ -315,7 +324,8 @@ impl Default for Config {
             workers: None,
             metrics: "/metrics".to_owned(),
             health: "/healthz".to_owned(),
-            trust_forwarded: false,
+            trusted_proxies: Arc::default(),
+            paths: PathRule::default(),
             upstreams: Vec::new(),
             routes: Vec::new(),
             share: None,

@@ -1,12 +1,14 @@
 //! Reads a whole document.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::problem::{Notes, Problem};
 use super::read::{Named, Node, Table, named};
 use super::route::{Names, check_twins, route};
-use super::{Config, PolicyConfig, RouteConfig, UpstreamConfig, policy, share, upstream};
+use super::{Config, Network, PolicyConfig, Proxies, RouteConfig, UpstreamConfig, policy, share, upstream};
 use crate::document;
+use crate::http::path::PathRule;
 use crate::server::MOST_WORKERS;
 
 /// Reads a configuration. Files that it names are relative to `folder`, and are read, too.
@@ -28,7 +30,14 @@ fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
     if let Some(node) = own.filter(|_| !metrics.is_empty() && metrics == health) {
         node.wrong(format!("metrics and health are both {metrics:?}"), "give each a path of its own");
     }
-    let trust_forwarded = root.get("trust_forwarded").and_then(|node| node.boolean()).unwrap_or(false);
+    let trusted_proxies = root.get("trusted_proxies").map(|node| proxies(&node)).unwrap_or_default();
+    let mut paths = PathRule::default();
+    if let Some(merge) = root.get("merge_slashes").and_then(|node| node.boolean()) {
+        paths.merge_slashes = merge;
+    }
+    if let Some(node) = root.get("ambiguous_paths") {
+        paths.pass_ambiguous = node.choice(&[("refuse", false), ("pass", true)]).unwrap_or_default();
+    }
 
     let upstreams = root.get("upstreams");
     let of_upstreams = named(upstreams.as_ref());
@@ -38,7 +47,7 @@ fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
     let of_policies = named(root.get("policies").as_ref());
     let upstreams: Vec<UpstreamConfig> = of_upstreams.iter().filter_map(upstream::upstream).collect();
     let policies: Vec<(&str, Option<PolicyConfig>)> = of_policies.iter().map(|it| (it.key, policy_named(it))).collect();
-    let names = Names { upstreams: of_upstreams.iter().map(|it| it.key).collect(), policies };
+    let names = Names { upstreams: of_upstreams.iter().map(|it| it.key).collect(), policies, paths };
 
     let routes = root.get("routes");
     let nodes = match &routes {
@@ -82,12 +91,22 @@ fn config(root: &Table<'_>, notes: &Notes<'_>) -> Config {
         workers,
         metrics,
         health,
-        trust_forwarded,
+        trusted_proxies: Arc::new(trusted_proxies),
+        paths,
         upstreams,
         routes: routes.into_iter().map(|it| it.route).collect(),
         share: shared,
         warnings: Vec::new(),
     }
+}
+
+/// Reads `["10.0.0.0/8", "::1"]`.
+fn proxies(node: &Node<'_>) -> Proxies {
+    let network = |node: &Node<'_>| {
+        let read = Network::parse(node.string()?);
+        read.map_err(|(what, remedy)| node.wrong(format!("{} {what}", node.shown()), remedy)).ok()
+    };
+    Proxies::new(node.list().unwrap_or_default().iter().filter_map(network).collect())
 }
 
 fn policy_named(it: &Named<'_>) -> Option<PolicyConfig> {

@@ -1,5 +1,7 @@
 //! Paths with captures: `/api/{name}/{*rest}`; and texts that use them.
 
+use crate::http::path::{PathRule, normal};
+
 /// The captures of a route's path.
 ///
 /// # Errors
@@ -35,6 +37,13 @@ pub(in crate::gate) fn captures(path: &str) -> Result<Vec<&str>, (String, String
         names.push(name);
     }
     Ok(names)
+}
+
+/// Whether requests can have this path, its captures aside, once they are in normal form.
+pub(super) fn is_normal(path: &str, rule: PathRule) -> bool {
+    let plain = |segment: &str| if segment.starts_with('{') { "x".to_owned() } else { segment.to_owned() };
+    let plain = path.split('/').map(plain).collect::<Vec<_>>().join("/");
+    normal(&plain, rule).is_ok_and(|normal| normal == plain)
 }
 
 /// Paths of the same shape match the same requests.

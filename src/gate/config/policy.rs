@@ -4,6 +4,7 @@ use super::read::{Node, Table};
 use super::{PolicyConfig, SuccessRule, file, headers, words};
 use crate::call::Success;
 use crate::decide::Nanos;
+use crate::decide::grpc::{Code, Codes};
 use crate::decide::policy::{After, Budget, Kind, Policy, Repeat, Retry, Retryable, Stage};
 
 /// Attempts of one call.
@@ -30,8 +31,8 @@ impl PolicyConfig {
 impl Default for SuccessRule {
     /// As calls have it.
     fn default() -> Self {
-        let Success { statuses, headers, json, most, .. } = Success::default();
-        Self { statuses, json, schema: None, headers, max_answer: most }
+        let Success { statuses, headers, json, most, grpc, .. } = Success::default();
+        Self { statuses, json, schema: None, headers, max_answer: most, grpc }
     }
 }
 
@@ -148,18 +149,25 @@ fn retry(node: &Node<'_>) -> Retry {
 }
 
 fn retryable(node: &Node<'_>) -> Retryable {
-    let mut on = Retryable { kinds: Vec::new(), statuses: Vec::new() };
+    let mut on = Retryable { kinds: Vec::new(), statuses: Vec::new(), grpc: Codes::NONE };
     for node in node.list().unwrap_or_default() {
         let text = node.value().as_str();
-        let kind = text.and_then(|text| Kind::ALL.into_iter().find(|kind| kind.name() == text));
+        let kind = text.and_then(|text| Kind::retryable().find(|kind| kind.name() == text));
+        let code = text.and_then(|text| Code::all().find(|code| code.name() == text));
         match (kind, node.status_words()) {
+            _ if code.is_some() => on.grpc = code.map_or(on.grpc, |code| on.grpc.with(code)),
             (Some(kind), _) => on.kinds.push(kind),
             (None, Some(statuses)) => on.statuses.extend(statuses),
             (None, None) => {
-                let kinds = Kind::ALL.map(Kind::name);
+                let kinds: Vec<&str> = Kind::retryable().map(Kind::name).collect();
                 let remedy = match super::problem::nearest(text.unwrap_or_default(), &kinds) {
                     Some(kind) => format!("did you mean \"{kind}\"?"),
-                    None => format!("write {}, or a status such as 503, \"502-504\" or \"5xx\"", kinds.join(", ")),
+                    None => {
+                        format!(
+                            "write {}, a status such as 503, \"502-504\" or \"5xx\", or \"grpc-14\"",
+                            kinds.join(", ")
+                        )
+                    }
                 };
                 node.is_no("failure", remedy);
             }
@@ -218,11 +226,20 @@ fn success(table: &Table<'_>) -> SuccessRule {
     if let Some(node) = table.get("headers") {
         read.headers = headers::pairs(&node);
     }
+    if let Some(node) = table.get("grpc_failures") {
+        read.grpc = codes(&node);
+    }
     if let Some(size) = table.get("max_answer").and_then(|node| node.size(1..=MOST_BYTES)) {
         read.max_answer = size;
     }
     table.close();
     read
+}
+
+/// Reads `[4, 8, 13, 14]`.
+fn codes(node: &Node<'_>) -> Codes {
+    let code = |node: &Node<'_>| node.whole(1..=16).and_then(Code::new);
+    node.list().unwrap_or_default().iter().filter_map(code).collect()
 }
 
 fn schema(node: &Node<'_>) -> Option<serde_json::Value> {

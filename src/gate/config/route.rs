@@ -9,12 +9,15 @@ use super::rewrite::{is_authority, rewrite};
 use super::upstream::unknown;
 use super::{AnswerRule, PolicyConfig, Rewrite, RouteConfig, answer, load, pattern, policy};
 use crate::decide::policy::Repeat;
+use crate::http::path::PathRule;
 
 /// What routes may name.
 #[derive(Debug)]
 pub(super) struct Names<'n> {
     pub(super) upstreams: Vec<&'n str>,
     pub(super) policies: Vec<(&'n str, Option<PolicyConfig>)>,
+    /// How requests' paths are read.
+    pub(super) paths: PathRule,
 }
 
 /// A route, and what it has in common with others.
@@ -29,7 +32,7 @@ pub(super) struct Read<'a> {
 
 pub(super) fn route<'a>(node: &Node<'a>, names: &Names<'_>) -> Option<Read<'a>> {
     let table = node.table()?;
-    let matched = matched(&table);
+    let matched = matched(&table, names.paths);
     let text = matched.as_ref().map(|it| it.path.value().as_str().unwrap_or_default()).unwrap_or_default();
     let captures = pattern::captures(text).unwrap_or_default();
     let upstream = upstream(&table, names);
@@ -67,7 +70,7 @@ struct Matched<'a> {
     host: Option<String>,
 }
 
-fn matched<'a>(table: &Table<'a>) -> Option<Matched<'a>> {
+fn matched<'a>(table: &Table<'a>, paths: PathRule) -> Option<Matched<'a>> {
     let Some(node) = table.get("match") else {
         table.wrong("it has no match", r#"write match = { path = "/{*rest}" }"#);
         return None;
@@ -84,6 +87,14 @@ fn matched<'a>(table: &Table<'a>) -> Option<Matched<'a>> {
     if let Err((what, remedy)) = pattern::captures(path.string()?) {
         path.wrong(what, remedy);
         return None;
+    }
+    let text = path.string()?;
+    if !pattern::is_normal(text, paths) {
+        let what = format!("no request has the path {text:?}: it is compared in its normal form");
+        path.wrong(
+            what,
+            "write no \"//\" and no dot segments, letters and digits as they are, and escapes in capitals",
+        );
     }
     Some(Matched { path, methods, host })
 }
@@ -114,7 +125,8 @@ fn host(node: &Node<'_>) -> Option<String> {
     if port || !is_authority(text) {
         node.is_no("host", r#"write a name such as "example.org", without a port"#);
     }
-    Some(text.to_ascii_lowercase())
+    // The dot of the root is no part of the name.
+    Some(text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase())
 }
 
 fn upstream(table: &Table<'_>, names: &Names<'_>) -> Option<String> {

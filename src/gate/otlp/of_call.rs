@@ -123,8 +123,8 @@ fn of_attempt(call: &CallFacts<'_>, number: u32, attempt: &Attempt, wall: &WallO
             attributes.push(("error.type", status.to_string().into()));
             ("lost", Some(*status), Some(Cow::Borrowed("")))
         }
-        End::Failed(Failure::Kind(kind), cause) => {
-            attributes.push(("error.type", kind.name().into()));
+        End::Failed(failure, cause) => {
+            attributes.push(("error.type", failure.name().unwrap_or_default().into()));
             let cause = match cause {
                 Some(Cow::Borrowed(cause)) => Cow::Borrowed(*cause),
                 Some(Cow::Owned(cause)) => Cow::Owned(cut(cause).to_owned()),

@@ -21,6 +21,11 @@ impl SendError {
         Self { kind, text: text.into() }
     }
 
+    /// The request cannot be sent as it is, which is the fault of its caller and not of where it goes.
+    pub(super) fn request(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Request, text)
+    }
+
     pub(super) fn protocol(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Protocol, text)
     }

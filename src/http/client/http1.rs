@@ -24,8 +24,8 @@ use crate::decide::policy::Kind;
 /// Why a connection brought no answer, and what is left for another try.
 pub(super) struct Failed {
     pub(super) error: SendError,
-    /// The request, if a fresh connection may take it: nothing of it was sent, or nothing came for it over a
-    /// connection that had been idle (RFC 9112, 9.3.1).
+    /// The request, if a fresh connection may take it in place of one that had been closed before: the other end took no
+    /// byte of it.
     pub(super) again: Option<Upload>,
 }
 
@@ -35,13 +35,13 @@ pub(super) async fn exchange<'a>(
     lease: Lease,
     heads: Heads,
     upload: Upload,
-    idempotent: bool,
     left: Option<&'a mut dyn FnMut()>,
 ) -> Result<Response<Incoming>, Failed> {
     let stall = Some(Stall::new(&lease.pool().stalls));
-    let mut exchange = Exchange { shared, lease: Some(lease), upload, heads, write_error: None, stall, left };
+    let mut exchange =
+        Exchange { shared, lease: Some(lease), upload, heads, write_error: None, closed: false, stall, left };
     let answer = poll_fn(|cx| exchange.poll(cx)).await;
-    answer.map_err(|error| exchange.failed(error, idempotent))
+    answer.map_err(|error| exchange.failed(error))
 }
 
 struct Exchange<'a> {
@@ -50,6 +50,8 @@ struct Exchange<'a> {
     upload: Upload,
     heads: Heads,
     write_error: Option<SendError>,
+    /// Whether the other end has ended the connection in good order.
+    closed: bool,
     /// Until the head is there.
     stall: Option<Stall>,
     /// To be called when all has gone.
@@ -77,7 +79,10 @@ impl Exchange<'_> {
                 Poll::Pending => return waits(cx, self.stall.as_ref(), &mut self.upload),
             };
             let n = match read {
-                Ok(0) => return Poll::Ready(Err(SendError::new(Kind::Closed, "connection closed before an answer"))),
+                Ok(0) => {
+                    self.closed = true;
+                    return Poll::Ready(Err(SendError::new(Kind::Closed, "connection closed before an answer")));
+                }
                 Ok(n) => n,
                 Err(error) => return Poll::Ready(Err(SendError::broken(&error))),
             };
@@ -124,12 +129,19 @@ impl Exchange<'_> {
         Ok(response)
     }
 
-    fn failed(mut self, error: SendError, idempotent: bool) -> Failed {
+    /// A connection that was kept may have been closed by its other end before the request came there. It is replaced in
+    /// silence only if that is certain: else one request would be two there, which no budget and no count knows of.
+    fn failed(mut self, error: SendError) -> Failed {
         let reused = self.lease.as_ref().is_some_and(|lease| lease.reused);
         let died = matches!(error.kind, Kind::Closed | Kind::Reset) && self.heads.is_untouched();
         let upload = std::mem::take(&mut self.upload);
-        let unsent = !upload.touched() && self.write_error.is_some();
-        let again = reused && died && upload.is_whole() && (idempotent || unsent);
+        // A reset proves nothing: what is read at once is acknowledged later, and a reset acknowledges nothing.
+        let socket = self.lease.as_ref().and_then(|lease| lease.socket.as_ref());
+        let untaken = match upload.sent() {
+            0 => self.write_error.is_some() || self.closed,
+            sent => self.closed && socket.is_some_and(|socket| socket.holds_all(sent)),
+        };
+        let again = reused && died && upload.is_whole() && untaken;
         Failed { error: self.write_error.take().unwrap_or(error), again: again.then_some(upload) }
     }
 }
@@ -202,10 +214,12 @@ impl Receiving {
             match self.upload.poll(cx, socket) {
                 Poll::Pending => {}
                 Poll::Ready(Ok(())) => self.shared.spare(std::mem::take(&mut self.upload)),
-                Poll::Ready(Err(_)) => {
+                Poll::Ready(Err(UploadError::Socket(_))) => {
                     self.clean = false;
                     self.upload = Upload::default();
                 }
+                // The other end would wait for the rest for ever.
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
             }
         }
         let read = |error: io::Error| SendError::broken(&error);

@@ -66,6 +66,8 @@ pub(super) struct Stream {
 struct Over {
     is: Cell<bool>,
     sending: RefCell<Option<Waker>>,
+    /// Why the request's body ended early, if it did: whatever comes of the stream is then its caller's fault.
+    broke: RefCell<Option<String>>,
     stall: Stall,
 }
 
@@ -73,13 +75,19 @@ impl Stream {
     fn new(connection: &Rc<Connection>, stalls: &Rc<Stalls>) -> Self {
         connection.streams.set(connection.streams.get() + 1);
         connection.busy.set(true);
-        let over = Over { is: Cell::default(), sending: RefCell::default(), stall: Stall::new(stalls) };
+        let (is, sending, broke) = (Cell::default(), RefCell::default(), RefCell::default());
+        let over = Over { is, sending, broke, stall: Stall::new(stalls) };
         Self { connection: Rc::clone(connection), over: Rc::new(over) }
     }
 
     /// Some of the answer has come.
     pub(super) fn came(&self) {
         self.over.stall.came();
+    }
+
+    /// What has ended the stream, in place of what it looks like from its other half.
+    pub(super) fn blamed(&self, error: SendError) -> SendError {
+        self.over.broke.take().map_or(error, SendError::request)
     }
 
     /// Nothing has come.
@@ -141,14 +149,14 @@ pub(super) async fn send<'a>(
 ) -> Result<Result<Response<Incoming>, Outgoing<'a>>, SendError> {
     let Some(mut connection) = connection(shared, pool).await? else { return Ok(Err(request)) };
     if request.upgrade {
-        return Err(SendError::protocol("HTTP/2 has no Upgrade"));
+        return Err(SendError::request("HTTP/2 has no Upgrade"));
     }
-    let idempotent = request.method.is_idempotent();
-    let mut head = head(pool, &request)?;
+    let length = request.length()?;
+    let mut head = head(pool, &request, length)?;
     let (mut body, copy) = match request.body {
         OutBody::Empty => (OutFrames::from(Bytes::new()), Some(Bytes::new())),
         OutBody::Bytes(bytes) => (bytes.clone().into(), Some(bytes)),
-        OutBody::Stream(stream) => (OutFrames { body: Frames::Stream(stream), over: None }, None),
+        OutBody::Stream(stream) => (OutFrames { body: Frames::Stream(stream, length), over: None }, None),
     };
     let mut again = true;
     loop {
@@ -167,7 +175,8 @@ pub(super) async fn send<'a>(
             Poll::Ready(sent) => Poll::Ready(Ok(sent)),
             Poll::Pending => stream.waits(cx.waker()).map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending),
         });
-        let mut error = match sent.await? {
+        let sent = sent.await.map_err(|error| stream.blamed(error))?;
+        let mut error = match sent {
             Ok(answer) => {
                 stream.came();
                 return Ok(Ok(answer.map(|body| Incoming::stream(body, stream))));
@@ -176,11 +185,13 @@ pub(super) async fn send<'a>(
         };
         let unsent = error.take_message().map(Request::into_body);
         let error = error.into_error();
-        let may = unsent.is_some() || is_unprocessed(&error) || (idempotent && reused && is_of_connection(&error));
+        // Nothing else is sent twice in silence: a stream that was refused, or that its connection took along, is an
+        // attempt that has failed.
+        let may = reused && is_beyond_the_last(&error);
         body = match (unsent, &copy) {
             (Some(unsent), _) if again => unsent,
             (None, Some(copy)) if again && may => copy.clone().into(),
-            _ => return Err(failure(&error)),
+            _ => return Err(stream.blamed(failure(&error))),
         };
         again = false;
         count(&pool.tally, |counts| counts.repeated += 1);
@@ -322,8 +333,7 @@ pub(super) async fn adopt(mut lease: Lease, now: Nanos) -> Result<(), SendError>
 }
 
 /// Method, URI and headers as HTTP/2 has them: no Host, and nothing about connections.
-fn head(pool: &Pool, request: &Outgoing<'_>) -> Result<(Method, Uri, HeaderMap), SendError> {
-    let length = request.length()?;
+fn head(pool: &Pool, request: &Outgoing<'_>, length: Option<u64>) -> Result<(Method, Uri, HeaderMap), SendError> {
     let mut headers = HeaderMap::with_capacity(request.headers.len() + request.more.len() + 1);
     let mut host = None;
     let more = request.more.iter().map(|(name, value)| (name, value));
@@ -341,8 +351,7 @@ fn head(pool: &Pool, request: &Outgoing<'_>) -> Result<(Method, Uri, HeaderMap),
     let scheme = if pool.origin.tls.is_some() { "https" } else { "http" };
     let authority = host.unwrap_or(&pool.origin.host).as_bytes();
     let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(request.target).build();
-    let uri =
-        uri.map_err(|error| SendError::protocol(format!("the request's target or host is malformed: {error}")))?;
+    let uri = uri.map_err(|error| SendError::request(format!("the request's target or host is malformed: {error}")))?;
     Ok((request.method.clone(), uri, headers))
 }
 
@@ -362,7 +371,8 @@ struct OutFrames {
 
 enum Frames {
     Whole(Bytes),
-    Stream(Streamed),
+    /// With what is left of it, if its length was said.
+    Stream(Streamed, Option<u64>),
 }
 
 /// A body that is there goes out in such pieces, for each shows that the one before was taken.
@@ -387,9 +397,12 @@ impl http_body::Body for OutFrames {
         let frame = match &mut this.body {
             Frames::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Frames::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes.split_to(PIECE.min(bytes.len())))))),
-            Frames::Stream(stream) => stream.as_mut().poll_frame(cx).map(|frame| frame.and_then(passed_on)),
+            Frames::Stream(stream, left) => stream.as_mut().poll_frame(cx).map(|frame| counted(frame, left)),
         };
         if let Some(over) = over {
+            if let Poll::Ready(Some(Err(error))) = &frame {
+                over.broke.replace(Some(format!("the request's body broke off: {error}")));
+            }
             if frame.is_ready() {
                 over.stall.went();
             } else {
@@ -403,16 +416,36 @@ impl http_body::Body for OutFrames {
     fn is_end_stream(&self) -> bool {
         match &self.body {
             Frames::Whole(bytes) => bytes.is_empty(),
-            Frames::Stream(stream) => stream.is_end_stream(),
+            Frames::Stream(stream, _) => stream.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.body {
             Frames::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Frames::Stream(stream) => stream.size_hint(),
+            Frames::Stream(stream, _) => stream.size_hint(),
         }
     }
+}
+
+/// A frame that goes out, if the body is as long as it said so far.
+fn counted<E>(
+    frame: Option<Result<Frame<Bytes>, E>>,
+    left: &mut Option<u64>,
+) -> Option<Result<Frame<Bytes>, Box<dyn Error + Send + Sync>>>
+where
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    const WRONG: &str = "it is not as long as it said";
+    let Some(frame) = frame else { return left.filter(|left| *left > 0).map(|_| Err(WRONG.into())) };
+    if let (Ok(frame), Some(left)) = (&frame, left) {
+        let length = frame.data_ref().map_or(0, |data| data.len() as u64);
+        match left.checked_sub(length) {
+            Some(rest) => *left = rest,
+            None => return Some(Err(WRONG.into())),
+        }
+    }
+    passed_on(frame.map_err(Into::into))
 }
 
 /// A frame without the trailers that are not passed on; None if that was all of it, for trailers come last.
@@ -439,17 +472,10 @@ fn root(error: &hyper::Error) -> &(dyn Error + 'static) {
     cause
 }
 
-/// Whether the peer says that it has done nothing for this request (RFC 9113, 8.7): the stream was refused, or the
-/// connection is going away and the stream is beyond the last one it takes. Told by h2's words, for its type is not to
-/// be had through hyper.
-fn is_unprocessed(error: &hyper::Error) -> bool {
-    let text = root(error).to_string();
-    text.starts_with("stream error received: refused stream")
-        || text.starts_with("connection error received: not a result of an error")
-}
-
-fn is_of_connection(error: &hyper::Error) -> bool {
-    !root(error).to_string().starts_with("stream error")
+/// Whether the connection was going away before this request came: its stream is beyond the last one that the other end
+/// takes (RFC 9113, 6.8). Told by h2's words, for its type is not to be had through hyper.
+fn is_beyond_the_last(error: &hyper::Error) -> bool {
+    root(error).to_string().starts_with("connection error received: not a result of an error")
 }
 
 pub(super) fn failure(error: &hyper::Error) -> SendError {

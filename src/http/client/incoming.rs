@@ -77,10 +77,11 @@ impl http_body::Body for Incoming {
                 return Poll::Ready(Some(Err(error)));
             };
             stream.1.came();
+            let frame = frame.map(|frame| frame.map_err(|error| stream.1.blamed(http2::failure(&error))));
             if frame.as_ref().is_none_or(Result::is_err) {
                 this.source = Source::Whole;
             }
-            return Poll::Ready(frame.map(|frame| frame.map_err(|error| http2::failure(&error))));
+            return Poll::Ready(frame);
         }
         if this.data.is_empty()
             && let Source::Http1(receiving) = &mut this.source

@@ -6,7 +6,7 @@
 //! hyper's, with a task per connection.
 //!
 //! - [`Client`]: one per event loop; [`Origin`]: where requests go; [`Outgoing`] to [`Incoming`]
-//! - `pool`: the connections to an origin; `dial`: a new one; `socket`: its bytes; `stall`: how long it may be silent
+//! - `pool`: the connections to an origin; `dial`: a new one; `socket`: its bytes, `outstanding`: those not yet taken; `stall`: how long it may be silent
 //! - `request`, [`answer`], `http1`: an exchange over HTTP/1.1; `http2`: the same over HTTP/2
 
 pub mod answer;
@@ -16,6 +16,7 @@ mod http1;
 mod http2;
 mod incoming;
 mod origin;
+mod outstanding;
 mod pool;
 mod request;
 mod shared;
@@ -72,7 +73,8 @@ impl Client {
     }
 
     /// Sends a request and waits for the head of its answer. To drop the future ends it at once: a connection that
-    /// has no answer yet is closed.
+    /// has no answer yet is closed. A connection that was kept and turns out to have been closed before it took anything of
+    /// the request is replaced by a new one; nothing that the other end may have taken is ever sent twice.
     ///
     /// # Errors
     /// Why there is no answer.
@@ -103,9 +105,9 @@ impl Client {
             let answer = Box::pin(http2::send(shared, &pool, request)).await?;
             return answer.map_err(|_| SendError::protocol("the service cannot settle on a version of HTTP"));
         }
-        let (asked, idempotent) = (request.asked(), request.method.is_idempotent());
+        let asked = request.asked();
         let upload = Upload::new(to, request, shared.buffer())?;
-        let failed = match http1::exchange(shared, lease, Heads::new(asked), upload, idempotent, None).await {
+        let failed = match http1::exchange(shared, lease, Heads::new(asked), upload, None).await {
             Ok(answer) => return Ok(answer),
             Err(failed) => failed,
         };
@@ -118,7 +120,7 @@ impl Client {
         };
         let lease = self.connected(lease).await?;
         // Boxed, for it is seldom.
-        let again = Box::pin(http1::exchange(shared, lease, Heads::new(asked), upload, false, None)).await;
+        let again = Box::pin(http1::exchange(shared, lease, Heads::new(asked), upload, None)).await;
         again.map_err(|failed| failed.error)
     }
 
@@ -150,7 +152,7 @@ impl Client {
         }
         let asked = request.asked();
         let upload = Upload::new(to, request, shared.buffer())?;
-        let exchange = http1::exchange(shared, lease, Heads::new(asked), upload, false, Some(&mut left));
+        let exchange = http1::exchange(shared, lease, Heads::new(asked), upload, Some(&mut left));
         exchange.await.map_err(|failed| failed.error)
     }
 

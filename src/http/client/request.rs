@@ -15,7 +15,6 @@ use super::answer::Asked;
 use super::error::SendError;
 use super::origin::Origin;
 use super::socket::Socket;
-use crate::decide::policy::Kind;
 use crate::http::wire::content_length;
 
 /// A request.
@@ -73,7 +72,7 @@ impl Outgoing<'_> {
                 (Some(length), _) => Ok(Some(length)),
                 (None, Some(value)) => {
                     let length = content_length(value.as_bytes());
-                    length.map(Some).ok_or_else(|| SendError::protocol("the request's Content-Length is no number"))
+                    length.map(Some).ok_or_else(|| SendError::request("the request's Content-Length is no number"))
                 }
                 (None, None) => Ok(None),
             },
@@ -82,7 +81,7 @@ impl Outgoing<'_> {
 
     pub(super) fn check_target(&self) -> Result<(), SendError> {
         let fine = !self.target.is_empty() && self.target.bytes().all(|b| b > b' ' && b != 0x7f);
-        if fine { Ok(()) } else { Err(SendError::protocol("the request's target is no path")) }
+        if fine { Ok(()) } else { Err(SendError::request("the request's target is no path")) }
     }
 }
 
@@ -98,8 +97,8 @@ pub(super) struct Upload {
     tail: &'static [u8],
     /// How much of these three has been written.
     written: usize,
-    /// Whether anything at all has been.
-    touched: bool,
+    /// How much has been written of all that it was and is.
+    sent: u64,
     stream: Option<Stream>,
     /// Whether there ever was one: what it brought is gone, so it cannot be sent again.
     streamed: bool,
@@ -163,17 +162,7 @@ impl Upload {
             OutBody::Stream(body) => stream = Some(Stream { body, left: length }),
         }
         let streamed = stream.is_some();
-        Ok(Self {
-            buffer,
-            body,
-            tail: b"",
-            written: 0,
-            touched: false,
-            stream,
-            streamed,
-            unflushed: false,
-            went: false,
-        })
+        Ok(Self { buffer, body, tail: b"", written: 0, sent: 0, stream, streamed, unflushed: false, went: false })
     }
 
     /// Whether all has been sent.
@@ -188,7 +177,7 @@ impl Upload {
 
     /// Begins anew; what [`Self::is_whole`] is for.
     pub(super) fn rewind(&mut self) {
-        (self.written, self.touched, self.unflushed) = (0, false, false);
+        (self.written, self.sent, self.unflushed) = (0, 0, false);
     }
 
     /// The buffer, for the next request.
@@ -196,9 +185,9 @@ impl Upload {
         self.buffer
     }
 
-    /// Whether any of it has been written.
-    pub(super) fn touched(&self) -> bool {
-        self.touched
+    /// How many of its bytes have been written, its framing with them.
+    pub(super) fn sent(&self) -> u64 {
+        self.sent
     }
 
     /// Whether bytes have gone since this was asked the last time.
@@ -224,7 +213,7 @@ impl Upload {
                     return Poll::Ready(Err(UploadError::Socket(io::ErrorKind::BrokenPipe.into())));
                 }
                 self.written += written;
-                self.touched = true;
+                self.sent += written as u64;
                 self.went = true;
                 self.unflushed = true;
             }
@@ -355,11 +344,11 @@ fn put(buffer: &mut Vec<u8>, parts: &[&[u8]]) {
 /// Why a request could not be sent wholly.
 #[derive(Debug)]
 pub(super) enum UploadError {
-    /// The connection; there may be an answer all the same.
+    /// The connection's fault; there may be an answer all the same.
     Socket(io::Error),
-    /// The body itself broke off.
+    /// The caller's: the body itself broke off.
     Body(String),
-    /// The body is not as long as was said.
+    /// The caller's: the body is not as long as was said.
     Length,
 }
 
@@ -367,8 +356,8 @@ impl From<UploadError> for SendError {
     fn from(error: UploadError) -> Self {
         match error {
             UploadError::Socket(error) => Self::broken(&error),
-            UploadError::Body(why) => Self::new(Kind::Closed, format!("the request's body broke off: {why}")),
-            UploadError::Length => Self::new(Kind::Closed, "the request's body is not as long as it said"),
+            UploadError::Body(why) => Self::request(format!("the request's body broke off: {why}")),
+            UploadError::Length => Self::request("the request's body is not as long as it said"),
         }
     }
 }

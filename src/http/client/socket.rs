@@ -1,12 +1,15 @@
 //! A connection's bytes: TCP or Unix socket, plain or TLS.
 
 use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
+
+use super::outstanding::outstanding;
 
 /// What is under TLS, or alone.
 #[derive(Debug)]
@@ -46,6 +49,19 @@ impl Socket {
         let mut byte = [0];
         let mut buffer = ReadBuf::new(&mut byte);
         Pin::new(self).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer).is_pending()
+    }
+
+    /// Whether the other end has taken none of the last `sent` bytes of a request, by what the system has not been told
+    /// to have arrived. Under TLS they are more than these. A Unix socket does not tell.
+    pub(super) fn holds_all(&self, sent: u64) -> bool {
+        let plain = match self {
+            Self::Plain(plain) => plain,
+            Self::Tls(stream) => stream.get_ref().0,
+        };
+        match plain {
+            Plain::Tcp(stream) => outstanding(stream.as_fd()).is_some_and(|held| held >= sent),
+            Plain::Unix(_) => false,
+        }
     }
 
     /// Whether TLS has agreed on HTTP/2.

@@ -1,11 +1,13 @@
 //! A response head: status line and headers -> what is needed to find the answer's end.
 
+use std::mem::MaybeUninit;
+
 use super::WireError;
 
 /// The longest accepted head.
 pub(in crate::http) const MOST_BYTES: usize = 64 * 1024;
 /// The most accepted headers.
-pub(in crate::http) const MOST_HEADERS: usize = 128;
+pub(in crate::http) const MOST_HEADERS: usize = 256;
 
 /// How an answer's body ends (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +40,9 @@ impl Head {
     /// # Errors
     /// Whatever makes the bytes no response head.
     pub fn parse(bytes: &[u8], bodyless: bool) -> Result<Option<Self>, WireError> {
-        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
-        let mut response = httparse::Response::new(&mut headers);
-        let length = match lenient().parse_response(&mut response, bytes) {
+        let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+        let mut response = httparse::Response::new(&mut []);
+        let length = match lenient().parse_response_with_uninit_headers(&mut response, bytes, &mut headers) {
             Ok(httparse::Status::Complete(length)) if length <= MOST_BYTES => length,
             Ok(httparse::Status::Partial) if bytes.len() <= MOST_BYTES => return Ok(None),
             Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(WireError::HeadTooLarge),

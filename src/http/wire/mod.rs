@@ -18,7 +18,7 @@ use std::fmt;
 pub enum WireError {
     /// The head does not parse; holds its beginning, made printable.
     NotHttp(String),
-    /// The head is longer than 64 KiB or has more than 128 headers.
+    /// The head is longer than 64 KiB or has more than 256 headers.
     HeadTooLarge,
     /// Content-Length is no number, or two of them differ.
     BadLength,

@@ -60,7 +60,7 @@ impl Worker<'_> {
                 }
             }
             Err(error) => {
-                self.end(&flight.failed(Failure::Connect, now), start.user);
+                self.end(&flight.failed(Failure::Connect, now, 0), start.user);
                 self.tally.detail(Failure::Connect, || error.to_string());
                 self.feed.again_after(start.user, now + PAUSE);
             }
@@ -106,7 +106,7 @@ impl Worker<'_> {
             // That connecting began late is weir's own doing, how long it took is not.
             flight.ready += flight.connect;
         }
-        self.go_on(index, now);
+        self.go_on(index, now, now);
     }
 
     /// The connection is of no more use, its user goes on with a new one. Requests that were still on it have failed.
@@ -129,7 +129,8 @@ impl Worker<'_> {
     pub(super) fn fail(&mut self, index: u32, kind: Failure, detail: impl FnOnce() -> String) {
         let now = self.clock.now();
         let Some(slot) = self.table.get(index) else { return };
-        let (user, phase, flights) = (slot.user, slot.phase, std::mem::take(&mut slot.flights));
+        let (user, phase, written) = (slot.user, slot.phase, slot.written());
+        let flights = std::mem::take(&mut slot.flights);
         let capped = self.table.is_exhausted();
         self.table.close(index);
         // An idle connection that goes is nobody's failure.
@@ -137,8 +138,9 @@ impl Worker<'_> {
             return;
         }
         self.tally.detail(kind, detail);
-        for flight in &flights {
-            self.end(&flight.failed(kind, now), user);
+        for (nth, flight) in flights.iter().enumerate() {
+            let length = self.shared.plan.requests[flight.request as usize].bytes.len();
+            self.end(&flight.failed(kind, now, written.of(nth, length)), user);
         }
         if phase == Phase::Open {
             self.claim();

@@ -9,6 +9,7 @@ mod connect;
 mod receive;
 
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -42,6 +43,8 @@ pub(super) struct Shared<'a> {
     pub(super) stop: AtomicBool,
     /// The next request number that nobody has claimed (closed loop).
     pub(super) claimed: AtomicU64,
+    /// When the run began, in nanoseconds since 1970, once a worker has found out.
+    pub(super) started_unix_ns: OnceLock<u64>,
 }
 
 /// What a worker reports: once a stretch, and at its end.
@@ -123,6 +126,10 @@ impl<'a> Worker<'a> {
         self.preconnect();
         self.start_together();
         self.tally.began = self.clock.now();
+        if let Some(log) = &mut self.log {
+            let start = || self.clock.wall_offset().unix_ns(Nanos::ZERO);
+            log.begin(*self.shared.started_unix_ns.get_or_init(start));
+        }
         self.tally.note_cpu(Nanos::ZERO, thread_cpu());
         let mut ready = Vec::with_capacity(256);
         while !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
@@ -242,7 +249,7 @@ impl<'a> Worker<'a> {
         if let Some(slot) = self.table.get(index) {
             slot.user = start.user;
             slot.push(Flight::new(start, start.arrival.intended, request));
-            self.go_on(index, now);
+            self.go_on(index, now, now);
         }
     }
 
@@ -273,9 +280,9 @@ impl<'a> Worker<'a> {
     }
 
     /// Fills the connection with what its user, or the schedule, has for it, and writes it; without anything it is
-    /// idle, or closed for good.
+    /// idle, or closed for good. It has been `free` since then: what was meant to start later waited for weir alone.
     #[inline]
-    fn go_on(&mut self, index: u32, now: Nanos) {
+    fn go_on(&mut self, index: u32, free: Nanos, now: Nanos) {
         let plan = self.shared.plan;
         // Waiting arrivals had no connection only if none could be had.
         let capped = self.table.is_exhausted();
@@ -283,7 +290,7 @@ impl<'a> Worker<'a> {
         let Some(mut slot) = self.table.get(index) else { return };
         while slot.flights.len() < plan.pipeline {
             let Some(start) = self.feed.again(slot.user, now) else { break };
-            let ready = self.tally.ready(start.arrival.intended, capped, now);
+            let ready = self.tally.ready(start.arrival.intended, capped, free);
             self.tally.begin(start.arrival.intended, now);
             slot.push(Flight::new(&start, ready, plan.source.pick(start.arrival.number)));
             if slot.flights.len() < plan.pipeline {

@@ -83,6 +83,7 @@ impl Worker<'_> {
         while !bytes.is_empty() {
             let Some(slot) = self.table.get(index) else { return false };
             let early = slot.front_is_unsent();
+            let written = slot.written();
             let Some(flight) = slot.flights.front_mut() else {
                 self.unasked(index, answered, now);
                 return false;
@@ -103,7 +104,7 @@ impl Worker<'_> {
             };
             bytes = &bytes[step.used..];
             let Some(answer) = step.answer else { continue };
-            let outcome = flight.answered(&answer, at, request.bytes.len(), plan.timeout);
+            let outcome = flight.answered(&answer, at, written.of(0, request.bytes.len()), plan.timeout);
             slot.flights.pop_front();
             let user = slot.user;
             self.end(&outcome, user);
@@ -114,7 +115,7 @@ impl Worker<'_> {
             answered = true;
         }
         if answered {
-            self.go_on(index, now);
+            self.go_on(index, at, now);
         }
         true
     }
@@ -135,11 +136,12 @@ impl Worker<'_> {
     fn closed_by_peer(&mut self, index: u32, now: Nanos) {
         let plan = self.shared.plan;
         let Some(slot) = self.table.get(index) else { return };
+        let written = slot.written();
         match (slot.flights.front(), slot.decoder.close()) {
             // Idle: a service may close what it likes.
             (None, _) => self.table.close(index),
             (Some(flight), Ok(Some(answer))) => {
-                let bytes_out = plan.requests[flight.request as usize].bytes.len();
+                let bytes_out = written.of(0, plan.requests[flight.request as usize].bytes.len());
                 let outcome = flight.answered(&answer, now, bytes_out, plan.timeout);
                 slot.flights.pop_front();
                 let user = slot.user;

@@ -164,77 +164,47 @@ impl ProcessTree {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufRead, BufReader};
-    use std::process::{Child, Command, Stdio};
-    use std::time::Duration;
-
+    use super::super::shell::{Shell, until};
     use super::*;
     use crate::machine::clock::Clock;
 
-    /// A shell that has said a line; it ends with all that it has started.
-    struct Shell(Child);
-
-    impl Shell {
-        fn run(script: &str) -> Self {
-            let mut shell = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().expect("a shell");
-            let mut line = String::new();
-            let stdout = shell.stdout.take().expect("piped");
-            BufReader::new(stdout).read_line(&mut line).expect("a line");
-            Self(shell)
-        }
-
-        fn tree(&self) -> ProcessTree {
-            ProcessTree::of(self.0.id())
-        }
-    }
-
-    impl Drop for Shell {
-        fn drop(&mut self) {
-            let pid = self.0.id();
-            processes::kill_all(|| processes::descendants(pid));
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
-
-    /// Samples until one is as it should be.
-    fn until(tree: &mut ProcessTree, clock: Clock, holds: impl Fn(Option<Sample>) -> bool) {
-        loop {
-            let sample = tree.sample(clock.now());
-            if holds(sample) {
-                return;
-            }
-            assert!(clock.now() < Nanos::from_secs(30), "{sample:?}");
-            clock.sleep_until(clock.now() + Nanos::from(Duration::from_millis(5)));
-        }
+    /// The script, and its tree; looked at until a sample is as it should be.
+    fn sampled(script: &str, holds: impl Fn(Sample) -> bool) -> (Shell, ProcessTree) {
+        let shell = Shell::run(script, &[]);
+        let (mut tree, clock) = (ProcessTree::of(shell.id()), Clock::started(Nanos::ZERO));
+        until(script, || tree.sample(clock.now()).is_some_and(&holds));
+        (shell, tree)
     }
 
     #[test]
     fn children_are_part_of_the_tree_until_all_are_gone() {
-        let shell = Shell::run("(sleep 1000 & echo; wait) & while :; do :; done");
-        let (mut tree, clock) = (shell.tree(), Clock::started(Nanos::ZERO));
-        until(&mut tree, clock, |sample| {
-            let sample = sample.expect("alive");
+        let (shell, mut tree) = sampled("(cat <&3 & wait) & while :; do :; done", |sample| {
             sample.processes == 3 && sample.threads == 3 && sample.cpu_s > 0.05 && sample.rss_bytes > 100_000
         });
         drop(shell);
-        until(&mut tree, clock, |sample| sample.is_none());
+        until("all to be gone", || tree.sample(Nanos::from_secs(1000)).is_none());
     }
 
     #[test]
     fn the_time_of_children_that_have_ended_counts() {
-        let shell = Shell::run("sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; echo; sleep 1000");
-        let sample = shell.tree().sample(Nanos::ZERO).expect("alive");
-        assert!(sample.cpu_s > 0.02, "{sample:?}");
+        let busy = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; read x <&3";
+        // The one that is left has done nothing yet.
+        drop(sampled(busy, |sample| sample.processes == 1 && sample.cpu_s > 0.02));
+    }
+
+    #[test]
+    fn a_sample_has_all_that_is_dear_if_it_was_long_ago() {
+        drop(sampled("cat <&3 & wait", |sample| {
+            sample.pss_bytes.is_some_and(|pss| pss > 0 && pss <= sample.rss_bytes + 1_000_000)
+                && sample.open_files.is_some_and(|files| files >= 4)
+                && sample.voluntary_switches.is_some_and(|switches| switches > 0)
+        }));
     }
 
     #[test]
     fn the_first_sample_has_all_that_is_dear() {
-        let shell = Shell::run("sleep 1000 & echo; wait");
-        let sample = shell.tree().sample(Nanos::ZERO).expect("alive");
-        assert!(sample.pss_bytes.is_some_and(|pss| pss > 0 && pss <= sample.rss_bytes + 1_000_000), "{sample:?}");
-        assert!(sample.open_files.is_some_and(|files| files >= 4), "{sample:?}");
-        assert!(sample.voluntary_switches.is_some_and(|switches| switches > 0), "{sample:?}");
+        let own = ProcessTree::of(std::process::id()).sample(Nanos::ZERO).expect("alive");
+        assert!(own.pss_bytes.is_some() && own.open_files.is_some() && own.voluntary_switches.is_some(), "{own:?}");
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct Answer {
     pub steps: Vec<Tried>,
     /// How throughput grows with users; closed loop only, and from four numbers of users on.
     pub usl: Option<Growth>,
+    /// Why no more loads were tried, in a sentence.
+    pub ended: String,
     /// Whether it was cut short; the bounds are what was known by then.
     pub interrupted: bool,
     /// Why an agent is gone, if one is: the search ended then, and is not to be trusted.
@@ -75,9 +77,9 @@ pub struct Tried {
     pub seconds: f64,
     /// Answers per second.
     pub achieved_per_s: f64,
-    /// Response times: half of the answers, ...
+    /// Response times: half of the successes, ...
     pub p50_ms: Option<f64>,
-    /// ... and 99 % of them came within so many ms. None without an answer to a request of that time.
+    /// ... and 99 % of them came within so many ms. None without a success of a request of that time.
     pub p99_ms: Option<f64>,
     /// Failed requests as a share of all.
     pub errors: f64,

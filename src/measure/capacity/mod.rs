@@ -17,5 +17,5 @@ mod trials;
 pub mod usl;
 
 pub use answer::Answer;
-pub use search::{Bracket, End, Search};
+pub use search::{Bracket, Done, End, Search};
 pub use step::{Decision, Failing, Step};

@@ -39,6 +39,25 @@ pub struct Range {
     pub precision: f64,
     /// Loads are whole numbers: users.
     pub whole: bool,
+    /// Bounds need not be closer than this: 1/s, or a user.
+    pub gap: f64,
+    /// How long a step looks at a load at most, in seconds: fewer requests tell less than `precision`.
+    pub step_s: f64,
+}
+
+/// Why a search needs no more loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// The bounds are as close as was asked for.
+    Precise,
+    /// They are 1/s or a user apart.
+    Gap,
+    /// They are closer than steps of this length can tell loads apart.
+    Noise,
+    /// Not even the least load holds, or can be told.
+    Least,
+    /// The highest load that was to be tried holds, or cannot be told.
+    Most,
 }
 
 /// What to try.
@@ -102,7 +121,7 @@ impl Search {
             (None, Some(above)) if self.fails.is_none() && below.unwrap_or(above) < most => {
                 return quick(below.unwrap_or(above) * 2.0, COARSE);
             }
-            (None, Some(above)) if above > least => return quick(above / 2.0, COARSE),
+            (None, Some(above)) if above > self.floor() => return quick((above / 2.0).max(self.floor()), COARSE),
             (None, Some(_)) => {}
             (Some(holds), None) if holds < most => return quick(holds * 2.0, COARSE),
             (Some(holds), Some(above)) if !self.is_narrow(holds, above) => return between(holds, above),
@@ -114,6 +133,23 @@ impl Search {
             _ => {}
         }
         holds.filter(|_| !self.confirmed).map(|load| Trial { load, thorough: true, precision: fine })
+    }
+
+    /// Why there is nothing more to try, once there is not.
+    pub fn done(&self) -> Option<Done> {
+        if self.next().is_some() {
+            return None;
+        }
+        let Range { precision, gap, .. } = self.range;
+        let holds = self.held.last().map(|held| held.load);
+        let fails = self.unclear.iter().copied().chain(self.fails).reduce(f64::min);
+        Some(match (holds, fails) {
+            (None, _) => Done::Least,
+            (Some(_), None) => Done::Most,
+            (Some(low), Some(high)) if high - low <= low * precision => Done::Precise,
+            (Some(low), Some(high)) if high - low <= gap => Done::Gap,
+            _ => Done::Noise,
+        })
     }
 
     /// What came of a trial; if it held, with how much of its load the service has surely kept up ([`Step::surely`]).
@@ -148,9 +184,16 @@ impl Search {
         Bracket { holds: self.held.iter().map(|held| held.surely).reduce(f64::max), fails: self.fails }
     }
 
+    /// Below the gap no two bounds differ.
+    fn floor(&self) -> f64 {
+        self.range.least.max(self.range.gap.min(self.range.start))
+    }
+
     fn is_narrow(&self, low: f64, high: f64) -> bool {
-        let gap = if self.range.whole { (low * self.range.precision).max(1.0) } else { low * self.range.precision };
-        high - low <= gap
+        let Range { precision, gap, step_s, whole, .. } = self.range;
+        // Random arrivals differ by the square root of their number.
+        let noise = if whole { 0.0 } else { low / (low * step_s).sqrt() };
+        high - low <= (low * precision).max(gap).max(noise)
     }
 
     fn whole(&self, load: f64) -> f64 {
@@ -175,7 +218,8 @@ mod tests {
         (search.bracket(), trials)
     }
 
-    const RANGE: Range = Range { start: 100.0, least: 1.0, most: 1e6, precision: 0.03, whole: false };
+    const RANGE: Range =
+        Range { start: 100.0, least: 1.0, most: 1e6, precision: 0.03, whole: false, gap: 1.0, step_s: 30.0 };
 
     #[test]
     fn a_limit_above_the_highest_load_is_not_found_and_said_so() {
@@ -192,6 +236,46 @@ mod tests {
         }
         let Bracket { holds: Some(holds), fails: Some(fails) } = search.bracket() else { panic!("{search:?}") };
         assert!(holds <= 400.0 && fails > 400.0, "{search:?}");
+    }
+
+    /// How close the bounds have to be in the end.
+    fn narrow(low: f64, whole: bool) -> f64 {
+        let noise = if whole { 0.0 } else { (low / RANGE.step_s).sqrt() };
+        (low * RANGE.precision).max(RANGE.gap).max(noise)
+    }
+
+    #[test]
+    fn a_step_too_short_to_tell_ends_the_search_and_does_not_halve_for_ever() {
+        // Nothing can be told of loads of fewer than 20 requests a step; all others fail.
+        for least in [0.1, 1.0] {
+            let mut search = Search::new(Range { step_s: 3.0, least, ..RANGE });
+            let mut trials = Vec::new();
+            while let Some(trial) = search.next() {
+                let end = if trial.load * 3.0 < 20.0 { End::Unclear } else { End::Fails };
+                search.told(trial, end, trial.load);
+                trials.push(trial.load);
+                assert!(trials.len() < 20, "{trials:?}");
+            }
+            assert_eq!(search.done(), Some(Done::Least));
+            assert!(trials.iter().all(|load| *load >= 1.0), "less than 1/s is nothing to search for: {trials:?}");
+        }
+    }
+
+    #[test]
+    fn a_search_says_why_it_is_over() {
+        let done = |range: Range, limit: f64| {
+            let mut search = Search::new(range);
+            while let Some(trial) = search.next() {
+                assert_eq!(search.done(), None);
+                search.told(trial, if trial.load <= limit { End::Holds } else { End::Fails }, trial.load);
+            }
+            search.done().expect("it is over")
+        };
+        assert_eq!(done(RANGE, 5_000.0), Done::Precise);
+        assert_eq!(done(RANGE, 8.5), Done::Gap);
+        assert_eq!(done(Range { step_s: 3.0, ..RANGE }, 60.0), Done::Noise);
+        assert_eq!(done(RANGE, 0.5), Done::Least);
+        assert_eq!(done(RANGE, 1e9), Done::Most);
     }
 
     proptest! {
@@ -214,7 +298,7 @@ mod tests {
             }
             let (holds, fails) = (search.bracket().holds.unwrap_or(0.0), search.bracket().fails.unwrap_or(1e9));
             prop_assert!(holds <= limit && limit <= fails, "{holds} {fails}");
-            let gap = |load: f64| if whole { (load * 0.03).max(1.0) } else { load * 0.03 } + 1e-6;
+            let gap = |load: f64| narrow(load, whole) + 1e-6;
             let (low, high) = (limit / (1.0 + width), limit * (1.0 + width));
             prop_assert!(low - holds <= gap(low) && fails - high <= gap(fails), "{holds} {low} {high} {fails}");
         }
@@ -226,7 +310,7 @@ mod tests {
             let (bracket, trials) = find(Range { start, whole, ..RANGE }, limit);
             let (holds, fails) = (bracket.holds.unwrap(), bracket.fails.unwrap());
             prop_assert!(holds <= limit && limit < fails);
-            prop_assert!(fails / holds <= 1.03 + 1e-9 || whole && fails - holds <= 1.0, "{holds} {fails}");
+            prop_assert!(fails - holds <= narrow(holds, whole) + 1e-6, "{holds} {fails}");
             let doublings = (limit / start).log2().abs().ceil() as usize;
             prop_assert!(trials <= doublings + 9, "{trials} against {doublings}");
         }

@@ -1,5 +1,8 @@
 //! One objective in a step: what has been seen of it, and how clear it is.
 //!
+//! Times are those of successes: what failed is judged by an objective on errors. Without a success no objective on times
+//! is kept.
+//!
 //! A share of requests ("at most 1 % later than 200 ms") is tested by Wald's sequential probability ratio test, between
 //! half and twice the odds that the objective allows. Requests of a second are not independent of each other, so the
 //! ratio is divided by how much more the seconds differ than independent requests would.
@@ -17,26 +20,26 @@ pub struct Tracker {
     demand: Demand,
     /// For each second: what counts against it, and out of how much.
     seconds: Vec<(f64, f64)>,
+    /// Requests that ended, well or not.
+    ended: u64,
 }
 
 impl Tracker {
     /// Nothing has been seen yet.
     pub fn new(demand: Demand) -> Self {
-        Self { demand, seconds: Vec::new() }
+        Self { demand, seconds: Vec::new(), ended: 0 }
     }
 
     /// Takes a second in.
     pub fn add(&mut self, second: &Interval) {
-        let (answers, ended) = (second.response.count(), second.ok + second.failed);
+        let (good, ended) = (second.response.count(), second.ok + second.failed);
+        self.ended += ended;
         let seen = match self.demand {
-            // What failed with an answer counts by its time, what has none took for ever.
-            Demand::InTime { limit, .. } => {
-                (ended - second.response.count_between(Nanos::ZERO, limit).min(ended), ended)
-            }
+            Demand::InTime { limit, .. } => (good - second.response.count_between(Nanos::ZERO, limit).min(good), good),
             Demand::Ok { .. } => (second.failed, ended),
             Demand::Mean { .. } => {
-                let sum = second.response.mean_ns() * answers as f64;
-                return self.seconds.push((if answers > 0 { sum } else { 0.0 }, answers as f64));
+                let sum = second.response.mean_ns() * good as f64;
+                return self.seconds.push((if good > 0 { sum } else { 0.0 }, good as f64));
             }
         };
         self.seconds.push((seen.0 as f64, seen.1 as f64));
@@ -46,6 +49,8 @@ impl Tracker {
     /// are counted against it.
     pub fn evidence(&self, more: f64) -> f64 {
         match self.demand {
+            // All that ended has failed.
+            Demand::InTime { .. } | Demand::Mean { .. } if self.ended > 0 && self.sums().1 == 0.0 => 2.0 * CLEAR,
             Demand::InTime { allowed, .. } => self.of_share(allowed, more),
             Demand::Ok { allowed } => self.of_share(allowed, 0.0),
             Demand::Mean { limit } => self.of_mean(limit),
@@ -104,5 +109,44 @@ impl Tracker {
         let error = (squares / (count * (count - 1.0))).sqrt() / (all / count);
         // The logistic curve is the normal one, nearly, at 1.7 times the distance.
         1.7 * (mean - limit.0 as f64) / error.max(mean * 1e-6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three seconds, each of 100 successes after `good_ms` and so many failures after 1 ms.
+    fn seen(demand: Demand, successes: u64, good_ms: u64, failures: u64) -> Tracker {
+        let mut tracker = Tracker::new(demand);
+        for _ in 0..3 {
+            let mut second = Interval { ok: successes, failed: failures, ..Interval::default() };
+            (0..successes).for_each(|_| second.response.record(Nanos::from_millis(good_ms)));
+            (0..failures).for_each(|_| second.failed_response.record(Nanos::MILLI));
+            tracker.add(&second);
+        }
+        tracker
+    }
+
+    const IN_TIME: Demand = Demand::InTime { limit: Nanos::from_millis(200), allowed: 0.5 };
+    const MEAN: Demand = Demand::Mean { limit: Nanos::from_millis(200) };
+
+    #[test]
+    fn fast_failures_make_no_load_hold_that_is_too_slow() {
+        for demand in [IN_TIME, MEAN] {
+            let slow = seen(demand, 100, 300, 10_000);
+            assert!(slow.evidence(0.0) > CLEAR && !slow.keeps(), "{slow:?}");
+            let quick = seen(demand, 100, 30, 10_000);
+            assert!(quick.evidence(0.0) < -CLEAR && quick.keeps(), "{quick:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_success_times_are_not_kept_for_sure() {
+        for demand in [IN_TIME, MEAN] {
+            let failing = seen(demand, 0, 0, 100);
+            assert!(failing.evidence(0.0) > CLEAR && !failing.keeps(), "{failing:?}");
+            assert!(seen(demand, 0, 0, 0).evidence(0.0) == 0.0, "nothing was seen");
+        }
     }
 }

@@ -90,7 +90,7 @@ impl Service {
     fn find(self, seed: u64) -> (Bracket, u64) {
         // From another load each time, so that others are tried.
         let start = 100.0 * (1.0 + seed as f64 * 0.618 % 1.0);
-        let range = Range { start, least: 1.0, most: 1e6, precision: 0.03, whole: false };
+        let range = Range { start, least: 1.0, most: 1e6, precision: 0.03, whole: false, gap: 1.0, step_s: 30.0 };
         let mut search = Search::new(range);
         let mut seconds = 0;
         while let Some(trial) = search.next() {

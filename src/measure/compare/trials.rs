@@ -168,3 +168,30 @@ fn the_same_figures_and_seed_give_the_same_verdict() {
     let (base, other) = WORLDS[1].study(6, 1.02, &mut Dice::new(3, 3));
     assert_eq!(one(&base, &other), one(&base, &other));
 }
+
+/// Verdicts on rates, and on shares of failed requests, of runs in turns.
+fn beside_failures(rates: [[f64; 8]; 2], failed: [[f64; 8]; 2]) -> Finding {
+    let settings = Settings::default();
+    let [base, other] = rates.map(Sample::in_rounds);
+    let metric = Metric::ratio("rate", "/s", Better::Higher);
+    let [rate] = judge(&[Pair { metric: &metric, base: &base, other: &other }], &settings).try_into().expect("one");
+    let [base, other] = failed.map(Sample::in_rounds);
+    let metric = Metric::share("errors", Better::Lower);
+    let [failed] = judge(&[Pair { metric: &metric, base: &base, other: &other }], &settings).try_into().expect("one");
+    rate.unless_it_fails_more(&failed, &settings).finding
+}
+
+#[test]
+fn who_fails_more_is_not_called_faster_for_it() {
+    let wobble = |value: f64| [0.998, 1.003, 1.0, 0.997, 1.002, 1.001, 0.999, 1.004].map(|share| value * share);
+    let (slow, fast) = (wobble(1000.0), wobble(1500.0));
+    let (none, few, many) = ([0.0; 8], wobble(0.004), wobble(0.2));
+    assert_eq!(beside_failures([slow, fast], [none, none]), Finding::Better);
+    assert_eq!(beside_failures([slow, fast], [none, few]), Finding::Better, "0.4 % is less than what matters");
+    assert_eq!(beside_failures([slow, fast], [none, many]), Finding::Unclear(Why::Failures));
+    assert_eq!(beside_failures([slow, fast], [many, none]), Finding::Better);
+    assert_eq!(beside_failures([fast, slow], [none, many]), Finding::Worse, "slower, and it fails more");
+    assert_eq!(beside_failures([fast, slow], [many, none]), Finding::Unclear(Why::Failures), "the base does");
+    let now_and_then = [0.0, 0.9, 0.0, 0.0, 0.0, 0.8, 0.0, 0.0];
+    assert_eq!(beside_failures([slow, fast], [none, now_and_then]), Finding::Unclear(Why::Failures), "it looks so");
+}

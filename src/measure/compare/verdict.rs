@@ -72,6 +72,8 @@ pub enum Why {
     TooNoisy(Option<u64>),
     /// Runs on the side that would win, or be the same, are not to be trusted.
     Untrusted,
+    /// More of the requests fail on the side that would win.
+    Failures,
 }
 
 /// What is found about one side held against another.
@@ -121,6 +123,7 @@ impl fmt::Display for Why {
             Self::TooNoisy(None) => {
                 f.write_str("not enough repeats to tell: the effect is at the edge of what matters")
             }
+            Self::Failures => f.write_str("more of its requests fail, so it is not called better"),
             Self::Untrusted => f.write_str("not to be trusted: too many of its runs are not"),
         }
     }
@@ -141,6 +144,27 @@ pub fn judge(pairs: &[Pair<'_>], settings: &Settings) -> Vec<Verdict> {
     let alike = holm(known.map(|(shift, edge)| shift.as_ref().map(|shift| shift.p_outside(edge))));
     let tests = different.into_iter().zip(alike);
     pairs.iter().zip(shifts).zip(tests).map(|((pair, shift), tests)| pair.verdict(shift, tests, settings)).collect()
+}
+
+impl Verdict {
+    /// Takes a win back that failures may have paid for; `failures` is the verdict on the same sides' share of failed requests.
+    /// Who fails more does not win: neither for sure, nor where it only looks so by as much as matters.
+    #[must_use]
+    pub fn unless_it_fails_more(self, failures: &Self, settings: &Settings) -> Self {
+        let more = failures.effect.unwrap_or(0.0);
+        let looks_so = |more: f64| matches!(failures.finding, Finding::Unclear(_)) && more >= settings.minimum_points;
+        let other_fails_more = failures.finding == Finding::Worse || looks_so(more);
+        let base_fails_more = failures.finding == Finding::Better || looks_so(-more);
+        match self.finding {
+            Finding::Better if other_fails_more => self.unclear(Why::Failures),
+            Finding::Worse if base_fails_more => self.unclear(Why::Failures),
+            _ => self,
+        }
+    }
+
+    fn unclear(self, why: Why) -> Self {
+        Self { finding: Finding::Unclear(why), sure: None, ..self }
+    }
 }
 
 impl Settings {

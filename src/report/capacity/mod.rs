@@ -91,6 +91,7 @@ fn reasons(answer: &Answer, paint: Paint) -> Vec<String> {
     if answer.limit == Limit::Generator {
         lines = lines.iter().map(|line| paint.red(line)).collect();
     }
+    lines.extend(wrap("ended         ", &answer.ended));
     lines.extend(answer.saturated.iter().flat_map(|words| wrap("used up       ", words)));
     lines
 }
@@ -205,6 +206,7 @@ mod tests {
                 tried(508.0, Ended::Generator, 253.0),
             ],
             usl: None,
+            ended: "the bounds are within 3 %".into(),
             interrupted: false,
             lost: None,
             manifest: Manifest::default(),
@@ -224,6 +226,7 @@ mod tests {
             saturated: None,
             steps: points.map(|point| tried(point.users)).to_vec(),
             usl: Usl::fit(&points).map(Growth::of),
+            ended: "interrupted".into(),
             interrupted: true,
             ..open()
         }

@@ -1,10 +1,8 @@
 //! How much a service can take, as a page.
 
 use super::{bracket, law, load, misfit, model, sure};
-use crate::decide::Nanos;
 use crate::measure::capacity::answer::{Answer, Ended, Growth, Limit, Tried};
 use crate::measure::run::Model;
-use crate::measure::slo::{Demand, Slo};
 use crate::report::page::manifest::of_manifest;
 use crate::report::page::{
     Axis, Block, Cell, Chart, Figure, Level, Line, Page, Point, Scale, Section, Table, Tone, Unit, Verdict, date,
@@ -113,7 +111,7 @@ fn plots(answer: &Answer) -> Section {
     let scale = Scale::fitting(tried.iter().flat_map(|tried| [tried.p50_ms, tried.p99_ms]).flatten());
     let mut response = Chart::new("Response time", x(), Axis::new("time", Unit::Milliseconds).scaled(scale));
     response.lines.extend(times);
-    response.levels.extend(answer.objectives.iter().filter_map(|text| limit(text)));
+    response.levels.extend(answer.objectives.iter().filter_map(|text| Level::of_objective(text, &Unit::Milliseconds)));
     let mut answered = Chart::new("Answers", x(), Axis::new("requests per second", Unit::PerSecond));
     answered.lines.push(line("answered", &|tried| Some(tried.achieved_per_s)));
     if answer.model == Model::Open {
@@ -128,15 +126,6 @@ fn plots(answer: &Answer) -> Section {
                  can do.";
     let charts = [response, answered, cores].into_iter().filter(|chart| !chart.is_empty()).map(Block::Chart);
     Section::new("Load by load", [Block::Text(words.into())].into_iter().chain(charts).collect())
-}
-
-/// An objective on response times as a level of a chart.
-fn limit(objective: &str) -> Option<Level> {
-    let limit = match objective.parse::<Slo>().ok()?.demand()? {
-        Demand::InTime { limit, .. } | Demand::Mean { limit } => limit,
-        Demand::Ok { .. } => return None,
-    };
-    (limit > Nanos::ZERO).then(|| Level { at: limit.as_millis_f64(), name: objective.to_owned() })
 }
 
 /// The curve of the scalability law, as far as twice the users that were tried.

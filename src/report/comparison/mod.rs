@@ -152,9 +152,14 @@ impl Comparison {
             .collect();
         let pairs: Vec<Pair<'_>> =
             cells.iter().map(|(i, base, other)| Pair { metric: &metrics[*i], base, other }).collect();
-        let verdicts = judge(&pairs, settings);
+        let failures = failures(sides, rounds.as_deref(), settings);
+        let beside = |(at, verdict): (usize, Verdict)| match asked[at % metrics.len()] {
+            Asked::Errors => verdict,
+            _ => verdict.unless_it_fails_more(&failures[at / metrics.len()], settings),
+        };
+        let verdicts = judge(&pairs, settings).into_iter().enumerate().map(beside);
         let judged: Vec<Judged> =
-            verdicts.into_iter().zip(&cells).map(|(verdict, (i, ..))| Judged::new(&metrics[*i], verdict)).collect();
+            verdicts.zip(&cells).map(|(verdict, (i, ..))| Judged::new(&metrics[*i], verdict)).collect();
         let compared = judged.chunks(metrics.len().max(1)).zip(1..).map(|(verdicts, other)| Compared {
             base: letter(0),
             other: letter(other),
@@ -200,6 +205,17 @@ impl Comparison {
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a comparison serialises") + "\n"
     }
+}
+
+/// For each side but the first whether more of its requests fail than of the first's. A question of its own, which makes the
+/// others no harder.
+fn failures(sides: &[Side], rounds: Option<&[Vec<u64>]>, settings: &Settings) -> Vec<Verdict> {
+    let metric = Asked::Errors.metric();
+    let sample = |(at, side): (usize, &Side)| side.sample(&Asked::Errors, rounds.map(|rounds| &rounds[at][..]));
+    let samples: Vec<Sample> = sides.iter().enumerate().map(sample).collect();
+    let Some((base, others)) = samples.split_first() else { return Vec::new() };
+    let pairs: Vec<Pair<'_>> = others.iter().map(|other| Pair { metric: &metric, base, other }).collect();
+    judge(&pairs, settings)
 }
 
 impl ShownRun {

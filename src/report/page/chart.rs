@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Scale, Tone, Unit};
+use crate::measure::slo::{Demand, Slo};
 
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +46,8 @@ pub struct Line {
     pub tone: Tone,
     /// The number of its colour, if it is to have the same one in several charts.
     pub hue: Option<usize>,
+    /// Whether it is broad and pale, for others to lie on it.
+    pub beneath: bool,
     /// In ascending order.
     pub x: Vec<f64>,
     /// As many as `x`; a gap where there is nothing to show.
@@ -73,6 +76,19 @@ pub struct Level {
     pub at: f64,
     /// What it means.
     pub name: String,
+}
+
+impl Level {
+    /// An objective on response times, or on the rate of good answers: where it lies on an axis of the unit.
+    pub fn of_objective(objective: &str, unit: &Unit) -> Option<Self> {
+        let objective_read: Slo = objective.parse().ok()?;
+        let at = match (unit, objective_read.demand()) {
+            (Unit::Milliseconds, Some(Demand::InTime { limit, .. } | Demand::Mean { limit })) => limit.as_millis_f64(),
+            (Unit::PerSecond, _) => objective_read.least_rate()?,
+            _ => return None,
+        };
+        (at > 0.0).then(|| Self { at, name: objective.to_owned() })
+    }
 }
 
 impl Axis {
@@ -114,6 +130,13 @@ impl Line {
     #[must_use]
     pub fn in_hue(mut self, hue: usize) -> Self {
         self.hue = Some(hue);
+        self
+    }
+
+    /// Broad and pale, below the others.
+    #[must_use]
+    pub fn beneath(mut self) -> Self {
+        self.beneath = true;
         self
     }
 
@@ -161,20 +184,29 @@ impl Chart {
     /// Which of the colours each line has: a number, or the one of failures.
     pub(super) fn hues(&self) -> Vec<String> {
         let mut next = 0;
-        let hue = |line: &Line| match (line.tone, line.hue) {
+        let mut hue = |line: &Line| match (line.tone, line.hue) {
             (Tone::Bad, _) => "bad".to_owned(),
-            (_, Some(own)) => (own % HUES).to_string(),
+            (_, Some(own)) => self::hue(own),
             (_, None) => {
                 next += 1;
-                ((next - 1) % HUES).to_string()
+                self::hue(next - 1)
             }
         };
-        self.lines.iter().map(hue).collect()
+        self.lines.iter().map(|line| hue(line) + if line.beneath { " under" } else { "" }).collect()
     }
 }
 
-/// How many colours the style has.
-pub(super) const HUES: usize = 8;
+/// How many colours the style has, and how many ways to dash a line beside the solid one.
+const HUES: usize = 12;
+const DASHES: usize = 2;
+
+/// The class of a colour by its number, without the `h`; from the thirteenth on, colours come back dashed.
+pub(super) fn hue(number: usize) -> String {
+    match number / HUES % (DASHES + 1) {
+        0 => (number % HUES).to_string(),
+        dash => format!("{} d{dash}", number % HUES),
+    }
+}
 
 /// The charts of a page as the script reads them: values of x that several lines share stand there once.
 pub(super) fn to_json(charts: &[&Chart]) -> Value {
@@ -263,5 +295,29 @@ mod tests {
     fn failures_have_the_colour_of_failures_and_the_others_take_turns() {
         assert_eq!(chart().hues(), ["0", "bad", "1"]);
         assert_eq!(chart().line(Line::default().in_hue(5)).hues(), ["0", "bad", "1", "5"]);
+    }
+
+    #[test]
+    fn a_ninth_line_has_a_colour_of_its_own_and_so_has_a_thirtieth() {
+        let style = include_str!("chart.css");
+        let hues: std::collections::BTreeSet<String> = (0..36).map(hue).collect();
+        assert_eq!(hues.len(), 36);
+        for n in 0..HUES {
+            assert!(style.contains(&format!(".h{n} {{ --hue")), "{n}");
+        }
+        for dash in 1..=DASHES {
+            assert!(style.contains(&format!(".line.d{dash} {{")), "{dash}");
+        }
+        assert_eq!([hue(8), hue(12), hue(25)], ["8", "0 d1", "1 d2"]);
+    }
+
+    #[test]
+    fn objectives_lie_where_their_unit_is() {
+        let at = |text, unit: Unit| Level::of_objective(text, &unit).map(|level| level.at);
+        assert_eq!(at("p99<200ms", Unit::Milliseconds), Some(200.0));
+        assert_eq!(at("mean<0.5s", Unit::Milliseconds), Some(500.0));
+        assert_eq!(at("rate>1000", Unit::PerSecond), Some(1000.0));
+        assert_eq!([at("errors<1%", Unit::Milliseconds), at("rate>1000", Unit::Milliseconds)], [None, None]);
+        assert_eq!([at("p99<200ms", Unit::PerSecond), at("soon", Unit::Milliseconds)], [None, None]);
     }
 }

@@ -4,6 +4,8 @@
   const SVG = "http://www.w3.org/2000/svg";
   const BLANK = "\u00a0";
   const TOP = 24, BOTTOM = 40, RIGHT = 14;
+  // More bands than these would become one: then each point has its interval, as in svg.rs.
+  const MOST_BANDS = 3;
 
   // --- Units: each as src/report/page/unit.rs writes it.
 
@@ -230,8 +232,8 @@
       const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
       const id = `clip-${this.figure.dataset.chart}`;
       const clip = shape("clipPath", { id });
-      // Points at the edge are whole.
-      clip.append(shape("rect", { x: left - 4, y: 0, width: this.right - left + 8, height: bottom + 4 }));
+      // Points at the edge are whole, and intervals beside them.
+      clip.append(shape("rect", { x: left - 12, y: 0, width: this.right - left + 24, height: bottom + 4 }));
       const inside = shape("g", { "clip-path": `url(#${id})` });
       const named = []; // above the lines, to be legible
       for (const [start, end, name] of this.spec.spans) {
@@ -327,7 +329,12 @@
           last = column;
         }
         const outline = [...upper, ...lower.reverse()].map(([x, v]) => `${x} ${fixed(v)}`).join("L");
-        if (outline) group.append(shape("path", { class: `band ${hue}`, d: `M${outline}Z` }));
+        const banded = this.spec.lines.filter((other) => other.low).length;
+        if (banded > MOST_BANDS) {
+          const beside = (this.spec.lines.indexOf(line) - (banded - 1) / 2) * 2.5;
+          const reaches = upper.map(([x, top], i) => `M${fixed(x + beside)} ${fixed(top)}V${fixed(lower[upper.length - 1 - i][1])}`);
+          group.append(shape("path", { class: `reach ${hue}`, d: reaches.join("") }));
+        } else if (outline) group.append(shape("path", { class: `band ${hue}`, d: `M${outline}Z` }));
       }
       group.append(shape("path", { class: `line ${hue}`, d }));
       if (end - start < (this.right - this.left) / 16) {

@@ -1,6 +1,5 @@
 //! A chart as a still picture: what is seen without the script, on paper, and in documents.
 
-use super::chart::HUES;
 use super::html::Html;
 use super::{Axis, Bar, Chart, Line, Scale, Unit};
 
@@ -14,6 +13,11 @@ const RIGHT: f64 = 18.0;
 const CHARACTER: f64 = 7.2;
 /// Points of a line that are drawn apart; more of them would lie on one another.
 const COLUMNS: f64 = 320.0;
+
+/// More bands than these would become one: then each point has its interval.
+const MOST_BANDS: usize = 3;
+/// How far the intervals of lines are apart.
+const REACH: f64 = 2.5;
 
 /// Where values lie in the picture.
 struct Frame<'a> {
@@ -115,9 +119,12 @@ fn body(html: &mut Html, chart: &Chart) {
         path(html, "level", "", &format!("M{} {y}H{}", frame.left, WIDTH - RIGHT));
         label(html, WIDTH - RIGHT - 4.0, y - 5.0, "end", &level.name);
     }
-    for (line, hue) in chart.lines.iter().zip(chart.hues()).rev() {
+    let banded = chart.lines.iter().filter(|line| !line.band.is_empty()).count();
+    for (number, (line, hue)) in chart.lines.iter().zip(chart.hues()).enumerate().rev() {
         let (shape, outline) = (course(&frame, line), envelope(&frame, line));
-        if !outline.is_empty() {
+        if banded > MOST_BANDS {
+            path(html, "reach h", &hue, &reaches(&frame, line, number as f64 - (banded as f64 - 1.0) / 2.0));
+        } else if !outline.is_empty() {
             path(html, "band h", &hue, &outline);
         }
         path(html, "line h", &hue, &shape);
@@ -141,7 +148,7 @@ fn dots(html: &mut Html, frame: &Frame<'_>, line: &Line, hue: &str) {
 /// A bar, and a whisker over its interval, each as a share of the longest.
 pub(super) fn bar(html: &mut Html, bar: &Bar, most: f64) {
     html.raw("<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\" class=\"");
-    html.raw(if bar.doubtful { "hollow h" } else { "h" }).number((bar.hue % HUES) as f64).raw("\">");
+    html.raw(if bar.doubtful { "hollow h" } else { "h" }).text(&super::chart::hue(bar.hue)).raw("\">");
     let least = if bar.value > 0.0 { 0.4 } else { 0.0 };
     rectangle(html, "filled", [0.0, 0.0, round(bar.value / most * 100.0).max(least), 10.0]);
     if let Some((low, high)) = bar.interval {
@@ -218,6 +225,17 @@ fn course(frame: &Frame<'_>, line: &Line) -> String {
         }
     }
     text
+}
+
+/// The interval of each point as a line, `place` steps beside it: there are others at the same place.
+fn reaches(frame: &Frame<'_>, line: &Line, place: f64) -> String {
+    let points = line.x.iter().zip(&line.band).filter_map(|(x, band)| Some((*x, (*band)?)));
+    let mut last = None;
+    // Of points that share a column the first is enough.
+    let apart = points.filter(|(x, _)| last.replace(column(frame, *x)) != Some(column(frame, *x)));
+    apart
+        .map(|(x, (low, high))| format!("M{} {}V{}", round(frame.x(x) + place * REACH), frame.y(low), frame.y(high)))
+        .collect()
 }
 
 fn column(frame: &Frame<'_>, x: f64) -> i64 {

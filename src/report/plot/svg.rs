@@ -9,6 +9,14 @@ pub(super) struct Svg {
     text: String,
 }
 
+/// What changes where its reader likes it dark: the inks, the ground, and colours that would be lost on it. Rules go before
+/// attributes, and what knows no rules shows a light drawing.
+pub(super) const DARK: &str = "@media (prefers-color-scheme:dark){.title,.label,.tick{fill:#e4e7ea}.note{fill:#a0a8b0}\
+     .grid{stroke:#2e343a}.axis{stroke:#a0a8b0}[fill=\"#fff\"]{fill:#14171a}[fill=\"#0072b2\"]{fill:#4aa3df}\
+     [stroke=\"#0072b2\"]{stroke:#4aa3df}[fill=\"#000000\"]{fill:#f1f3f5}[stroke=\"#000000\"]{stroke:#f1f3f5}\
+     [fill=\"#8c6d31\"]{fill:#c9a65c}[stroke=\"#8c6d31\"]{stroke:#c9a65c}[fill=\"#882255\"]{fill:#d9739f}\
+     [stroke=\"#882255\"]{stroke:#d9739f}}";
+
 const INKS: [Ink; 6] = [Ink::Title, Ink::Note, Ink::Label, Ink::Tick, Ink::Grid, Ink::Axis];
 
 impl Svg {
@@ -21,7 +29,7 @@ impl Svg {
         let fonts = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif";
         let head = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" role=\"img\">\n<style>text{{font-family:{fonts}}}{}</style>\n\
+             viewBox=\"0 0 {width} {height}\" role=\"img\">\n<style>text{{font-family:{fonts}}}{}{DARK}</style>\n\
              <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n",
             inks.concat()
         );
@@ -74,7 +82,10 @@ impl Canvas for Svg {
     }
 
     fn band(&mut self, outline: &[At], colour: &str) {
-        self.push(&format!("<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.15\"/>", joined(outline)));
+        // With its outline, a band can be told from another that lies on it.
+        let edge = format!("stroke=\"{colour}\" stroke-opacity=\"0.45\" stroke-width=\"0.75\"");
+        let outline = joined(outline);
+        self.push(&format!("<polygon points=\"{outline}\" fill=\"{colour}\" fill-opacity=\"0.12\" {edge}/>"));
     }
 
     fn mark(&mut self, series: usize, (x, y): At, colour: &str, solid: bool) {

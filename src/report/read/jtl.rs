@@ -18,6 +18,7 @@ pub(super) fn read(text: &str) -> Result<Reading, String> {
     let started = column("timeStamp").ok_or_else(|| missing("timeStamp"))?;
     let elapsed = column("elapsed").ok_or_else(|| missing("elapsed"))?;
     let success = column("success").ok_or_else(|| missing("success"))?;
+    let exact = column("elapsed_us");
     let (url, code) = (column("URL"), column("responseCode"));
     let mut reading = Reading::new(Tool::Jmeter);
     let mut times = Histogram::precise();
@@ -40,7 +41,9 @@ pub(super) fn read(text: &str) -> Result<Reading, String> {
         // What JMeter writes for a request without an answer: "Non HTTP response code: ...".
         let answered = code.and_then(|at| line.get(at)).is_none_or(|code| !code.starts_with("Non HTTP"));
         if answered {
-            times.record(Nanos::from_secs_f64(elapsed_ms / 1e3));
+            // Below a millisecond JMeter's own column says nothing; weir's does.
+            let exact_ms = exact.and_then(figure).map_or(elapsed_ms, |us| us / 1e3);
+            times.record(Nanos::from_secs_f64(exact_ms.max(0.0) / 1e3));
         } else {
             unanswered += 1;
         }

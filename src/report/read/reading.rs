@@ -142,7 +142,7 @@ impl Reading {
     /// weir's own run.
     pub fn of_run(run: Run) -> Self {
         let spread = &run.response_ms;
-        let answered = run.answers() > 0;
+        let answered = run.requests.ok > 0;
         Self {
             tool: Tool::Weir,
             plan: Plan {
@@ -170,7 +170,7 @@ impl Reading {
         (self.requests > 0).then(|| self.failed as f64 / self.requests as f64)
     }
 
-    /// The time that this percentile (in [0, 100]) of answers did not exceed, in ms, if the tool tells.
+    /// The time that this percentile (in [0, 100]) of answers (weir's own: of successes) did not exceed, in ms, if the tool tells.
     pub fn percentile_ms(&self, percentile: f64) -> Option<f64> {
         if let Some(run) = &self.run {
             let histogram = run.response_histogram().ok().filter(|histogram| histogram.count() > 0)?;

@@ -52,6 +52,7 @@ impl Edge {
             Ok((filled, origin))
         });
         held.tries += 1;
+        held.sent += 1;
         let (edge, at) = (Rc::clone(self), self.timer.now());
         let task = match filled {
             Ok((filled, origin)) => tokio::task::spawn_local(edge.attempt(sending, filled, origin)),
@@ -85,15 +86,15 @@ impl Edge {
             Ok(answer) => read(answer, self.options.most_body).await,
             Err(error) => Err(error),
         };
-        let is_unsent = answer.as_ref().is_err_and(|error| error.kind.is_unsent());
-        {
-            let mut hand = self.hand.borrow_mut();
-            hand.away = if is_unsent { hand.away.saturating_add(1) } else { 0 };
-        }
         match answer {
             Ok(answer) => self.answered(job, attempt, answer),
             Err(error) => {
                 self.landed(job, Err(error.text.into_owned()), false, (Vec::new(), Bytes::new()));
+                if error.kind.is_unsent()
+                    && let Some(held) = self.hand.borrow_mut().jobs.get_mut(&job)
+                {
+                    (held.tries, held.sent) = (held.tries - 1, held.sent - 1);
+                }
                 self.tell(self.timer.now(), Event::Failed(job, attempt, error.kind));
             }
         }
@@ -107,7 +108,7 @@ impl Edge {
             self.end_job(&mut hand, job, Step::Graveyard, why);
         }
         // Nothing was sent, which gives the key its place back; and nothing more is to be done for the job.
-        self.tell(due, Event::Failed(job, attempt, Kind::Connect));
+        self.tell(due, Event::CalledBack(job, attempt));
         self.tell(due, Event::Withdrawn(job));
     }
 
@@ -142,7 +143,7 @@ impl Edge {
         let Some(held) = hand.jobs.get_mut(&job) else { return };
         let Some(Flying { key, at, sent, due, left, .. }) = held.flying.take() else { return };
         let (late, took) = (left.map(|left| left - due), self.timer.now() - at);
-        let tried = Try { key, sent, late, took, outcome, done };
+        let tried = Try { key, sent, late, took, outcome, done, again: held.tries > 1 };
         held.last = Some(Last { tried: tried.clone(), headers, body });
         hand.news.push(News::Tried(tried));
         self.talk.notify_one();
@@ -154,7 +155,7 @@ impl Edge {
         let Some(Flying { task, key, at, sent, due, left, .. }) = held.flying.take() else { return };
         task.abort();
         let (late, took) = (left.map(|left| left - due), self.timer.now() - at);
-        let tried = Try { key, sent, late, took, outcome: Err(why.to_owned()), done: false };
+        let tried = Try { key, sent, late, took, outcome: Err(why.to_owned()), done: false, again: held.tries > 1 };
         held.last = Some(Last { tried: tried.clone(), headers: Vec::new(), body: Bytes::new() });
         hand.news.push(News::Tried(tried));
         self.talk.notify_one();
@@ -229,5 +230,6 @@ pub(super) fn words(why: Why) -> String {
         Why::TooHeavy => "it weighs more than a limit holds".into(),
         Why::MaybeSent => "it may have been sent before a crash".into(),
         Why::Late => "its time was over before it could be sent".into(),
+        Why::Down => "its host answers nobody".into(),
     }
 }

@@ -1,21 +1,22 @@
 //! Takes jobs out of the store: as many as are about to be sent, and a few more.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::super::news::{Ended, News};
 use super::super::options::Options;
 use super::super::sender::{SendFailed, Until, wall_ms};
 use super::super::state::State;
-use super::super::store::{Change, Claim, Claimed, Lease, Step, StoreError, Want};
-use super::{Edge, Entry, Event, Hand, Held};
+use super::super::store::{Change, Claim, Claimed, Lane, Lease, MOST_LANES, Step, StoreError, Want};
+use super::hosts::KnownLane;
+use super::{Edge, Entry, Event, Held};
 use crate::decide::Nanos;
+use crate::decide::dispatch::HostId;
 
 /// No more jobs than this are held that are not sent yet.
 const MOST_AHEAD: usize = 2048;
 /// So many are taken in hand before anything else has its turn: what is due is not to wait for all of them.
 const AT_ONCE: usize = 16;
-/// Before a service that cannot be reached is tried again; up to a second.
-const FIRST_PAUSE: Nanos = Nanos::from_millis(20);
 /// No further job once those of a claim have so many bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -24,30 +25,37 @@ pub(super) fn least(options: &Options) -> usize {
     options.keys.len().clamp(4, 512)
 }
 
+/// A host or a key, and the lane of the store that is theirs.
+type Wanted = (HostId, Option<u32>, Want);
+
 impl Edge {
     /// Claims whenever there is need, for as long as it runs.
     pub(super) async fn claim(self: Rc<Self>) {
         let mut arrivals = self.store.arrivals();
         let mut until = self.until.clone();
+        let (mut due, mut arrived) = (Nanos::NEVER, true);
         loop {
-            arrivals.mark_unchanged();
-            let mut wants = self.wants();
-            if wants.is_empty() {
+            let wants = self.wants(arrived);
+            // What is due, or past its time, is so whether there is room for more or not.
+            if self.is_stalled() || wants.is_empty() && !arrived && self.timer.now() < due {
                 tokio::select! {
                     () = self.hungry.notified() => {}
-                    () = self.starved.notified() => {}
+                    () = self.put_off.notified() => arrived = true,
+                    _ = arrivals.changed() => arrived = true,
+                    _ = until.changed() => {}
+                    () = self.timer.sleep_until(due), if due < Nanos::NEVER && !self.is_stalled() => {}
                 }
                 continue;
             }
-            let pause = self.while_away(&mut wants);
-            if pause > Nanos::ZERO {
-                self.timer.sleep(pause).await;
-            }
+            arrivals.mark_unchanged();
+            // Jobs that an earlier version has kept name no host.
+            let rest = Want { lane: Lane::default(), most: least(&self.options) };
+            let rest = std::mem::take(&mut arrived).then_some(rest);
             let claim = Claim {
                 now: wall_ms(),
                 // They end with this process; no time is waited for.
                 lease: Nanos::NEVER,
-                wants: wants.iter().map(|(_, want)| want.clone()).collect(),
+                wants: wants.iter().map(|(.., want)| want.clone()).chain(rest).collect(),
                 most_bytes: MOST_BYTES,
                 sending: true,
             };
@@ -67,89 +75,87 @@ impl Edge {
             };
             let (got, next) = (claimed.jobs.len(), claimed.next);
             self.learn(&wants, &claimed);
-            let is_new = self.heed_hints(&claimed.hints);
+            let is_new = self.heed_lanes(&claimed.lanes);
             self.take(claimed).await;
             drop(asking);
+            let wait_ms = next.map(|at| u64::try_from(at.0.saturating_sub(wall_ms().0)).unwrap_or(0).max(1));
+            let shares = self.hand.borrow().owned.is_some();
+            let wait_ms = if shares { Some(wait_ms.unwrap_or(LOOK_MS).min(LOOK_MS)) } else { wait_ms };
+            due = wait_ms.map_or(Nanos::NEVER, |ms| self.timer.now() + Nanos::from_millis(ms.min(DAY_MS)));
             if got > 0 || is_new {
                 continue;
             }
             self.settled.notify_one();
-            let wait_ms = next.map(|at| u64::try_from(at.0.saturating_sub(wall_ms().0)).unwrap_or(0).max(1));
-            let shares = self.hand.borrow().owned.is_some();
-            let wait_ms = if shares { Some(wait_ms.unwrap_or(LOOK_MS).min(LOOK_MS)) } else { wait_ms };
-            let due = wait_ms.map_or(Nanos::NEVER, |ms| self.timer.now() + Nanos::from_millis(ms.min(DAY_MS)));
             tokio::select! {
-                _ = arrivals.changed() => {}
-                () = self.starved.notified() => {}
-                () = self.put_off.notified() => {}
+                () = self.hungry.notified() => {}
+                () = self.put_off.notified() => arrived = true,
+                _ = arrivals.changed() => arrived = true,
                 _ = until.changed() => {}
-                () = self.timer.sleep_until(due), if due < Nanos::NEVER => {}
+                () = self.timer.sleep_until(due), if due < Nanos::NEVER => arrived = true,
             }
         }
     }
 
-    /// How many more jobs are wanted, of which key.
-    fn wants(&self) -> Vec<(Option<u32>, Want)> {
+    /// Whether no job is to be claimed now, whatever there is room for.
+    fn is_stalled(&self) -> bool {
         let hand = self.hand.borrow();
         // What is held back for a mark, or not recorded yet, counts: memory is bounded if the disk stalls.
         let stalled = hand.untold || hand.changes.len() > 4 * MOST_AHEAD;
         let has_no_key = hand.owned.as_ref().is_some_and(|owned| owned.held() == 0);
-        if hand.failed.is_some() || self.is_told_to_end() || stalled || has_no_key {
-            return Vec::new();
-        }
-        let hints = hand.hints.iter().map(|(hint, key)| (Some(*key), Some(hint.clone())));
-        let lines = [(None, None)].into_iter().chain(hints).filter(|(key, _)| self.has_room(&hand, *key));
-        let want = |(key, key_hint)| (key, Want { key_hint, most: self.ahead(&hand, key) - hand.dispatch.queued(key) });
-        lines.map(want).collect()
+        hand.failed.is_some() || self.is_told_to_end() || stalled || has_no_key
     }
 
-    /// How many jobs are to be in hand that any key may send, or only this one.
-    fn ahead(&self, hand: &Hand, key: Option<u32>) -> usize {
-        if key.is_some() { (hand.ahead / self.options.keys.len().max(1)).max(2) } else { hand.ahead }
+    /// How many more jobs are wanted, of which host and key; of lanes that were found empty, too, if jobs have arrived.
+    fn wants(&self, arrived: bool) -> Vec<Wanted> {
+        let hand = self.hand.borrow();
+        let lanes = hand.lanes.iter().filter(|known| arrived || known.has_jobs);
+        let lanes = lanes.filter(|known| self.has_room(&hand, known.host, known.key));
+        let want = |KnownLane { lane, host, key, .. }: &KnownLane| {
+            let most = self.ahead(&hand, *host, *key) - hand.dispatch.queued(*host, *key);
+            (*host, *key, Want { lane: lane.clone(), most })
+        };
+        lanes.map(want).collect()
     }
 
-    pub(super) fn has_room(&self, hand: &Hand, key: Option<u32>) -> bool {
-        hand.dispatch.queued(key) <= self.ahead(hand, key) / 2
-    }
-
-    /// If no service can be reached, a few jobs find out now and then, and not all of them again and again.
-    fn while_away(&self, wants: &mut [(Option<u32>, Want)]) -> Nanos {
-        let (away, few) = (self.hand.borrow().away as usize, least(&self.options));
-        if away <= few {
-            return Nanos::ZERO;
-        }
-        for (_, want) in wants {
-            want.most = want.most.min(few);
-        }
-        let doublings = (away / few).min(6);
-        Nanos(FIRST_PAUSE.0 << doublings).min(Nanos::SECOND)
-    }
-
-    /// Holds more jobs if they went out while others were fetched, and fewer if most of them only wait.
-    fn learn(&self, wants: &[(Option<u32>, Want)], claimed: &Claimed) {
+    /// Holds more jobs of a host if they went out while others were fetched, and fewer if most of them only wait.
+    fn learn(&self, wants: &[Wanted], claimed: &Claimed) {
         let mut hand = self.hand.borrow_mut();
-        let got = |want: &Want| claimed.jobs.iter().filter(|(_, entry)| entry.job.key_hint == want.key_hint).count();
-        let held = |key: Option<u32>| hand.dispatch.queued(key);
-        if wants.iter().any(|(key, want)| held(*key) == 0 && got(want) == want.most) {
-            hand.ahead = (hand.ahead * 2).min(MOST_AHEAD);
-        } else if wants.iter().all(|(key, _)| held(*key) > self.ahead(&hand, *key) / 4) {
-            hand.ahead = (hand.ahead - hand.ahead.div_ceil(16)).max(least(&self.options));
+        let mut got: HashMap<Lane, usize> = HashMap::new();
+        claimed.jobs.iter().for_each(|(_, entry)| *got.entry(Lane::of(&entry.job)).or_default() += 1);
+        // As many as are in hand for all: what one host may have is bounded by what there are of them.
+        let most = (MOST_AHEAD * 4 / wants.len().max(1)).clamp(2, MOST_AHEAD);
+        for (host, key, want) in wants {
+            let (ahead, held) = (hand.hosts.ahead(*host), hand.dispatch.queued(*host, *key));
+            let has_gone = held == 0 && got.get(&want.lane) == Some(&want.most);
+            if has_gone {
+                hand.hosts.set_ahead(*host, (ahead * 2).min(most));
+            } else if held > self.ahead(&hand, *host, *key) / 4 {
+                hand.hosts.set_ahead(*host, (ahead - ahead.div_ceil(16)).max(least(&self.options)));
+            }
         }
     }
 
-    /// Which keys the store has jobs for. Says whether there are some to be claimed at once.
-    fn heed_hints(&self, hints: &[String]) -> bool {
+    /// Which lanes of the store have jobs. Says whether there are some to be claimed at once.
+    fn heed_lanes(&self, lanes: &[Lane]) -> bool {
         let mut hand = self.hand.borrow_mut();
-        let usable = |hint: &String| self.names.get(hint).filter(|key| !hand.lost.contains(key));
-        let known: Vec<_> = hints.iter().filter_map(|hint| Some((hint.clone(), *usable(hint)?))).collect();
-        hand.has_stranded = known.len() < hints.len();
-        // Others send by the keys that are not ours.
-        let known: Vec<_> = known.into_iter().filter(|(_, key)| hand.dispatch.is_held(*key)).collect();
-        let is_new = known
-            .iter()
-            .any(|(hint, key)| self.has_room(&hand, Some(*key)) && !hand.hints.iter().any(|(other, _)| other == hint));
-        hand.hints = known;
-        is_new
+        let mut known = Vec::with_capacity(lanes.len());
+        let mut has_stranded = false;
+        for lane in lanes {
+            let key =
+                lane.key_hint.as_ref().map(|hint| self.names.get(hint).copied().filter(|key| !hand.lost.contains(key)));
+            has_stranded |= key == Some(None);
+            // Others send by the keys that are not ours.
+            let key = match key {
+                None => None,
+                Some(Some(key)) if hand.dispatch.is_held(key) => Some(key),
+                Some(_) => continue,
+            };
+            let host = self.host(&mut hand, &lane.host);
+            known.push(KnownLane { lane: lane.clone(), host, key, has_jobs: true });
+        }
+        hand.has_stranded = has_stranded;
+        let new = hand.lanes.heed(known, lanes.len() < MOST_LANES);
+        new.iter().any(|known| self.has_room(&hand, known.host, known.key))
     }
 
     async fn take(self: &Rc<Self>, claimed: Claimed) {
@@ -221,8 +227,9 @@ impl Edge {
             return;
         }
         let key = named.flatten();
-        let asked = self.asked(&entry, key);
-        let held = Held { lease, tries: entry.status.tries, entry, key, flying: None, last: None };
+        let host = self.host(&mut self.hand.borrow_mut(), &entry.job.request.host());
+        let asked = self.asked(&entry, host, key);
+        let held = Held { lease, tries: entry.status.tries, sent: 0, entry, key, flying: None, last: None };
         self.hand.borrow_mut().jobs.insert(number, held);
         self.tell(self.timer.now(), Event::Submitted(number, asked));
     }

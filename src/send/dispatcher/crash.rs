@@ -43,14 +43,14 @@ pub(super) fn history(store: &dyn Store, key: &Credential, memory: Nanos, now: U
 mod tests {
     use super::*;
     use crate::send::job::{Attempt, Job};
-    use crate::send::store::{Bounds, Change, Claim, Memory, Order, Record, Step, Want};
+    use crate::send::store::{Bounds, Change, Claim, Lane, Memory, Order, Record, Step, Want};
 
     #[test]
     fn what_was_sent_within_the_longest_window_counts() {
         let store = Memory::new(Bounds::default(), Order::FirstIn);
         store.submit(vec![Job::default(); 3]).wait().unwrap();
         store.start_sending(UnixMs(0)).unwrap();
-        let wants = vec![Want { key_hint: None, most: 2 }];
+        let wants = vec![Want { lane: Lane::default(), most: 2 }];
         let claim = Claim { now: UnixMs(0), lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: true };
         let claimed = store.claim(claim).wait().unwrap();
         let sent = [("a", 1_000), ("b", 2_000)];

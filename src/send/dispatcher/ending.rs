@@ -5,8 +5,10 @@ use std::rc::Rc;
 use super::super::note::{Moment, Note};
 use super::super::sender::{SendFailed, Until};
 use super::super::store::KeyNote;
-use super::Edge;
+use super::{Edge, Hand};
 use crate::decide::Nanos;
+use crate::decide::dispatch::HostId;
+use crate::decide::window::History;
 
 impl Edge {
     /// Waits until it is time to end.
@@ -66,6 +68,40 @@ impl Edge {
         self.give_back(&mut hand, &mut Vec::new(), "the sender ended", |_| true);
     }
 
+    /// All that counts of a key's past, host by host.
+    pub(super) fn last_note(&self, hand: &mut Hand, key: u32, high_water: u64) -> String {
+        let (now, at) = (self.timer.now(), Moment::now());
+        let hosts: Vec<(HostId, String)> = hand.hosts.names().map(|(host, name)| (host, name.to_owned())).collect();
+        let histories: Vec<(String, History)> = hosts
+            .into_iter()
+            .filter_map(|(host, name)| Some((name, hand.dispatch.history(now, host, key)?)))
+            .filter(|(_, history)| *history != History::default())
+            .collect();
+        // Of hosts that have not been seen the past may be known as well.
+        let rest = hand.hosts.pasts.get(key as usize).cloned().flatten();
+        let rest = rest.filter(|(_, at)| now - *at < self.options.memory());
+        let rest = rest.map(|(history, at)| older(history, now - at)).unwrap_or_default();
+        Note::ended(&at, high_water, &rest, histories).write()
+    }
+
+    /// Goes on with a key at all hosts.
+    pub(super) fn go_on(&self, hand: &mut Hand, key: u32, rest: History, note: Option<&Note>, since: Nanos) {
+        let now = self.timer.now();
+        let named: Vec<(String, History)> = note.into_iter().flat_map(Note::hosts).collect();
+        let others = hand.hosts.names().filter(|(_, name)| !named.iter().any(|(other, _)| other == name));
+        let others: Vec<HostId> = others.map(|(host, _)| host).collect();
+        for host in others {
+            hand.dispatch.resume_lane(now, host, key, &rest, since);
+        }
+        if let Some(past) = hand.hosts.pasts.get_mut(key as usize) {
+            *past = Some((rest, now - since));
+        }
+        for (name, history) in named {
+            let host = hand.hosts.number(&name).unwrap_or_else(|| self.add_host(hand, &name));
+            hand.dispatch.resume_lane(now, host, key, &history, since);
+        }
+    }
+
     /// The last words: what is out is left to its fate, the rest is given back, and the keys are noted.
     pub(super) async fn leave(self: &Rc<Self>) -> Result<(), SendFailed> {
         {
@@ -73,7 +109,6 @@ impl Edge {
             hand.jobs.values().filter_map(|held| held.flying.as_ref()).for_each(|flying| flying.task.abort());
         }
         self.put_down();
-        let (now, at) = (self.timer.now(), Moment::now());
         let notes = {
             let mut hand = self.hand.borrow_mut();
             let hand_is_alone = hand.owned.is_none();
@@ -81,8 +116,7 @@ impl Edge {
             let mut notes = Vec::with_capacity(self.options.keys.len());
             for (number, key) in keys {
                 let high_water = hand.marks.get(number as usize).map_or(0, |mark| mark.1);
-                let Some(history) = hand.dispatch.history(now, number) else { continue };
-                let note = Note::ended(&at, high_water, &history).write();
+                let note = self.last_note(&mut hand, number, high_water);
                 notes.push(KeyNote { key: key.name().to_owned(), note });
             }
             notes
@@ -94,4 +128,14 @@ impl Edge {
             None => Ok(()),
         }
     }
+}
+
+/// The same history, written so much later.
+fn older(mut history: History, by: Nanos) -> History {
+    let arrived = history.windows.iter_mut().flat_map(|past| &mut past.arrived);
+    arrived.chain(&mut history.sent).for_each(|(ago, _)| *ago += by);
+    for full_in in history.windows.iter_mut().filter_map(|past| past.full_in.as_mut()) {
+        *full_in = *full_in - by;
+    }
+    History { held_for: history.held_for - by, ..history }
 }

@@ -18,6 +18,7 @@ mod attempt;
 mod claims;
 mod crash;
 mod ending;
+mod hosts;
 mod outcome;
 mod owning;
 mod records;
@@ -33,6 +34,8 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use self::attempt::Sending;
+pub use self::hosts::HostProgress;
+use self::hosts::{Hosts, Lanes};
 use super::job::{Entry, UnixMs};
 use super::news::{Listener, News, Try};
 use super::note::{Moment, Note};
@@ -40,8 +43,9 @@ use super::options::Options;
 use super::sender::{SendFailed, Until, lock, wall_ms};
 use super::store::{Change, Lease, Step, Store};
 use crate::decide::Nanos;
-use crate::decide::dispatch::{Action, Asked, Dispatch, Event, JobId, Why};
+use crate::decide::dispatch::{Action, Asked, Dispatch, Event, HostId, JobId, Why};
 use crate::decide::ownership::Ownership;
+use crate::decide::window::Windows;
 use crate::http::client::{Client, Options as ClientOptions, Origin};
 use crate::machine::clock::Clock;
 use crate::machine::timer::Timer;
@@ -57,8 +61,11 @@ pub struct Progress {
     pub usable_keys: usize,
     /// The bound on the way in, if there is one.
     pub way_in: Option<Nanos>,
-    /// By key: how many requests per second its limits let through, as far as they are believed; 0 if it is used no more.
+    /// By key: how many requests per second its limits let through at the hosts that have something to do, as far as they
+    /// are believed; 0 if it is used no more.
     pub allowed_per_s: Vec<f64>,
+    /// How the hosts are.
+    pub hosts: Vec<HostProgress>,
 }
 
 /// A job in hand.
@@ -69,6 +76,8 @@ struct Held {
     /// The one key that may send it.
     key: Option<u32>,
     tries: u32,
+    /// How often it was sent since it was taken in hand.
+    sent: u32,
     /// What is out.
     flying: Option<Flying>,
     /// What was out last.
@@ -110,10 +119,9 @@ struct Hand {
     marks: Vec<(u64, u64)>,
     /// What waits for a mark to be durable.
     unmarked: Vec<Sending>,
-    /// How many jobs are to be in hand and not yet sent.
-    ahead: usize,
-    /// Jobs in the store that name a key: how it is written there, and which it is.
-    hints: Vec<(String, u32)>,
+    hosts: Hosts,
+    /// Where there are jobs in the store: for which host, and which key if they name one.
+    lanes: Lanes,
     /// There are jobs in the store for keys that cannot be used.
     has_stranded: bool,
     /// Keys that are used no more.
@@ -121,8 +129,6 @@ struct Hand {
     /// Which keys are ours, if other senders share them.
     owned: Option<Ownership>,
     failed: Option<SendFailed>,
-    /// So many connections in a row could not be made.
-    away: u32,
     /// There is no room for what is to be told.
     untold: bool,
     origins: HashMap<(bool, String, u16), Arc<Origin>>,
@@ -147,8 +153,6 @@ struct Edge {
     happened: Notify,
     /// There may be room for more jobs.
     hungry: Notify,
-    /// There may be room for more jobs that name a key.
-    starved: Notify,
     /// A job in the store is due at another time than when it was asked last.
     put_off: Notify,
     /// Something has been recorded, or ended.
@@ -230,18 +234,23 @@ impl Edge {
         let known = if owned.is_some() { Vec::new() } else { store.keys()? };
         let notes: HashMap<String, String> = known.into_iter().map(|note| (note.key, note.note)).collect();
         let mut marks = Vec::with_capacity(options.keys.len());
+        let (mut pasts, mut by_host) = (Vec::with_capacity(options.keys.len()), Vec::new());
         for (number, key) in (0..).zip(&options.keys) {
             // It may have had another name, or none.
             let texts = [key.mark(), key.name()].into_iter().filter_map(|name| notes.get(name));
             let note = texts.filter_map(|text| Note::read(text)).max_by_key(Note::written);
             let high_water = note.as_ref().map_or(0, |note| note.high_water);
-            if let Some(note) = note {
+            let mut past = None;
+            if let Some(note) = &note {
                 let (history, since) = match note.history(&moment) {
                     Some(known) => known,
                     None => (crash::history(&*store, key, options.memory(), wall)?, Nanos::ZERO),
                 };
-                dispatch.resume(now, number, high_water, &history, since);
+                dispatch.resume(number, high_water);
+                by_host.extend(note.hosts().map(|(host, history)| (host, number, history, since)));
+                past = Some((history, now - since));
             }
+            pasts.push(past);
             marks.push((high_water, high_water));
         }
         let hand = Hand {
@@ -255,13 +264,12 @@ impl Edge {
             renewals: HashMap::new(),
             marks,
             unmarked: Vec::new(),
-            ahead: claims::least(&options),
-            hints: Vec::new(),
+            hosts: Hosts::new(pasts),
+            lanes: Lanes::default(),
             has_stranded: false,
             lost: Vec::new(),
             owned,
             failed: None,
-            away: 0,
             untold: false,
             origins: HashMap::new(),
         };
@@ -282,13 +290,20 @@ impl Edge {
             talk: Notify::new(),
             happened: Notify::new(),
             hungry: Notify::new(),
-            starved: Notify::new(),
             put_off: Notify::new(),
             settled: Notify::new(),
             owning: Notify::new(),
             claiming: tokio::sync::Mutex::default(),
             recording: tokio::sync::Mutex::default(),
         };
+        {
+            let mut hand = edge.hand.borrow_mut();
+            for (name, key, history, since) in by_host {
+                let known = hand.hosts.number(&name);
+                let host = known.unwrap_or_else(|| edge.add_host(&mut hand, &name));
+                hand.dispatch.resume_lane(now, host, key, &history, since);
+            }
+        }
         Ok((edge, ring))
     }
 
@@ -303,19 +318,20 @@ impl Edge {
             for action in &actions {
                 self.act(&mut hand, due, *action, &mut dead);
             }
+            let down: Vec<HostId> = actions.iter().filter_map(Action::down).collect();
             actions.clear();
             for (job, until, why) in dead {
                 self.put_away(&mut hand, job, until, why, &mut actions);
+            }
+            for host in down {
+                self.host_down(&mut hand, host, &mut actions);
             }
             self.give_back_stranded(&mut hand, &mut actions);
         }
         hand.actions = actions;
         self.see_to_leaving(&mut hand);
-        if hand.dispatch.queued(None) <= hand.ahead / 2 {
+        if self.is_hungry(&hand) {
             self.hungry.notify_one();
-        }
-        if hand.hints.iter().any(|(_, key)| self.has_room(&hand, Some(*key))) {
-            self.starved.notify_one();
         }
     }
 
@@ -358,6 +374,7 @@ impl Edge {
                 hand.news.push(News::KeyLost(key as usize, why));
                 self.talk.notify_one();
             }
+            Action::Down(_) | Action::Up(_) => self.hungry.notify_one(),
             Action::WakeAt(at) => {
                 hand.wake_at = at;
                 self.rearmed.notify_one();
@@ -412,18 +429,34 @@ impl Edge {
             out,
             usable_keys: hand.dispatch.usable_keys(),
             way_in: hand.dispatch.way_in(),
-            allowed_per_s: keys.map(|key| hand.dispatch.allowed_per_s(key)).collect(),
+            allowed_per_s: keys.map(|key| self.allowed_per_s(&hand, key)).collect(),
+            hosts: self.host_progress(&hand),
         };
     }
 
+    /// How many requests per second a key may send to all hosts that have something to do, or that had.
+    fn allowed_per_s(&self, hand: &Hand, key: u32) -> f64 {
+        let hosts = || hand.hosts.names().map(|(host, _)| host);
+        let is_busy = |host: &HostId| {
+            hand.dispatch.standing(*host).is_some_and(|host| host.queued + host.out > 0 && host.down_for.is_none())
+        };
+        let allowed = |host: HostId| hand.dispatch.allowed_per_s(host, key);
+        if hosts().any(|host| is_busy(&host)) {
+            hosts().filter(is_busy).map(allowed).sum()
+        } else {
+            hosts().map(allowed).reduce(f64::max).unwrap_or_else(|| Windows::new(&self.options.rules.key).rate_per_s())
+        }
+    }
+
     /// What is asked of the dispatch for a job.
-    fn asked(&self, entry: &Entry, key: Option<u32>) -> Asked {
+    fn asked(&self, entry: &Entry, host: HostId, key: Option<u32>) -> Asked {
         let wall = wall_ms();
         let expires = entry.job.expires.map_or(Nanos::NEVER, |at| {
             let left_ms = u64::try_from(at.0.saturating_sub(wall.0)).unwrap_or(0);
             self.timer.now() + Nanos(left_ms.saturating_mul(Nanos::MILLI.0))
         });
         Asked {
+            host,
             expires,
             weight: u64::from(entry.job.weight.max(1)),
             priority: entry.job.priority,

@@ -11,9 +11,16 @@ use super::{Edge, Hand, attempt};
 use crate::decide::Nanos;
 use crate::decide::dispatch::{Action, Event, JobId, Meaning, Why};
 
+/// Waits that are shorter are waited for in hand.
+const SHORT: Nanos = Nanos::from_millis(100);
+
 impl Edge {
     /// A dead letter goes to the store, with its time and its tries.
     pub(super) fn put_away(&self, hand: &mut Hand, job: JobId, until: Nanos, why: Why, actions: &mut Vec<Action>) {
+        // So short a wait is no matter for a disk.
+        if until < self.timer.now() + SHORT {
+            return;
+        }
         let wait_ms = (until - self.timer.now()).0.div_ceil(Nanos::MILLI.0);
         let retry_at = wall_ms().plus_ms(wait_ms);
         let is_free = match why {

@@ -4,14 +4,13 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::super::note::{Moment, Note};
+use super::super::note::Note;
 use super::super::sender::{SendFailed, wall_ms};
 use super::super::store::{Beat, StoreError, Taken};
 use super::{Edge, Event, Hand, crash};
 use crate::decide::Nanos;
 use crate::decide::dispatch::Action;
 use crate::decide::ownership::{self, Said};
-use crate::decide::policy::Kind;
 use crate::decide::window::History;
 
 /// For windows of that length it is not looked up what was sent last: the most is taken for it.
@@ -92,10 +91,9 @@ impl Edge {
 
     /// All that counts of a key's past.
     fn last_words(&self, key: usize) -> String {
-        let (now, at) = (self.timer.now(), Moment::now());
         let mut hand = self.hand.borrow_mut();
-        let history = hand.dispatch.history(now, number(key)).unwrap_or_default();
-        Note::ended(&at, hand.dispatch.last_nonce(number(key)), &history).write()
+        let nonce = hand.dispatch.last_nonce(number(key));
+        self.last_note(&mut hand, number(key), nonce)
     }
 
     /// Keys have come, or go.
@@ -115,7 +113,6 @@ impl Edge {
         if !changes.is_empty() {
             self.tell(self.timer.now(), Event::Tick);
             self.hungry.notify_one();
-            self.starved.notify_one();
         }
     }
 
@@ -128,7 +125,7 @@ impl Edge {
         let exact = |ago: Nanos| ago - Nanos::MILLI;
         let (history, since) = match taken.given_ago {
             // No note: nobody has ever sent by it.
-            Some(ago) => (note.and_then(|note| note.past()).unwrap_or_default(), exact(ago)),
+            Some(ago) => (note.as_ref().and_then(Note::past).unwrap_or_default(), exact(ago)),
             None if self.options.memory() <= SHORT + SHORT => {
                 (History::full(&self.options.rules.key), exact(taken.ended_ago))
             }
@@ -138,7 +135,8 @@ impl Edge {
         let mut hand = self.hand.borrow_mut();
         if hand.owned.as_ref().is_some_and(|owned| owned.holds(key, now)) {
             let since = since + (now - asked);
-            hand.dispatch.take_over(now, number(key), high_water, &history, since);
+            hand.dispatch.take_over(number(key), high_water);
+            self.go_on(&mut hand, number(key), history, note.as_ref().filter(|_| taken.given_ago.is_some()), since);
             if let Some(mark) = hand.marks.get_mut(key) {
                 *mark = (high_water, high_water);
             }
@@ -210,12 +208,12 @@ impl Edge {
         let here: Vec<_> = here.map(|(job, flying)| (job, flying.attempt)).collect();
         for (job, attempt) in here {
             self.cancel(hand, job, "its key's lease was over");
-            hand.dispatch.on(self.timer.now(), Event::Failed(job, attempt, Kind::Connect), actions);
+            hand.dispatch.on(self.timer.now(), Event::CalledBack(job, attempt), actions);
         }
         let unmarked = std::mem::take(&mut hand.unmarked);
         for sending in unmarked {
             if sending.key == key {
-                hand.dispatch.on(self.timer.now(), Event::Failed(sending.job, sending.attempt, Kind::Connect), actions);
+                hand.dispatch.on(self.timer.now(), Event::CalledBack(sending.job, sending.attempt), actions);
             } else {
                 hand.unmarked.push(sending);
             }

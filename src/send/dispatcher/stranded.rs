@@ -7,14 +7,19 @@ use super::{Action, Edge, Event, Hand, JobId};
 impl Edge {
     /// Gives back the jobs in hand whose key is used no more.
     pub(super) fn give_back_stranded(&self, hand: &mut Hand, actions: &mut Vec<Action>) {
-        let lost: Vec<u32> = hand.lost.iter().copied().filter(|key| hand.dispatch.queued(Some(*key)) > 0).collect();
+        let lost: Vec<u32> = hand.lost.iter().copied().filter(|key| self.is_queued(hand, *key)).collect();
         if lost.is_empty() {
             return;
         }
-        hand.hints.retain(|(_, key)| !lost.contains(key));
+        hand.lanes.retain(|key| key.is_none_or(|key| !lost.contains(&key)));
         hand.has_stranded = true;
         let is_stranded = |held: &super::Held| held.key.is_some_and(|key| lost.contains(&key));
         self.give_back(hand, actions, "its key cannot be used", is_stranded);
+    }
+
+    /// Whether there are jobs in hand that only this key may send.
+    fn is_queued(&self, hand: &Hand, key: u32) -> bool {
+        hand.hosts.names().any(|(host, _)| hand.dispatch.queued(host, Some(key)) > 0)
     }
 
     /// Gives back jobs that are not out.

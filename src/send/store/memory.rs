@@ -2,10 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use super::lane::{Lane, MOST_LANES};
 use super::leases::{Lease, Leases};
 use super::ticket::Ticket;
 use super::uses::KeyUses;
@@ -38,8 +40,9 @@ struct Inner {
     jobs: BTreeMap<u64, Kept>,
     last: u64,
     ids: HashMap<String, u64>,
-    /// By key hint.
-    ready: BTreeMap<Option<String>, BTreeSet<Place>>,
+    ready: BTreeMap<Lane, BTreeSet<Place>>,
+    /// The last lane that a claim told of, if it did not tell of all.
+    told: Option<Lane>,
     due: BTreeSet<(UnixMs, u64)>,
     ends: BTreeSet<(UnixMs, u64)>,
     counts: Counts,
@@ -74,6 +77,7 @@ impl Memory {
             last: 0,
             ids: HashMap::new(),
             ready: BTreeMap::new(),
+            told: None,
             due: BTreeSet::new(),
             ends: BTreeSet::new(),
             counts: Counts::default(),
@@ -149,7 +153,7 @@ impl Store for Memory {
     }
 
     fn hints(&self) -> Result<Vec<(Option<String>, u64)>, StoreError> {
-        Ok(self.inner().ready.iter().map(|(hint, jobs)| (hint.clone(), jobs.len() as u64)).collect())
+        Ok(Lane::by_key(self.inner().ready.iter().map(|(lane, jobs)| (lane.clone(), jobs.len() as u64))))
     }
 
     fn expiring(&self, before: UnixMs, most: usize) -> Result<usize, StoreError> {
@@ -265,7 +269,7 @@ impl Inner {
         let Entry { number, job, status } = &kept.entry;
         if status.state == State::Queued {
             let place = (Reverse(job.priority), self.order.rank(job.expires), *number);
-            self.ready.entry(job.key_hint.clone()).or_default().insert(place);
+            self.ready.entry(Lane::of(job)).or_default().insert(place);
             self.arrived += 1;
         }
         self.due.extend(status.retry_at.filter(|_| status.state == State::Dead).map(|at| (at, *number)));
@@ -277,10 +281,11 @@ impl Inner {
     fn remove(&mut self, number: u64) -> Option<Kept> {
         let kept = self.jobs.remove(&number)?;
         let Entry { job, status, .. } = &kept.entry;
-        if let Some(ready) = self.ready.get_mut(&job.key_hint) {
+        let lane = Lane::of(job);
+        if let Some(ready) = self.ready.get_mut(&lane) {
             ready.remove(&(Reverse(job.priority), self.order.rank(job.expires), number));
             if ready.is_empty() {
-                self.ready.remove(&job.key_hint);
+                self.ready.remove(&lane);
             }
         }
         forget(&mut self.due, status.retry_at, number);
@@ -322,9 +327,10 @@ impl Inner {
         let mut bytes = 0;
         for want in &claim.wants {
             for _ in 0..want.most {
-                let next = self.ready.get(&want.key_hint).and_then(BTreeSet::first).map(|(.., number)| *number);
+                let next = self.ready.get(&want.lane).and_then(BTreeSet::first).map(|(.., number)| *number);
                 let Some(number) = next.filter(|_| bytes < claim.most_bytes) else { break };
-                let sent = claim.sending.then(|| Attempt { key: want.key_hint.clone(), sent: claim.now, code: None });
+                let sent =
+                    claim.sending.then(|| Attempt { key: want.lane.key_hint.clone(), sent: claim.now, code: None });
                 let leased = self.alter(number, |kept| {
                     kept.go(State::Leased, claim.now, reason::CLAIMED, false);
                     kept.entry.status.last = sent;
@@ -337,8 +343,19 @@ impl Inner {
         }
         let next = [self.ends.first(), self.due.first()];
         claimed.next = next.into_iter().flatten().map(|(at, _)| *at).min();
-        claimed.hints = self.ready.keys().flatten().cloned().collect();
+        claimed.lanes = self.lanes();
         Ok(claimed)
+    }
+
+    /// Lanes that are not empty; if there are too many, those that were not told last.
+    fn lanes(&mut self) -> Vec<Lane> {
+        let (after, first) = (self.told.take(), Lane::default());
+        let from = after.as_ref().unwrap_or(&first);
+        let rest = self.ready.range((Bound::Excluded(from), Bound::Unbounded));
+        let begin = self.ready.range((Bound::Excluded(&first), Bound::Included(from))).filter(|_| after.is_some());
+        let lanes: Vec<Lane> = rest.chain(begin).take(MOST_LANES).map(|(lane, _)| lane.clone()).collect();
+        self.told = lanes.get(MOST_LANES - 1).cloned();
+        lanes
     }
 
     fn record(&mut self, record: Record) -> Result<Recorded, StoreError> {
@@ -468,30 +485,4 @@ fn forget(times: &mut BTreeSet<(UnixMs, u64)>, at: Option<UnixMs>, number: u64) 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::send::store::Want;
-
-    #[test]
-    fn a_store_that_forgets_has_neither_the_job_nor_its_name_after_the_end() {
-        let store = Memory::new(Bounds::default(), Order::FirstIn).forgetting(&[State::Done]);
-        store.start_sending(UnixMs(0)).unwrap();
-        for round in 1..=3 {
-            let job = Job { id: Some("a".into()), ..Job::default() };
-            assert_eq!(store.submit(vec![job]).wait(), Ok(vec![Receipt::Accepted(round)]));
-            let wants = vec![Want { key_hint: None, most: 1 }];
-            let claim = Claim { now: UnixMs(0), lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: true };
-            let (lease, _) = store.claim(claim).wait().unwrap().jobs.remove(0);
-            let step = if round == 2 { Step::Graveyard } else { Step::Done };
-            let change = Change { lease, at: UnixMs(1), reason: "so".into(), step, attempt: None, answer: None };
-            let record = Record { changes: vec![change], keys: Vec::new() };
-            assert_eq!(store.record(record).wait(), Ok(Recorded::default()));
-            if round == 2 {
-                assert_eq!(store.counts().unwrap().of(State::Graveyard), 1, "others are kept");
-                store.purge(Filter::default()).wait().unwrap();
-            }
-            assert_eq!(store.list(&Filter::default(), 0, 9).unwrap(), []);
-        }
-        assert_eq!(store.counts().unwrap(), Counts::default());
-    }
-}
+mod tests;

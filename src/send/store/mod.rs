@@ -15,6 +15,7 @@ mod error;
 mod filter;
 mod inbox;
 mod keys;
+mod lane;
 mod leases;
 mod memory;
 mod place;
@@ -34,6 +35,7 @@ use tokio::sync::watch;
 pub use error::StoreError;
 pub use filter::{Filter, Which};
 pub use keys::{Beat, Beaten, SharedKeys, Taken};
+pub use lane::{Lane, MOST_LANES};
 pub use leases::Lease;
 pub use memory::Memory;
 pub use place::Place;
@@ -226,7 +228,7 @@ pub struct Claim {
     pub now: UnixMs,
     /// How long the leases last.
     pub lease: Nanos,
-    /// How many jobs of which key hint. A key that has nothing to do is left out, and its jobs stand in nobody's way.
+    /// How many jobs of which lane. One that has nothing to do is left out, and its jobs stand in nobody's way.
     pub wants: Vec<Want>,
     /// No further job once the leased ones have so many bytes.
     pub most_bytes: u64,
@@ -234,11 +236,11 @@ pub struct Claim {
     pub sending: bool,
 }
 
-/// So many jobs of one key hint.
+/// So many jobs of one lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Want {
-    /// `None` for jobs that any key may send.
-    pub key_hint: Option<String>,
+    /// Which.
+    pub lane: Lane,
     /// At most so many.
     pub most: usize,
 }
@@ -252,8 +254,9 @@ pub struct Claimed {
     pub expired: Vec<Entry>,
     /// When a job is due or expires next, if nothing changes before.
     pub next: Option<UnixMs>,
-    /// The key hints of which there are more queued jobs.
-    pub hints: Vec<String>,
+    /// Lanes in which there are more queued jobs. The default one is not among them, and if there are many, others are told
+    /// by the next claim.
+    pub lanes: Vec<Lane>,
 }
 
 /// What came of leased jobs.

@@ -61,8 +61,13 @@ fn job(id: &str) -> Job {
     Job { id: Some(id.into()), request, created: NOW, weight: 3, idempotency_key, ..Job::default() }
 }
 
+/// The lane of these jobs.
+fn here(hint: Option<&str>) -> Lane {
+    Lane { key_hint: hint.map(str::to_owned), host: "127.0.0.1".into() }
+}
+
 fn any(most: usize) -> Claim {
-    let wants = vec![Want { key_hint: None, most }];
+    let wants = vec![Want { lane: here(None), most }];
     Claim { now: NOW, lease: LONG, wants, most_bytes: u64::MAX, sending: false }
 }
 
@@ -117,11 +122,13 @@ fn a_job_comes_back_as_it_was_submitted_and_ends_as_it_was_recorded() {
     roomy(|store| {
         let mut text = job("b");
         (text.request.body, text.expires, text.priority) = (b"{\"a\":1}".to_vec(), Some(NOW.plus_ms(9)), -4);
-        let receipts = submit(&store, vec![job("a"), text.clone(), Job::default()]);
+        let url = "http://127.0.0.1".to_owned();
+        let bare = Job { request: Request { url, ..Request::default() }, ..Job::default() };
+        let receipts = submit(&store, vec![job("a"), text.clone(), bare.clone()]);
         assert_eq!(receipts, [1, 2, 3].map(Receipt::Accepted));
         let claimed = claim(&store, any(9));
         let jobs: Vec<_> = claimed.iter().map(|(_, entry)| &entry.job).collect();
-        assert_eq!(jobs, [&job("a"), &Job::default(), &text]);
+        assert_eq!(jobs, [&job("a"), &bare, &text]);
         assert_eq!(claimed[0].1, detail(&store, "a").entry);
         let answer = Answer { headers: vec![("a".into(), "b".into())], body: b"\xff".to_vec() };
         let done = Change { answer: Some(answer.clone()), ..change(claimed[0].0, Step::Done, attempt(200)) };
@@ -181,7 +188,7 @@ fn a_key_that_can_do_nothing_holds_up_no_jobs_of_others() {
         submit(&store, vec![with("a", "slow"), with("b", "slow"), with("c", "quick"), job("d")]);
         let hints = [(None, 1), (Some("quick".into()), 1), (Some("slow".into()), 2)];
         assert_eq!(store.hints().unwrap(), hints);
-        let wants = [Some("quick"), None].map(|hint| Want { key_hint: hint.map(str::to_owned), most: 9 });
+        let wants = [Some("quick"), None].map(|hint| Want { lane: here(hint), most: 9 });
         assert_eq!(ids(&claim(&store, Claim { wants: wants.to_vec(), ..any(0) })), ["c", "d"]);
     });
 }

@@ -11,7 +11,7 @@ use super::findings::Findings;
 use super::text;
 use crate::report::page::{Figure as Shown, Page, Section, Tone, Unit, date};
 
-/// Figures at a glance at most; more of them are no glance.
+/// Figures at a glance: those of the first measure, of all variants, and of others while there are no more than these.
 const MOST_SHOWN: usize = 8;
 
 /// The page, with these plots.
@@ -46,6 +46,9 @@ fn at_a_glance(findings: &Findings<'_>) -> Vec<Shown> {
     let Some(point) = findings.points.len().checked_sub(1) else { return Vec::new() };
     let mut shown = Vec::new();
     for (at, measure) in findings.measures.iter().enumerate().filter(|(_, measure)| measure.is_main) {
+        if !shown.is_empty() && shown.len() + findings.definition.variants.len() > MOST_SHOWN {
+            break;
+        }
         let unit = Unit::of(&measure.metric);
         for variant in 0..findings.definition.variants.len() {
             let Some(spread) = findings.spread(at, variant, point) else { continue };
@@ -55,7 +58,6 @@ fn at_a_glance(findings: &Findings<'_>) -> Vec<Shown> {
             shown.push(figure.in_tone(tone));
         }
     }
-    shown.truncate(MOST_SHOWN);
     shown
 }
 

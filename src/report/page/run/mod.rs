@@ -12,9 +12,9 @@ use super::{Block, Figure, Page, Point, Section, Tone, Unit, Verdict};
 use crate::measure::Run;
 use crate::measure::run::Model;
 use crate::report::figure;
-use crate::report::text::{facts, seconds};
+use crate::report::text::{facts, failures, seconds};
 
-/// The page of a run: whether it may be believed, what came of it, how it went, and how to run it again.
+/// The page of a run: what failed, whether it may be believed, what came of it, how it went, and how to run it again.
 pub fn of_run(run: &Run) -> Page {
     let mut about: Vec<String> = facts(run).into();
     about.extend(date(run.manifest.started_unix_s));
@@ -41,23 +41,29 @@ pub fn date(unix_s: f64) -> Option<String> {
 fn verdict(run: &Run) -> Verdict {
     let missed = run.slo.iter().filter(|held| !held.ok).count();
     let all = run.slo.len();
+    let nothing = run.requests.total > 0 && run.requests.ok == 0;
     let (tone, words) = match (run.trust.ok, missed, all) {
+        _ if nothing => (Tone::Bad, "Not one request succeeded".to_owned()),
+        (_, 1, 1) => (Tone::Bad, "The objective failed".to_owned()),
+        (_, 1.., _) => (Tone::Bad, format!("{missed} of {all} objectives failed")),
         (false, ..) => (Tone::Doubt, "Not to be trusted".to_owned()),
         (true, 0, 0) => (Tone::Plain, "A sound measurement".to_owned()),
         (true, 0, 1) => (Tone::Good, "The objective held".to_owned()),
         (true, 0, _) => (Tone::Good, format!("All {all} objectives held")),
-        (true, _, 1) => (Tone::Bad, "The objective failed".to_owned()),
-        (true, ..) => (Tone::Bad, format!("{missed} of {all} objectives failed")),
     };
-    let mut points: Vec<Point> = run.trust.reasons.iter().map(|reason| Point::new(Tone::Doubt, reason)).collect();
+    let words = if run.trust.ok || tone == Tone::Doubt { words } else { format!("{words}; not to be trusted") };
+    let objectives = |tone: Tone, ok: bool| {
+        let those = run.slo.iter().filter(move |held| held.ok == ok);
+        those.map(move |held| Point::new(tone, format!("{} \u{2013} {}", held.objective, held.measured)))
+    };
+    let mut points: Vec<Point> = failures(run).map(|words| Point::new(Tone::Bad, words)).into_iter().collect();
+    points.extend(objectives(Tone::Bad, false));
+    points.extend(run.trust.reasons.iter().map(|reason| Point::new(Tone::Doubt, reason)));
     if run.interrupted {
         let left = figure::count(run.requests.unfinished);
         points.push(Point::new(Tone::Doubt, format!("Interrupted; {left} requests on their way are not counted.")));
     }
-    points.extend(run.slo.iter().map(|held| {
-        let tone = if held.ok { Tone::Good } else { Tone::Bad };
-        Point::new(tone, format!("{} \u{2013} {}", held.objective, held.measured))
-    }));
+    points.extend(objectives(Tone::Good, true));
     if run.trust.ok {
         let late = match run.lateness_ms.p99 {
             0.0 => String::new(), // in the closed loop there is nothing to be late for
@@ -82,8 +88,8 @@ fn sentence(run: &Run) -> String {
             format!("{n} of {all} requests failed ({}).", Unit::Share.show(run.error_share()))
         }
     };
-    if run.answers() == 0 {
-        return format!("Not one request was answered. {failed}");
+    if requests.ok == 0 {
+        return format!("Not one request succeeded. {failed}");
     }
     let rate = Unit::PerSecond.show(run.rate_per_s.achieved);
     let length = seconds(run.duration_s);
@@ -99,7 +105,7 @@ fn sentence(run: &Run) -> String {
         }
     };
     let [p50, p99] = [run.response_ms.p50, run.response_ms.p99].map(|ms| Unit::Milliseconds.show(ms));
-    format!("{load}: half of the answers within {p50}, 99 % within {p99}. {failed}")
+    format!("{load}: half of the successes within {p50}, 99 % within {p99}. {failed}")
 }
 
 fn figures(run: &Run) -> Vec<Figure> {
@@ -117,7 +123,7 @@ fn figures(run: &Run) -> Vec<Figure> {
         _ => failed.beside(Unit::Share.show(run.error_share())).in_tone(Tone::Bad),
     };
     let mut all = vec![rate, Figure::new("requests", run.requests.total as f64, Unit::Count), failed];
-    if run.answers() > 0 {
+    if run.requests.ok > 0 {
         let spread = &run.response_ms;
         let times = [("p50", spread.p50), ("p99", spread.p99), ("p99.9", spread.p999), ("max", spread.max)];
         all.extend(times.map(|(name, ms)| Figure::new(name, ms, Unit::Milliseconds).beside("response time")));
@@ -141,19 +147,20 @@ mod tests {
             words(&sample::closed()),
             [
                 "All 3 objectives held",
-                "50 connections got 10,001/s answered for 2s: half of the answers within 4.91 ms, 99 % within 6.28 ms. \
+                "50 connections got 10,001/s answered for 2s: half of the successes within 4.91 ms, 99 % within 6.28 ms. \
                  No request failed."
             ]
         );
         assert_eq!(
             words(&sample::open()),
             [
-                "Not to be trusted",
-                "Of 520/s offered for 3s, 282/s were answered: half of the answers within 1.08 s, 99 % within 2.11 s. \
+                "2 of 3 objectives failed; not to be trusted",
+                "Of 520/s offered for 3s, 282/s were answered: half of the successes within 1.08 s, 99 % within 2.11 s. \
                  165 of 1,560 requests failed (10.6 %)."
             ]
         );
-        assert_eq!(words(&sample::empty()), ["Not to be trusted", "Not one request was made."]);
+        assert_eq!(words(&sample::empty()), ["The objective failed; not to be trusted", "Not one request was made."]);
+        assert_eq!(words(&sample::broken())[0], "Not one request succeeded; not to be trusted");
         let mut run = sample::closed();
         run.slo[1].ok = false;
         assert_eq!(words(&run)[0], "1 of 3 objectives failed");
@@ -162,9 +169,9 @@ mod tests {
     }
 
     #[test]
-    fn doubts_come_before_objectives() {
+    fn failed_objectives_come_first_then_doubts_then_what_held() {
         let tones: Vec<Tone> = of_run(&sample::open()).verdict.points.iter().map(|point| point.tone).collect();
-        assert_eq!(tones, [Tone::Doubt, Tone::Doubt, Tone::Bad, Tone::Bad, Tone::Good]);
+        assert_eq!(tones, [Tone::Bad, Tone::Bad, Tone::Bad, Tone::Doubt, Tone::Doubt, Tone::Good]);
     }
 
     #[test]

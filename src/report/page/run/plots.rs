@@ -3,7 +3,7 @@
 use crate::measure::run::Model;
 use crate::measure::series::Point as Stretch;
 use crate::measure::{Histogram, Run};
-use crate::report::page::{Axis, Bar, Bars, Block, Chart, Line, Scale, Section, Span, Tone, Unit};
+use crate::report::page::{Axis, Bar, Bars, Block, Chart, Level, Line, Scale, Section, Span, Tone, Unit};
 use crate::report::text::is_same;
 use crate::report::{bars, figure};
 
@@ -17,6 +17,8 @@ pub(super) fn times(run: &Run) -> Section {
     let same = is_same(run);
     let both = [("response time", &response), ("service time", &service)];
     let mut tails = percentiles(&both[..if same { 1 } else { 2 }]);
+    tails.levels = objectives(run, &Unit::Milliseconds);
+    tails.y.scale = fitting(&tails.lines, &tails.levels);
     if same {
         tails.note += " Service time is the same, within 1 %.";
     }
@@ -27,23 +29,60 @@ pub(super) fn times(run: &Run) -> Section {
     };
     let distribution = Bars {
         title: "Distribution".into(),
-        note: "Each row counts the answers above the bound of the row before, up to its own.".into(),
-        columns: ["response time".into(), "answers".into()],
+        note: "Each row counts the successes above the bound of the row before, up to its own.".into(),
+        columns: ["response time".into(), "successes".into()],
         unit: Unit::Count,
         bars: bars::rows(&response).into_iter().map(bar).collect(),
     };
-    let clocks = match run.model {
+    let blocks = vec![Block::Text(clocks(run)), Block::Chart(tails), Block::Bars(distribution)];
+    Section::new("Response time", blocks)
+}
+
+/// What the two clocks are, and why they part, if they do.
+fn clocks(run: &Run) -> String {
+    let both = match run.model {
         Model::Open => {
-            "Response time counts from the moment when a request was meant to start, service time from when it was \
-             sent. Where they part, requests had to wait for a free connection."
+            "Response time counts from the moment when a request was meant to start, service time from when it was sent."
         }
         Model::Closed => {
             "Response time counts from the moment when a connection was free for the next request, service time from \
              when it was sent."
         }
     };
-    let blocks = vec![Block::Text(clocks.into()), Block::Chart(tails), Block::Bars(distribution)];
-    Section::new("Response time", blocks)
+    let apart = match (run.model, run.requests.waited) {
+        (Model::Open, 1) => " 1 request waited for a free connection: there they part.".to_owned(),
+        (Model::Open, n @ 1..) => {
+            format!(" {} requests waited for a free connection: there they part.", figure::count(n))
+        }
+        _ => String::new(),
+    };
+    let whose = if run.requests.failed > 0 { " Both are those of successes." } else { "" };
+    format!("{both}{apart}{whose}")
+}
+
+/// The objectives that can be held against values of this unit.
+fn objectives(run: &Run, unit: &Unit) -> Vec<Level> {
+    run.slo.iter().filter_map(|held| Level::of_objective(&held.objective, unit)).collect()
+}
+
+/// A scale on which lines and levels can be told apart.
+fn fitting(lines: &[Line], levels: &[Level]) -> Scale {
+    Scale::fitting(lines.iter().flat_map(Line::values).chain(levels.iter().map(|level| level.at)))
+}
+
+/// The number of a colour that stands back.
+const GREY: usize = 2;
+
+/// Arrivals per second: what has ended, and what has come to wait or to be answered meanwhile.
+fn offered(run: &Run, least_width_s: f64) -> Line {
+    let inside = |point: &Stretch| (point.in_flight + point.backlog) as f64;
+    let mut before = 0.0;
+    let points = run.series.iter().map(|point| {
+        let ended = (point.ok + point.failed) as f64;
+        let arrived = (ended + inside(point) - std::mem::replace(&mut before, inside(point))).max(0.0);
+        (point.t_s, (point.width_s > least_width_s).then(|| arrived / point.width_s))
+    });
+    Line::new("offered", points.collect::<Vec<_>>())
 }
 
 /// `≤ 2ms` with a blank before the unit, as all times on the page have.
@@ -89,9 +128,9 @@ pub(super) fn course(run: &Run) -> Section {
     // The last one may be a moment, which has no rate to speak of.
     let usual = run.series.iter().map(|point| point.width_s).fold(0.0, f64::max);
     let per_s = |n: u64, point: &Stretch| (point.width_s > usual / 2.0).then(|| n as f64 / point.width_s);
-    let chart = |title: &str, y: Axis, lines: Vec<Line>| {
+    let chart = |title: &str, y: Axis, lines: Vec<Line>, levels: Vec<Level>| {
         let mut chart = Chart::new(title, Axis::new("since the start", Unit::Seconds), y);
-        chart.lines = lines;
+        (chart.lines, chart.levels) = (lines, levels);
         chart.group = "time".into();
         if run.warmup_s > 0.0 {
             chart.spans.push(Span { from: 0.0, to: run.warmup_s, name: "warm-up".into() });
@@ -102,22 +141,29 @@ pub(super) fn course(run: &Run) -> Section {
     let failed = Line::new("failed", run.series.iter().map(|p| (p.t_s, per_s(p.failed, p)))).in_tone(Tone::Bad);
     let any_failed = run.series.iter().any(|point| point.failed > 0);
     let times = vec![time("p50", |p| p.p50_ms), time("p99", |p| p.p99_ms), time("max", |p| p.max_ms)];
-    let scale = Scale::fitting(times.iter().flat_map(Line::values));
+    let limits = objectives(run, &Unit::Milliseconds);
+    let scale = fitting(&times, &limits);
     let mut inside = vec![line("in flight", |p| p.in_flight as f64)];
     if run.series.iter().any(|point| point.backlog > 0) {
         inside.push(line("waiting for a connection", |p| p.backlog as f64));
     }
     let per_second = || Axis::new("requests per second, by when they ended", Unit::PerSecond);
+    let mut throughput = vec![good];
+    if run.model == Model::Open {
+        // Both are seen where all that was offered was answered.
+        throughput.push(offered(run, usual / 2.0).in_hue(GREY).beneath());
+    }
     let mut blocks = vec![
-        chart("Throughput", per_second(), vec![good]),
-        chart("Response time", Axis::new("response time", Unit::Milliseconds).scaled(scale), times),
+        chart("Throughput", per_second(), throughput, objectives(run, &Unit::PerSecond)),
+        chart("Response time", Axis::new("response time", Unit::Milliseconds).scaled(scale), times, limits),
     ];
     if any_failed {
-        blocks.push(chart("Failures", per_second(), vec![failed]));
+        blocks.push(chart("Failures", per_second(), vec![failed], Vec::new()));
     } else {
         blocks.insert(0, Block::Text("No request failed at any time.".into()));
     }
-    blocks.push(chart("In the system", Axis::new("requests, at the end of each point", Unit::Count), inside));
+    let held = Axis::new("requests, at the end of each point", Unit::Count);
+    blocks.push(chart("In the system", held, inside, Vec::new()));
     Section::new("Over time", blocks)
 }
 

@@ -30,6 +30,7 @@ pub(super) fn clocks(run: &Run) -> Option<Table> {
         ("response time", &run.response_ms),
         ("service time", &run.service_ms),
         ("first byte", &run.first_byte_ms),
+        ("of failures", &run.failed_ms),
         ("connecting", &run.connect_ms),
         ("lateness of weir", &run.lateness_ms),
     ];

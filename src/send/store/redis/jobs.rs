@@ -9,11 +9,16 @@ use super::reply::{self, headers_text};
 use super::script::{Ask, Script};
 use crate::redis::{Replies, Reply};
 use crate::send::job::{Entry, Job, UnixMs};
-use crate::send::store::{Bounds, Change, Claim, Claimed, Lease, Order, Record, Recorded, Step};
+use crate::send::store::{Bounds, Change, Claim, Claimed, Lane, Lease, Order, Record, Recorded, Step};
 
 /// What a rank is written with, so that texts are in the order of the numbers; a number of the job follows.
 fn rank(order: Order, expires: Option<UnixMs>) -> Option<String> {
     (order == Order::Deadline).then(|| format!("{:020}.", order.rank(expires).max(0)))
+}
+
+/// The name of a lane; the default one has none.
+fn lane(lane: &Lane) -> Option<String> {
+    Some(lane.word()).filter(|word| !word.is_empty())
 }
 
 /// Takes jobs in; None if there are none.
@@ -32,7 +37,7 @@ pub(super) fn submit<'a>(
         ask.maybe(job.expires.map(|at| terms.theirs(at).to_string())).number(job.weight);
         ask.say(&request.method).say(&request.url).maybe(headers_text(&request.headers));
         ask.maybe(job.idempotency_key.as_ref()).maybe(Some(&request.body).filter(|body| !body.is_empty()));
-        ask.number(job.bytes());
+        ask.number(job.bytes()).maybe(lane(&Lane::of(job)));
         count += 1;
     }
     if let Some(word) = ask.words.get_mut(2) {
@@ -43,7 +48,7 @@ pub(super) fn submit<'a>(
 
 /// The size of one of the jobs that are being taken in.
 pub(super) fn bytes_of(submit: &Ask, nth: usize) -> u64 {
-    let word = submit.words.get(3 + nth * 13 + 12).and_then(|word| std::str::from_utf8(word).ok());
+    let word = submit.words.get(3 + nth * 14 + 12).and_then(|word| std::str::from_utf8(word).ok());
     word.and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
@@ -52,7 +57,7 @@ pub(super) fn claim(claim: &Claim, terms: &Terms) -> Ask {
     ask.number(terms.theirs(claim.now)).say(length_ms(claim.lease)).number(terms.address.lease.0 / 1_000_000);
     ask.number(claim.most_bytes).flag(claim.sending);
     for want in &claim.wants {
-        ask.maybe(want.key_hint.as_ref()).number(want.most);
+        ask.maybe(lane(&want.lane)).number(want.most);
     }
     ask
 }
@@ -65,15 +70,15 @@ pub(super) fn length_ms(length: crate::decide::Nanos) -> String {
 /// What came of a claim, and what has happened.
 pub(super) fn claimed(said: Value, terms: &Terms) -> (Claimed, i64) {
     let mut said = Replies::of(said);
-    let (what, next, hints) = (said.take().int(), said.take(), said.take());
+    let (what, next, lanes) = (said.take().int(), said.take(), said.take());
     let (tokens, rows, late) = (said.take().all(), said.take().all(), said.take().all());
-    let mut hints: Vec<String> = hints.all().into_iter().map(Reply::text).collect();
-    hints.sort_unstable();
+    let mut lanes: Vec<Lane> = lanes.all().into_iter().map(|word| Lane::read(&word.text())).collect();
+    lanes.sort_unstable();
     let entries = rows.into_iter().map(|row| reply::entry(row.0, terms));
     let lease = |(token, entry): (Reply, Entry)| (Lease { number: entry.number, token: token.count() }, entry);
     let jobs = tokens.into_iter().zip(entries).map(lease).collect();
     let expired = late.into_iter().map(|row| reply::entry(row.0, terms)).collect();
-    (Claimed { jobs, expired, next: next.maybe_int().map(|at| terms.ours(at)), hints }, what)
+    (Claimed { jobs, expired, next: next.maybe_int().map(|at| terms.ours(at)), lanes }, what)
 }
 
 pub(super) fn record(record: &Record, terms: &Terms) -> Ask {
@@ -122,7 +127,7 @@ pub(super) fn edit(before: &Entry, after: &Job, now: UnixMs, order: Order, terms
     ask.say(&request.method).say(&request.url).maybe(headers_text(&request.headers));
     ask.maybe(Some(&request.body).filter(|body| !body.is_empty())).number(after.priority).number(after.weight);
     ask.maybe(after.expires.map(|at| terms.theirs(at).to_string())).maybe(after.key_hint.as_ref());
-    ask.maybe(rank(order, after.expires));
+    ask.maybe(rank(order, after.expires)).maybe(lane(&Lane::of(after)));
     ask
 }
 

@@ -43,8 +43,8 @@ use super::keys::SharedKeys;
 use super::uses::KeyUses;
 use super::waiting::Batch;
 use super::{
-    Bounds, Claim, Claimed, Counts, Filter, KeyNote, KeyUse, Lease, Order, Receipt, Record, Recorded, Recovered, Sends,
-    Store, StoreError, Ticket, Which,
+    Bounds, Claim, Claimed, Counts, Filter, KeyNote, KeyUse, Lane, Lease, Order, Receipt, Record, Recorded, Recovered,
+    Sends, Store, StoreError, Ticket, Which,
 };
 use crate::decide::Nanos;
 use crate::redis::{Replies, Reply, new_name};
@@ -334,9 +334,7 @@ impl Store for Redis {
         let mut said = self.look()?;
         let _tally = said.take();
         let hints = jobs::pairs(said.take()).into_iter();
-        let mut hints: Vec<_> = hints.map(|(hint, jobs)| (hint.strip_prefix('=').map(str::to_owned), jobs)).collect();
-        hints.sort_unstable();
-        Ok(hints)
+        Ok(Lane::by_key(hints.map(|(lane, jobs)| (Lane::read(lane.strip_prefix('=').unwrap_or_default()), jobs))))
     }
 
     fn expiring(&self, before: UnixMs, most: usize) -> Result<usize, StoreError> {

@@ -26,7 +26,8 @@ fn nameless(count: usize) -> Vec<Job> {
 }
 
 fn claim(most: usize) -> Claim {
-    let wants = vec![Want { key_hint: None, most }];
+    let wants =
+        ["", "localhost"].map(|host| Want { lane: Lane { host: host.into(), ..Lane::default() }, most }).to_vec();
     Claim { now: wall_ms(), lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: true }
 }
 

@@ -11,7 +11,7 @@ use super::Options;
 use crate::send::store::StoreError;
 
 /// The version of the tables.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// `weir` in ASCII: `file` shows it, and no other program's database has it.
 const APPLICATION: i64 = 0x7765_6972;
 /// How long a person in `sqlite3` may hold the file's lock before it is said to be locked.
@@ -39,6 +39,7 @@ pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, Store
     if kind == 0 {
         make(&mut connection, options).map_err(|error| told(path, &error))?;
     }
+    renew(&mut connection).map_err(|error| told(path, &error))?;
     check_version(&connection, path)?;
     Ok(connection)
 }
@@ -102,6 +103,26 @@ fn make(connection: &mut Connection, options: &Options) -> rusqlite::Result<()> 
         insert.execute(("last_number", 0))?;
         drop(insert);
         transaction.pragma_update(None, "application_id", APPLICATION)?;
+    }
+    transaction.commit()
+}
+
+/// Makes a store of version 1 one of version 2: its jobs stand in the lines that they stood in.
+fn renew(connection: &mut Connection) -> rusqlite::Result<()> {
+    let version = "SELECT CAST(value AS TEXT) FROM meta WHERE name = 'version'";
+    if connection.query_row(version, [], |row| row.get::<_, String>(0))? != "1" {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have done it meanwhile.
+    if transaction.query_row(version, [], |row| row.get::<_, String>(0))? == "1" {
+        transaction.execute_batch(
+            "ALTER TABLE job ADD COLUMN lane TEXT NOT NULL DEFAULT '';
+             UPDATE job SET lane = key_hint WHERE key_hint <> '';
+             DROP INDEX job_ready;
+             CREATE INDEX job_ready ON job (lane, priority DESC, rank) WHERE state = 'queued';
+             UPDATE meta SET value = 2 WHERE name = 'version';",
+        )?;
     }
     transaction.commit()
 }

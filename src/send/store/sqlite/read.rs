@@ -4,9 +4,9 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::row::{self, ENTRY, signed};
 use super::rows::read_tally;
-use super::statements::NEXT_HINT;
+use super::statements::NEXT_LANE;
 use crate::send::job::{Answer, Detail, Entry, UnixMs};
-use crate::send::store::{Counts, Filter, KeyNote, KeyUse, Which};
+use crate::send::store::{Counts, Filter, KeyNote, KeyUse, Lane, Which};
 
 type Outcome<T> = rusqlite::Result<T>;
 
@@ -20,19 +20,19 @@ impl Reading<'_> {
     }
 
     pub(super) fn hints(&self) -> Outcome<Vec<(Option<String>, u64)>> {
-        // From one hint to the next in the index: there are few of them, and maybe a million jobs.
-        let mut next = self.0.prepare(NEXT_HINT)?;
-        let mut count = self.0.prepare("SELECT count(*) FROM job WHERE state = 'queued' AND key_hint = ?1")?;
-        let mut hints = Vec::new();
-        let mut hint = Some(String::new());
-        while let Some(this) = hint {
+        // From one lane to the next in the index: there are few of them, and maybe a million jobs.
+        let mut next = self.0.prepare(NEXT_LANE)?;
+        let mut count = self.0.prepare("SELECT count(*) FROM job WHERE state = 'queued' AND lane = ?1")?;
+        let mut lanes = Vec::new();
+        let mut lane = Some(String::new());
+        while let Some(this) = lane {
             let jobs = count.query_row([&this], |row| row::number(row, 0))?;
-            hint = next.query_row([&this], |row| row.get(0))?;
+            lane = next.query_row([&this], |row| row.get(0))?;
             if jobs > 0 {
-                hints.push((Some(this).filter(|name| !name.is_empty()), jobs));
+                lanes.push((Lane::read(&this), jobs));
             }
         }
-        Ok(hints)
+        Ok(Lane::by_key(lanes.into_iter()))
     }
 
     pub(super) fn expiring(&self, before: UnixMs, most: usize) -> Outcome<usize> {

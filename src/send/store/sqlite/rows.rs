@@ -11,10 +11,11 @@ use crate::decide::Nanos;
 use crate::machine::clock::Clock;
 use crate::send::job::{Attempt, Edit, Entry, Job, MOST_EVENTS, UnixMs};
 use crate::send::state::State;
+use crate::send::store::lane::MOST_LANES;
 use crate::send::store::leases::Leases;
 use crate::send::store::waiting::Entrance;
 use crate::send::store::{
-    Bounds, Change, Claim, Claimed, Counts, Order, Receipt, Record, Recorded, Recovered, Step, reason,
+    Bounds, Change, Claim, Claimed, Counts, Lane, Order, Receipt, Record, Recorded, Recovered, Step, reason,
 };
 
 /// A claim ends the time of so many jobs at once, and queues so many that are due.
@@ -39,6 +40,8 @@ pub(super) struct Rows<'c> {
     ended: Vec<u64>,
     /// So many jobs became claimable.
     pub(super) arrived: u64,
+    /// The last lane that a claim told of, if it did not tell of all.
+    told: String,
 }
 
 impl<'c> Rows<'c> {
@@ -65,6 +68,7 @@ impl<'c> Rows<'c> {
             lapsed: Vec::new(),
             ended: Vec::new(),
             arrived: 0,
+            told: String::new(),
         })
     }
 
@@ -144,6 +148,7 @@ impl<'c> Rows<'c> {
             job.weight,
             job.key_hint.as_deref().unwrap_or_default(),
             signed(bytes),
+            Lane::of(job).word(),
         ])?;
         let request = &job.request;
         self.sql.insert_request.execute(params![
@@ -173,22 +178,39 @@ impl<'c> Rows<'c> {
         self.queue_due(claim.now)?;
         let mut left = claim.most_bytes;
         for want in &claim.wants {
-            self.lease(claim, want.key_hint.as_deref(), want.most, now, &mut left, &mut claimed)?;
+            self.lease(claim, &want.lane, want.most, now, &mut left, &mut claimed)?;
         }
         claimed.next = self.sql.next.query_row([], |row| row.get::<_, Option<i64>>(0))?.map(UnixMs);
-        // From one hint to the next in the index; there are few, and mostly none.
-        let mut last = String::new();
-        while let Some(hint) = self.sql.next_hint.query_row([&last], |row| row.get::<_, Option<String>>(0))? {
-            claimed.hints.push(hint.clone());
-            last = hint;
-        }
+        claimed.lanes = self.lanes()?;
         Ok(claimed)
+    }
+
+    /// Lanes that are not empty; if there are too many, those that were not told last. From one to the next in the index.
+    fn lanes(&mut self) -> Outcome<Vec<Lane>> {
+        let after = std::mem::take(&mut self.told);
+        let (mut last, mut lanes, mut is_second) = (after.clone(), Vec::new(), after.is_empty());
+        while lanes.len() < MOST_LANES {
+            let next = self.sql.next_lane.query_row([&last], |row| row.get::<_, Option<String>>(0))?;
+            match next.filter(|next| after.is_empty() || !is_second || *next <= after) {
+                Some(next) => {
+                    lanes.push(Lane::read(&next));
+                    last = next;
+                }
+                None if is_second => return Ok(lanes),
+                None => {
+                    is_second = true;
+                    last.clear();
+                }
+            }
+        }
+        self.told = last;
+        Ok(lanes)
     }
 
     fn lease(
         &mut self,
         claim: &Claim,
-        hint: Option<&str>,
+        lane: &Lane,
         most: usize,
         now: Nanos,
         left: &mut u64,
@@ -196,7 +218,7 @@ impl<'c> Rows<'c> {
     ) -> Outcome<()> {
         let first = claimed.jobs.len();
         let mut found = Vec::new();
-        let mut rows = self.sql.ready.query(params![hint.unwrap_or_default(), signed(most as u64)])?;
+        let mut rows = self.sql.ready.query(params![lane.word(), signed(most as u64)])?;
         while *left > 0 {
             let Some(row) = rows.next()? else { break };
             let (entry, bytes) = row::entry(row)?;
@@ -205,7 +227,7 @@ impl<'c> Rows<'c> {
         }
         drop(rows);
         let sent = claim.sending.then_some(claim.now.0);
-        let key = claim.sending.then_some(hint).flatten();
+        let key = claim.sending.then_some(lane.key_hint.as_deref()).flatten();
         for (entry, _) in &mut found {
             self.sql.lease.execute(params![signed(entry.number), reason::CLAIMED, claim.now.0, key, sent])?;
             let status = &mut entry.status;
@@ -351,6 +373,7 @@ impl<'c> Rows<'c> {
             weight,
             key_hint.as_deref().unwrap_or_default(),
             signed(bytes),
+            Lane::of(&entry.job).word(),
         ])?;
         self.sql.edit_request.execute(params![
             signed(number),

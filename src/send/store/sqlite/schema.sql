@@ -1,4 +1,4 @@
--- A store of weir's, version 1. Times are milliseconds since 1970; the view `jobs` shows them as dates.
+-- A store of weir's, version 2. Times are milliseconds since 1970; the view `jobs` shows them as dates.
 --
 --     select * from jobs where state = 'dead';
 --     select * from tally;
@@ -28,10 +28,11 @@ CREATE TABLE job (
     rank INTEGER NOT NULL,                        -- then lower ones of these
     weight INTEGER NOT NULL,                      -- what it takes of a limit
     key_hint TEXT NOT NULL,                       -- the one key that may send it; '' for any
-    bytes INTEGER NOT NULL                        -- its size in the queue
+    bytes INTEGER NOT NULL,                       -- its size in the queue
+    lane TEXT NOT NULL DEFAULT ''                 -- the line it stands in: KEY@HOST
 );
 CREATE UNIQUE INDEX job_id ON job (id) WHERE id IS NOT NULL;
-CREATE INDEX job_ready ON job (key_hint, priority DESC, rank) WHERE state = 'queued';
+CREATE INDEX job_ready ON job (lane, priority DESC, rank) WHERE state = 'queued';
 CREATE INDEX job_leased ON job (state) WHERE state = 'leased';
 CREATE INDEX job_due ON job (retry_ms) WHERE state = 'dead';
 CREATE INDEX job_ends ON job (expires_ms) WHERE expires_ms IS NOT NULL AND (state = 'queued' OR state = 'dead');

@@ -4,8 +4,8 @@ use rusqlite::{Connection, Statement};
 
 use super::row::ENTRY;
 
-/// The key hint after this one, of jobs that are queued.
-pub(super) const NEXT_HINT: &str = "SELECT min(key_hint) FROM job WHERE state = 'queued' AND key_hint > ?1";
+/// The lane after this one, of jobs that are queued.
+pub(super) const NEXT_LANE: &str = "SELECT min(lane) FROM job WHERE state = 'queued' AND lane > ?1";
 
 pub(super) struct Statements<'c> {
     pub(super) tally: Statement<'c>,
@@ -24,7 +24,7 @@ pub(super) struct Statements<'c> {
     pub(super) ends: Statement<'c>,
     pub(super) due: Statement<'c>,
     pub(super) next: Statement<'c>,
-    pub(super) next_hint: Statement<'c>,
+    pub(super) next_lane: Statement<'c>,
     pub(super) leased: Statement<'c>,
     pub(super) sent: Statement<'c>,
     pub(super) go: Statement<'c>,
@@ -48,7 +48,7 @@ impl<'c> Statements<'c> {
             by_id: sql("SELECT number, state FROM job WHERE id = ?1")?,
             insert_job: sql(
                 "INSERT INTO job VALUES (?1, ?2, 'queued', ?3, ?4, 0, 0, NULL, NULL, NULL, NULL, ?4, ?5, ?6, \
-                 ?7, ?8, ?9, ?10)",
+                 ?7, ?8, ?9, ?10, ?11)",
             )?,
             insert_request: sql("INSERT INTO request VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?,
             insert_answer: sql("INSERT OR REPLACE INTO answer VALUES (?1, ?2, ?3)")?,
@@ -58,10 +58,10 @@ impl<'c> Statements<'c> {
                  (SELECT max(nth) FROM history WHERE number = ?1) - ?2")?,
             entry: sql(&format!("{ENTRY} WHERE j.number = ?1"))?,
             ready: sql(&format!(
-                "{ENTRY} WHERE j.state = 'queued' AND j.key_hint = ?1 \
+                "{ENTRY} WHERE j.state = 'queued' AND j.lane = ?1 \
                  ORDER BY j.priority DESC, j.rank, j.number LIMIT ?2"
             ))?,
-            next_hint: sql(NEXT_HINT)?,
+            next_lane: sql(NEXT_LANE)?,
             lease: sql("UPDATE job SET state = 'leased', reason = ?2, changed_ms = ?3, code = NULL, key = ?4, \
                  sent_ms = ?5 WHERE number = ?1")?,
             ends: sql(&format!(
@@ -81,7 +81,7 @@ impl<'c> Statements<'c> {
             give_back: sql("UPDATE job SET state = 'queued', reason = ?2, changed_ms = ?3, tries = tries + ?4, \
                  maybe_sent = max(maybe_sent, ?4) WHERE number = ?1")?,
             edit_job: sql("UPDATE job SET reason = ?2, changed_ms = ?3, expires_ms = ?4, priority = ?5, rank = ?6, \
-                 weight = ?7, key_hint = ?8, bytes = ?9 WHERE number = ?1")?,
+                 weight = ?7, key_hint = ?8, bytes = ?9, lane = ?10 WHERE number = ?1")?,
             edit_request: sql("UPDATE request SET method = ?2, url = ?3, headers = ?4, body = ?5 WHERE number = ?1")?,
             retry: sql("UPDATE job SET state = 'queued', reason = ?2, changed_ms = ?3, expires_ms = ?4, rank = ?5, \
                  retry_ms = NULL, tries = 0 WHERE number = ?1")?,
@@ -112,7 +112,7 @@ mod tests {
             sql.insert_request,
             sql.insert_answer,
             sql.ready,
-            sql.next_hint,
+            sql.next_lane,
             sql.lease,
             sql.ends,
             sql.due,

@@ -45,7 +45,8 @@ fn perform(store: &Arc<dyn Store>, acts: &[Act]) -> Vec<String> {
                 format!("{:?}", submit(store, vec![job]))
             }
             Act::Claim(most, hinted, sending) => {
-                let wants = vec![Want { key_hint: hint(hinted), most }, Want { key_hint: None, most: 1 }];
+                let wants =
+                    vec![Want { lane: here(hint(hinted).as_deref()), most }, Want { lane: here(None), most: 1 }];
                 let claimed = store.claim(Claim { now, wants, sending, ..any(0) }).wait().unwrap();
                 leases.extend(claimed.jobs.iter().map(|(lease, _)| *lease));
                 let jobs: Vec<_> = claimed.jobs.into_iter().map(|(_, entry)| entry).collect();

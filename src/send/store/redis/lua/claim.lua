@@ -1,5 +1,5 @@
--- A sender takes jobs. ARGV: now, lease_ms (or inf), session_ms, most_bytes, sending, then hint and most of each want.
--- Says: what happened, when a job is due or expires or a sender is given up next, the hints with more jobs, rows of
+-- A sender takes jobs. ARGV: now, lease_ms (or inf), session_ms, most_bytes, sending, then lane and most of each want.
+-- Says: what happened, when a job is due or expires or a sender is given up next, the lanes with more jobs, rows of
 -- jobs with their leases, rows of jobs whose time was over.
 local function rows(numbers)
   local found = {}
@@ -67,8 +67,8 @@ for want = 8, #ARGV, 2 do
     if values[7] or values[8] or values[9] or values[10] then call('HDEL', key, 'code', 'key', 'sent_ms', 'retry_ms') end
     values[2], values[3], values[4], values[7], values[10] = 'leased', 'claimed by the sender', now, false, false
     if sending then
-      values[8], values[9] = hint, now
-      if hint then call('HSET', key, 'key', hint) end
+      values[8], values[9] = values[15], now
+      if values[15] then call('HSET', key, 'key', values[15]) end
       call('HSET', key, 'state', 'leased', 'reason', values[3], 'changed_ms', now, 'lease', leases, 'sent_ms', now)
     else
       values[8], values[9] = false, false

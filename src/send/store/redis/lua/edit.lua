@@ -17,7 +17,8 @@ set('body', given(ARGV[12]))
 set('expires_ms', given(ARGV[15]))
 set('key_hint', given(ARGV[16]))
 set('rank', given(ARGV[17]))
-move(number, false, was.state, tonumber(ARGV[8]), { hint = given(ARGV[16]), priority = tonumber(ARGV[13]),
+set('lane', given(ARGV[18]))
+move(number, false, was.state, tonumber(ARGV[8]), { hint = given(ARGV[18]), priority = tonumber(ARGV[13]),
   rank = given(ARGV[17]), expires = given(ARGV[15]) })
 if was.state == 'dead' and retry then into(p .. 'due', retry, member(number)) end
 note(number, ARGV[7], was.state, 'edited by hand')

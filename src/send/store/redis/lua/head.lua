@@ -87,7 +87,7 @@ end
 
 local function line_of(hint) return hint and p .. 'ready:' .. hint or p .. 'ready' end
 
--- From one state to another, in all lists; `was` has key_hint, priority, rank and expires_ms. false: not there.
+-- From one state to another, in all lists; `was` has hint (its lane), priority, rank and expires_ms. false: not there.
 local function move(number, from, to, bytes, was)
   local name = member(number)
   local list, next_list = LIST[from], LIST[to]
@@ -117,10 +117,10 @@ end
 
 -- What `move` needs to know of a job, and its state, size, tries, sent_ms, lease.
 local function facts(number)
-  local v = call('HMGET', key_of(number), 'state', 'bytes', 'key_hint', 'priority', 'rank', 'expires_ms', 'tries',
-    'sent_ms', 'lease')
+  local v = call('HMGET', key_of(number), 'state', 'bytes', 'lane', 'priority', 'rank', 'expires_ms', 'tries',
+    'sent_ms', 'lease', 'key_hint')
   if not v[1] then return end
-  return { state = v[1], bytes = tonumber(v[2]), hint = v[3], priority = tonumber(v[4]), rank = v[5], expires = v[6],
+  return { state = v[1], bytes = tonumber(v[2]), hint = v[3] or v[10], priority = tonumber(v[4]), rank = v[5], expires = v[6],
     tries = tonumber(v[7]), sent = v[8], lease = v[9] }
 end
 

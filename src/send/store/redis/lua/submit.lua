@@ -1,4 +1,4 @@
--- Jobs come in. ARGV: most_jobs, most_bytes, count, then 13 words for each.
+-- Jobs come in. ARGV: most_jobs, most_bytes, count, then 14 words for each.
 -- Says: what happened, why it stopped (0 all are in, 1 no room, 2 too large), then number and state of each: no state
 -- if it is new.
 -- It is asked again for as long as it takes, while others are asked and answered.
@@ -17,14 +17,14 @@ local function add(fields, name, value)
 end
 -- All names at once, here and below: a call for each would cost more than what it does.
 local ids, number_of_id, named = {}, {}, {}
-for a = 6, #ARGV, 13 do ids[#ids + 1] = given(ARGV[a]) or nil end
+for a = 6, #ARGV, 14 do ids[#ids + 1] = given(ARGV[a]) or nil end
 for from = 1, #ids, 1000 do
   for i, known in ipairs(call('HMGET', p .. 'ids', unpack(ids, from, math.min(from + 999, #ids)))) do
     number_of_id[ids[from + i - 1]] = known
   end
 end
 for i = 0, jobs - 1 do
-  local a = 6 + i * 13
+  local a = 6 + i * 14
   local id = given(ARGV[a])
   local known = id and number_of_id[id]
   if known then
@@ -35,14 +35,15 @@ for i = 0, jobs - 1 do
     if bytes > most_bytes then stop = 2; break end
     if open_jobs >= most_jobs or open_bytes + bytes > most_bytes then stop = 1; break end
     last, open_jobs, open_bytes = last + 1, open_jobs + 1, open_bytes + bytes
-    local was = { hint = given(ARGV[a + 1]), priority = tonumber(ARGV[a + 2]), rank = given(ARGV[a + 3]),
+    local was = { hint = given(ARGV[a + 13]), priority = tonumber(ARGV[a + 2]), rank = given(ARGV[a + 3]),
       expires = given(ARGV[a + 5]) }
     local created = ARGV[a + 4]
     local fields = { 'state', 'queued', 'reason', 'submitted', 'changed_ms', created, 'tries', 0, 'created_ms', created,
       'priority', ARGV[a + 2], 'weight', ARGV[a + 6], 'bytes', ARGV[a + 12], 'method', ARGV[a + 7], 'url',
       ARGV[a + 8] }
     add(fields, 'id', id)
-    add(fields, 'key_hint', was.hint)
+    add(fields, 'key_hint', given(ARGV[a + 1]))
+    add(fields, 'lane', was.hint)
     add(fields, 'rank', was.rank)
     add(fields, 'expires_ms', was.expires)
     add(fields, 'headers', given(ARGV[a + 9]))

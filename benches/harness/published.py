@@ -1,0 +1,161 @@
+"""What the repository says of benchmarks: a page for each section, their list, and the figures in README.md.
+
+    python benches/harness/published.py [--check]
+
+The list and README are written from the pages alone, so a section that is measured again changes nothing else.
+`--check` writes nothing; it exits with 1 and names the files that are not what the pages give.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = DOCS / "benchmarks"
+LIST = DOCS / "benchmarks.md"
+README = ROOT / "README.md"
+TEMPLATE = ROOT / "benches" / "readme.md.j2"
+#: What README.md has between these lines is written here.
+BEGIN, END = "<!-- figures: begin; written from benches/readme.md.j2 -->", "<!-- figures: end -->"
+
+#: The order of the list.
+ORDER = (
+    "closed", "open", "truth", "memory", "serve", "gate", "client", "smart", "overload", "send", "shared", "verdicts",
+    "agents",
+)  # fmt: skip
+
+INTRODUCTION = """\
+# Benchmarks
+
+Each page is written by `python benches/run.py SECTION --publish`, with its tables, doubts, goals and command lines. All
+was measured on the loopback of one machine at a time; other machines will differ, most of all in what a wake-up costs.
+"""
+
+METHOD = """\
+## Method
+
+Server and generator have a core each. `lean` is the server in `benches/lean`, which answers a constant and counts;
+nginx has one worker and returns a constant of the same 38 bytes. Requests are counted by the server, never by the
+generator. CPU per request is user and system time of the generator's process, start-up included, for each of those
+requests. Contenders run interleaved: every one once a round, in an order drawn anew for each round. Tables show
+medians over the rounds; a ratio is the median of the ratios within each round, since the machine drifts from minute
+to minute, and ratios are what to quote. `floor` is the loop in `benches/floor.rs`: it writes a fixed request and
+counts bytes, and measures nothing. A contender marked † has runs that weir's own verdict does not trust; the page
+gives the reasons below its tables.
+"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A published page, read back."""
+
+    name: str
+    text: str
+
+    @property
+    def title(self) -> str:
+        """Its first heading."""
+        return self.text.split("\n", 1)[0].removeprefix("# ")
+
+    def rows(self, heading: str, *, table: int = 0) -> list[dict[str, str]]:
+        """The rows of a table below a heading (the title, too), by the names of its columns; the count starts at 0."""
+        below = re.split(rf"(?m)^#+ {re.escape(heading)}$", self.text, maxsplit=1)
+        if len(below) != 2:
+            raise LookupError(f"{self.name}: no heading {heading!r}")
+        tables = re.findall(r"(?m)(?:^\|.*\n)+", re.split(r"(?m)^#", below[1], maxsplit=1)[0] + "\n")
+        if len(tables) <= table:
+            raise LookupError(f"{self.name}: no table {table} below {heading!r}")
+        header, _, *lines = ([cell.strip() for cell in line[1:-1].split("|")] for line in tables[table].splitlines())
+        return [dict(zip(header, line, strict=True)) for line in lines]
+
+    def cell(self, heading: str, row: str, column: str, *, table: int = 0) -> str:
+        """One cell: of the row whose first cells are `row` (several joined by ` / `), marks left out."""
+        for found in self.rows(heading, table=table):
+            cells = [value.removesuffix(" †") for value in found.values()]
+            if row in (" / ".join(cells[:count]) for count in (1, 2)):
+                return found[column]
+        raise LookupError(f"{self.name}: no row {row!r} below {heading!r}")
+
+    def goal(self, promise: str) -> str:
+        """What was measured for a goal."""
+        return next(row["measured"] for row in self.rows("Goals") if row["goal"] == promise)
+
+    def fact(self, name: str) -> str:
+        """A line of "Measured on"."""
+        rows = (list(row.values()) for row in self.rows("Measured on"))
+        return next((value for key, value in rows if key == name), "")
+
+
+def write(pages: dict[str, str]) -> None:
+    """Write these pages, and what is made from all of them."""
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for name, text in pages.items():
+        (PAGES / f"{name}.md").write_text(text)
+    for path, text in made().items():
+        path.write_text(text)
+
+
+def made() -> dict[Path, str]:
+    """The files that are written from the pages, with their text."""
+    pages = {page.name: page for page in _read()}
+    return {LIST: _list(list(pages.values())), README: _readme(pages)}
+
+
+def stale() -> list[str]:
+    """The files that are not what the pages give."""
+    return [path.relative_to(ROOT).as_posix() for path, text in made().items() if path.read_text() != text]
+
+
+def _read() -> Iterator[Page]:
+    for name in ORDER:
+        path = PAGES / f"{name}.md"
+        if path.exists():
+            yield Page(name, path.read_text())
+
+
+def _list(pages: list[Page]) -> str:
+    lines = ["| page | measured | processor | goals reached | missed |", "| --- | --- | --- | --- | --- |"]
+    missed = ["| page | goal | measured | verdict |", "| --- | --- | --- | --- |"]
+    for page in pages:
+        goals = page.rows("Goals")
+        fallen = [goal for goal in goals if goal["verdict"] != "reached"]
+        quick = " (quick)" if "**Quick runs" in page.text else ""
+        lines.append(
+            f"| [{page.title}](benchmarks/{page.name}.md) | {page.fact('date')}{quick} | {page.fact('processor')}"
+            f" | {len(goals) - len(fallen)} of {len(goals)} | {len(fallen) or '-'} |"
+        )
+        missed += [f"| {page.name} | {goal['goal']} | {goal['measured']} | {goal['verdict']} |" for goal in fallen]
+    parts = [INTRODUCTION, "\n".join(lines) + "\n", METHOD, "## Goals that are missed\n", "\n".join(missed) + "\n"]
+    return "\n".join(parts)
+
+
+def _readme(pages: dict[str, Page]) -> str:
+    # Not at the top: benches/run.py needs only the standard library, unless it publishes.
+    import jinja2  # noqa: PLC0415
+
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+    )
+    figures = environment.from_string(TEMPLATE.read_text()).render(pages).strip()
+    before, rest = README.read_text().split(BEGIN)
+    after = rest.split(END)[1]
+    return f"{before}{BEGIN}\n{figures}\n{END}{after}"
+
+
+def _main(arguments: list[str]) -> int:
+    if "--check" not in arguments:
+        write({})
+        return 0
+    wrong = stale()
+    for name in wrong:
+        print(f"{name} is not what docs/benchmarks/ gives; try: python benches/harness/published.py", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

@@ -1,0 +1,27 @@
+//! Paths: nothing panics; a normal form is its own, begins with a slash, and has nothing in it that another reader could
+//! take for another path.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir::http::path::{PathRule, normal};
+
+fuzz_target!(|input: (bool, bool, &str)| {
+    let (merge_slashes, pass_ambiguous, path) = input;
+    let rule = PathRule { merge_slashes, pass_ambiguous };
+    let Ok(once) = normal(path, rule) else {
+        assert!(!pass_ambiguous, "{path:?}");
+        return;
+    };
+    assert_eq!(normal(&once, rule).as_deref(), Ok(&*once), "{path:?}");
+    if !path.starts_with('/') {
+        assert_eq!(once, path);
+        return;
+    }
+    assert!(once.starts_with('/') && once.is_ascii(), "{path:?}: {once}");
+    assert!(!once.split('/').any(|segment| segment == "." || segment == ".."), "{path:?}: {once}");
+    assert!(!merge_slashes || !once.contains("//"), "{path:?}: {once}");
+    if !pass_ambiguous {
+        let lower = once.to_ascii_lowercase();
+        assert!(!["%2f", "%5c", "%00", "\\"].iter().any(|doubt| lower.contains(doubt)), "{path:?}: {once}");
+    }
+});

@@ -1,0 +1,316 @@
+//! A path in one form, whatever its escapes, empty segments and dots: two spellings that a service takes for the same
+//! path are the same text (RFC 3986, 6.2.2).
+//!
+//! A decision by a path holds only if the next reader takes it for the same one. So a path is first brought into normal form, and it is
+//! this form that is compared and passed on: escapes of letters, digits and `-._~` are decoded, other escapes have capital
+//! digits, what has to be escaped is, `//` is one slash, and dot segments are gone. What services read in different ways
+//! even so is a [`Doubt`].
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// How paths are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathRule {
+    /// Whether `//` is `/`.
+    pub merge_slashes: bool,
+    /// Whether a path that can be read in two ways is taken as it is.
+    pub pass_ambiguous: bool,
+}
+
+impl Default for PathRule {
+    /// As most services read them, and nothing that can be read in two ways.
+    fn default() -> Self {
+        Self { merge_slashes: true, pass_ambiguous: false }
+    }
+}
+
+/// Why a path can be read in two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// `%2F`, `%5C` or `\`: some take it for the end of a segment.
+    Separator,
+    /// `%00`: some take it for the end of the path.
+    Nul,
+    /// A `%` without two hexadecimal digits.
+    Escape,
+    /// `..;`: some take a parameter off before they look for dots, some do not.
+    DotParameters,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Separator => "an escaped slash, or a backslash",
+            Self::Nul => "an escaped NUL",
+            Self::Escape => "a % without two digits",
+            Self::DotParameters => "a dot segment with parameters",
+        })
+    }
+}
+
+/// The normal form of a path that begins with `/`. Anything else (`*`, nothing) is left as it is.
+///
+/// # Errors
+/// Why the path can be read in two ways, unless the rule lets that pass.
+pub fn normal(path: &str, rule: PathRule) -> Result<Cow<'_, str>, Doubt> {
+    if !path.starts_with('/') || is_plain(path.as_bytes()) {
+        return Ok(Cow::Borrowed(path));
+    }
+    let decoded = decoded(path.as_bytes(), rule)?;
+    let mut segments: Vec<&[u8]> = Vec::new();
+    let mut ends_open = false;
+    for segment in decoded.split(|byte| *byte == b'/').skip(1) {
+        ends_open = false;
+        match segment {
+            b"" | b"." if rule.merge_slashes || !segment.is_empty() => ends_open = true,
+            b".." => {
+                segments.pop();
+                ends_open = true;
+            }
+            _ if !rule.pass_ambiguous && is_dots_with_parameters(segment) => return Err(Doubt::DotParameters),
+            _ => segments.push(segment),
+        }
+    }
+    if ends_open || segments.is_empty() {
+        segments.push(b"");
+    }
+    let mut normal = String::with_capacity(decoded.len());
+    for segment in segments {
+        normal.push('/');
+        // What is left is ASCII.
+        normal.extend(segment.iter().map(|byte| char::from(*byte)));
+    }
+    Ok(Cow::Owned(normal))
+}
+
+/// Whether a path is in normal form by any rule, and beyond doubt: at one look.
+fn is_plain(path: &[u8]) -> bool {
+    let fine = |pair: &[u8]| pair[0] != b'/' || !matches!(pair[1], b'/' | b'.');
+    path.iter().all(|byte| *byte == b'/' || is_plain_byte(*byte)) && path.windows(2).all(fine)
+}
+
+/// What may stand in a segment as it is: RFC 3986's `pchar` without escapes.
+fn is_plain_byte(byte: u8) -> bool {
+    is_unreserved(byte) || b"!$&'()*+,;=:@".contains(&byte)
+}
+
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+/// Each byte in its one spelling.
+fn decoded(path: &[u8], rule: PathRule) -> Result<Vec<u8>, Doubt> {
+    let doubt = |doubt| if rule.pass_ambiguous { Ok(()) } else { Err(doubt) };
+    let mut out = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        let value = match *byte {
+            b'%' => match escaped(after) {
+                Some(value) => {
+                    rest = &after[2..];
+                    value
+                }
+                None => {
+                    doubt(Doubt::Escape)?;
+                    out.push(b'%');
+                    continue;
+                }
+            },
+            b'\\' => {
+                doubt(Doubt::Separator)?;
+                out.push(b'\\');
+                continue;
+            }
+            b'/' => {
+                out.push(b'/');
+                continue;
+            }
+            plain if is_plain_byte(plain) => {
+                out.push(plain);
+                continue;
+            }
+            other => other,
+        };
+        match value {
+            b'/' | b'\\' => doubt(Doubt::Separator)?,
+            0 => doubt(Doubt::Nul)?,
+            _ => {}
+        }
+        if is_unreserved(value) {
+            out.push(value);
+        } else {
+            const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+            out.extend([b'%', DIGITS[usize::from(value >> 4)], DIGITS[usize::from(value & 15)]]);
+        }
+    }
+    Ok(out)
+}
+
+/// The byte that two hexadecimal digits stand for.
+fn escaped(digits: &[u8]) -> Option<u8> {
+    let digit = |at: usize| char::from(*digits.get(at)?).to_digit(16);
+    u8::try_from(digit(0)? << 4 | digit(1)?).ok()
+}
+
+/// `.;a`, `..;`, and the same with an escaped semicolon.
+fn is_dots_with_parameters(segment: &[u8]) -> bool {
+    let after = segment.strip_prefix(b"..").or_else(|| segment.strip_prefix(b"."));
+    after.is_some_and(|after| after.starts_with(b";") || after.starts_with(b"%3B"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn by_default(path: &str) -> Result<String, Doubt> {
+        normal(path, PathRule::default()).map(Cow::into_owned)
+    }
+
+    #[test]
+    fn spellings_of_one_path_are_one_path() {
+        for (path, expected) in [
+            ("/login", "/login"),
+            ("/%6cogin", "/login"),
+            ("/%6C%6f%67in", "/login"),
+            ("//login", "/login"),
+            ("///login", "/login"),
+            ("/x/../login", "/login"),
+            ("/./login", "/login"),
+            ("/%2e/login", "/login"),
+            ("/x/%2E%2e/login", "/login"),
+            ("/x//../login", "/login"),
+            ("/../../login", "/login"),
+            ("/a/b/c/./../../g", "/a/g"),
+            ("/a/.", "/a/"),
+            ("/a/..", "/"),
+            ("/a/b/..", "/a/"),
+            ("/", "/"),
+            ("//", "/"),
+            ("/a/", "/a/"),
+            ("/...", "/..."),
+            ("/.a", "/.a"),
+            ("/a%3ab%3Fc", "/a%3Ab%3Fc"),
+            ("/caf\u{e9}", "/caf%C3%A9"),
+            ("/caf%c3%a9", "/caf%C3%A9"),
+            ("/a{b}|c", "/a%7Bb%7D%7Cc"),
+            ("/a;b=1", "/a;b=1"),
+            ("/%252f", "/%252f"),
+            ("*", "*"),
+            ("", ""),
+        ] {
+            assert_eq!(by_default(path).as_deref(), Ok(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_in_doubt_unless_it_may_pass() {
+        let pass = PathRule { pass_ambiguous: true, ..PathRule::default() };
+        for (path, doubt, passed) in [
+            ("/a%2fb", Doubt::Separator, "/a%2Fb"),
+            ("/a%5cb", Doubt::Separator, "/a%5Cb"),
+            ("/a\\b", Doubt::Separator, "/a\\b"),
+            ("/a%00", Doubt::Nul, "/a%00"),
+            ("/a%", Doubt::Escape, "/a%"),
+            ("/a%4", Doubt::Escape, "/a%4"),
+            ("/a%zz", Doubt::Escape, "/a%zz"),
+            ("/x/..;/login", Doubt::DotParameters, "/x/..;/login"),
+            ("/x/.;a/login", Doubt::DotParameters, "/x/.;a/login"),
+            ("/x/%2e.%3b/login", Doubt::DotParameters, "/x/..%3B/login"),
+        ] {
+            assert_eq!(by_default(path), Err(doubt), "{path}");
+            assert_eq!(normal(path, pass).unwrap(), passed, "{path}");
+        }
+    }
+
+    #[test]
+    fn slashes_stay_where_they_mean_something() {
+        let rule = PathRule { merge_slashes: false, ..PathRule::default() };
+        for (path, expected) in
+            [("//a//b//", "//a//b//"), ("/a//../b", "/a/b"), ("//", "//"), ("/a/./b", "/a/b"), ("/a//.", "/a//")]
+        {
+            assert_eq!(normal(path, rule).unwrap(), expected, "{path}");
+        }
+    }
+
+    /// RFC 3986, 5.2.4, word by word.
+    fn without_dots(path: &str) -> String {
+        let (mut input, mut output) = (path.to_owned(), String::new());
+        while !input.is_empty() {
+            let drop_last = |output: &mut String| output.truncate(output.rfind('/').unwrap_or(0));
+            if let Some(rest) = input.strip_prefix("../").or_else(|| input.strip_prefix("./")) {
+                input = rest.to_owned();
+            } else if let Some(rest) = input.strip_prefix("/./") {
+                input = format!("/{rest}");
+            } else if input == "/." {
+                input = "/".to_owned();
+            } else if let Some(rest) = input.strip_prefix("/../") {
+                input = format!("/{rest}");
+                drop_last(&mut output);
+            } else if input == "/.." {
+                input = "/".to_owned();
+                drop_last(&mut output);
+            } else if input == "." || input == ".." {
+                input.clear();
+            } else {
+                let end = input[1..].find('/').map_or(input.len(), |at| at + 1);
+                output.push_str(&input[..end]);
+                input = input[end..].to_owned();
+            }
+        }
+        output
+    }
+
+    /// Step by step, each over the whole text.
+    fn naive(path: &str, rule: PathRule) -> String {
+        let mut text = path.to_owned();
+        for byte in 0..=255_u8 {
+            let upper = format!("%{byte:02X}");
+            text = text.replace(&format!("%{byte:02x}"), &upper);
+            let mixed: Vec<char> = upper.chars().collect();
+            text = text.replace(&format!("%{}{}", mixed[1].to_ascii_lowercase(), mixed[2]), &upper);
+            text = text.replace(&format!("%{}{}", mixed[1], mixed[2].to_ascii_lowercase()), &upper);
+        }
+        for byte in (0..128_u8).filter(|byte| is_unreserved(*byte)) {
+            text = text.replace(&format!("%{byte:02X}"), &char::from(byte).to_string());
+        }
+        while rule.merge_slashes && text.contains("//") {
+            text = text.replace("//", "/");
+        }
+        without_dots(&text)
+    }
+
+    proptest! {
+        #[test]
+        fn the_normal_form_is_that_of_the_steps_one_by_one(
+            parts in proptest::collection::vec(
+                prop_oneof![
+                    Just("/".to_owned()), Just(".".to_owned()), Just("..".to_owned()), Just("%2e".to_owned()),
+                    Just("%3a".to_owned()), Just("%41".to_owned()), Just("%C3%a9".to_owned()), "[a-z;:@=~]{0,3}",
+                ],
+                0..12,
+            ),
+            merge_slashes: bool,
+        ) {
+            let path = format!("/{}", parts.concat());
+            let rule = PathRule { merge_slashes, pass_ambiguous: true };
+            prop_assert_eq!(normal(&path, rule).unwrap(), naive(&path, rule), "{}", path);
+        }
+
+        #[test]
+        fn a_normal_form_is_its_own_and_has_no_dots(path in "/[ -~\u{e9}]{0,40}", merge_slashes: bool, pass_ambiguous: bool) {
+            let rule = PathRule { merge_slashes, pass_ambiguous };
+            if let Ok(once) = normal(&path, rule) {
+                let again = normal(&once, rule).map(Cow::into_owned);
+                prop_assert_eq!(again.as_deref(), Ok(&*once));
+                prop_assert!(once.starts_with('/') && !once.split('/').any(|segment| segment == "." || segment == ".."));
+                prop_assert!(!merge_slashes || !once.contains("//"));
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A limit as people write it: for all hosts, `20/1s`, or for one, `host=api.example.com 20/1s`.
+
+use crate::decide::limit::{Model, Window};
+use crate::decide::window::{Limit, MOST_WINDOWS, Unit};
+
+/// A limit for each key at one host, or at all hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostLimit {
+    /// Host or host:port, in lower case; None: every host that has no limits of its own.
+    pub host: Option<String>,
+    /// What holds.
+    pub limit: Limit,
+}
+
+impl HostLimit {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// In one line, what is wrong.
+    pub fn read(text: &str, unit: Unit) -> Result<Self, String> {
+        let (host, window) = match text.trim().strip_prefix("host=") {
+            None => (None, text),
+            Some(rest) => {
+                let wrong = || format!("'{text}' names a host and no limit; write e.g. 'host=api.example.com 20/1s'");
+                let (host, window) = rest.split_once(char::is_whitespace).ok_or_else(wrong)?;
+                if host.is_empty() || host.contains('/') {
+                    return Err(format!("'{host}' is no host; write it without scheme and path, e.g. api.example.com"));
+                }
+                (Some(host.to_ascii_lowercase()), window.trim())
+            }
+        };
+        let window = Window::read(window, Model::SlidingLog)?;
+        Ok(Self { host, limit: Limit { window, unit } })
+    }
+
+    /// Those for all hosts, and those for one.
+    ///
+    /// # Errors
+    /// There are more than a key can have.
+    #[expect(clippy::type_complexity, reason = "two lists, once")]
+    pub fn sort(all: Vec<Self>) -> Result<(Vec<Limit>, Vec<(String, Limit)>), String> {
+        let (mut general, mut own) = (Vec::new(), Vec::<(String, Limit)>::new());
+        for Self { host, limit } in all {
+            match host {
+                None => general.push(limit),
+                Some(host) => own.push((host, limit)),
+            }
+        }
+        let most = own.iter().map(|(host, _)| own.iter().filter(|(other, _)| other == host).count()).max().unwrap_or(0);
+        let most = most.max(general.len());
+        if most > MOST_WINDOWS {
+            return Err(format!("{most} limits are too many; a key has {MOST_WINDOWS} at most"));
+        }
+        Ok((general, own))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_for_all_hosts_or_for_one() {
+        let read = |text: &str| HostLimit::read(text, Unit::Requests);
+        assert_eq!(read("20/1s").map(|limit| limit.host), Ok(None));
+        let one = read("host=API.example.com:8080  bucket:20/1s").unwrap();
+        assert_eq!(
+            (one.host.as_deref(), one.limit.window.to_string().as_str()),
+            (Some("api.example.com:8080"), "bucket:20/1s")
+        );
+        for wrong in ["host=a", "host= 20/1s", "host=http://a 20/1s", "host=a many"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        let all = vec![read("20/1s").unwrap(); MOST_WINDOWS + 1];
+        assert!(HostLimit::sort(all).unwrap_err().contains("too many"));
+    }
+}

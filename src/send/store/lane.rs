@@ -1,0 +1,80 @@
+//! Which line a queued job stands in: that of its host, of those that any key may send or that one key may.
+
+use crate::send::job::{Job, Request};
+
+/// A line of queued jobs. The default one is that of jobs whose URL names no host, and of those that an earlier version has
+/// kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane {
+    /// `None` for jobs that any key may send.
+    pub key_hint: Option<String>,
+    /// As [`Request::host`] has it.
+    pub host: String,
+}
+
+/// A claim tells so many lanes at most; the next one tells those after them.
+pub const MOST_LANES: usize = 256;
+
+impl Lane {
+    /// Where such a job stands.
+    pub fn of(job: &Job) -> Self {
+        Self { key_hint: job.key_hint.clone(), host: job.request.host() }
+    }
+
+    /// As one word, which [`Self::read`] reads: `KEY@HOST`. A key's name has no `@`.
+    pub(super) fn word(&self) -> String {
+        let hint = self.key_hint.as_deref().unwrap_or_default();
+        if self.host.is_empty() { hint.to_owned() } else { format!("{hint}@{}", self.host) }
+    }
+
+    pub(super) fn read(word: &str) -> Self {
+        let (hint, host) = word.split_once('@').unwrap_or((word, ""));
+        Self { key_hint: Some(hint.to_owned()).filter(|hint| !hint.is_empty()), host: host.to_owned() }
+    }
+
+    /// How many jobs wait for each key, whatever their hosts; `None` first.
+    pub(super) fn by_key(lanes: impl Iterator<Item = (Self, u64)>) -> Vec<(Option<String>, u64)> {
+        let mut sums = std::collections::BTreeMap::new();
+        for (lane, jobs) in lanes {
+            *sums.entry(lane.key_hint).or_default() += jobs;
+        }
+        sums.into_iter().collect()
+    }
+}
+
+impl Request {
+    /// The host that it goes to, in lower case, with the port if it is not the scheme's own; empty if its URL names none.
+    pub fn host(&self) -> String {
+        let Some((scheme, rest)) = self.url.split_once("://") else { return String::new() };
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host).to_ascii_lowercase();
+        let own = if scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
+        match host.strip_suffix(own) {
+            Some(bare) => bare.to_owned(),
+            None => host,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_is_read_as_it_is_written() {
+        for (key, host) in [(None, ""), (None, "a.example"), (Some("bob"), ""), (Some("bob"), "[::1]:80")] {
+            let lane = Lane { key_hint: key.map(str::to_owned), host: host.into() };
+            assert_eq!(Lane::read(&lane.word()), lane);
+        }
+    }
+
+    #[test]
+    fn the_host_is_that_of_the_url() {
+        let host = |url: &str| Request { url: url.into(), ..Request::default() }.host();
+        assert_eq!(host("http://A.Example/x?y"), "a.example");
+        assert_eq!(host("https://a.example:443?x=http://b"), "a.example");
+        assert_eq!(host("http://u:p@a.example:8080/@b"), "a.example:8080");
+        assert_eq!(host("http://[::1]:9999/"), "[::1]:9999");
+        assert_eq!(host("/path"), "");
+    }
+}

@@ -1,0 +1,79 @@
+//! What a request's head says of where its body ends, and whether that is beyond doubt.
+
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+
+use super::body::Body;
+
+/// Why a request's Transfer-Encoding is refused (RFC 9112, 6.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BadCoding {
+    /// A coding other than `chunked`: nothing here undoes it, and the next reader may.
+    Unknown,
+    /// `chunked` more than once.
+    Twice,
+}
+
+impl BadCoding {
+    /// What is wrong with the transfer codings of a request; none if it has none, or is simply chunked.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        let mut chunked = false;
+        let values =
+            headers.get_all(header::TRANSFER_ENCODING).iter().flat_map(|value| value.as_bytes().split(|b| *b == b','));
+        for coding in values.map(<[u8]>::trim_ascii).filter(|coding| !coding.is_empty()) {
+            if !coding.eq_ignore_ascii_case(b"chunked") {
+                return Some(Self::Unknown);
+            }
+            if std::mem::replace(&mut chunked, true) {
+                return Some(Self::Twice);
+            }
+        }
+        None
+    }
+
+    pub(super) fn response(self) -> Response<Body> {
+        match self {
+            Self::Unknown => closing(StatusCode::NOT_IMPLEMENTED, "the only transfer coding here is chunked\n"),
+            Self::Twice => closing(StatusCode::BAD_REQUEST, "the body is chunked more than once\n"),
+        }
+    }
+}
+
+/// The answer to a head with too many fields.
+pub(super) fn too_many_fields() -> Response<Body> {
+    closing(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head has too many fields\n")
+}
+
+/// A line of text, after which nothing more is read.
+fn closing(status: StatusCode, line: &'static str) -> Response<Body> {
+    let mut answer = Response::new(Body::from(line));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_chunked_once_or_not_at_all() {
+        use BadCoding::{Twice, Unknown};
+        for (lines, expected) in [
+            (&[][..], None),
+            (&["chunked"], None),
+            (&["Chunked , "], None),
+            (&["gzip, chunked"], Some(Unknown)),
+            (&["gzip", "chunked"], Some(Unknown)),
+            (&["x, chunked"], Some(Unknown)),
+            (&["identity"], Some(Unknown)),
+            (&["chunked;a=b"], Some(Unknown)),
+            (&["chunked, chunked"], Some(Twice)),
+            (&["chunked", "chunked"], Some(Twice)),
+        ] {
+            let headers =
+                lines.iter().map(|line| (header::TRANSFER_ENCODING, HeaderValue::from_static(line))).collect();
+            assert_eq!(BadCoding::of(&headers), expected, "{lines:?}");
+        }
+    }
+}

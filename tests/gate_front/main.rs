@@ -1,0 +1,38 @@
+//! What `weir gate` makes of callers that do wrong, on purpose or not: neither the upstream nor other callers pay for it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the callers' clock is not the gate's")]
+
+mod bytes;
+mod grpc;
+mod memory;
+mod paths;
+mod resends;
+#[path = "../support/mod.rs"]
+mod support;
+mod uploads;
+
+use std::time::Duration;
+
+use support::{Serving, Weir};
+
+/// Far beyond what anything takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A gate of this configuration.
+fn configured(text: &str) -> Serving {
+    configured_with(text, &[])
+}
+
+fn configured_with(text: &str, more: &[&str]) -> Serving {
+    let weir = Weir::new();
+    weir.write("gate.toml", text);
+    Serving::gate_in(weir, &[&["--config", "gate.toml"], more].concat())
+}
+
+/// All paths to one upstream, whose table and policy have these lines too.
+fn to(url: &str, upstream: &str, policy: &str) -> String {
+    format!(
+        "[upstreams.backend]\nurls = [\"{url}\"]\n{upstream}\n[policies.all]\n{policy}\n[[routes]]\n\
+         match = {{ path = \"/{{*rest}}\" }}\npolicy = \"all\"\n"
+    )
+}

@@ -1,0 +1,112 @@
+//! Uploads that break off, lie, or do not go on.
+
+use super::support::{Raw, Reply, Server, Serving, until};
+use super::{PATIENCE, configured, to};
+
+/// Hosts are out after one failure, and the breaker opens after a few.
+fn strict(hosts: &[&Server], policy: &str) -> Serving {
+    let urls: Vec<String> = hosts.iter().map(|host| host.url("")).collect();
+    let table = "health = { failures = 1, rest = \"60s\" }\nbreaker = { least = 4, share = 0.3 }";
+    configured(&to(&urls.join("\", \""), table, policy))
+}
+
+/// The other side of the gate has done no wrong, and is not taken for it.
+fn check_no_blame(gate: &Serving, hosts: &[&Server]) {
+    for _ in 0..20 {
+        assert_eq!(gate.get("/good").status, 200);
+    }
+    for host in hosts {
+        let seen = host.seen().iter().filter(|seen| seen.line().contains("/good")).count();
+        assert!(seen > 0, "{} gets calls", host.address());
+        let out = format!("weir_gate_host_out{{upstream=\"backend\",host=\"{}\"}}", host.address());
+        assert_eq!(gate.metric(&out), 0.0);
+    }
+    assert_eq!(gate.metric("weir_gate_breaker_open{upstream=\"backend\"}"), 0.0);
+    for kind in ["closed", "reset", "timeout", "protocol"] {
+        let name = format!("weir_gate_attempts_failed_total{{upstream=\"backend\",kind=\"{kind}\"}}");
+        assert_eq!(gate.metric(&name), 0.0, "{kind}");
+    }
+}
+
+fn failures(gate: &Serving) -> f64 {
+    gate.metric("weir_gate_attempts_failed_total{upstream=\"backend\",kind=\"request\"}")
+}
+
+/// Answers what is whole; of a body that is not the end is waited for.
+fn patient() -> Server {
+    Server::start(|seen| if seen.line().starts_with("POST") { Reply::nothing() } else { Reply::ok("good") })
+}
+
+#[test]
+fn a_broken_upload_is_its_callers_fault_and_not_the_upstreams() {
+    let hosts = [patient(), patient()];
+    let hosts = [&hosts[0], &hosts[1]];
+    let gate = strict(&hosts, "");
+    let some = "x".repeat(70_000);
+    for k in 0..12 {
+        let before = hosts.iter().map(|host| host.counts().connections).sum::<u64>();
+        let mut client = gate.connect();
+        let head = match k % 2 {
+            0 => "Content-Length: 200000\r\n\r\n".to_owned(),
+            _ => format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n", 200_000),
+        };
+        client.send(format!("POST /bad HTTP/1.1\r\nHost: test\r\n{head}{some}"));
+        until("the upload", PATIENCE, || {
+            hosts.iter().map(|host| host.counts().connections).sum::<u64>() > before || k > 1
+        });
+        if k % 3 == 0 { client.reset() } else { drop(client) }
+    }
+    until("their end", PATIENCE, || gate.metric("weir_gate_attempts_in_flight{upstream=\"backend\"}") == 0.0);
+    check_no_blame(&gate, &hosts);
+}
+
+#[test]
+fn a_body_that_is_framed_wrong_is_a_bad_request_and_not_a_bad_gateway() {
+    let host = patient();
+    let gate = strict(&[&host], "");
+    for k in 0..12 {
+        let mut client = gate.connect();
+        client.send("POST /bad HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\nzz\r\n");
+        let answer = client.answer();
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert!(answer.text().starts_with("the request's body broke off"), "{}", answer.text());
+        assert_eq!(failures(&gate), f64::from(k + 1));
+    }
+    check_no_blame(&gate, &[&host]);
+}
+
+#[test]
+fn a_caller_that_does_not_go_on_with_its_upload_is_not_a_host_that_hangs() {
+    let host = patient();
+    let gate = strict(&[&host], "attempt_timeout = \"50ms\"");
+    for _ in 0..6 {
+        let mut client = gate.connect();
+        client
+            .send(format!("POST /bad HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n{}", "x".repeat(70_000)));
+        assert_eq!(client.answer().status, 400);
+    }
+    assert_eq!(failures(&gate), 6.0);
+    check_no_blame(&gate, &[&host]);
+    let gate = strict(&[&host], "deadline = \"50ms\"");
+    for _ in 0..6 {
+        let mut client = gate.connect();
+        client
+            .send(format!("POST /bad HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n{}", "x".repeat(70_000)));
+        assert_eq!(client.answer().status, 504);
+    }
+    check_no_blame(&gate, &[&host]);
+}
+
+/// The other way round: what the host does is still the host's.
+#[test]
+fn a_host_that_breaks_off_amid_an_upload_is_blamed_for_it() {
+    let host = Server::build().answers_heads(Reply::nothing().reset()).start(|_| Reply::ok("good"));
+    let gate = strict(&[&host], "");
+    for _ in 0..4 {
+        let mut client: Raw = gate.connect();
+        client.send(format!("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 200000\r\n\r\n{}", "x".repeat(70_000)));
+        assert_eq!(client.answer().status, 502);
+    }
+    assert_eq!(gate.get("/").status, 503, "the breaker is open");
+    assert_eq!(failures(&gate), 0.0);
+}
