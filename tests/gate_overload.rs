@@ -354,3 +354,49 @@ fn log_and_trace_say_why() {
     let said = serde_json::json!([{ "refused": "full", "priority": "high", "retry_after_s": 1.0 }]);
     assert_eq!((&line["status"], &line["story"]), (&Value::from(503), &said));
 }
+
+#[test]
+fn a_pause_of_the_gates_process_refuses_nobody_who_waits_in_a_closed_loop() {
+    let server = Server::start(|_| Reply::ok(""));
+    let gate = start(&server, "limit = { initial = 4, max = 4 }", "", &[]);
+    let done = AtomicU64::new(0);
+    thread::scope(|scope| {
+        // Four times as many as there are places: there is always somebody who waits.
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let mut kept = gate.connect();
+                let statuses: Vec<u16> = (0..250).map(|_| kept.get("/").status).collect();
+                done.fetch_add(1, Ordering::SeqCst);
+                assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
+            });
+        }
+        while done.load(Ordering::SeqCst) < 16 {
+            gate.signal(Signal::STOP);
+            thread::sleep(Duration::from_millis(20));
+            gate.signal(Signal::CONT);
+            thread::sleep(Duration::from_millis(80));
+        }
+    });
+    assert_eq!(sum(&gate, "weir_gate_refused_total"), 0.0);
+}
+
+#[test]
+fn calls_with_little_time_take_no_place_from_one_with_enough() {
+    let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(40)));
+    let gate = start(&server, "", "", &[]);
+    let done = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                while done.load(Ordering::SeqCst) == 0 {
+                    let short = with(&gate, "x-envoy-expected-rq-timeout-ms: 20\r\n");
+                    assert!(short.status == 504 || short.status == 200, "{}", short.status);
+                }
+            });
+        }
+        let statuses: Vec<u16> = (0..60).map(|_| gate.get("/").status).collect();
+        done.fetch_add(1, Ordering::SeqCst);
+        assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
+    });
+    assert_eq!(sum(&gate, "weir_gate_refused_total"), 0.0);
+}

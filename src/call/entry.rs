@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::ask::Ask;
 use super::counts::{CallCounts, CallEnd};
 use super::places::{Asked, Place, Places, Told};
+use super::pulse;
 use super::story::Story;
 use crate::decide::Nanos;
 use crate::decide::admit::{Arrival, Refusal};
@@ -38,6 +39,9 @@ impl Entry {
         let told = (&*ask.plan.counts, gone, now);
         let arrival = Arrival { deadline, priority: ask.priority, spread: ask.spread };
         let mut entry = Self { route: None, upstream: None, pass: None, waited: false };
+        if ask.plan.places.is_some() || ask.plan.upstream.places().is_some() {
+            pulse::keep(timer, now);
+        }
         if let Some(places) = &ask.plan.places {
             entry.route = Some(entry.place(told, places, timer, now, &arrival).await?);
         }

@@ -20,6 +20,7 @@ mod guard;
 mod headers;
 mod places;
 mod plan;
+mod pulse;
 pub mod story;
 mod success;
 mod trace;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use tokio::sync::oneshot;
 
+use super::pulse;
 use super::waiting::Waiting;
 use crate::decide::Nanos;
 use crate::decide::admit::{
@@ -99,6 +100,7 @@ impl Places {
     pub(super) fn ask(self: &Arc<Self>, clock: Clock, now: Nanos, arrival: &Arrival) -> Asked {
         let mut slow = self.slow();
         let Slow { admission, waiters, actions } = &mut *slow;
+        admission.paused(pulse::lost(clock, now));
         let asked = match admission.arrive(now, arrival, actions) {
             Verdict::Run => Asked::Runs(self.place(clock, now)),
             Verdict::Refuse(refusal) => Asked::Refused(refusal),
@@ -127,8 +129,9 @@ impl Places {
     }
 
     /// See [`Admission::overdue`].
-    pub(super) fn overdue(&self, now: Nanos, ticket: Ticket) -> Option<Result<Nanos, Refusal>> {
+    pub(super) fn overdue(&self, clock: Clock, now: Nanos, ticket: Ticket) -> Option<Result<Nanos, Refusal>> {
         let mut slow = self.slow();
+        slow.admission.paused(pulse::lost(clock, now));
         let found = slow.admission.overdue(now, ticket);
         if let Some(Err(_)) = found {
             slow.waiters.remove(&ticket);
@@ -146,11 +149,11 @@ impl Places {
         drop(sender);
     }
 
-    fn leave(self: &Arc<Self>, clock: Clock, sample: &Sample, fate: Fate) {
+    fn leave(self: &Arc<Self>, clock: Clock, (began, beside): (Nanos, u32), fate: Fate) {
         let mut slow = match fate {
             // Those that wait need the place; a sample can be spared.
             Fate::Ended(end) if !self.room.leave(end) => {
-                if self.room.spares(sample.began) {
+                if self.room.spares(began) {
                     return;
                 }
                 match self.slow.try_lock() {
@@ -162,10 +165,12 @@ impl Places {
             Fate::Ended(_) | Fate::GivenUp(_) => self.slow(),
         };
         let now = clock.now();
+        let sample = Sample { began, beside, lag: pulse::lag(clock, began, now) };
         let Slow { admission, actions, .. } = &mut *slow;
+        admission.paused(pulse::lost(clock, now));
         match fate {
-            Fate::Ended(end) => admission.ended(now, sample, end, actions),
-            Fate::GivenUp(why) => admission.given_up(now, sample, why, actions),
+            Fate::Ended(end) => admission.ended(now, &sample, end, actions),
+            Fate::GivenUp(why) => admission.given_up(now, &sample, why, actions),
         }
         let letters = slow.letters();
         drop(slow);
@@ -223,7 +228,6 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let sample = Sample { began: self.began, beside: self.beside };
-        self.places.leave(self.clock, &sample, self.fate);
+        self.places.leave(self.clock, (self.began, self.beside), self.fate);
     }
 }

@@ -39,7 +39,7 @@ impl Waiting {
             let told = tokio::select! {
                 biased;
                 told = &mut self.told => told,
-                () = timer.sleep_until(self.look_at), if self.look_at < Nanos::NEVER => match self.places.overdue(timer.now(), self.ticket) {
+                () = timer.sleep_until(self.look_at), if self.look_at < Nanos::NEVER => match self.places.overdue(timer.clock(), timer.now(), self.ticket) {
                     Some(Ok(look_at)) => {
                         self.look_at = look_at;
                         continue;

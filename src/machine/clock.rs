@@ -38,6 +38,13 @@ impl Clock {
         self.since_start(nanos(clock_gettime(ClockId::Monotonic)))
     }
 
+    /// What the kernel's monotonic clock shows at this time.
+    #[inline]
+    pub fn monotonic_at(&self, at: Nanos) -> Nanos {
+        let start = i64::try_from(at.0).unwrap_or(i64::MAX).saturating_add(self.start);
+        Nanos(u64::try_from(start).unwrap_or(0))
+    }
+
     /// What to add to a wall clock stamp to have the monotonic clock's, now. To be asked anew for each batch: the
     /// wall clock may be set while a run goes on.
     pub fn wall_offset(&self) -> WallOffset {

@@ -59,6 +59,10 @@ impl Weir {
 }
 
 impl Gate for Weir {
+    fn paused(&mut self, ever: Nanos) {
+        self.admission.paused(ever);
+    }
+
     fn arrive(&mut self, now: Nanos, id: Id, call: &Arrival, told: &mut Vec<Told>) -> Entry {
         if self.admission.room().enter(call.rank()) {
             return Entry::Run;
@@ -76,12 +80,13 @@ impl Gate for Weir {
     }
 
     fn ended(&mut self, now: Nanos, ended: &Ended, told: &mut Vec<Told>) {
-        let sample = Sample { began: ended.began, beside: ended.beside };
+        let sample = Sample { began: ended.began, beside: ended.beside, lag: ended.lag };
         let end = match ended.how {
             How::Answered => End::Answered,
             How::Refused => End::Overloaded,
-            How::GivenUp => {
-                self.admission.given_up(now, &sample, GivenUp::Late, &mut self.actions);
+            How::GivenUp | How::Gone => {
+                let why = if ended.how == How::Gone { GivenUp::Unwanted } else { GivenUp::Late };
+                self.admission.given_up(now, &sample, why, &mut self.actions);
                 return self.tell(told);
             }
         };

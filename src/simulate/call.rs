@@ -41,9 +41,18 @@ pub(super) struct Call {
     pub(super) gate: u32,
     pub(super) replica: u32,
     pub(super) start: Nanos,
+    /// Until then the caller waits.
     pub(super) deadline: Nanos,
+    /// The same as the gate knows it.
+    pub(super) told: Nanos,
     pub(super) began: Nanos,
     pub(super) beside: u32,
+    /// Which of the callers' kinds it is.
+    pub(super) kind: u8,
+    /// Whether it is one of the closed loop.
+    pub(super) looped: bool,
+    /// How long the upstream had stalled, ever, when it began with this.
+    pub(super) stalled: Nanos,
 }
 
 impl Call {
@@ -55,7 +64,7 @@ impl Call {
     }
 
     pub(super) fn arrival(&self) -> Arrival {
-        Arrival { deadline: self.deadline, priority: self.priority, spread: self.spread }
+        Arrival { deadline: self.told, priority: self.priority, spread: self.spread }
     }
 }
 

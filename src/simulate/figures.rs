@@ -87,6 +87,8 @@ pub struct Figures {
     pub drift: Option<f64>,
     /// Of those that came, the share that got an answer in time, from the lowest priority to the highest.
     pub served: [Option<f64>; 4],
+    /// Where callers are of several kinds: the share of the first one's calls that got an answer in time.
+    pub good: Option<f64>,
 }
 
 /// A stretch of the series.
@@ -192,6 +194,7 @@ impl Stretch<'_> {
             settle_s: overload.then(|| self.settle_s()).flatten(),
             drift: overload.then(|| self.drift()).flatten(),
             served: Priority::ALL.map(|priority| self.served(priority)),
+            good: self.good(),
         }
     }
 
@@ -255,6 +258,15 @@ impl Stretch<'_> {
             limits.map(|sum| sum / windows.len().max(1) as f64).filter(|mean| *mean > 0.0)
         };
         Some(mean(0.9, 1.0)? / mean(0.05, 0.15)? - 1.0)
+    }
+
+    fn good(&self) -> Option<f64> {
+        let kinds = &self.world.callers.kinds;
+        let patience = kinds.first()?.patience.1;
+        let windows = self.windows(self.from, self.to.min(self.world.length() - patience));
+        let sum = |of: fn(&Window) -> u64| windows.iter().map(of).sum::<u64>() as f64;
+        let came = sum(|w| w.good_came);
+        (came > 0.0).then(|| sum(|w| w.good_served) / came)
     }
 
     /// Of those whose deadline was before the end of the run.

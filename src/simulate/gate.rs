@@ -35,6 +35,8 @@ pub enum How {
     Answered,
     /// Its deadline has come before the answer.
     GivenUp,
+    /// Its caller has broken off.
+    Gone,
     /// The upstream has refused it.
     Refused,
 }
@@ -46,12 +48,16 @@ pub struct Ended {
     pub began: Nanos,
     /// How many were there for this gate then, itself included.
     pub beside: u32,
+    /// How late the gate's own process was when it found that out, about.
+    pub lag: Nanos,
     /// How it ended.
     pub how: How,
 }
 
 /// Stands before the upstream and says who goes there. Time never goes back.
 pub trait Gate: fmt::Debug {
+    /// The gate's own process has done nothing for so long, ever: what it is told next may have happened meanwhile.
+    fn paused(&mut self, _: Nanos) {}
     /// Somebody comes. `told` gets what becomes of others by it, here and below.
     fn arrive(&mut self, now: Nanos, id: Id, call: &Arrival, told: &mut Vec<Told>) -> Entry;
     /// One is back.

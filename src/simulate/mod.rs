@@ -35,6 +35,7 @@ mod replica;
 pub mod run;
 pub mod scenario;
 pub mod score;
+mod stalls;
 pub mod text;
 pub mod world;
 

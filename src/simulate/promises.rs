@@ -21,6 +21,8 @@ enum Figure {
     Drift,
     /// Critical calls that are answered in time, at least.
     Critical,
+    /// Calls of the first kind that are, at least.
+    Good,
 }
 
 impl Figure {
@@ -32,15 +34,16 @@ impl Figure {
             Self::Stretch => (Some(figures.p99_stretch), figures.p99_stretch <= bound),
             Self::Refused => (Some(figures.refused), figures.refused <= bound),
             Self::Drift => (figures.drift, figures.drift.is_some_and(|drift| drift.abs() <= bound)),
+            Self::Good => (figures.good, figures.good.is_some_and(|good| good >= bound)),
             Self::Critical => (figures.served[3], figures.served[3].is_some_and(|served| served >= bound)),
         };
         (!holds).then(|| format!("{self:?} {value:?}, promised {bound}"))
     }
 }
 
-use Figure::{Critical, Drift, Goodput, Refused, Settles, Stretch};
+use Figure::{Critical, Drift, Good, Goodput, Refused, Settles, Stretch};
 
-const PROMISES: [Promise; 25] = [
+const PROMISES: [Promise; 33] = [
     ("step-down", "half", Settles, 12.0),
     ("step-down", "half", Goodput, 0.9),
     ("step-up", "twice", Settles, 12.0),
@@ -66,10 +69,18 @@ const PROMISES: [Promise; 25] = [
     ("deadline", "overload", Stretch, 2.0),
     ("cold-start", "overload", Goodput, 0.9),
     ("bursts", "bursts", Goodput, 0.9),
+    ("gate-stalls", "quiet", Refused, 0.0),
+    ("gate-stalls", "regular", Refused, 0.0),
+    ("gate-stalls", "random", Refused, 0.0),
+    ("upstream-stalls", "quiet", Refused, 0.0),
+    ("upstream-stalls", "stalls", Refused, 0.0005),
+    ("short-deadlines", "mixed", Good, 0.999),
+    ("callers-leave", "mixed", Good, 0.999),
+    ("recovery", "after", Refused, 0.0),
 ];
 
-/// `many-gates` is five million calls: too many for a build without optimization.
-const SLOW: &str = "many-gates";
+/// Five million calls, and half a million: too many for each limiter in a build without optimization.
+const SLOW: [&str; 2] = ["many-gates", "gate-stalls"];
 
 fn report(name: &str, limiter: &Limiter) -> Report {
     run(&scenario::named(name).expect(name), limiter)
@@ -100,7 +111,7 @@ fn all_promises_are_kept() {
 
 #[test]
 fn a_hundred_gates_behave_together() {
-    let report = report(SLOW, &Limiter::Auto);
+    let report = report("many-gates", &Limiter::Auto);
     let figures = &report.scored;
     assert!(figures.goodput >= 0.9 && figures.p99_stretch <= 3.0, "{figures:?}");
 }
@@ -108,7 +119,7 @@ fn a_hundred_gates_behave_together() {
 #[test]
 fn it_is_ahead_of_the_others_and_never_last() {
     let all: Vec<Report> = scenario::names()
-        .filter(|name| *name != SLOW)
+        .filter(|name| !SLOW.contains(name))
         .flat_map(|name| Limiter::ALL.map(|limiter| report(name, &limiter)))
         .collect();
     for duel in duels("auto", &all) {
@@ -119,6 +130,20 @@ fn it_is_ahead_of_the_others_and_never_last() {
     for mine in all.iter().filter(|report| report.limit == "auto") {
         assert!(!is_last(mine, &all), "last in {}", mine.scenario);
     }
+}
+
+#[test]
+fn callers_with_little_time_cost_those_with_enough_next_to_nothing() {
+    let mut broken = Vec::new();
+    for seed in 0..40 {
+        let world = scenario::mixed(seed);
+        let good = |limiter| run(&world, &limiter).scored.good.expect("kinds");
+        let (auto, none) = (good(Limiter::Auto), good(Limiter::None));
+        if auto < none - 0.01 {
+            broken.push((seed, auto, none));
+        }
+    }
+    assert!(broken.is_empty(), "{broken:?}");
 }
 
 /// The faults that are known of the others, and why this one is as it is: the ports have them, too.

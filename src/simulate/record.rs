@@ -18,6 +18,9 @@ pub(super) struct Window {
     /// Of those that came in it, by priority.
     pub(super) came: [u64; 4],
     pub(super) served: [u64; 4],
+    /// The same of the first of the callers' kinds.
+    pub(super) good_came: u64,
+    pub(super) good_served: u64,
     /// Response times of what was accepted, in ms, and as multiples of the unhindered p99.
     pub(super) took_ms: Vec<f32>,
     pub(super) stretch: Vec<f32>,
@@ -71,6 +74,7 @@ impl Record {
         self.current.tries += 1;
         self.current.fresh += u64::from(call.retry == 0);
         self.current.came[call.priority.index()] += 1;
+        self.current.good_came += u64::from(call.kind == 0);
     }
 
     pub(super) fn answered(&mut self, now: Nanos, call: &Call) {
@@ -79,6 +83,7 @@ impl Record {
         let window = (call.start.0 / self.length.0) as usize;
         let then = if window < self.all.len() { &mut self.all[window] } else { &mut self.current };
         then.served[call.priority.index()] += 1;
+        then.good_served += u64::from(call.kind == 0);
     }
 
     pub(super) fn given_up(&mut self, now: Nanos, call: &Call) {

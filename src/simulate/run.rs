@@ -9,9 +9,10 @@ use super::gate::{Ended, Entry, Gate, How, Id, Told};
 use super::limiter::Limiter;
 use super::record::Record;
 use super::replica::Replica;
-use super::world::{Balance, To, Unhindered, World};
+use super::stalls::Stalls;
+use super::world::{self, Balance, To, Unhindered, Whose, World};
 use crate::decide::Nanos;
-use crate::decide::admit::{Priority, Refusal};
+use crate::decide::admit::{Lost, Priority, Pulse, Refusal};
 use crate::decide::dice::Dice;
 use crate::decide::schedule::{Arrival, Schedule};
 
@@ -41,6 +42,14 @@ enum Kind {
     Overdue,
     /// It starts.
     Retry,
+    /// It comes to its gate.
+    Arrives,
+    /// Its answer does.
+    Answered,
+    /// Its caller's patience is over.
+    Deadline,
+    /// The gates' event loop looks whether it is late.
+    Beat,
 }
 
 /// When, who (with its serial number), and what.
@@ -51,8 +60,18 @@ struct Simulation<'a> {
     plain: Unhindered,
     now: Nanos,
     events: BinaryHeap<Reverse<Event>>,
-    /// All deadlines are equally far, so they come in order.
-    deadlines: VecDeque<(Nanos, Id, u32)>,
+    deadlines: BinaryHeap<Reverse<(Nanos, Id, u32)>>,
+    stalls: Vec<Stalls>,
+    /// What has come to the gates while they had something else to do, and when they have time for it.
+    inbox: VecDeque<(Id, u32, Kind)>,
+    free_at: Nanos,
+    pulse: Pulse,
+    lost: Lost,
+    /// The upstream's stalls together, ever, and the end of the last one.
+    stalled: Nanos,
+    stalls_until: Nanos,
+    /// Calls of the closed loop, ever.
+    looped: u64,
     arrivals: Schedule,
     next: Option<Arrival>,
     changes: usize,
@@ -70,6 +89,7 @@ struct Simulation<'a> {
     priority_dice: Dice,
     service_dice: Dice,
     retry_dice: Dice,
+    kind_dice: Dice,
 }
 
 impl<'a> Simulation<'a> {
@@ -83,7 +103,15 @@ impl<'a> Simulation<'a> {
             plain,
             now: Nanos::ZERO,
             events: BinaryHeap::new(),
-            deadlines: VecDeque::new(),
+            deadlines: BinaryHeap::new(),
+            stalls: world.stalls.iter().enumerate().map(|(at, stall)| Stalls::new(stall, world.seed, at)).collect(),
+            inbox: VecDeque::new(),
+            free_at: Nanos::ZERO,
+            pulse: Pulse::default(),
+            lost: Lost::new(),
+            stalled: Nanos::ZERO,
+            stalls_until: Nanos::ZERO,
+            looped: 0,
             arrivals,
             next,
             changes: 0,
@@ -100,23 +128,31 @@ impl<'a> Simulation<'a> {
             priority_dice: dice(0x9410),
             service_dice: dice(0x5e41),
             retry_dice: dice(0x4e74),
+            kind_dice: dice(0x51d3),
         }
     }
 
     fn run(&mut self) {
         let end = self.world.length();
+        self.begin();
         loop {
             let event = self.events.peek().map_or(Nanos::NEVER, |Reverse(event)| event.0);
-            let deadline = self.deadlines.front().map_or(Nanos::NEVER, |due| due.0);
+            let deadline = self.deadlines.peek().map_or(Nanos::NEVER, |Reverse(due)| due.0);
             let arrival = self.next.map_or(Nanos::NEVER, |arrival| arrival.intended);
             let change = self.world.changes.get(self.changes).map_or(Nanos::NEVER, |change| change.at);
             // An answer at the very deadline is in time.
-            let at = change.min(event).min(deadline).min(arrival);
+            let stall = self.stalls.iter().map(Stalls::from).min().unwrap_or(Nanos::NEVER);
+            let turn = if self.inbox.is_empty() { Nanos::NEVER } else { self.free_at.max(self.now) };
+            let at = change.min(event).min(deadline).min(arrival).min(stall).min(turn);
             self.pass(at.min(end));
             if at >= end {
                 return;
             }
-            if at == change {
+            if at == stall {
+                self.stall();
+            } else if at == turn {
+                self.turn();
+            } else if at == change {
                 self.change();
             } else if at == event {
                 self.event();
@@ -125,6 +161,98 @@ impl<'a> Simulation<'a> {
             } else {
                 self.arrival();
             }
+        }
+    }
+
+    /// The closed loop, and the beat of gates that may be late.
+    fn begin(&mut self) {
+        for user in 0..self.world.callers.users {
+            // Connections are made one after the other.
+            self.calls_again(Nanos(u64::from(user) * 20_000));
+        }
+        if self.world.gate_cost > Nanos::ZERO || self.world.stalls.iter().any(|stall| stall.whose == Whose::Gates) {
+            self.events.push(Reverse((self.pulse.beat(Nanos::ZERO, &self.lost), Id::MAX, 0, Kind::Beat)));
+        }
+    }
+
+    fn stall(&mut self) {
+        for stalls in &mut self.stalls {
+            if stalls.from() > self.now {
+                continue;
+            }
+            let (from, to) = stalls.take();
+            match stalls.whose() {
+                Whose::Gates => self.free_at = self.free_at.max(to),
+                Whose::Upstream => {
+                    self.stalled = self.stalled + (to - from);
+                    self.stalls_until = self.stalls_until.max(to);
+                }
+            }
+        }
+    }
+
+    /// Something comes to a gate, which has time for it or has not.
+    fn reaches_gate(&mut self, id: Id, serial: u32, kind: Kind) {
+        if self.inbox.is_empty() && self.free_at <= self.now {
+            self.at_gate(id, serial, kind);
+        } else {
+            self.inbox.push_back((id, serial, kind));
+        }
+    }
+
+    fn turn(&mut self) {
+        if let Some((id, serial, kind)) = self.inbox.pop_front() {
+            self.at_gate(id, serial, kind);
+        }
+    }
+
+    fn at_gate(&mut self, id: Id, serial: u32, kind: Kind) {
+        if kind == Kind::Beat {
+            let next = self.pulse.beat(self.now, &self.lost);
+            self.events.push(Reverse((next, Id::MAX, 0, Kind::Beat)));
+            return;
+        }
+        let Some(call) = self.calls.same(id, serial) else { return };
+        let call = *call;
+        if self.pulse.beats() {
+            self.free_at = self.free_at.max(self.now + self.world.gate_cost);
+            self.gates[call.gate as usize].paused(self.pulse.lost(self.now, &self.lost));
+        }
+        match kind {
+            Kind::Arrives => self.arrives(id),
+            Kind::Answered if call.place == Place::Running => {
+                self.record.answered(self.now, &call);
+                self.calls.get(id).place = Place::Over;
+                self.ended(&call, How::Answered);
+                self.calls.settle(id);
+                self.heed();
+                self.again(&call);
+            }
+            Kind::Refused if call.place == Place::Running => {
+                self.ended(&call, How::Refused);
+                self.refused(id, None);
+                self.heed();
+            }
+            Kind::Overdue if call.place == Place::Waiting => self.overdue(id, serial, &call),
+            Kind::Deadline => self.over(id, &call),
+            _ => {}
+        }
+    }
+
+    /// One of the closed loop calls after `wait`.
+    fn calls_again(&mut self, wait: Nanos) {
+        // They have draws of their own.
+        let number = (1 << 40) + self.looped;
+        self.looped += 1;
+        let id = self.new_call(number, true);
+        let serial = self.calls.get(id).serial;
+        self.events.push(Reverse((self.now + wait, id, serial, Kind::Retry)));
+    }
+
+    /// It is over: one of the closed loop calls again.
+    fn again(&mut self, call: &Call) {
+        if call.looped {
+            self.calls_again(self.world.callers.think);
         }
     }
 
@@ -157,23 +285,56 @@ impl<'a> Simulation<'a> {
     fn arrival(&mut self) {
         let Some(arrival) = self.next.take() else { return };
         self.next = self.arrivals.next();
-        let id = self.calls.add(Call {
+        let id = self.new_call(arrival.number, false);
+        self.start(id);
+    }
+
+    fn new_call(&mut self, number: u64, looped: bool) -> Id {
+        let priority = self.priority(number);
+        let kind = self.kind(number);
+        self.calls.add(Call {
             serial: 0,
             place: Place::Ahead,
             work: Work::None,
-            priority: self.priority(arrival.number),
+            priority,
             spread: 0,
-            number: arrival.number,
+            number,
             retry: 0,
             unhindered: self.unhindered,
             gate: 0,
             replica: 0,
             start: self.now,
             deadline: Nanos::NEVER,
+            told: Nanos::NEVER,
             began: Nanos::ZERO,
             beside: 0,
-        });
-        self.start(id);
+            kind,
+            looped,
+            stalled: Nanos::ZERO,
+        })
+    }
+
+    fn kind(&self, number: u64) -> u8 {
+        let kinds = &self.world.callers.kinds;
+        let mut left = self.kind_dice.unit_at(2 * number) * kinds.iter().map(|kind| kind.share).sum::<f64>();
+        for (at, kind) in kinds.iter().enumerate() {
+            left -= kind.share;
+            if left <= 0.0 {
+                return at as u8;
+            }
+        }
+        0
+    }
+
+    /// How long its caller waits, and how long the gate believes that.
+    fn patience(&self, call: &Call) -> (Nanos, Nanos) {
+        let Some(kind) = self.world.callers.kinds.get(usize::from(call.kind)) else {
+            return (self.world.callers.deadline, self.world.callers.deadline);
+        };
+        let (least, most) = kind.patience;
+        let part = self.kind_dice.unit_at(2 * call.number + 1);
+        let patience = least + Nanos(((most - least).0 as f64 * part) as u64);
+        (patience, if kind.told == world::Told::Deadline { patience } else { Nanos::NEVER })
     }
 
     fn priority(&self, number: u64) -> Priority {
@@ -188,17 +349,25 @@ impl<'a> Simulation<'a> {
         Priority::Normal
     }
 
-    /// A try comes to a gate.
+    /// A try is sent to a gate.
     fn start(&mut self, id: Id) {
-        let deadline = self.now + self.world.callers.deadline;
-        let call = self.calls.get(id);
+        let call = *self.calls.get(id);
+        let (patience, told) = self.patience(&call);
         let draw = self.gate_dice.unit_at(call.draw()) * self.gates.len() as f64;
+        let call = self.calls.get(id);
         // A draw is in (0, n]: its whole part says which gate, what is left spreads the calls.
         call.gate = (draw.ceil() as u32).max(1) - 1;
         call.spread = ((draw - f64::from(call.gate)) * 255.0) as u8;
-        (call.start, call.deadline, call.unhindered) = (self.now, deadline, self.unhindered);
+        (call.start, call.deadline, call.unhindered) = (self.now, self.now + patience, self.unhindered);
+        call.told = if told < Nanos::NEVER { self.now + told } else { told };
         let call = *call;
         self.record.came(&call);
+        self.reaches_gate(id, call.serial, Kind::Arrives);
+    }
+
+    fn arrives(&mut self, id: Id) {
+        let call = *self.calls.get(id);
+        let deadline = call.deadline;
         let gate = &mut self.gates[call.gate as usize];
         let before = gate.waiting();
         let entry = gate.arrive(self.now, id, &call.arrival(), &mut self.told);
@@ -206,12 +375,12 @@ impl<'a> Simulation<'a> {
         self.heed();
         match entry {
             Entry::Run => {
-                self.deadlines.push_back((deadline, id, call.serial));
+                self.deadlines.push(Reverse((deadline, id, call.serial)));
                 self.send(id);
             }
             Entry::Wait(look) => {
                 self.calls.get(id).place = Place::Waiting;
-                self.deadlines.push_back((deadline, id, call.serial));
+                self.deadlines.push(Reverse((deadline, id, call.serial)));
                 self.events.push(Reverse((look.max(self.now), id, call.serial, Kind::Overdue)));
             }
             Entry::Refuse(refusal) => self.refused(id, Some(refusal)),
@@ -246,6 +415,7 @@ impl<'a> Simulation<'a> {
         self.calls.get(id).place = Place::Over;
         let call = *self.calls.get(id);
         self.calls.settle(id);
+        self.again(&call);
         let Some(retry) = self.world.callers.retry.filter(|retry| call.retry < retry.times.min(Call::RETRIES)) else {
             return;
         };
@@ -295,48 +465,56 @@ impl<'a> Simulation<'a> {
             let call = self.calls.get(id);
             call.work = Work::Slot;
             let service = self.world.upstream.service.at(&self.service_dice, call.draw());
-            let took = Nanos::from_secs_f64(service.as_secs_f64() * self.replicas[index].stretch());
+            // During a stall nothing begins.
+            let still = self.stalls_until - self.now;
+            let took = still + Nanos::from_secs_f64(service.as_secs_f64() * self.replicas[index].stretch());
+            call.stalled = self.stalled;
             self.events.push(Reverse((self.now + took, id, call.serial, Kind::Done)));
         }
     }
 
     fn event(&mut self) {
         let Some(Reverse((_, id, serial, kind))) = self.events.pop() else { return };
+        if kind == Kind::Beat {
+            return self.reaches_gate(id, serial, kind);
+        }
         let Some(call) = self.calls.same(id, serial) else { return };
         let call = *call;
         match kind {
             Kind::Done => self.done(id, &call),
-            Kind::Refused if call.place == Place::Running => {
-                self.ended(&call, How::Refused);
-                self.refused(id, None);
-                self.heed();
-            }
-            Kind::Overdue if call.place == Place::Waiting => {
-                let gate = &mut self.gates[call.gate as usize];
-                let before = gate.waiting();
-                let look = gate.overdue(self.now, id, &mut self.told);
-                self.waiting = self.waiting + gate.waiting() - before;
-                if let Some(look) = look {
-                    // Time has to go on, whatever it says.
-                    let look = look.max(self.now + Nanos(1));
-                    self.events.push(Reverse((look, id, serial, Kind::Overdue)));
-                }
-                self.heed();
-            }
             Kind::Retry if call.place == Place::Ahead => self.start(id),
-            Kind::Refused | Kind::Overdue | Kind::Retry => {}
+            Kind::Retry => {}
+            _ => self.reaches_gate(id, serial, kind),
         }
+    }
+
+    fn overdue(&mut self, id: Id, serial: u32, call: &Call) {
+        let gate = &mut self.gates[call.gate as usize];
+        let before = gate.waiting();
+        let look = gate.overdue(self.now, id, &mut self.told);
+        self.waiting = self.waiting + gate.waiting() - before;
+        if let Some(look) = look {
+            // Time has to go on, whatever it says.
+            let look = look.max(self.now + Nanos(1));
+            self.events.push(Reverse((look, id, serial, Kind::Overdue)));
+        }
+        self.heed();
     }
 
     fn done(&mut self, id: Id, call: &Call) {
         if call.work != Work::Slot {
             return;
         }
+        if self.stalled > call.stalled {
+            // It stood still meanwhile.
+            let again = self.now + (self.stalled - call.stalled);
+            self.calls.get(id).stalled = self.stalled;
+            self.events.push(Reverse((again, id, call.serial, Kind::Done)));
+            return;
+        }
         self.free(id, call);
         if call.place == Place::Running {
-            self.record.answered(self.now, call);
-            self.calls.get(id).place = Place::Over;
-            self.ended(call, How::Answered);
+            self.reaches_gate(id, call.serial, Kind::Answered);
         }
         self.calls.settle(id);
         self.heed();
@@ -355,14 +533,19 @@ impl<'a> Simulation<'a> {
     fn ended(&mut self, call: &Call, how: How) {
         let gate = &mut self.gates[call.gate as usize];
         let before = gate.waiting();
-        gate.ended(self.now, &Ended { began: call.began, beside: call.beside, how }, &mut self.told);
+        let ended = Ended { began: call.began, beside: call.beside, lag: self.pulse.lag(call.began, self.now), how };
+        gate.ended(self.now, &ended, &mut self.told);
         self.waiting = self.waiting + gate.waiting() - before;
     }
 
     fn deadline(&mut self) {
-        let Some((_, id, serial)) = self.deadlines.pop_front() else { return };
-        let Some(call) = self.calls.same(id, serial) else { return };
-        let call = *call;
+        if let Some(Reverse((_, id, serial))) = self.deadlines.pop() {
+            self.reaches_gate(id, serial, Kind::Deadline);
+        }
+    }
+
+    /// Its caller waits no longer.
+    fn over(&mut self, id: Id, call: &Call) {
         match call.place {
             Place::Waiting => {
                 let gate = &mut self.gates[call.gate as usize];
@@ -371,14 +554,14 @@ impl<'a> Simulation<'a> {
                 self.waiting = self.waiting + gate.waiting() - before;
             }
             Place::Running => {
-                self.ended(&call, How::GivenUp);
+                self.ended(call, if call.told == Nanos::NEVER { How::Gone } else { How::GivenUp });
                 if !self.world.upstream.works_on {
-                    self.cancel(id, &call);
+                    self.cancel(id, call);
                 }
             }
             Place::Ahead | Place::Over => return,
         }
-        self.record.given_up(self.now, &call);
+        self.record.given_up(self.now, call);
         self.leave(id, None);
         self.heed();
     }

@@ -7,13 +7,19 @@ use crate::decide::delay::{Delay, Hump};
 use crate::decide::schedule::{Arrivals, Stage};
 use crate::decide::station::Overflow;
 
+mod noise;
+
+#[cfg(test)]
+pub(super) use noise::mixed;
+use noise::{callers_leave, gate_stalls, recovery, short_deadlines, upstream_stalls};
+
 /// Who gives no deadline waits for so many times as long as 99 % of unhindered calls take.
 pub const PATIENCE: f64 = 4.0;
 
 /// A name, what it is about, and what makes it.
 type Named = (&'static str, &'static str, fn(World) -> World);
 
-const ALL: [Named; 17] = [
+const ALL: [Named; 22] = [
     ("step-down", "half of the slots are gone, while a little more comes than all could take", step_down),
     ("step-up", "twice as many slots, while more comes than they can take", step_up),
     ("slower-service", "each call takes twice as long, with as many slots", slower_service),
@@ -43,6 +49,24 @@ const ALL: [Named; 17] = [
     ("priorities", "three times the capacity, calls of four priorities; high and critical ones would fit", priorities),
     ("cold-start", "ten times the capacity from the first moment on", cold_start),
     ("deadline", "twice the capacity, from callers who wait for a second", deadline),
+    (
+        "gate-stalls",
+        "200 connections in a closed loop; then the gate's process stands still for 20 ms five times a second, then for 5 \
+         to 50 ms by chance",
+        gate_stalls,
+    ),
+    (
+        "upstream-stalls",
+        "half of the capacity at an upstream of milliseconds; then it stands still for 20 to 60 ms some times a second",
+        upstream_stalls,
+    ),
+    (
+        "short-deadlines",
+        "half of the capacity, of calls of 10 to 90 ms; the callers of two in three have 20 to 60 ms",
+        short_deadlines,
+    ),
+    ("callers-leave", "the same, but those others say nothing of their patience and break off", callers_leave),
+    ("recovery", "2 s of an upstream that is 50 times slower, then as before", recovery),
 ];
 
 /// The names of all scenarios.
@@ -73,6 +97,9 @@ pub fn plain() -> World {
             deadline: patience(&service),
             priorities: [0.0, 1.0, 0.0, 0.0],
             retry: None,
+            kinds: Vec::new(),
+            users: 0,
+            think: Nanos::ZERO,
         },
         gates: 1,
         upstream: Upstream {
@@ -84,6 +111,8 @@ pub fn plain() -> World {
             balance: Balance::LeastInFlight,
         },
         changes: Vec::new(),
+        stalls: Vec::new(),
+        gate_cost: Nanos::ZERO,
         phases: Vec::new(),
         warmup: Nanos::from_secs(10),
         headline: Headline::Goodput,

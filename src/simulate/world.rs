@@ -21,6 +21,10 @@ pub struct World {
     pub upstream: Upstream,
     /// What happens to it, in order of time.
     pub changes: Vec<Change>,
+    /// Pauses that say nothing of anybody's load.
+    pub stalls: Vec<Stall>,
+    /// What a gate's process needs for each arrival and each end, one after the other. All gates share a processor.
+    pub gate_cost: Nanos,
     /// Stretches of which figures are wanted.
     pub phases: Vec<Phase>,
     /// What comes before is not scored.
@@ -31,7 +35,7 @@ pub struct World {
     pub step: Nanos,
 }
 
-/// An open loop: they come whether or not answers do.
+/// An open loop, which comes whether or not answers do, and a closed one, where each waits for its answer.
 #[derive(Clone, Debug)]
 pub struct Callers {
     /// How often, over time. The run ends with the last one.
@@ -44,6 +48,58 @@ pub struct Callers {
     pub priorities: [f64; 4],
     /// What they do without an answer; none: nothing.
     pub retry: Option<Retry>,
+    /// What tells calls apart that look the same to the gate. Empty: all have `deadline`.
+    pub kinds: Vec<Kind>,
+    /// Connections in a closed loop: each calls, waits for the answer or the refusal, and calls again.
+    pub users: u32,
+    /// After this time.
+    pub think: Nanos,
+}
+
+/// Calls with a patience of their own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Kind {
+    /// The weight of this kind.
+    pub share: f64,
+    /// After a time between these an answer is worth nothing.
+    pub patience: (Nanos, Nanos),
+    /// What the gate is told of that.
+    pub told: Told,
+}
+
+/// What a gate is told of a caller's patience.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The deadline, with the call.
+    Deadline,
+    /// Nothing: the caller breaks off.
+    Nothing,
+}
+
+/// Pauses of a process, by its host: another process has the core, a virtual machine is not scheduled, memory is swapped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stall {
+    /// Who does nothing meanwhile.
+    pub whose: Whose,
+    /// From the beginning of one to that of the next: exactly that, or that on average.
+    pub every: Nanos,
+    /// Whether it is exact.
+    pub regular: bool,
+    /// As long as any time between these.
+    pub length: (Nanos, Nanos),
+    /// They happen from here ...
+    pub from: Nanos,
+    /// ... to here.
+    pub to: Nanos,
+}
+
+/// Who does nothing during a stall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The gates: what comes meanwhile is found afterwards.
+    Gates,
+    /// All replicas: what is at work there takes as much longer.
+    Upstream,
 }
 
 /// Those without an answer ask again.

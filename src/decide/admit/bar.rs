@@ -21,6 +21,22 @@ const CALLS: f64 = 50.0;
 /// It is put away after so many times at which nobody was below it.
 const CALM: u32 = 4;
 
+/// As many come as leave up to the second of these shares: connections in a closed loop do, however many they are, and are
+/// no overload. One that was found is not over before fewer come than this share of what could leave.
+const STAYS: f64 = 0.95;
+const GROWS: f64 = 1.02;
+
+/// How those that come stand to those that leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Crowd {
+    /// Fewer come.
+    None,
+    /// As many.
+    Stays,
+    /// More.
+    Grows,
+}
+
 /// Arrivals by rank, and what follows.
 #[derive(Clone, Debug)]
 pub(super) struct Bar {
@@ -34,11 +50,23 @@ pub(super) struct Bar {
     turns: u32,
     /// Calls per second of each priority and those above it.
     demand: [f64; CLASSES],
+    /// Those that left, however that was: ever, and per second, over the same time as the demand.
+    left: u64,
+    left_per_s: f64,
 }
 
 impl Bar {
     pub(super) fn new(now: Nanos) -> Self {
-        Self { since: now, bins: [0.0; BINS], seconds: 0.0, feed: FEED.0, turns: 0, demand: [0.0; CLASSES] }
+        Self {
+            since: now,
+            bins: [0.0; BINS],
+            seconds: 0.0,
+            feed: FEED.0,
+            turns: 0,
+            demand: [0.0; CLASSES],
+            left: 0,
+            left_per_s: 0.0,
+        }
     }
 
     /// Sets it, if it is time.
@@ -58,6 +86,9 @@ impl Bar {
             let count: u32 = arrivals[class * BINS / CLASSES..].iter().sum();
             *demand += part * (f64::from(count) / length.as_secs_f64() - *demand);
         }
+        let left = room.left();
+        self.left_per_s += part * ((left - self.left) as f64 / length.as_secs_f64() - self.left_per_s);
+        self.left = left;
         // A place that nobody takes is worth more than a call that comes for nothing.
         let idle = room.limit().saturating_sub(room.in_flight());
         self.feed = (self.feed * if idle > 0 { 1.05 } else { 0.99 }).clamp(FEED.0, FEED.1);
@@ -70,9 +101,15 @@ impl Bar {
         room.set_bar(if self.turns > 0 { height } else { 0 });
     }
 
-    /// Whether there are more of this priority and above than there is capacity for.
-    pub(super) fn is_crowded(&self, class: usize, flow: &Flow) -> bool {
-        self.demand[class] > 0.95 * flow.per_s
+    /// Whether more of this priority and above come than leave, or as many.
+    pub(super) fn crowd(&self, class: usize, flow: &Flow) -> Crowd {
+        if self.demand[class] > GROWS * self.left_per_s.max(flow.per_s) {
+            Crowd::Grows
+        } else if self.demand[class] > STAYS * flow.per_s {
+            Crowd::Stays
+        } else {
+            Crowd::None
+        }
     }
 
     fn height(&self, flow: &Flow, idle: u32) -> u32 {

@@ -24,7 +24,9 @@ pub mod limit;
 mod line;
 #[cfg(test)]
 mod oracle;
+mod pulse;
 mod room;
+mod silence;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -37,7 +39,9 @@ use self::bar::Bar;
 use self::ghosts::Ghosts;
 pub use self::limit::Adaptive;
 use self::line::Line;
+pub use self::pulse::{Lost, Pulse};
 pub use self::room::Room;
+use self::silence::Silence;
 pub use self::terms::{LimitTerms, Terms};
 use self::usual::{Flow, Usual};
 use super::Nanos;
@@ -199,7 +203,14 @@ pub struct Sample {
     pub began: Nanos,
     /// How many were in then, itself included.
     pub beside: u32,
+    /// How late our own process was when it found the end of it ([`Pulse::lag`]): that part of the time is ours.
+    pub lag: Nanos,
 }
+
+/// While ghosts have the places, one more is let in this often: while nobody was ever answered, and once it is known how
+/// long that takes, if that is less. Twenty a second are next to no load.
+const TRY: Nanos = Nanos::from_millis(5);
+const TRY_KNOWN: Nanos = Nanos::from_millis(50);
 
 /// Everything about those that do not get in at once, and about the limit. One for each upstream.
 #[derive(Debug)]
@@ -210,6 +221,9 @@ pub struct Admission {
     line: Line,
     bar: Bar,
     ghosts: Ghosts,
+    silence: Silence,
+    /// The pauses of our own process, together.
+    paused: Nanos,
     /// When a call was let in though all places are those of ghosts.
     tried: Nanos,
 }
@@ -233,6 +247,8 @@ impl Admission {
             line,
             bar: Bar::new(now),
             ghosts: Ghosts::default(),
+            silence: Silence::new(now),
+            paused: Nanos::ZERO,
             tried: now,
         }
     }
@@ -247,11 +263,16 @@ impl Admission {
         self.limit.as_ref()
     }
 
+    /// The process that decides has lost so much time by its own lateness, ever ([`Lost`]).
+    pub fn paused(&mut self, ever: Nanos) {
+        self.paused = self.paused.max(ever);
+    }
+
     /// A call that did not get in by [`Room::enter`]. `actions` get what becomes of others by it.
     pub fn arrive(&mut self, now: Nanos, call: &Arrival, actions: &mut Vec<Action>) -> Verdict {
         let flow = self.flow(now);
         self.bar.set(now, &self.room, &flow, self.line.is_overloaded());
-        if self.is_haunted(now, &flow) {
+        if self.is_haunted(now, call, &flow) {
             self.tried = now;
             self.room.force();
             return Verdict::Run;
@@ -268,12 +289,13 @@ impl Admission {
     /// One that was in has ended, and has given its place back by [`Room::leave`]. May be left out for some, and for
     /// those that the room [spares](Room::spares).
     pub fn ended(&mut self, now: Nanos, sample: &Sample, end: End, actions: &mut Vec<Action>) {
+        let took = self.took(now, sample);
         if end == End::Answered {
-            self.usual.took(now, now - sample.began);
+            self.usual.took(now, took);
             self.room.give_back(self.ghosts.answered(now, sample.began));
         }
         let took = match end {
-            End::Answered => Some(now - sample.began),
+            End::Answered => Some(took),
             End::Overloaded => Some(Nanos::NEVER),
             End::Failed => None,
         };
@@ -285,9 +307,18 @@ impl Admission {
     pub fn given_up(&mut self, now: Nanos, sample: &Sample, why: GivenUp, actions: &mut Vec<Action>) {
         // Where the limit was set by somebody it is one of attempts of ours, whatever the upstream makes of them.
         let free = if self.limit.is_some() { self.ghosts.add(sample.began) } else { 1 };
+        let took = self.took(now, sample);
         self.room.give_back(free);
-        self.learn(now, sample, (why == GivenUp::Late).then(|| now - sample.began), true);
+        self.room.gave_up();
+        self.learn(now, sample, (why == GivenUp::Late).then_some(took), true);
         self.hand_over(now, actions);
+    }
+
+    /// How long one has been in; what our own process or a stall of the upstream's host has added is not its time.
+    fn took(&mut self, now: Nanos, sample: &Sample) -> Nanos {
+        let _ = self.flow(now);
+        let silent = self.silence.since(sample.began - self.paused);
+        now - sample.began - sample.lag - silent
     }
 
     fn learn(&mut self, now: Nanos, sample: &Sample, took: Option<Nanos>, late: bool) {
@@ -303,7 +334,7 @@ impl Admission {
         self.bar.set(now, &self.room, &flow, self.line.is_overloaded());
         self.line.drop_overdue(now, &flow, self.too_many(), &self.bar, actions);
         while self.line.len() > 0 && self.room.take() {
-            match self.line.next(now) {
+            match self.line.next(now, &flow, self.room.bar() > 0) {
                 Some(ticket) => actions.push(Action::Run(ticket)),
                 None => self.room.give_back(1),
             }
@@ -325,10 +356,13 @@ impl Admission {
         self.tell_room();
     }
 
-    /// Whether it is time to find out if the upstream is still at work on what was given up.
-    fn is_haunted(&self, now: Nanos, flow: &Flow) -> bool {
+    /// Whether it is time to find out, by this call, if the upstream is still at work on what was given up.
+    fn is_haunted(&self, now: Nanos, call: &Arrival, flow: &Flow) -> bool {
         let ghosts = self.ghosts.len() as u32;
-        ghosts > 0 && ghosts * 2 >= self.room.limit() && now - self.tried >= flow.service.max(Nanos::from_millis(50))
+        let every = if flow.service == Nanos::ZERO { TRY } else { flow.service.max(TRY_KNOWN) };
+        // A call whose own time is over before an answer can be there would find out nothing.
+        let in_time = call.deadline - now > flow.service;
+        ghosts > 0 && ghosts * 2 >= self.room.limit() && in_time && now - self.tried >= every
     }
 
     /// What a refusal by anybody else should name: about how long it takes until things have moved on.
@@ -341,7 +375,10 @@ impl Admission {
     }
 
     fn flow(&mut self, now: Nanos) -> Flow {
-        self.usual.count(now, &self.room);
+        let (own, left_per_s) = (now - self.paused, self.usual.left_per_s());
+        self.silence.look(own, self.room.left(), left_per_s, self.room.in_flight() > 0);
+        self.line.lost(self.paused + self.silence.forgiven() + self.silence.lasts(own, left_per_s));
+        self.usual.count(self.line.own(now), &self.room);
         self.usual.flow(self.room.limit())
     }
 

@@ -43,7 +43,7 @@ impl Gate {
     }
 
     fn enters(&mut self) {
-        self.inside.push(Sample { began: self.now, beside: self.admission.room().in_flight() });
+        self.inside.push(Sample { began: self.now, beside: self.admission.room().in_flight(), lag: Nanos::ZERO });
     }
 
     fn leaves_line(&mut self, ticket: Ticket) -> Result<Waiter, TestCaseError> {

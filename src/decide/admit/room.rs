@@ -22,6 +22,8 @@ pub struct Room {
     /// The lowest rank that may come in; what is below it is refused.
     bar: AtomicU32,
     answered: AtomicU64,
+    /// Those that have left without, ever.
+    gone: AtomicU64,
     /// Of so many that leave one is told of.
     every: AtomicU32,
     /// Arrivals by rank, since somebody looked.
@@ -37,6 +39,7 @@ impl Room {
             waiting: AtomicU32::new(0),
             bar: AtomicU32::new(0),
             answered: AtomicU64::new(0),
+            gone: AtomicU64::new(0),
             every: AtomicU32::new(1),
             arrivals: [const { AtomicU32::new(0) }; BINS],
         }
@@ -81,9 +84,8 @@ impl Room {
     /// Gives a place back. True if there are some that wait for it: [`super::Admission::hand_over`] is to be called.
     #[must_use]
     pub fn leave(&self, end: End) -> bool {
-        if end == End::Answered {
-            self.answered.fetch_add(1, Relaxed);
-        }
+        let left = if end == End::Answered { &self.answered } else { &self.gone };
+        left.fetch_add(1, Relaxed);
         self.in_flight.fetch_sub(1, SeqCst);
         self.waiting.load(SeqCst) > 0
     }
@@ -118,6 +120,16 @@ impl Room {
     /// How many have left with an answer, ever.
     pub fn answered(&self) -> u64 {
         self.answered.load(Relaxed)
+    }
+
+    /// How many have left, ever.
+    pub(super) fn left(&self) -> u64 {
+        self.answered().wrapping_add(self.gone.load(Relaxed))
+    }
+
+    /// One has left without an answer, and not by [`Self::leave`].
+    pub(super) fn gave_up(&self) {
+        self.gone.fetch_add(1, Relaxed);
     }
 
     pub(super) fn set_limit(&self, limit: u32) {

@@ -87,7 +87,12 @@ impl Station {
                 self.answered += 1;
                 let _ = self.admission.room().leave(End::Answered);
                 let mut actions = Vec::new();
-                self.admission.ended(at, &Sample { began: Nanos(began), beside }, End::Answered, &mut actions);
+                self.admission.ended(
+                    at,
+                    &Sample { began: Nanos(began), beside, lag: Nanos::ZERO },
+                    End::Answered,
+                    &mut actions,
+                );
                 self.heed(actions);
             }
             self.now = next;

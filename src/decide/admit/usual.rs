@@ -77,13 +77,14 @@ impl Usual {
         self.current.sum = self.current.sum.saturating_add(took.0);
     }
 
-    /// Counts those that have left, if it is time.
-    pub(super) fn count(&mut self, now: Nanos, room: &Room) {
-        let passed = now - self.counted_at;
+    /// Counts those that have left, if it is time. In own time: what leaves per second is what the upstream can do, not what
+    /// a stall has left of it.
+    pub(super) fn count(&mut self, own: Nanos, room: &Room) {
+        let passed = own - self.counted_at;
         if passed < EVERY {
             return;
         }
-        self.counted_at = now;
+        self.counted_at = own;
         let answered = room.answered();
         let memory = MEMORY.max(self.mean()).as_secs_f64();
         let kept = (-passed.as_secs_f64() / memory).exp();
@@ -99,6 +100,11 @@ impl Usual {
         let count = self.current.count + self.before.count;
         let sum = self.current.sum.saturating_add(self.before.sum);
         if count < LEAST { Nanos::ZERO } else { Nanos(sum / count) }
+    }
+
+    /// How many leave per second.
+    pub(super) fn left_per_s(&self) -> f64 {
+        if self.seconds > 0.0 { self.left / self.seconds } else { 0.0 }
     }
 
     pub(super) fn flow(&self, places: u32) -> Flow {

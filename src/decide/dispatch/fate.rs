@@ -217,7 +217,7 @@ impl Dispatch {
             }
             Fate::Charged => self.charge(now, id, job, now + wait, why, actions),
             Fate::Free if why == Why::Answer(Meaning::Refused) => {
-                self.die(now, id, job, now + LEAST_HOLD, why, actions)
+                self.die(now, id, job, now + LEAST_HOLD, why, actions);
             }
             Fate::Free => self.die(now, id, job, now, why, actions),
             Fate::Rests => {

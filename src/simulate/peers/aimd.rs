@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     fn after(aimd: &mut Aimd, beside: u32, how: How) -> u32 {
-        aimd.ended(Nanos::SECOND, &Ended { began: Nanos::ZERO, beside, how });
+        aimd.ended(Nanos::SECOND, &Ended { began: Nanos::ZERO, beside, lag: Nanos::ZERO, how });
         aimd.0
     }
 

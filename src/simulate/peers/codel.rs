@@ -109,7 +109,7 @@ mod tests {
 
     fn next(codel: &mut Codel, at: u64) -> Vec<Told> {
         let mut told = Vec::new();
-        codel.ended(ms(at), &Ended { began: Nanos::ZERO, beside: 1, how: How::Answered }, &mut told);
+        codel.ended(ms(at), &Ended { began: Nanos::ZERO, beside: 1, lag: Nanos::ZERO, how: How::Answered }, &mut told);
         told
     }
 

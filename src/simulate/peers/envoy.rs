@@ -124,7 +124,10 @@ mod tests {
     fn ended(envoy: &mut Envoy, now_ms: u64, took_ms: u64) {
         let now = Nanos::from_millis(now_ms);
         envoy.look(now);
-        envoy.ended(now, &Ended { began: now - Nanos::from_millis(took_ms), beside: 3, how: How::Answered });
+        envoy.ended(
+            now,
+            &Ended { began: now - Nanos::from_millis(took_ms), beside: 3, lag: Nanos::ZERO, how: How::Answered },
+        );
     }
 
     #[test]

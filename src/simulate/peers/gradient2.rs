@@ -96,7 +96,7 @@ mod tests {
         for at in 0..windows * 100 {
             let now = Nanos::from_secs(from_s) + Nanos::from_millis(10 * at);
             let began = now - Nanos::from_millis(took_ms);
-            gradient.ended(now, &Ended { began, beside: gradient.limit as u32, how: How::Answered });
+            gradient.ended(now, &Ended { began, beside: gradient.limit as u32, lag: Nanos::ZERO, how: How::Answered });
         }
     }
 

@@ -82,7 +82,7 @@ mod tests {
 
     fn after(took_ms: u64, beside: u32, how: How) -> f64 {
         let mut vegas = vegas();
-        vegas.ended(Nanos::from_millis(took_ms), &Ended { began: Nanos::ZERO, beside, how });
+        vegas.ended(Nanos::from_millis(took_ms), &Ended { began: Nanos::ZERO, beside, lag: Nanos::ZERO, how });
         vegas.limit
     }
 
@@ -99,7 +99,10 @@ mod tests {
         let mut vegas = vegas();
         let mut times = Vec::new();
         for _ in 0..20_000 {
-            vegas.ended(Nanos::from_millis(100), &Ended { began: Nanos::ZERO, beside: 100, how: How::Answered });
+            vegas.ended(
+                Nanos::from_millis(100),
+                &Ended { began: Nanos::ZERO, beside: 100, lag: Nanos::ZERO, how: How::Answered },
+            );
             times.push(vegas.least);
         }
         assert_eq!((times[0], times[4000]), (90e6, 100e6));

@@ -46,8 +46,9 @@ const HEADROOM: f64 = 0.03;
 /// What waits in the upstream for so long (ns) harms nobody.
 const TOLERATED: f64 = 1e6;
 /// Where things take less than that it may be so much: such a time is the machine's more than the service's, and gets less
-/// for each the more there are.
-const TOLERATED_OF_QUICK: f64 = 5e6;
+/// for each the more there are. As long as a stall of a shared host; DAGOR takes an average wait of 20 ms in the service for
+/// overload (Zhou and others, "Overload control for scaling WeChat microservices", 2018, 4.1).
+const TOLERATED_OF_QUICK: f64 = 20e6;
 /// Those that come at once are let in up to the first limit; from then on there is room for twice as many until it is known
 /// for how many there is.
 const BURST: Nanos = Nanos::from_millis(100);
@@ -83,6 +84,11 @@ const STRIDE: f64 = 2.2;
 const STEP: (f64, f64) = (0.2, 1.0);
 /// The upstream refuses for want of room if it refuses more than this share.
 const REFUSING: f64 = 0.02;
+
+/// An upstream that has answered nobody for so long, and for so many times as long as callers have, is one that calls
+/// without an answer say something of.
+const HOPELESS: Nanos = Nanos::SECOND;
+const HOPELESS_TIMES: u64 = 4;
 
 /// What can be set.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +130,8 @@ pub struct Adaptive {
     known: u32,
     /// Those that wait: when they began, beside how many, how long they took.
     pending: BinaryHeap<Reverse<(Nanos, u32, u64)>>,
+    /// When one was answered last; that is, when the first was seen, while there was none.
+    answered: Option<Nanos>,
     /// Of so many samples one is taken.
     every: u64,
     window: Window,
@@ -182,6 +190,7 @@ impl Adaptive {
             steep: 1.0,
             known: 0,
             pending: BinaryHeap::new(),
+            answered: None,
             every: 1,
             window: Window::new(now),
             moved_at: now,
@@ -210,8 +219,15 @@ impl Adaptive {
 
     /// One has taken so long, or longer if it was given up as `late`; [`Nanos::NEVER`] if the upstream had no room for it.
     pub(super) fn learn(&mut self, now: Nanos, sample: &Sample, took: Nanos, late: bool, room: &Room) {
+        if late && !self.tells(now, took) {
+            self.peak = self.peak.max(f64::from(sample.beside));
+            return;
+        }
+        if !late {
+            self.answered = Some(now);
+        }
         self.window.count += 1;
-        self.window.late += u32::from(late);
+        self.window.late += u32::from(late && took.0 as f64 >= CLAMP * self.typical);
         if f64::from(sample.beside) >= 0.9 * f64::from(self.limit()) {
             self.window.pressed += 1;
         }
@@ -233,6 +249,14 @@ impl Adaptive {
                 self.look(now, room);
             }
         }
+    }
+
+    /// Whether it says anything that a caller's time was over after this: answers that take longer than usual are the
+    /// upstream's, a caller with less time than that is not. While nobody is answered nothing is known that is usual.
+    fn tells(&mut self, now: Nanos, took: Nanos) -> bool {
+        let answered = *self.answered.get_or_insert(now - took);
+        let hopeless = now - answered >= HOPELESS.max(Nanos(took.0.saturating_mul(HOPELESS_TIMES)));
+        hopeless || (self.known > 0 && took.0 as f64 >= self.typical)
     }
 
     fn took(&mut self, sample: &Sample, took: Nanos) {
