@@ -58,7 +58,7 @@ impl Dispatch {
             match meaning {
                 // What was learnt of the way in is taken back first; the limit is as it was said until that was in vain.
                 Meaning::Refused => lane.windows.refused(slot, now, retry_after, !to_blame),
-                Meaning::Done => lane.windows.accepted(),
+                Meaning::Done => lane.windows.accepted(slot, now),
                 _ => {}
             }
             lane.windows.arrived_by(slot, now, usual)
