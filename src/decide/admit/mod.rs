@@ -375,9 +375,9 @@ impl Admission {
     }
 
     fn flow(&mut self, now: Nanos) -> Flow {
-        let (own, left_per_s) = (now - self.paused, self.usual.left_per_s());
-        self.silence.look(own, self.room.left(), left_per_s, self.room.in_flight() > 0);
-        self.line.lost(self.paused + self.silence.forgiven() + self.silence.lasts(own, left_per_s));
+        let own = now - self.paused;
+        self.silence.look(own, self.room.left(), self.room.in_flight(), &self.usual);
+        self.line.lost(self.paused + self.silence.forgiven() + self.silence.lasts(own, &self.usual));
         self.usual.count(self.line.own(now), &self.room);
         self.usual.flow(self.room.limit())
     }

@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use super::usual::Usual;
 use crate::decide::Nanos;
 
 /// It is a silence after this time ...
@@ -27,6 +28,8 @@ pub(super) struct Silence {
     /// Those that had left, when that was seen to grow last.
     left: u64,
     at: Nanos,
+    /// How many were in then: they are those that could leave.
+    in_flight: u32,
     /// What may still be forgiven.
     credit: f64,
     forgiven: Nanos,
@@ -35,15 +38,15 @@ pub(super) struct Silence {
 
 impl Silence {
     pub(super) fn new(own: Nanos) -> Self {
-        Self { left: 0, at: own, credit: MOST.0 as f64, forgiven: Nanos::ZERO, past: VecDeque::new() }
+        Self { left: 0, at: own, in_flight: 0, credit: MOST.0 as f64, forgiven: Nanos::ZERO, past: VecDeque::new() }
     }
 
-    /// So many have left, ever, and so many do per second; `busy` if there are some that could.
-    pub(super) fn look(&mut self, own: Nanos, left: u64, per_s: f64, busy: bool) {
-        if left == self.left && busy {
+    /// So many have left, ever, and so many are in.
+    pub(super) fn look(&mut self, own: Nanos, left: u64, in_flight: u32, usual: &Usual) {
+        if left == self.left && in_flight > 0 {
             return;
         }
-        let silent = self.lasts(own, per_s);
+        let silent = self.lasts(own, usual);
         if left != self.left && silent > Nanos::ZERO {
             self.forgiven += silent;
             self.credit -= silent.0 as f64;
@@ -53,13 +56,15 @@ impl Silence {
             }
         }
         self.credit = (self.credit + SHARE * (own - self.at).0 as f64).min(MOST.0 as f64);
-        (self.left, self.at) = (left, own);
+        (self.left, self.at, self.in_flight) = (left, own, in_flight);
     }
 
     /// How much of the silence that lasts now is forgiven.
-    pub(super) fn lasts(&self, own: Nanos, per_s: f64) -> Nanos {
+    pub(super) fn lasts(&self, own: Nanos, usual: &Usual) -> Nanos {
         let silent = own - self.at;
-        let expected = silent.as_secs_f64() * per_s;
+        // Where fewer come than did, fewer leave: no more than those that were in can.
+        let could = f64::from(self.in_flight) / usual.mean().as_secs_f64();
+        let expected = silent.as_secs_f64() * usual.left_per_s().min(could);
         if silent < LEAST || expected < EXPECTED {
             Nanos::ZERO
         } else {
@@ -82,30 +87,41 @@ impl Silence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::admit::{End, Room};
 
     fn ms(ms: u64) -> Nanos {
         Nanos::from_millis(ms)
     }
 
-    #[test]
-    fn a_stall_is_forgiven_and_an_outage_is_not() {
-        let mut silence = Silence::new(ms(0));
-        silence.look(ms(1000), 1000, 0.0, true);
-        assert_eq!(silence.lasts(ms(1004), 1000.0), ms(0));
-        assert_eq!(silence.lasts(ms(1040), 1000.0), ms(40));
-        assert_eq!(silence.lasts(ms(1040), 100.0), ms(0), "four are too few to be missed");
-        silence.look(ms(1040), 1001, 1000.0, true);
-        assert_eq!((silence.forgiven(), silence.since(ms(900)), silence.since(ms(1030))), (ms(40), ms(40), ms(10)));
-        silence.look(ms(3000), 1002, 1000.0, true);
-        assert_eq!(silence.since(ms(1040)), ms(72), "what is left of 150 ms after 40, and 0.3 of these");
+    /// 1000 leave in a second, each after 10 ms.
+    fn usual() -> Usual {
+        let (mut usual, room) = (Usual::new(ms(0)), Room::new(100));
+        for at in 0..1000 {
+            assert!(room.enter(0) && !room.leave(End::Answered));
+            usual.took(ms(at), ms(10));
+            usual.count(ms(at + 1), &room);
+        }
+        usual
     }
 
     #[test]
-    fn an_idle_upstream_is_not_silent() {
-        let mut silence = Silence::new(ms(0));
-        silence.look(ms(1000), 1000, 0.0, true);
-        silence.look(ms(1900), 1000, 1000.0, false);
-        assert_eq!(silence.lasts(ms(1904), 1000.0), ms(0));
-        assert_eq!(silence.forgiven(), ms(0));
+    fn a_stall_is_forgiven_and_an_outage_is_not() {
+        let (mut silence, usual) = (Silence::new(ms(0)), usual());
+        silence.look(ms(1000), 1000, 10, &usual);
+        assert_eq!(silence.lasts(ms(1004), &usual), ms(0));
+        assert_eq!(silence.lasts(ms(1040), &usual), ms(40));
+        silence.look(ms(1040), 1001, 10, &usual);
+        assert_eq!((silence.forgiven(), silence.since(ms(900)), silence.since(ms(1030))), (ms(40), ms(40), ms(10)));
+        silence.look(ms(3000), 1002, 10, &usual);
+        assert_eq!(silence.since(ms(1040)), ms(122), "what is left of 150 ms after 40, and 0.3 of these");
+    }
+
+    #[test]
+    fn fewer_calls_than_before_and_none_are_no_silence() {
+        let (mut silence, usual) = (Silence::new(ms(0)), usual());
+        silence.look(ms(1000), 1000, 1, &usual);
+        assert_eq!(silence.lasts(ms(1040), &usual), ms(0), "one that takes 10 ms is not ten");
+        silence.look(ms(1900), 1000, 0, &usual);
+        assert_eq!((silence.lasts(ms(1904), &usual), silence.forgiven()), (ms(0), ms(0)));
     }
 }

@@ -11,6 +11,8 @@ const LEAST: u64 = 10;
 const EVERY: Nanos = Nanos::from_millis(20);
 /// So many per second are enough to know what there is to know.
 const ENOUGH_PER_S: f64 = 4000.0;
+/// Longer than this, and than four answers take, nobody counts only where nobody comes.
+const IDLE: Nanos = Nanos::from_millis(100);
 /// For about so long a count counts, at least.
 const MEMORY: Nanos = Nanos::from_millis(400);
 
@@ -85,6 +87,11 @@ impl Usual {
             return;
         }
         self.counted_at = own;
+        if passed > IDLE.max(Nanos(self.mean().0.saturating_mul(4))) {
+            // Nobody came meanwhile: what is in now was not, and says nothing of how many could have left.
+            self.answered = room.answered();
+            return;
+        }
         let answered = room.answered();
         let memory = MEMORY.max(self.mean()).as_secs_f64();
         let kept = (-passed.as_secs_f64() / memory).exp();
@@ -96,7 +103,8 @@ impl Usual {
         room.set_every((self.left / self.seconds / ENOUGH_PER_S).round().max(1.0) as u32);
     }
 
-    fn mean(&self) -> Nanos {
+    /// How long one that is in takes; zero while too little is known.
+    pub(super) fn mean(&self) -> Nanos {
         let count = self.current.count + self.before.count;
         let sum = self.current.sum.saturating_add(self.before.sum);
         if count < LEAST { Nanos::ZERO } else { Nanos(sum / count) }

@@ -153,6 +153,17 @@ struct Probe {
     until: Nanos,
 }
 
+/// What a call says that was not answered in its caller's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lateness {
+    /// The caller had less time than answers usually take: nothing.
+    Callers,
+    /// An answer takes so long at least, which is longer than usual.
+    Unusual,
+    /// That is far longer, or nobody is answered at all.
+    Hopeless,
+}
+
 /// What came between two looks.
 #[derive(Clone, Copy, Debug)]
 struct Window {
@@ -219,15 +230,17 @@ impl Adaptive {
 
     /// One has taken so long, or longer if it was given up as `late`; [`Nanos::NEVER`] if the upstream had no room for it.
     pub(super) fn learn(&mut self, now: Nanos, sample: &Sample, took: Nanos, late: bool, room: &Room) {
-        if late && !self.tells(now, took) {
-            self.peak = self.peak.max(f64::from(sample.beside));
-            return;
-        }
-        if !late {
-            self.answered = Some(now);
+        let late = late.then(|| self.lateness(now, took));
+        match late {
+            None => self.answered = Some(now),
+            Some(Lateness::Callers) => {
+                self.peak = self.peak.max(f64::from(sample.beside));
+                return;
+            }
+            Some(Lateness::Unusual | Lateness::Hopeless) => {}
         }
         self.window.count += 1;
-        self.window.late += u32::from(late && took.0 as f64 >= CLAMP * self.typical);
+        self.window.late += u32::from(late == Some(Lateness::Hopeless));
         if f64::from(sample.beside) >= 0.9 * f64::from(self.limit()) {
             self.window.pressed += 1;
         }
@@ -235,7 +248,7 @@ impl Adaptive {
             self.window.refused += 1;
             self.window.refused_beside += u64::from(sample.beside);
         } else {
-            self.took(sample, took);
+            self.took(sample, took, late == Some(Lateness::Hopeless));
         }
         let first = *self.first.get_or_insert(sample.began);
         if self.opening && now - first >= BURST {
@@ -251,17 +264,22 @@ impl Adaptive {
         }
     }
 
-    /// Whether it says anything that a caller's time was over after this: answers that take longer than usual are the
-    /// upstream's, a caller with less time than that is not. While nobody is answered nothing is known that is usual.
-    fn tells(&mut self, now: Nanos, took: Nanos) -> bool {
-        let answered = *self.answered.get_or_insert(now - took);
-        let hopeless = now - answered >= HOPELESS.max(Nanos(took.0.saturating_mul(HOPELESS_TIMES)));
-        hopeless || (self.known > 0 && took.0 as f64 >= self.typical)
+    /// What it says that a caller's time was over after this.
+    fn lateness(&mut self, now: Nanos, took: Nanos) -> Lateness {
+        let (answered, took_ns) = (*self.answered.get_or_insert(now - took), took.0 as f64);
+        let silent = now - answered >= HOPELESS.max(Nanos(took.0.saturating_mul(HOPELESS_TIMES)));
+        if silent || (self.known > 0 && took_ns >= CLAMP * self.typical) {
+            Lateness::Hopeless
+        } else if self.known > 0 && took_ns >= self.typical {
+            Lateness::Unusual
+        } else {
+            Lateness::Callers
+        }
     }
 
-    fn took(&mut self, sample: &Sample, took: Nanos) {
+    fn took(&mut self, sample: &Sample, took: Nanos, hopeless: bool) {
         // Of the first only the quick ones have ended yet, except of those that began before all others.
-        if self.known < LEAST && sample.beside > FIRST {
+        if self.known < LEAST && sample.beside > FIRST && !hopeless {
             return;
         }
         self.known = self.known.saturating_add(1);
