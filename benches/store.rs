@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Instant;
 
 use weir::decide::Nanos;
-use weir::send::store::{Bounds, Change, Claim, Memory, Options, Order, Record, Sqlite, Step, Store, Want};
+use weir::send::store::{Bounds, Change, Claim, Lane, Memory, Options, Order, Record, Sqlite, Step, Store, Want};
 use weir::send::{Attempt, Job, Request, State, UnixMs};
 
 const PRODUCERS: usize = 16;

@@ -79,8 +79,8 @@ fn users_start_evenly_over_the_ramp_up() {
             .map(|(i, seen)| ((seen.at - first).as_secs_f64() - i as f64 * 0.022).abs())
             .collect();
         late.sort_by(f64::total_cmp);
-        assert!(late[15] < 0.004, "half of them within 4 ms, -t {threads}: {late:?}");
-        assert!(late[29] < 0.1, "-t {threads}: {late:?}");
+        // All at once, the last would be 640 ms early; how late one is noticed is the machine's affair.
+        assert!(late[15] < 0.022 && late[29] < 0.3, "half of them within one step, -t {threads}: {late:?}");
     }
 }
 

@@ -13,7 +13,7 @@ use std::thread;
 
 use weir::decide::Nanos;
 use weir::decide::dice::Dice;
-use weir::send::store::{Change, Claim, Filter, Options, Record, Sqlite, Step, Store, Want, Which};
+use weir::send::store::{Change, Claim, Filter, Lane, Options, Record, Sqlite, Step, Store, Want, Which};
 use weir::send::{Attempt, Entry, Job, State, UnixMs};
 
 const NOW: UnixMs = UnixMs(1_760_000_000_000);

@@ -1,6 +1,7 @@
 //! `weir send` and hosts that are down, hang, or fail one job: an outage costs no job its tries, a poisoned job ends in its
 //! own, and no host stands in the way of another.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "a test has a clock of its own")]
 
 mod support;
 

@@ -10,7 +10,7 @@ use std::thread;
 use rusqlite::Connection;
 use weir::decide::Nanos;
 use weir::send::store::{
-    Bounds, Change, Claim, Filter, KeyNote, Options, Receipt, Record, Sqlite, Step, Store, StoreError, Want,
+    Bounds, Change, Claim, Filter, KeyNote, Lane, Options, Receipt, Record, Sqlite, Step, Store, StoreError, Want,
 };
 use weir::send::{Attempt, Job, Request, State, UnixMs};
 

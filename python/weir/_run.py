@@ -230,7 +230,7 @@ class Point:
     histogram: str = field(repr=False)
     """All their response times: HdrHistogram V2 at two digits, in nanoseconds, base64."""
     failed_p50_ms: float
-    """Median response time of its failures: until the response was there, or until it was clear that none would be."""
+    """Median response time of its failures: until the response was there, or until none could come."""
     failed_p99_ms: float
     """99th percentile of their response times."""
     failed_max_ms: float
@@ -268,8 +268,9 @@ class Run:
     """The result of a load: read-only, comparable, and it pickles. `print` shows it as the text report.
 
     *Response time* is what a user waits: from the moment when the request was meant to start. *Service time* counts
-    from the moment when it was really sent. In a closed loop they differ by next to nothing; in an open loop by the time
-    that requests waited for a connection, if they did (`requests.waited`), and by weir's own lateness (`lateness_ms`).
+    from the moment when it was really sent. In a closed loop they differ by next to nothing; in an open loop by the
+    time that requests waited for a connection, if they did (`requests.waited`), and by weir's own lateness
+    (`lateness_ms`).
 
     Times are those of successes; failures, which may come fast, have their own.
     """
@@ -299,8 +300,8 @@ class Run:
     failed_ms: Spread
     """From the intended start to the end of failed requests, in milliseconds.
 
-    That is until the response was there, or until it was clear that none would be. Dropped requests, never sent, are not
-    among them.
+    That is until the response was there, or until it was clear that none would be. Dropped requests, never sent, are
+    not among them.
     """
     responses: Responses
     """Times of all responses, whatever their status."""
@@ -337,7 +338,7 @@ class Run:
     series: tuple[Point, ...]
     """The run second by second, warm-up included."""
     histogram: str
-    """Response times of all successes: HdrHistogram V2 at three digits, in nanoseconds, base64; empty if there are none."""
+    """Response times of successes: HdrHistogram V2 at three digits, in nanoseconds, base64; empty without any."""
     service_histogram: str
     """Their service times, in the same form."""
     failed_histogram: str

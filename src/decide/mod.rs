@@ -20,6 +20,7 @@
 //! - [`limit`]: how a service limits the rate of its callers
 //! - [`dispatch`]: which job is sent now, by which key, and what becomes of it
 //! - [`window`]: when a key may send next, so that no limit is overrun as the server counts it
+//! - [`pace`]: how fast a service that declares no limit lets a key send, learnt from its responses
 //! - [`ownership`]: which keys are ours, when several senders share them
 //! - [`nonce`]: numbers that only grow
 //! - [`feedback`]: what answers say about limits
@@ -62,6 +63,7 @@ pub mod nanos;
 pub mod nonce;
 pub mod offset;
 pub mod ownership;
+pub mod pace;
 pub mod patience;
 pub mod phases;
 pub mod policy;

@@ -32,14 +32,14 @@ impl Speaks {
     pub(super) fn own(self, answer: Response<Body>) -> Response<Body> {
         match self {
             Self::Http => answer,
-            Self::Grpc => trailers_only(answer),
+            Self::Grpc => trailers_only(&answer),
         }
     }
 }
 
 /// An answer of gRPC that is nothing but its end: status 200, and the gRPC status in the only headers there are
 /// (grpc/grpc, doc/PROTOCOL-HTTP2.md, Trailers-Only).
-fn trailers_only(answer: Response<Body>) -> Response<Body> {
+fn trailers_only(answer: &Response<Body>) -> Response<Body> {
     let code = Code::of_http(answer.status().as_u16());
     let message =
         answer.body().whole().filter(|line| line.len() <= MOST_MESSAGE).map(|line| percent(line.trim_ascii()));

@@ -1,10 +1,10 @@
 //! A path in one form, whatever its escapes, empty segments and dots: two spellings that a service takes for the same
 //! path are the same text (RFC 3986, 6.2.2).
 //!
-//! A decision by a path holds only if the next reader takes it for the same one. So a path is first brought into normal form, and it is
-//! this form that is compared and passed on: escapes of letters, digits and `-._~` are decoded, other escapes have capital
-//! digits, what has to be escaped is, `//` is one slash, and dot segments are gone. What services read in different ways
-//! even so is a [`Doubt`].
+//! A decision by a path holds only if the next reader takes it for the same one. So a path is first brought into normal
+//! form, and it is this form that is compared and passed on: escapes of letters, digits and `-._~` are decoded, other
+//! escapes have capital digits, what has to be escaped is, `//` is one slash, and dot segments are gone. What services
+//! read in different ways even so is a [`Doubt`].
 
 use std::borrow::Cow;
 use std::fmt;

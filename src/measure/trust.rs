@@ -29,12 +29,13 @@ pub const LEAST_S: f64 = 1.0;
 pub const LEAST_ANSWERS: u64 = 100;
 /// The largest accepted deviation from Little's law.
 pub const LITTLE: f64 = 0.05;
-/// A median or a 99th percentile of response times is spoilt by lateness that makes up this share of it, ...
+/// A quantile of response times is spoilt by lateness that makes up this share of it, ...
 pub const LATE_SHARE: f64 = 0.1;
-/// ... if that is more than this for the median, in milliseconds, ...
-pub const LATE_MEDIAN_MS: f64 = 0.2;
-/// ... or than this for the 99th percentile: what an idle virtual machine takes to wake a thread up.
-pub const LATE_P99_MS: f64 = 2.0;
+/// ... if that is more than so many milliseconds: an idle virtual machine takes a while to wake a thread up, and now and then
+/// longer.
+pub const LATE_MS: [(f64, f64); 5] = [(0.5, 0.2), (0.75, 0.5), (0.9, 1.0), (0.95, 1.0), (0.99, LATE_P99_MS)];
+/// The same for the 99th percentile alone.
+const LATE_P99_MS: f64 = 2.0;
 /// Below this share of a core a thread that is late had time enough, and was woken up late.
 const IDLE: f64 = 0.5;
 /// The largest accepted share of a core.
@@ -148,7 +149,9 @@ fn is_spoilt(late: f64, response: f64, least: f64) -> bool {
 fn too_little(e: &Evidence<'_>) -> Option<String> {
     let (good, all) = (e.totals.good.count(), e.totals.requests + e.dropped);
     if good == 0 && all > 0 {
-        return Some(format!("not one of {all} requests succeeded: there is no response time of a success."));
+        return Some(format!(
+            "not one of {all} requests succeeded: there is no response time of a success. See first why they failed."
+        ));
     }
     if good < LEAST_ANSWERS {
         return Some(format!(
@@ -164,11 +167,11 @@ fn late(e: &Evidence<'_>) -> Option<String> {
     let ms = |histogram: &Histogram, q: f64| histogram.quantile(q).as_millis_f64();
     // A response time without its lateness is the service time, if the request did not wait for a connection either. So
     // no quantile is spoilt by more than the two are apart.
-    let spoilt = |q: f64, least: f64| {
+    let spoilt = |&(q, least): &(f64, f64)| {
         let response = ms(&times.response, q);
         is_spoilt(ms(lateness, q).min(response - ms(&times.service, q)), response, least)
     };
-    (spoilt(0.99, LATE_P99_MS) || spoilt(0.5, LATE_MEDIAN_MS)).then(|| {
+    LATE_MS.iter().any(spoilt).then(|| {
         let remedy = match e.model {
             Model::Open if e.spins => "Something else took its cores: leave it one for each of its threads, or take another machine.",
             Model::Open if e.cpu_share < IDLE => {
@@ -321,6 +324,10 @@ mod tests {
             let reasons = reasons(&Evidence { in_flight_mean: 1.25, ..evidence(&totals) });
             assert_eq!(reasons, [] as [String; 0], "3 ms spoil no 99th percentile of 80 ms, and no median");
         }
+        let mut some_late = totals(800, 1, 30);
+        some_late.add(&totals(200, 5, 4_500));
+        let spoilt = reasons(&Evidence { in_flight_mean: 0.18, ..evidence(&some_late) });
+        assert!(spoilt.len() == 1 && spoilt[0].contains("sent late"), "the 90th percentile is weir's own: {spoilt:?}");
         let all_late = totals(1000, 1, 300);
         let spoilt = reasons(&Evidence { in_flight_mean: 0.1, ..evidence(&all_late) });
         assert!(spoilt.len() == 1 && spoilt[0].contains("sent late"), "{spoilt:?}");

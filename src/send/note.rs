@@ -95,7 +95,7 @@ impl Note {
     }
 
     /// At the end in good order.
-    pub(super) fn ended(at: &Moment, high_water: u64, rest: &History, hosts: Vec<(String, History)>) -> Self {
+    pub(super) fn ended(at: &Moment, high_water: u64, rest: &History, hosts: &[(String, History)]) -> Self {
         let up_ms = at.up.0 / Nanos::MILLI.0;
         let hosts = hosts.iter().map(|(host, history)| (host.clone(), Kept::of(history))).collect();
         Self { high_water, at_ms: at.wall.0, boot: at.boot.clone(), up_ms, past: Some(Kept::of(rest)), hosts }
@@ -147,7 +147,7 @@ mod tests {
         let past = Past { window, believed: 17, arrived: vec![(Nanos(5), 1)], full_in: Some(Nanos(9)) };
         let history = History { windows: vec![past], sent: vec![(Nanos(3), 2)], held_for: Nanos(4) };
         let other = History { held_for: Nanos(5), ..History::default() };
-        let note = Note::ended(&moment(1000, 50, "a"), 77, &history, vec![("a.example".into(), other.clone())]);
+        let note = Note::ended(&moment(1000, 50, "a"), 77, &history, &[("a.example".into(), other.clone())]);
         let back = Note::read(&note.write()).unwrap();
         assert_eq!(back, note);
         assert_eq!(back.hosts().collect::<Vec<_>>(), [("a.example".into(), other)]);
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_between_two_runs_ends_no_window_early() {
-        let note = Note::ended(&moment(1000, 50, "a"), 1, &History::default(), Vec::new());
+        let note = Note::ended(&moment(1000, 50, "a"), 1, &History::default(), &[]);
         let since = |now: &Moment| note.history(now).unwrap().1;
         assert_eq!(since(&moment(3_600_000, 60, "a")), Nanos::from_millis(10), "set forward");
         assert_eq!(since(&moment(0, 5000, "a")), Nanos::ZERO, "set back");

@@ -19,9 +19,11 @@
 //! - [`figures`]: what came of it
 //! - [`score`]: which limiter is ahead of which
 //! - [`text`]: all that for a person
+//! - [`delivery`]: jobs sent through the rate limits of a service
 
 mod admission;
 mod call;
+pub mod delivery;
 pub mod figures;
 pub mod gate;
 pub mod limiter;

@@ -98,7 +98,7 @@ fn headers_and_trailers_come_as_they_were_sent() {
 #[test]
 fn what_is_not_http_is_a_protocol_failure() {
     let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(70_000));
-    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(129));
+    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(257));
     let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(102);
     let replies = [
         "SSH-2.0-OpenSSH_9\r\n",

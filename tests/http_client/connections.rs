@@ -291,7 +291,12 @@ fn twenty_thousand_requests_leave_nothing_behind() {
     run(async |client| {
         let to = to(&server);
         for _ in 0..20_000 {
-            assert_eq!(get(&client, &to).await.unwrap(), hello());
+            // One that came just before its connection was closed has been taken, for all that can be known.
+            let mut got = get(&client, &to).await;
+            if got.as_ref().is_err_and(|error| matches!(error.kind, Kind::Closed | Kind::Reset)) {
+                got = get(&client, &to).await;
+            }
+            assert_eq!(got.unwrap(), hello());
         }
         let counts = client.counts();
         assert!(counts.open <= 1 && counts.dialled == 20, "{counts:?}");

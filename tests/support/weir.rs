@@ -35,7 +35,7 @@ pub(crate) struct Running {
 }
 
 /// No command takes longer than this.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Weir {
     pub(crate) fn new() -> Self {

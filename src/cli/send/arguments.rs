@@ -70,7 +70,8 @@ pub(in crate::cli) struct SendArgs {
     #[arg(long, value_name = "NAME", help_heading = LIMITS)]
     keys_env: Option<String>,
     /// So many requests per time for each key at each host, COUNT/TIME or MODEL:COUNT/TIME, e.g. 20/1s, bucket:100/1m,
-    /// aligned:5000/24h; of one host alone: 'host=api.example.com 20/1s'; repeatable: all hold
+    /// aligned:5000/24h; of one host alone: 'host=api.example.com 20/1s'; repeatable: all hold;
+    /// 'none': unlimited [default: learnt from responses]
     #[arg(long = "limit", value_name = "LIMIT", help_heading = LIMITS)]
     limits: Vec<String>,
     /// So much weight (tokens) per time for each key at each host, in the same words; repeatable
@@ -210,7 +211,9 @@ impl SendArgs {
             let limits = texts.iter().map(|text| HostLimit::read(text, unit));
             limits.collect::<Result<Vec<_>, _>>().map_err(|why| format!("{flag}: {why}"))
         };
-        let mut all = read("--limit", &self.limits, Unit::Requests)?;
+        let is_unlimited = self.limits == ["none"];
+        let stated: &[String] = if is_unlimited { &[] } else { &self.limits };
+        let mut all = read("--limit", stated, Unit::Requests)?;
         all.extend(read("--weight-limit", &self.weight_limits, Unit::Weight)?);
         let (limits, host_limits) = HostLimit::sort(all)?;
         let way_in = match self.delay_bound {
@@ -219,7 +222,13 @@ impl SendArgs {
         };
         let defaults = Rules::default();
         let rules = Rules {
-            key: window::Rules { limits, ordered: self.ordered, way_in, ..window::Rules::default() },
+            key: window::Rules {
+                limits,
+                ordered: self.ordered,
+                way_in,
+                learns: !is_unlimited,
+                ..window::Rules::default()
+            },
             learns_way_in: self.delay_bound == Bound::Learnt,
             in_flight: self.concurrency as usize,
             order: match self.order {

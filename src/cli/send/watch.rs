@@ -114,7 +114,7 @@ impl Watch {
 
     /// Hosts that answer nobody: since when, and why; empty if there are none.
     fn down(&self) -> String {
-        let down = self.progress.hosts.iter().filter_map(|host| Some((host, host.standing.down_for?)));
+        let down = self.progress.hosts_down.iter().filter_map(|host| Some((host, host.standing.down_for?)));
         let mut down: Vec<_> = down.collect();
         down.sort_unstable_by_key(|(_, length)| std::cmp::Reverse(*length));
         let mut texts: Vec<String> = down

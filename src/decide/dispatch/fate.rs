@@ -10,9 +10,10 @@
 //! - What was sent before this one and is answered late says nothing: an outage may have begun between the two.
 //!
 //! A job that has failed of itself is known to (*guilty*): its next failures are its own at once, unless the host is down.
-//! The last job of a pile has nobody to be compared with. If it got an answer, and not a gateway's word that nobody is there
-//! (502 to 504), while others were answered, it counts as its own.
+//! The last few jobs of a pile have nobody to be compared with any more. If one got an answer, and not a gateway's word that
+//! nobody is there (502 to 504), and somebody was answered who was sent no earlier, it counts as its own.
 
+use super::circuit::ENOUGH;
 use super::host::Host;
 use super::{Action, Dispatch, Feedback, HostId, Job, JobId, Kind, Meaning, Nanos, State, Why};
 use crate::decide::policy::Failure;
@@ -30,6 +31,8 @@ enum Fate {
     Buried,
 }
 
+/// What was sent within so long was sent together.
+const AT_ONCE: Nanos = Nanos::from_millis(10);
 /// Nothing is sent by a key that was refused for so long, whatever it was told.
 const LEAST_HOLD: Nanos = Nanos::from_millis(50);
 
@@ -55,7 +58,7 @@ impl Dispatch {
             match meaning {
                 // What was learnt of the way in is taken back first; the limit is as it was said until that was in vain.
                 Meaning::Refused => lane.windows.refused(slot, now, retry_after, !to_blame),
-                Meaning::Done => lane.windows.accepted(),
+                Meaning::Done => lane.windows.accepted(slot, now),
                 _ => {}
             }
             lane.windows.arrived_by(slot, now, usual)
@@ -217,15 +220,14 @@ impl Dispatch {
             }
             Fate::Charged => self.charge(now, id, job, now + wait, why, actions),
             Fate::Free if why == Why::Answer(Meaning::Refused) => {
-                self.die(now, id, job, now + LEAST_HOLD, why, actions)
+                self.die(now, id, job, now + LEAST_HOLD, why, actions);
             }
             Fate::Free => self.die(now, id, job, now, why, actions),
             Fate::Rests => {
                 host.died = why;
                 host.share.failed(now);
                 let is_guilty = host.is_guilty(id) && !is_unsent;
-                let is_known = !host.circuit.is_open() && (is_guilty || host.stands_alone(sent, why));
-                let is_own = !job.is_rate && (is_once || is_known);
+                let is_own = !job.is_rate && (is_once || is_guilty && !host.circuit.is_open());
                 if is_own {
                     return self.charge(now, id, job, now, why, actions);
                 }
@@ -235,7 +237,30 @@ impl Dispatch {
                 if host.is_late(now, job.asked.expires) {
                     return self.expire(now, id, job, actions);
                 }
+                let host = job.asked.host;
                 self.put(id, job);
+                self.judge_the_last(now, host, actions);
+            }
+        }
+    }
+
+    /// Nothing else is there to compare those with that rest: what is known already counts.
+    fn judge_the_last(&mut self, now: Nanos, id: HostId, actions: &mut Vec<Action>) {
+        let Some(host) = self.hosts.get(id as usize) else { return };
+        let are_few = host.lines.resting.len() < ENOUGH;
+        let are_last = host.lines.standing == 0 && host.share.in_flight == 0 && !host.circuit.is_open();
+        let (true, true, Some(answered)) = (are_few, are_last, host.circuit.last_answered()) else { return };
+        let resting: Vec<JobId> = host.lines.resting.iter().map(|(_, job)| *job).collect();
+        for job_id in resting {
+            let known = self.queue.get(job_id).map(|job| (job.state, job.died, job.is_rate));
+            let Some((State::Resting { sent, failed }, why, false)) = known else { continue };
+            let is_said = matches!(why, Why::Answer(Meaning::Failed(status)) if !(502..=504).contains(&status));
+            if is_said
+                && answered + AT_ONCE >= sent
+                && let Some(mut job) = self.take(job_id)
+            {
+                job.rested = false;
+                self.charge(now, job_id, job, failed, why, actions);
             }
         }
     }
@@ -305,13 +330,6 @@ impl Host {
         if probe {
             self.circuit.probe_ended();
         }
-    }
-
-    /// The last job of all, which got an answer that no gateway gives while others were answered.
-    fn stands_alone(&self, sent: Nanos, why: Why) -> bool {
-        let is_alone = self.lines.standing == 0 && self.share.in_flight == 0 && self.lines.resting.is_empty();
-        let is_said = matches!(why, Why::Answer(Meaning::Failed(status)) if !(502..=504).contains(&status));
-        is_alone && is_said && self.circuit.last_answered().is_some_and(|last| last >= sent)
     }
 }
 

@@ -30,6 +30,7 @@ fn setting(lots: &mut Lots) -> Setting {
         ordered: lots.one_in(2),
         way_in: (!lots.one_in(3)).then(|| Nanos::from_millis(way_in)),
         grain: Nanos::MILLI,
+        ..window::Rules::default()
     };
     let mut rules = Rules {
         key,

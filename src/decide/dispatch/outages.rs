@@ -40,6 +40,10 @@ impl Service {
         Self { takes: ms(takes), outage: (Nanos::NEVER, Nanos::NEVER), down: Down::Hangs, jobs, poison: 0 }
     }
 
+    fn is_poisoned(&self, job: JobId) -> bool {
+        self.poison > 0 && (job % PER_HOST).is_multiple_of(self.poison)
+    }
+
     fn is_down(&self, at: Nanos) -> bool {
         (self.outage.0..self.outage.1).contains(&at)
     }
@@ -61,11 +65,13 @@ struct Story {
 }
 
 const PER_HOST: u64 = 1_000_000;
+/// When which attempt ends, and how: a status, or 0 refused, 1 reset.
+type Ends = (Nanos, u64, JobId, u32, u16);
 
 fn run(services: &[Service], rules: Rules, until: Nanos) -> Vec<Story> {
     let mut dispatch = Dispatch::new(rules, 1, 1);
     let mut stories = vec![Story::default(); services.len()];
-    let mut events: BinaryHeap<Reverse<(Nanos, u64, JobId, u32, u16)>> = BinaryHeap::new();
+    let mut events: BinaryHeap<Reverse<Ends>> = BinaryHeap::new();
     let (mut wake, mut number, mut now) = (Nanos::NEVER, 0, Nanos::ZERO);
     let mut actions = Vec::new();
     let mut live: BTreeMap<JobId, u32> = BTreeMap::new();
@@ -90,7 +96,7 @@ fn run(services: &[Service], rules: Rules, until: Nanos) -> Vec<Story> {
                     let host = (job / PER_HOST) as usize;
                     let (service, story) = (&services[host], &mut stories[host]);
                     *story.tries.entry(job).or_default() += 1;
-                    let is_poison = service.poison > 0 && job % PER_HOST % service.poison == 0;
+                    let is_poison = service.is_poisoned(job);
                     let half = Nanos(service.takes.0 / 2);
                     let (at, says) = match service.down {
                         _ if !service.is_down(now) && is_poison => (now + half, 500),
@@ -119,7 +125,7 @@ fn run(services: &[Service], rules: Rules, until: Nanos) -> Vec<Story> {
                     let (story, service) =
                         (&mut stories[(job / PER_HOST) as usize], &services[(job / PER_HOST) as usize]);
                     story.buried += 1;
-                    story.good_buried += u64::from(service.poison == 0 || job % PER_HOST % service.poison != 0);
+                    story.good_buried += u64::from(!service.is_poisoned(job));
                 }
                 _ => {}
             }

@@ -37,7 +37,7 @@ impl Windows {
     pub fn heard(&mut self, slot: Slot, now: Nanos, quotas: &[Quota]) {
         let now = self.advance(now);
         let Some(open) = self.road.get(slot) else { return };
-        let (expected, own, arrived) = (open.expected, open.weight, open.arrived);
+        let (marks, own, arrived) = (open.marks, open.weight, open.arrived);
         for quota in quotas {
             let meant = self.meters.iter().position(|meter| {
                 meter.is_meant(quota) && quota.limit.is_some_and(|limit| limit == meter.limit.window.limit())
@@ -45,7 +45,10 @@ impl Windows {
             let mut others = (0..self.meters.len()).filter(|index| self.meters[*index].is_meant(quota));
             let only = others.next().filter(|_| others.next().is_none());
             if let Some(index) = meant.or(only) {
-                self.meters[index].heard(quota, expected[index], now);
+                let unit = self.meters[index].limit.unit;
+                let out =
+                    self.road.ahead(unit, None).total().saturating_sub(if arrived { 0 } else { unit.amount(own) });
+                self.meters[index].heard(quota, &marks[index], (own, out), now);
             } else if let (Some(remaining), Some(reset)) = (quota.remaining, quota.reset) {
                 let unit = quota.unit.unwrap_or(Unit::Requests);
                 let own = if arrived { 0 } else { unit.amount(own) };

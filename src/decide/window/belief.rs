@@ -57,7 +57,8 @@ impl Belief {
         }
     }
 
-    fn most(&self) -> u64 {
+    /// The most that it can be: as stated, or as the server has said.
+    pub(super) fn most(&self) -> u64 {
         self.stated.min(self.told)
     }
 

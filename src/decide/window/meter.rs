@@ -27,7 +27,14 @@ pub(super) struct Meter {
     /// The longest way in, as far as the counter's bucket is cut for it.
     way_in: Nanos,
     /// All that was ever sent.
-    pub(super) sent: u64,
+    sent: u64,
+    /// All that was ever booked for others, who spend from the same limit.
+    booked: u64,
+    /// When a response reported on this limit first, and whether the last one did on its height.
+    reported: Option<Nanos>,
+    has_limit: bool,
+    /// Others were seen to spend from it: from then on likely differences are booked, and not only proven ones.
+    is_shared: bool,
     refusals_in_a_row: u32,
 }
 
@@ -41,6 +48,8 @@ enum Kind {
 
 /// Without a word from the server, nobody holds a key for longer after the first refusal.
 const FIRST_HOLD: Nanos = Nanos::from_secs(60);
+/// Of a limit this high a rejection is a small part, and half of it is much.
+const HIGH: u64 = 200;
 /// A limit that was believed too high is believed less for so many of its windows, at first.
 const PATIENCE: u64 = 60;
 
@@ -58,7 +67,19 @@ impl Meter {
         };
         let patience = Nanos(per.max(Nanos::SECOND).0.saturating_mul(PATIENCE));
         let belief = Belief::new(most, patience);
-        Self { limit, belief, kind, grain: rules.grain, way_in, sent: 0, refusals_in_a_row: 0 }
+        Self {
+            limit,
+            belief,
+            kind,
+            grain: rules.grain,
+            way_in,
+            sent: 0,
+            booked: 0,
+            reported: None,
+            has_limit: false,
+            is_shared: false,
+            refusals_in_a_row: 0,
+        }
     }
 
     pub(super) fn believed(&self) -> u64 {
@@ -130,14 +151,26 @@ impl Meter {
         }
     }
 
-    /// The least that the server must have left, whatever has arrived; what is on its way is counted as arrived.
-    pub(super) fn left(&self, now: Nanos, ahead: &Ahead<'_>) -> u64 {
+    /// The count of this moment, to compare with what the response to a request that is sent now reports.
+    pub(super) fn mark(&self, now: Nanos, ahead: &Ahead<'_>) -> Mark {
         let used = match &self.kind {
             Kind::Log(log) | Kind::Either(_, log) => log.used().saturating_add(ahead.total()),
             Kind::Bucket(bucket) => bucket.used(now).saturating_add(ahead.total()),
             Kind::Running(running) => running.used(),
         };
-        self.believed().saturating_sub(used)
+        Mark { used, sent: self.sent, booked: self.booked, out: ahead.total(), is_reported: self.reported.is_some() }
+    }
+
+    /// What must be left when all that was sent up to now is judged, too, as far as the limit is believed.
+    pub(super) fn least(&self, mark: &Mark, weight: u64) -> u64 {
+        let (own, since) = self.since(mark, weight);
+        self.believed().saturating_sub(mark.used.saturating_add(own).saturating_add(since))
+    }
+
+    /// What the marked request counts, and what was sent after it.
+    fn since(&self, mark: &Mark, weight: u64) -> (u64, u64) {
+        let own = self.limit.unit.amount(weight);
+        (own, self.sent.wrapping_sub(mark.sent).saturating_sub(own))
     }
 
     /// How long to hold still after a refusal that says nothing about it: the window, at first at most a minute, then
@@ -155,6 +188,11 @@ impl Meter {
 
     /// What was sent when it may have counted so much was refused; `first`: it was sent before the refusal then.
     pub(super) fn shrink(&mut self, now: Nanos, counted: u64, first: Option<Nanos>) {
+        // The server itself reports limit and count: others have spent it, and that is booked.
+        if self.has_limit && self.limit.window.limit() >= HIGH {
+            self.is_shared = true;
+            return;
+        }
         match first {
             None => self.belief.refused(now, counted),
             Some(first) => self.belief.refused_too(first, counted),
@@ -174,20 +212,33 @@ impl Meter {
             && quota.reset.is_none_or(|reset| reset <= longest)
     }
 
-    /// What the server says of this limit in the answer to a request from which this was `expected`. What it has less
-    /// than it must have if all that counts is ours, somebody else has spent, by now at the latest.
-    pub(super) fn heard(&mut self, quota: &Quota, expected: u64, now: Nanos) {
-        let before = self.believed();
+    /// What the server reports of this limit in the response to the marked request, while `out` is on its way.
+    ///
+    /// The report is of one moment between send and response. What the server had counted then is at most what had been
+    /// counted here at the send, the request itself, what was sent since, and what was booked for others since. More than
+    /// that is proof of another user (or of a limit that is lower than stated), and what is proven is booked once: all
+    /// requests of that moment report the same difference, and each of them finds it booked. What is booked is the likely
+    /// difference: requests arrive about in the order of their sending, so those sent since are not in the report; no
+    /// more than were on their way at the send and are now, which bounds what can be counted twice. Once others are known to go on spending, the likely difference
+    /// is booked without proof.
+    pub(super) fn heard(&mut self, quota: &Quota, mark: &Mark, (weight, out): (u64, u64), now: Nanos) {
         if quota.limit.is_some_and(|limit| self.belief.told(limit)) {
             self.resize();
         }
-        let lost = before.saturating_sub(self.believed());
-        let least = least(expected, self.sent).saturating_sub(lost);
-        if let Some(remaining) = quota.remaining
-            && remaining < least
-        {
-            self.arrive(now, least - remaining);
+        let Some(remaining) = quota.remaining else { return };
+        let reported = quota.limit.unwrap_or(self.belief.most()).saturating_sub(remaining);
+        let (own, since) = self.since(mark, weight);
+        let booked = self.booked.wrapping_sub(mark.booked);
+        let most = mark.used.saturating_add(own).saturating_add(booked).saturating_add(since);
+        let likely = most - since.min(mark.out.saturating_add(out));
+        let first = *self.reported.get_or_insert(now);
+        // The first reports are of what was spent before; a later proof is of a user that goes on.
+        self.is_shared |= reported > most && mark.is_reported && self.limit.window.limit() >= HIGH;
+        if reported > most || (reported > likely && (self.is_shared || first == now)) {
+            self.booked = self.booked.wrapping_add(reported - likely);
+            self.arrive(now, reported - likely);
         }
+        self.has_limit = quota.limit.is_some();
     }
 
     fn resize(&mut self) {
@@ -233,7 +284,17 @@ impl Meter {
     }
 }
 
-/// What must be left of a window when all that was sent since is judged, too.
-pub(super) fn least(expected: u64, sent: u64) -> u64 {
-    u64::try_from(expected.wrapping_sub(sent).cast_signed()).unwrap_or(0)
+/// A window's count at the moment of a send.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    /// The most that the server may count, what is on its way included, without the request itself.
+    pub(super) used: u64,
+    /// All that was ever sent, without the request itself.
+    sent: u64,
+    /// All that was ever booked for others.
+    booked: u64,
+    /// What was on its way.
+    out: u64,
+    /// It was sent after the first report.
+    is_reported: bool,
 }

@@ -26,6 +26,8 @@
 //! - What an answer says of the limits is [heeded](Windows::heard) where it says less than we know: somebody else spends
 //!   from the same limit, or we have forgotten what we spent.
 //!
+//! - Where no limit is stated, a sustainable [pace](super::pace) is learnt.
+//!
 //! What it does not know: what is sent, by whom, and what becomes of it.
 
 mod allowance;
@@ -34,13 +36,15 @@ mod bucket;
 mod history;
 mod log;
 mod meter;
+#[cfg(test)]
+mod reports;
 mod road;
 mod running;
 mod way_in;
 
 use self::allowance::Allowance;
 pub use self::history::{History, Past};
-use self::meter::{Meter, least};
+use self::meter::{Mark, Meter};
 use self::road::{Open, Road};
 pub use self::way_in::WayIn;
 #[cfg(test)]
@@ -48,6 +52,7 @@ mod world;
 
 use super::Nanos;
 use super::limit;
+use super::pace::Pace;
 
 /// A key has at most so many limits at once.
 pub const MOST_WINDOWS: usize = 8;
@@ -93,11 +98,13 @@ pub struct Rules {
     /// The tick of the server's clock, by which its windows may be longer than they say: 1 ms for one that counts whole
     /// milliseconds and wants *more* than `per` between; 1 ns for one that is exact.
     pub grain: Nanos,
+    /// Where no limit is stated, a sustainable pace is learnt from responses; false: unlimited.
+    pub learns: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { limits: Vec::new(), ordered: false, way_in: None, grain: Nanos::MILLI }
+        Self { limits: Vec::new(), ordered: false, way_in: None, grain: Nanos::MILLI, learns: true }
     }
 }
 
@@ -121,6 +128,8 @@ pub struct Windows {
     held: Nanos,
     /// When the last refusal came of something that was sent after the one before.
     refused: Option<Nanos>,
+    /// What has been learnt, if no limit is stated.
+    pace: Option<Pace>,
     /// What the server has said of limits that are not among the meters.
     allowances: Vec<Allowance>,
     /// By when the last of those that have arrived had.
@@ -139,6 +148,7 @@ impl Windows {
             grain: rules.grain,
             held: Nanos::ZERO,
             refused: None,
+            pace: (rules.learns && rules.limits.is_empty()).then(Pace::default),
             allowances: Vec::new(),
             last_arrival: None,
             latest: Nanos::ZERO,
@@ -161,13 +171,13 @@ impl Windows {
             };
             meter.believed() as f64 / per.as_secs_f64()
         });
-        rates.fold(f64::INFINITY, f64::min)
+        rates.fold(self.pace.as_ref().map_or(f64::INFINITY, Pace::rate_per_s), f64::min)
     }
 
     /// When a request of this weight may be sent, if nothing else is sent and nothing else is heard; it may have passed.
     /// [`Nanos::NEVER`]: not before something is heard of those on their way.
     pub fn earliest(&self, weight: u64) -> Nanos {
-        let mut earliest = self.held;
+        let mut earliest = self.held.max(self.pace.as_ref().map_or(Nanos::ZERO, Pace::room));
         if self.ordered {
             let all = self.road.all_arrived(self.way_in).or(self.last_arrival);
             // Later, and not at the same instant: who is first then?
@@ -186,16 +196,15 @@ impl Windows {
     /// A request of this weight is sent. Until it has [left](Self::left) nothing bounds its arrival.
     pub fn sent(&mut self, now: Nanos, weight: u64) -> Slot {
         let now = self.advance(now);
-        let (mut expected, mut counted) = ([0; MOST_WINDOWS], [0; MOST_WINDOWS]);
-        for ((meter, expected), counted) in self.meters.iter_mut().zip(&mut expected).zip(&mut counted) {
+        let mut marks = [Mark::default(); MOST_WINDOWS];
+        for (meter, mark) in self.meters.iter_mut().zip(&mut marks) {
             let amount = meter.limit.unit.amount(weight);
-            let left = meter.left(now, &self.road.ahead(meter.limit.unit, self.way_in));
+            *mark = meter.mark(now, &self.road.ahead(meter.limit.unit, self.way_in));
             meter.send(amount);
-            *expected = left.saturating_sub(amount).wrapping_add(meter.sent);
-            *counted = meter.believed() - left;
         }
         self.allowances.iter_mut().for_each(|allowance| allowance.send(weight));
-        self.road.push(Open { asked: now, left: None, weight, arrived: false, ended: false, expected, counted })
+        let pace = self.pace.as_mut().map(|pace| pace.sent(now));
+        self.road.push(Open { asked: now, left: None, weight, arrived: false, ended: false, marks, pace })
     }
 
     /// Its bytes go out now, and not earlier. Said at once where a connection is ready; else when there is one, so that
@@ -249,9 +258,14 @@ impl Windows {
         }
     }
 
-    /// It was accepted: the server is no longer displeased.
-    pub fn accepted(&mut self) {
+    /// It was accepted: the server is no longer displeased. Called before its slot ends.
+    pub fn accepted(&mut self, slot: Slot, now: Nanos) {
+        let now = self.advance(now);
         self.meters.iter_mut().for_each(Meter::accepted);
+        let Some(open) = self.road.get(slot) else { return };
+        if let (Some(pace), Some(sent)) = (&mut self.pace, open.pace.take()) {
+            pace.accepted(now, sent);
+        }
     }
 
     /// It was refused for its rate; called before its slot ends. Nothing is sent before `retry_after` is over, or as long
@@ -260,15 +274,18 @@ impl Windows {
     pub fn refused(&mut self, slot: Slot, now: Nanos, retry_after: Option<Nanos>, shrink: bool) {
         let now = self.advance(now);
         let Some(open) = self.road.get(slot) else { return };
-        let (expected, counted) = (open.expected, open.counted);
+        if let (Some(pace), Some(sent)) = (&mut self.pace, open.pace.take()) {
+            return pace.rejected(now, sent, retry_after);
+        }
+        let (marks, weight) = (open.marks, open.weight);
         let first = self.refused.filter(|first| open.asked < *first);
         let news = first.is_none();
-        let windows = self.meters.iter_mut().zip(expected).zip(counted);
-        let fullest = windows.min_by_key(|((meter, expected), _)| least(*expected, meter.sent));
+        let windows = self.meters.iter_mut().zip(marks);
+        let fullest = windows.min_by_key(|(meter, mark)| meter.least(mark, weight));
         let mut hold = Nanos::SECOND;
-        if let Some(((meter, _), counted)) = fullest {
+        if let Some((meter, mark)) = fullest {
             if shrink {
-                meter.shrink(now, counted, first);
+                meter.shrink(now, mark.used, first);
             }
             hold = meter.hold(news);
         }
@@ -329,6 +346,9 @@ impl Windows {
         if let Some(open) = self.road.get(slot) {
             open.ended = true;
             let weight = open.weight;
+            if let (Some(pace), Some(_)) = (&mut self.pace, open.pace.take()) {
+                pace.ended();
+            }
             for meter in &mut self.meters {
                 meter.end(at, meter.limit.unit.amount(weight));
             }

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
+use super::meter::Mark;
 use super::{MOST_WINDOWS, Nanos, Slot, Unit};
+use crate::decide::pace::Sent;
 
 /// One request that was sent.
 #[derive(Clone, Debug)]
@@ -16,10 +18,10 @@ pub(super) struct Open {
     pub(super) arrived: bool,
     /// Nothing more will be heard of it.
     pub(super) ended: bool,
-    /// What each window should have left when the server judges it, plus all that was sent up to it.
-    pub(super) expected: [u64; MOST_WINDOWS],
-    /// What each window may have counted before it.
-    pub(super) counted: [u64; MOST_WINDOWS],
+    /// What each window had counted when it was sent.
+    pub(super) marks: [Mark; MOST_WINDOWS],
+    /// As the pace knows it; None: it has been told what came of it.
+    pub(super) pace: Option<Sent>,
 }
 
 /// All that were sent and of which something is yet to be heard.

@@ -85,6 +85,7 @@ impl World {
                 ordered: lots.one_in(3),
                 way_in: (!lots.one_in(4)).then_some(way_in),
                 grain: Nanos::MILLI,
+                ..Rules::default()
             },
             way_in,
             way_out: up_to(lots, Nanos::from_millis(300)),

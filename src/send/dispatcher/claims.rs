@@ -48,14 +48,12 @@ impl Edge {
                 continue;
             }
             arrivals.mark_unchanged();
-            // Jobs that an earlier version has kept name no host.
-            let rest = Want { lane: Lane::default(), most: least(&self.options) };
-            let rest = std::mem::take(&mut arrived).then_some(rest);
+            arrived = false;
             let claim = Claim {
                 now: wall_ms(),
                 // They end with this process; no time is waited for.
                 lease: Nanos::NEVER,
-                wants: wants.iter().map(|(.., want)| want.clone()).chain(rest).collect(),
+                wants: wants.iter().map(|(.., want)| want.clone()).collect(),
                 most_bytes: MOST_BYTES,
                 sending: true,
             };

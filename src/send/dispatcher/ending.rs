@@ -81,7 +81,7 @@ impl Edge {
         let rest = hand.hosts.pasts.get(key as usize).cloned().flatten();
         let rest = rest.filter(|(_, at)| now - *at < self.options.memory());
         let rest = rest.map(|(history, at)| older(history, now - at)).unwrap_or_default();
-        Note::ended(&at, high_water, &rest, histories).write()
+        Note::ended(&at, high_water, &rest, &histories).write()
     }
 
     /// Goes on with a key at all hosts.

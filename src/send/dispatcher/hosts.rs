@@ -98,9 +98,10 @@ impl Edge {
         (!limits.is_empty()).then(|| window::Rules { limits, ..self.options.rules.key.clone() })
     }
 
-    /// Whether there is room for jobs that the store has.
+    /// Whether there is room for jobs that the store has; of many lanes only some are looked at, as it is asked with each
+    /// event. Whoever records asks for more jobs in any case.
     pub(super) fn is_hungry(&self, hand: &Hand) -> bool {
-        hand.lanes.iter().any(|known| known.has_jobs && self.has_room(hand, known.host, known.key))
+        hand.lanes.iter().take(MOST_EMPTY).any(|known| known.has_jobs && self.has_room(hand, known.host, known.key))
     }
 
     /// How many jobs of a host are to be in hand that any key may send, or only this one.
@@ -131,10 +132,10 @@ impl Edge {
         }
     }
 
-    /// How all hosts are that have something to do.
-    pub(super) fn host_progress(&self, hand: &Hand) -> Vec<HostProgress> {
+    /// The hosts that answer nobody.
+    pub(super) fn hosts_down(hand: &Hand) -> Vec<HostProgress> {
         let hosts = hand.hosts.names().filter_map(|(number, name)| {
-            let standing = hand.dispatch.standing(number)?;
+            let standing = hand.dispatch.standing(number).filter(|standing| standing.down_for.is_some())?;
             let why = if standing.why == Why::Late { String::new() } else { super::attempt::words(standing.why) };
             Some(HostProgress { name: name.to_owned(), standing, why })
         });

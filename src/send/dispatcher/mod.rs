@@ -64,8 +64,8 @@ pub struct Progress {
     /// By key: how many requests per second its limits let through at the hosts that have something to do, as far as they
     /// are believed; 0 if it is used no more.
     pub allowed_per_s: Vec<f64>,
-    /// How the hosts are.
-    pub hosts: Vec<HostProgress>,
+    /// The hosts that answer nobody.
+    pub hosts_down: Vec<HostProgress>,
 }
 
 /// A job in hand.
@@ -430,13 +430,13 @@ impl Edge {
             usable_keys: hand.dispatch.usable_keys(),
             way_in: hand.dispatch.way_in(),
             allowed_per_s: keys.map(|key| self.allowed_per_s(&hand, key)).collect(),
-            hosts: self.host_progress(&hand),
+            hosts_down: Self::hosts_down(&hand),
         };
     }
 
     /// How many requests per second a key may send to all hosts that have something to do, or that had.
     fn allowed_per_s(&self, hand: &Hand, key: u32) -> f64 {
-        let hosts = || hand.hosts.names().map(|(host, _)| host);
+        let hosts = || hand.hosts.names().map(|(host, _)| host).take(MOST_SUMMED);
         let is_busy = |host: &HostId| {
             hand.dispatch.standing(*host).is_some_and(|host| host.queued + host.out > 0 && host.down_for.is_none())
         };
@@ -467,6 +467,8 @@ impl Edge {
     }
 }
 
+/// What is allowed is summed up over so many hosts.
+const MOST_SUMMED: usize = 256;
 /// A mark is set so far above what is asked for, in nonces: milliseconds, mostly.
 const MARK_AHEAD: u64 = 10_000;
 /// And anew when so little of it is left.

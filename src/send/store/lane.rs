@@ -2,8 +2,7 @@
 
 use crate::send::job::{Job, Request};
 
-/// A line of queued jobs. The default one is that of jobs whose URL names no host, and of those that an earlier version has
-/// kept.
+/// A line of queued jobs. The default one is that of jobs whose URL names no host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane {
     /// `None` for jobs that any key may send.
@@ -23,8 +22,7 @@ impl Lane {
 
     /// As one word, which [`Self::read`] reads: `KEY@HOST`. A key's name has no `@`.
     pub(super) fn word(&self) -> String {
-        let hint = self.key_hint.as_deref().unwrap_or_default();
-        if self.host.is_empty() { hint.to_owned() } else { format!("{hint}@{}", self.host) }
+        format!("{}@{}", self.key_hint.as_deref().unwrap_or_default(), self.host)
     }
 
     pub(super) fn read(word: &str) -> Self {

@@ -349,10 +349,11 @@ impl Inner {
 
     /// Lanes that are not empty; if there are too many, those that were not told last.
     fn lanes(&mut self) -> Vec<Lane> {
-        let (after, first) = (self.told.take(), Lane::default());
-        let from = after.as_ref().unwrap_or(&first);
-        let rest = self.ready.range((Bound::Excluded(from), Bound::Unbounded));
-        let begin = self.ready.range((Bound::Excluded(&first), Bound::Included(from))).filter(|_| after.is_some());
+        let after = self.told.take();
+        let from = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let to = after.as_ref().map_or(Bound::Unbounded, Bound::Included);
+        let rest = self.ready.range::<Lane, _>((from, Bound::Unbounded));
+        let begin = self.ready.range::<Lane, _>((Bound::Unbounded, to)).filter(|_| after.is_some());
         let lanes: Vec<Lane> = rest.chain(begin).take(MOST_LANES).map(|(lane, _)| lane.clone()).collect();
         self.told = lanes.get(MOST_LANES - 1).cloned();
         lanes

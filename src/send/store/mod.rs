@@ -254,8 +254,7 @@ pub struct Claimed {
     pub expired: Vec<Entry>,
     /// When a job is due or expires next, if nothing changes before.
     pub next: Option<UnixMs>,
-    /// Lanes in which there are more queued jobs. The default one is not among them, and if there are many, others are told
-    /// by the next claim.
+    /// Lanes in which there are more queued jobs; if there are many, others are told by the next claim.
     pub lanes: Vec<Lane>,
 }
 

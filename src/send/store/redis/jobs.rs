@@ -16,11 +16,6 @@ fn rank(order: Order, expires: Option<UnixMs>) -> Option<String> {
     (order == Order::Deadline).then(|| format!("{:020}.", order.rank(expires).max(0)))
 }
 
-/// The name of a lane; the default one has none.
-fn lane(lane: &Lane) -> Option<String> {
-    Some(lane.word()).filter(|word| !word.is_empty())
-}
-
 /// Takes jobs in; None if there are none.
 pub(super) fn submit<'a>(
     jobs: impl Iterator<Item = &'a Job>,
@@ -37,7 +32,7 @@ pub(super) fn submit<'a>(
         ask.maybe(job.expires.map(|at| terms.theirs(at).to_string())).number(job.weight);
         ask.say(&request.method).say(&request.url).maybe(headers_text(&request.headers));
         ask.maybe(job.idempotency_key.as_ref()).maybe(Some(&request.body).filter(|body| !body.is_empty()));
-        ask.number(job.bytes()).maybe(lane(&Lane::of(job)));
+        ask.number(job.bytes()).maybe(Some(Lane::of(job).word()));
         count += 1;
     }
     if let Some(word) = ask.words.get_mut(2) {
@@ -57,7 +52,7 @@ pub(super) fn claim(claim: &Claim, terms: &Terms) -> Ask {
     ask.number(terms.theirs(claim.now)).say(length_ms(claim.lease)).number(terms.address.lease.0 / 1_000_000);
     ask.number(claim.most_bytes).flag(claim.sending);
     for want in &claim.wants {
-        ask.maybe(lane(&want.lane)).number(want.most);
+        ask.maybe(Some(want.lane.word())).number(want.most);
     }
     ask
 }
@@ -127,7 +122,7 @@ pub(super) fn edit(before: &Entry, after: &Job, now: UnixMs, order: Order, terms
     ask.say(&request.method).say(&request.url).maybe(headers_text(&request.headers));
     ask.maybe(Some(&request.body).filter(|body| !body.is_empty())).number(after.priority).number(after.weight);
     ask.maybe(after.expires.map(|at| terms.theirs(at).to_string())).maybe(after.key_hint.as_ref());
-    ask.maybe(rank(order, after.expires)).maybe(lane(&Lane::of(after)));
+    ask.maybe(rank(order, after.expires)).maybe(Some(Lane::of(after).word()));
     ask
 }
 

@@ -21,7 +21,7 @@ const CONNECT: Duration = Duration::from_secs(1);
 const SAME_CLOCK_MS: i64 = 10;
 
 /// Of the layout of the keys on the server.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// What all connections of a store have in common.
 #[derive(Debug)]

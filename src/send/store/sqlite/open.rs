@@ -8,7 +8,8 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use super::Options;
-use crate::send::store::StoreError;
+use crate::send::job::Request;
+use crate::send::store::{Lane, StoreError};
 
 /// The version of the tables.
 pub(crate) const VERSION: u32 = 2;
@@ -107,7 +108,7 @@ fn make(connection: &mut Connection, options: &Options) -> rusqlite::Result<()> 
     transaction.commit()
 }
 
-/// Makes a store of version 1 one of version 2: its jobs stand in the lines that they stood in.
+/// Makes a store of version 1 one of version 2: its jobs stand in lines by their hosts, too.
 fn renew(connection: &mut Connection) -> rusqlite::Result<()> {
     let version = "SELECT CAST(value AS TEXT) FROM meta WHERE name = 'version'";
     if connection.query_row(version, [], |row| row.get::<_, String>(0))? != "1" {
@@ -118,11 +119,22 @@ fn renew(connection: &mut Connection) -> rusqlite::Result<()> {
     if transaction.query_row(version, [], |row| row.get::<_, String>(0))? == "1" {
         transaction.execute_batch(
             "ALTER TABLE job ADD COLUMN lane TEXT NOT NULL DEFAULT '';
-             UPDATE job SET lane = key_hint WHERE key_hint <> '';
              DROP INDEX job_ready;
-             CREATE INDEX job_ready ON job (lane, priority DESC, rank) WHERE state = 'queued';
              UPDATE meta SET value = 2 WHERE name = 'version';",
         )?;
+        let mut jobs = transaction.prepare("SELECT number, key_hint, url FROM job JOIN request USING (number)")?;
+        let mut set = transaction.prepare("UPDATE job SET lane = ?2 WHERE number = ?1")?;
+        let mut rows = jobs.query([])?;
+        while let Some(row) = rows.next()? {
+            let (hint, url): (String, String) = (row.get(1)?, row.get(2)?);
+            let host = Request { url, ..Request::default() }.host();
+            let lane = Lane { key_hint: Some(hint).filter(|hint| !hint.is_empty()), host };
+            set.execute((row.get::<_, i64>(0)?, lane.word()))?;
+        }
+        drop(rows);
+        drop((jobs, set));
+        transaction
+            .execute_batch("CREATE INDEX job_ready ON job (lane, priority DESC, rank) WHERE state = 'queued';")?;
     }
     transaction.commit()
 }
@@ -174,5 +186,34 @@ fn why(error: &rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::Nanos;
+    use crate::send::job::{Job, UnixMs};
+    use crate::send::store::{Claim, Sqlite, Store, Want};
+
+    #[test]
+    fn a_store_of_the_version_before_is_renewed_and_its_jobs_stand_in_the_lanes_of_their_hosts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.db");
+        let request = Request { url: "http://a.example/x".into(), ..Request::default() };
+        let plain = Job { request, ..Job::default() };
+        let hinted = Job { key_hint: Some("alice".into()), ..plain.clone() };
+        Sqlite::open(&path, &Options::default()).unwrap().submit(vec![plain, hinted]).wait().unwrap();
+        let back = "DROP INDEX job_ready;
+             ALTER TABLE job DROP COLUMN lane;
+             CREATE INDEX job_ready ON job (key_hint, priority DESC, rank) WHERE state = 'queued';
+             UPDATE meta SET value = 1 WHERE name = 'version';";
+        Connection::open(&path).unwrap().execute_batch(back).unwrap();
+        let store = Sqlite::open(&path, &Options::default()).unwrap();
+        store.start_sending(UnixMs(0)).unwrap();
+        let wants = ["alice@a.example", "@a.example"].map(|word| Want { lane: Lane::read(word), most: 9 }).to_vec();
+        let claim = Claim { now: UnixMs(0), lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: true };
+        let claimed = store.claim(claim).wait().unwrap();
+        assert_eq!(claimed.jobs.iter().map(|(lease, _)| lease.number).collect::<Vec<_>>(), [2, 1]);
     }
 }

@@ -118,9 +118,9 @@ end
 -- What `move` needs to know of a job, and its state, size, tries, sent_ms, lease.
 local function facts(number)
   local v = call('HMGET', key_of(number), 'state', 'bytes', 'lane', 'priority', 'rank', 'expires_ms', 'tries',
-    'sent_ms', 'lease', 'key_hint')
+    'sent_ms', 'lease')
   if not v[1] then return end
-  return { state = v[1], bytes = tonumber(v[2]), hint = v[3] or v[10], priority = tonumber(v[4]), rank = v[5], expires = v[6],
+  return { state = v[1], bytes = tonumber(v[2]), hint = v[3], priority = tonumber(v[4]), rank = v[5], expires = v[6],
     tries = tonumber(v[7]), sent = v[8], lease = v[9] }
 end
 

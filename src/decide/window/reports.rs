@@ -1,0 +1,67 @@
+//! What responses report of a limit, in any order and after any delay.
+
+use proptest::prelude::*;
+
+use super::{Limit, Nanos, Rules, Unit, Windows};
+use crate::decide::dice::{Dice, Lots};
+use crate::decide::feedback::Quota;
+use crate::decide::limit::{Model, Window};
+
+const LIMIT: u64 = 1_000_000;
+
+/// A server that forgets nothing while it is looked at, another user of its limit, and responses that overtake each other.
+fn holds(seed: u64, model: Model) -> Result<(), TestCaseError> {
+    let mut lots = Lots(Dice::new(seed, 95));
+    let window = Window::new(model, LIMIT, Nanos::from_secs(86_400)).expect("valid");
+    let limits = vec![Limit { window, unit: Unit::Requests }];
+    let mut windows = Windows::new(&Rules { limits, ..Rules::default() });
+    let most_out = 1 + lots.below(1000);
+    let others = lots.below(4);
+    let mut counted = lots.below(LIMIT / 2);
+    // Sent; then with what was counted when they were judged.
+    let (mut travelling, mut answered) = (Vec::new(), Vec::new());
+    let mut now = Nanos::ZERO;
+    for _ in 0..4000 {
+        now += Nanos::MILLI;
+        let out = (travelling.len() + answered.len()) as u64;
+        match lots.below(3) {
+            0 if out < most_out => {
+                let slot = windows.sent(now, 1);
+                windows.left(slot, now);
+                travelling.push(slot);
+            }
+            1 if !travelling.is_empty() => {
+                let slot = travelling.swap_remove(lots.below(travelling.len() as u64) as usize);
+                counted += 1 + lots.below(others + 1);
+                answered.push((slot, counted));
+            }
+            2 if !answered.is_empty() => {
+                let (slot, then) = answered.swap_remove(lots.below(answered.len() as u64) as usize);
+                let (limit, remaining) = (Some(LIMIT), Some(LIMIT - then));
+                windows.heard(slot, now, &[Quota { limit, remaining, ..Quota::default() }]);
+                windows.arrived_by(slot, now, Nanos::NEVER);
+            }
+            _ => {}
+        }
+        let ahead = windows.road.ahead(Unit::Requests, None);
+        let believed = windows.meters[0].mark(now, &ahead).used;
+        // What was in flight together with the request that reports may have been counted before it, too: that many are
+        // counted twice at most, at its send and at its response, whatever comes later.
+        prop_assert!(
+            believed <= counted + 3 * most_out,
+            "{believed} believed, {counted} counted, {most_out} in flight"
+        );
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_order_of_reports_makes_believe_more_than_is_counted_and_in_flight(seed: u64) {
+        for model in [Model::SlidingLog, Model::AlignedWindow, Model::TokenBucket] {
+            holds(seed, model)?;
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What is promised of the sender, as numbers.
+
+use super::{Headers, RetryAfter, Service, World};
+use crate::decide::Nanos;
+use crate::decide::delay::Delay;
+use crate::decide::limit::{Model, Window};
+use crate::decide::window::{Limit, Rules, Unit};
+
+pub(super) fn delay(text: &str) -> Delay {
+    Delay::read(text).expect(text)
+}
+
+pub(super) fn window(text: &str) -> Window {
+    Window::read(text, Model::SlidingLog).expect(text)
+}
+
+/// A service with this limit, whose sender was told of `declared`.
+pub(super) fn world(limit: &str, declared: &[&str]) -> World {
+    let limits = declared.iter().map(|text| Limit { window: window(text), unit: Unit::Requests });
+    World {
+        service: Service::new(window(limit)),
+        rules: Rules { limits: limits.collect(), ..Rules::default() },
+        in_flight: 256,
+        jobs: 3000,
+        until: Nanos::from_secs(600),
+        way_in: delay("2ms..20ms"),
+        way_out: delay("2ms..20ms"),
+        work: delay("10ms..50ms"),
+        stalls: None,
+    }
+}
+
+/// How much longer the sender took than the oracle, and how many it had rejected.
+fn against_oracle(name: &str, world: &World) -> (f64, usize) {
+    let (delivered, oracle) = (world.deliver(1), world.oracle(1));
+    assert_eq!(oracle.accepted.len() as u64, world.jobs, "{name}: the oracle delivers all");
+    let (took, least) = (delivered.ended.as_secs_f64(), oracle.ended.as_secs_f64());
+    let (accepted, rejected) = (delivered.accepted.len(), delivered.rejected.len());
+    println!("{name}: {accepted} in {took:.2} s, the oracle {least:.2} s, {rejected} rejected");
+    let left = world.jobs - accepted as u64;
+    (if left > 0 { f64::INFINITY } else { took / least }, rejected)
+}
+
+#[test]
+fn a_difference_that_many_responses_report_is_booked_once() {
+    let declared = ["bucket:2000/10s"];
+    let mut slow = Vec::new();
+    for headers in [Headers::Full, Headers::Draft, Headers::Remaining] {
+        for (case, used, neighbour, weight, limit) in [
+            ("half used", 1000, None, 1, "bucket:2000/10s"),
+            ("neighbour", 1000, Some(Nanos::from_millis(20)), 1, "bucket:2000/10s"),
+            ("declared too high", 0, None, 1, "bucket:1000/10s"),
+            ("weight too low", 0, None, 2, "bucket:2000/10s"),
+        ] {
+            let mut world = world(limit, &declared);
+            (world.service.used, world.service.neighbour) = (used, neighbour);
+            (world.service.weight, world.service.headers) = (weight, headers);
+            world.service.retry_after = RetryAfter::Seconds;
+            let name = format!("{headers:?}, {case}");
+            let (ratio, rejected) = against_oracle(&name, &world);
+            // Without the limit in the report only rejections tell that it is lower.
+            if ratio > 1.05 && !(headers == Headers::Remaining && rejected > 0) {
+                slow.push(format!("{name}: {ratio:.2}, {rejected} rejected"));
+            }
+        }
+    }
+    assert!(slow.is_empty(), "{slow:#?}");
+}
+
+/// Two minutes without any declared limit: what fraction of the oracle's requests after the first 10 s, and how many
+/// were rejected after that, and in all.
+fn learnt(name: &str, world: &World, seed: u64) -> (f64, f64, f64) {
+    let (delivered, oracle) = (world.deliver(seed), world.oracle(seed));
+    let begin = Nanos::from_secs(10);
+    let got = delivered.accepted_within(begin, world.until);
+    let mut most = oracle.accepted_within(begin, world.until);
+    if let Some(gap) = world.service.neighbour {
+        // The oracle takes all before others come; what they ask for is theirs.
+        let limit = world.service.limits[0];
+        let rate = limit.limit() as f64 / limit.per().as_secs_f64() - 1.0 / gap.as_secs_f64();
+        most = most.min((rate * (world.until - begin).as_secs_f64()) as usize);
+    }
+    let (late, all) = (delivered.rejected_from(begin), delivered.rejected_from(Nanos::ZERO));
+    let share = got as f64 / most as f64;
+    println!(
+        "{name}, seed {seed}: {got} of {most}: {:.1} %; rejected {:.2} %, in all {:.2} %",
+        100.0 * share,
+        100.0 * late,
+        100.0 * all
+    );
+    (share, late, all)
+}
+
+#[test]
+fn without_declared_limits_the_pace_is_learnt() {
+    let mut missed = Vec::new();
+    for (limit, work) in [
+        ("bucket:200/10s", "10ms..50ms"),
+        ("bucket:2000/10s", "10ms..50ms"),
+        ("bucket:5/250ms", "10ms..50ms"),
+        ("bucket:100/1s", "1s..3s"),
+        ("aligned:20/1s", "10ms..50ms"),
+        ("aligned:200/10s", "10ms..50ms"),
+        ("aligned:1000/1s", "10ms..50ms"),
+        ("log:20/1s", "10ms..50ms"),
+        ("log:200/10s", "10ms..50ms"),
+        ("log:1000/1s", "10ms..50ms"),
+        ("counter:200/10s", "10ms..50ms"),
+        ("concurrency:5", "100ms..300ms"),
+        ("concurrency:20", "100ms..300ms"),
+        ("concurrency:100", "100ms..300ms"),
+        ("concurrency:20", "1s..3s"),
+    ] {
+        for retry_after in [RetryAfter::None, RetryAfter::Exact, RetryAfter::Seconds] {
+            let concurrency = limit.starts_with("conc");
+            if concurrency && retry_after != RetryAfter::None {
+                continue;
+            }
+            for seed in 1..=3 {
+                let mut world = world(limit, &[]);
+                (world.jobs, world.until) = (u64::MAX, Nanos::from_secs(120));
+                world.work = delay(work);
+                if concurrency {
+                    (world.way_in, world.way_out) = (delay("1ms..4ms"), delay("1ms..4ms"));
+                }
+                world.service.retry_after = retry_after;
+                let name = format!("{limit}, work {work}, Retry-After {retry_after:?}");
+                let (share, late, all) = learnt(&name, &world, seed);
+                if share < 0.9 || late > 0.02 || all > 0.05 {
+                    missed.push(name);
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{} missed: {missed:#?}", missed.len());
+}
+
+/// What the service reports of limits that the sender was not told of is no hindrance, and saves rejections.
+#[test]
+fn reported_limits_are_used_where_none_is_declared() {
+    let mut missed = Vec::new();
+    for limit in ["bucket:200/10s", "bucket:2000/10s", "aligned:200/10s", "log:200/10s", "log:1000/1s"] {
+        for headers in [Headers::Full, Headers::Draft, Headers::Remaining] {
+            for retry_after in [RetryAfter::None, RetryAfter::Seconds] {
+                let mut world = world(limit, &[]);
+                (world.jobs, world.until) = (u64::MAX, Nanos::from_secs(120));
+                (world.service.headers, world.service.retry_after) = (headers, retry_after);
+                let name = format!("{limit}, {headers:?}, Retry-After {retry_after:?}");
+                let (share, late, all) = learnt(&name, &world, 1);
+                // A log's reset is when all of it is free, and until then nothing is sent: a known miss, 63 %.
+                let is_missed = limit == "log:200/10s" && headers == Headers::Full;
+                if !is_missed && (share < 0.9 || late > 0.02 || all > 0.05) {
+                    missed.push(name);
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{} missed: {missed:#?}", missed.len());
+}
+
+/// Half of the limit for a while; a neighbour; a machine that stands still.
+#[test]
+fn a_pace_follows_what_the_service_allows() {
+    let mut missed = Vec::new();
+    for (limit, lower) in
+        [("bucket:200/1s", "bucket:100/1s"), ("log:200/1s", "log:100/1s"), ("aligned:500/10s", "aligned:250/10s")]
+    {
+        for case in ["half, then all", "neighbour", "stalls"] {
+            let mut world = world(limit, &[]);
+            (world.jobs, world.until) = (u64::MAX, Nanos::from_secs(180));
+            match case {
+                "half, then all" => {
+                    world.service.later =
+                        vec![(Nanos::from_secs(60), vec![window(lower)]), (Nanos::from_secs(90), vec![window(limit)])];
+                }
+                "neighbour" => world.service.neighbour = Some(Nanos::from_millis(40)),
+                _ => world.stalls = Some((Nanos::from_millis(200), Nanos::from_millis(20))),
+            }
+            let name = format!("{limit}, {case}");
+            let (share, late, all) = learnt(&name, &world, 1);
+            // A long window that comes back is found in steps.
+            let least = if limit.ends_with("10s") && case != "stalls" { 0.8 } else { 0.9 };
+            if share < least || late > 0.02 || all > 0.05 {
+                missed.push(name);
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{} missed: {missed:#?}", missed.len());
+}
