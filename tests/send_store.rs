@@ -80,7 +80,7 @@ fn what_cannot_be_opened_is_told_in_one_line_and_left_as_it_is() {
     Connection::open(at("new.db")).unwrap().execute_batch("UPDATE meta SET value = 7 WHERE name = 'version'").unwrap();
     assert_eq!(
         told(&at("new.db"), &existing),
-        "the store 'FILE' is of version 7, and this weir knows version 1; use the weir that made it, or another file"
+        "the store 'FILE' is of version 7, and this weir knows version 2; use the weir that made it, or another file"
     );
 
     let remedy = "; name a file in a folder that can be written";

@@ -14,7 +14,7 @@ USAGE: list[tuple[dict[str, Any], str]] = [
     ({"connections": -1}, "connections: -1 is out of range"),
     ({"connections": 0}, "connections: 0 is out of range; give 1 to 1000000"),
     ({"requests": 2**70}, "requests: 1180591620717411303424 is out of range"),
-    ({"duration": "10"}, "duration: '10' is not a time; write e.g. 300ms, 1.5s, 2m or 1h"),
+    ({"duration": "10"}, "duration: '10' is not a time; write e.g. 300ms, 1.5s, 1m30s or 1h"),
     ({"duration": -0.5}, "duration: -0.5 is not a time; give seconds from 0 on"),
     ({"duration": math.nan}, "duration: NaN is not a time; give seconds from 0 on"),
     ({"timeout": 0}, "timeout: 0 is no time; give e.g. 10s or 500ms"),

@@ -63,6 +63,8 @@ class Figures:
     """The limit at its end against that of its beginning, less 1; of overload from a minute on."""
     served: tuple[float | None, ...]
     """Of those that came, the share with an answer in time: low, normal, high and critical calls."""
+    good: float | None
+    """With callers of several kinds: the share of the first kind's calls with a response in time; None with one kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
