@@ -47,7 +47,7 @@ impl Allowance {
     /// leaves less until the same reset.
     fn update(&mut self, report: Self, now: Nanos, limit: Option<u64>) {
         let reset = report.until - now;
-        let rounding = if reset.0 % Nanos::SECOND.0 == 0 { Nanos::SECOND } else { Nanos::ZERO };
+        let rounding = if reset.0.is_multiple_of(Nanos::SECOND.0) { Nanos::SECOND } else { Nanos::ZERO };
         let same = SAME.max(Nanos(reset.0 / 20)) + rounding;
         if report.slot < self.slot {
             if report.until + same >= self.until {

@@ -194,6 +194,26 @@ mod tests {
     }
 
     #[test]
+    fn one_refusal_of_a_high_limit_is_forgotten_within_some_windows() {
+        let mut belief = Belief::new(2000, Nanos::from_secs(10));
+        belief.refused(Nanos::ZERO, 0, None);
+        assert_eq!(belief.now(), 500);
+        (0..=60).for_each(|s| _ = belief.advance(Nanos::from_secs(s)));
+        assert!(belief.now() >= 1800, "{}", belief.now());
+    }
+
+    #[test]
+    fn what_went_through_between_two_refusals_is_believed() {
+        let mut belief = Belief::new(2000, Nanos::from_secs(10));
+        belief.refused(Nanos::ZERO, 1990, None);
+        assert_eq!(belief.now(), 1990);
+        belief.refused(Nanos::SECOND, 1990, Some(980));
+        assert_eq!(belief.now(), 980);
+        let grown = (0..600).filter(|s| belief.advance(Nanos::from_secs(*s))).count();
+        assert!(grown > 0 && belief.now() > 980);
+    }
+
+    #[test]
     fn what_the_server_says_counts_up_to_what_was_stated() {
         let mut belief = Belief::new(20, Nanos::SECOND);
         assert!(belief.told(10) && belief.now() == 10);

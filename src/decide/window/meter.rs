@@ -219,7 +219,7 @@ impl Meter {
     }
 
     /// What was sent at `asked`, when it may have counted so much, was refused; `first`: it was sent before the refusal
-    /// then. So much is counted now.
+    /// then. `counted`: before it was sent, and now.
     pub(super) fn shrink(&mut self, now: Nanos, asked: Nanos, counted: (u64, u64), weight: u64, first: Option<Nanos>) {
         let amount = self.limit.unit.amount(weight);
         let is_high = self.limit.window.limit() >= HIGH;
@@ -289,8 +289,9 @@ impl Meter {
     /// that is proof of another user (or of a limit that is lower than stated), and what is proven is booked once: all
     /// requests of that moment report the same difference, and each of them finds it booked. What is booked is the likely
     /// difference: requests arrive about in the order of their sending, so those sent since are not in the report; no
-    /// more than were on their way at the send and are now, which bounds what can be counted twice. Once others are known to go on spending, the likely difference
-    /// is booked without proof.
+    /// more than were on their way at the send and are now, which bounds what can be counted twice. Once others are known
+    /// to go on spending, the likely difference is booked without proof. A report without the limit is taken to be of the
+    /// limit that is believed.
     pub(super) fn heard(&mut self, quota: &Quota, mark: &Mark, (weight, out): (u64, u64), now: Nanos) {
         if quota.limit.is_some_and(|limit| self.belief.told(limit)) {
             self.resize(now);
@@ -316,7 +317,7 @@ impl Meter {
         let per = self.limit.window.per();
         match &mut self.kind {
             Kind::Bucket(bucket) => {
-                *bucket = Bucket::whole(most, per, self.grain).after(bucket, now).at_worst_empty(now)
+                *bucket = Bucket::whole(most, per, self.grain).after(bucket, now).at_worst_empty(now);
             }
             Kind::Either(bucket, _) => *bucket = Bucket::part(most, per, self.grain, self.way_in).after(bucket, now),
             Kind::Log(_) | Kind::Running(_) => {}

@@ -69,9 +69,9 @@ fn waits_no_longer_than_told(seed: u64) -> Result<(), TestCaseError> {
         } else if !out.is_empty() {
             let slot = out.swap_remove(lots.below(out.len() as u64) as usize);
             let (limit, remaining) = (Some(10), Some(lots.below(11)));
-            let reset = Some(Nanos::from_millis(lots.below(4) * 500 + lots.below(3) * 10));
-            last = last.max(now + reset.unwrap_or_default());
-            windows.heard(slot, now, &[Quota { limit, remaining, reset, ..Quota::default() }]);
+            let reset = Nanos::from_millis(lots.below(4) * 500 + lots.below(3) * 10);
+            last = last.max(now + reset);
+            windows.heard(slot, now, &[Quota { limit, remaining, reset: Some(reset), ..Quota::default() }]);
             windows.accepted(slot, now);
             windows.arrived_by(slot, now, Nanos::NEVER);
         }
