@@ -105,9 +105,7 @@ def _noises(bench: Bench) -> list[Trial]:
     seconds = plan.overload_s
     closed = ("-c", "100", "-d", f"{seconds}s")
     good = ("-r", "200", "--arrivals", "poisson", "-d", f"{seconds}s")
-    asks = [
-        Ask(paused_case(name), GUARDED, "plain", "static?bytes=1024", closed, seconds, name) for name in PAUSES
-    ]
+    asks = [Ask(paused_case(name), GUARDED, "plain", "static?bytes=1024", closed, seconds, name) for name in PAUSES]
     asks.append(Ask(MIXED, GUARDED, "mixed", "api/work", good, seconds, MIXED))
     return [_trial(bench, ask, number) for number, ask in rounds(asks, plan.slow_rounds, plan.seed)]
 

@@ -99,9 +99,9 @@ def _part(trials: list[Trial], kind: str) -> str:
 def _noises(section: Section) -> Iterator[str]:
     yield "### No overload: every rejection is one too many"
     yield (
-        f"`{GUARDED}` before a service that has room for all: closed loops while the gate's own process is stopped now and"
-        " then, and an open loop of calls beside others whose callers have less time than a response takes; the table"
-        " counts the former alone."
+        f"`{GUARDED}` before a service that has room for all: closed loops while the gate's own process is stopped now"
+        " and then, and an open loop of calls beside others whose callers have less time than a response takes; the"
+        " table counts the former alone."
     )
     header = ["case", "calls", "rejected", "without answer"]
     rows = []

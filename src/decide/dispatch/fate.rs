@@ -10,8 +10,9 @@
 //! - What was sent before this one and is answered late says nothing: an outage may have begun between the two.
 //!
 //! A job that has failed of itself is known to (*guilty*): its next failures are its own at once, unless the host is down.
-//! The last few jobs of a pile have nobody to be compared with any more. If one got an answer, and not a gateway's word that
-//! nobody is there (502 to 504), and somebody was answered who was sent no earlier, it counts as its own.
+//! The last few jobs of a pile, too few to open the circuit, have nobody to be compared with any more. A host that gives
+//! them a response, and not a gateway's word that nobody is there (502 to 504), is up: the failures count as their own, or a
+//! pile that ends with a bad job would never end. Their tries and back-offs are what they have against an outage.
 
 use super::circuit::ENOUGH;
 use super::host::Host;
@@ -31,8 +32,6 @@ enum Fate {
     Buried,
 }
 
-/// What was sent within so long was sent together.
-const AT_ONCE: Nanos = Nanos::from_millis(10);
 /// Nothing is sent by a key that was refused for so long, whatever it was told.
 const LEAST_HOLD: Nanos = Nanos::from_millis(50);
 
@@ -249,16 +248,15 @@ impl Dispatch {
         let Some(host) = self.hosts.get(id as usize) else { return };
         let are_few = host.lines.resting.len() < ENOUGH;
         let are_last = host.lines.standing == 0 && host.share.in_flight == 0 && !host.circuit.is_open();
-        let (true, true, Some(answered)) = (are_few, are_last, host.circuit.last_answered()) else { return };
+        if !are_few || !are_last {
+            return;
+        }
         let resting: Vec<JobId> = host.lines.resting.iter().map(|(_, job)| *job).collect();
         for job_id in resting {
             let known = self.queue.get(job_id).map(|job| (job.state, job.died, job.is_rate));
-            let Some((State::Resting { sent, failed }, why, false)) = known else { continue };
+            let Some((State::Resting { failed, .. }, why, false)) = known else { continue };
             let is_said = matches!(why, Why::Answer(Meaning::Failed(status)) if !(502..=504).contains(&status));
-            if is_said
-                && answered + AT_ONCE >= sent
-                && let Some(mut job) = self.take(job_id)
-            {
+            if is_said && let Some(mut job) = self.take(job_id) {
                 job.rested = false;
                 self.charge(now, job_id, job, failed, why, actions);
             }

@@ -89,12 +89,27 @@ fn a_job_costs_nothing_that_fails_with_nobody_answered_and_is_answered_itself() 
     world.submit(ms(0), 7);
     let mut now = ms(0);
     for attempt in 1..100 {
-        world.answer(now, 7, attempt, Meaning::Failed(500));
+        world.answer(now, 7, attempt, Meaning::Failed(503));
         let due = now + ms(13);
         assert_eq!(sent(&world.on(due, Event::Tick)), [(7, 0)]);
         now = due;
     }
     assert_eq!(world.answer(now, 7, 100, Meaning::Done), [Action::Done(7)]);
+}
+
+#[test]
+fn a_pile_of_one_bad_job_ends_with_its_tries_though_no_other_job_was_ever_answered() {
+    let mut world = Driven::new(rules("100/1s"), 1);
+    world.submit(ms(0), 7);
+    let mut now = ms(0);
+    for attempt in 1..3 {
+        let dead = world.answer(now, 7, attempt, Meaning::Failed(500));
+        let [Action::Dead { until, .. }] = dead[..] else { panic!("{dead:?}") };
+        world.on(until, Event::Tick);
+        now = until + ms(1);
+    }
+    let why = Why::Answer(Meaning::Failed(500));
+    assert_eq!(world.answer(now, 7, 3, Meaning::Failed(500)), [Action::Bury { job: 7, why }]);
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! The queue in memory: what holds beyond the suite of all stores.
+
 use super::*;
 use crate::send::store::Want;
 
