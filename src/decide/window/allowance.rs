@@ -12,19 +12,52 @@ pub(super) struct Allowance {
     unit: Unit,
     left: u64,
     until: Nanos,
+    /// The newest request whose response reported it.
+    slot: Slot,
+    /// The reset that was reported first.
+    anchor: Nanos,
+    /// Of a reset that moves on with each request: when one more is free, on average, and how long that takes.
+    more: Option<(Nanos, Nanos)>,
 }
+
+/// Resets that differ by no more are one: ways out differ, too, and some servers round to whole seconds.
+const SAME: Nanos = Nanos::from_millis(50);
 
 impl Allowance {
     pub(super) fn holds(&self, now: Nanos) -> bool {
         now < self.until
     }
 
-    pub(super) fn room(&self, weight: u64) -> Nanos {
-        if self.unit.amount(weight) <= self.left { Nanos::ZERO } else { self.until }
+    /// When there is room. A reset that moves on with each request is that of a log or a bucket, of which some is free
+    /// before all is; a sender that is `paced` does not wait for all of it.
+    pub(super) fn room(&self, weight: u64, paced: bool) -> Nanos {
+        let missing = self.unit.amount(weight).saturating_sub(self.left);
+        match self.more {
+            _ if missing == 0 => Nanos::ZERO,
+            Some((from, each)) if paced => (from + Nanos(each.0.saturating_mul(missing))).min(self.until),
+            _ => self.until,
+        }
     }
 
     pub(super) fn send(&mut self, weight: u64) {
         self.left = self.left.saturating_sub(self.unit.amount(weight));
+    }
+
+    /// Another report. That of a request which was sent earlier is likely of an earlier moment: it counts where it
+    /// leaves less until the same reset.
+    fn update(&mut self, report: Self, now: Nanos, limit: Option<u64>) {
+        let reset = report.until - now;
+        let rounding = if reset.0.is_multiple_of(Nanos::SECOND.0) { Nanos::SECOND } else { Nanos::ZERO };
+        let same = SAME.max(Nanos(reset.0 / 20)) + rounding;
+        if report.slot < self.slot {
+            if report.until + same >= self.until {
+                self.left = self.left.min(report.left);
+            }
+            return;
+        }
+        let moves = self.more.is_some() || report.until > self.anchor + same;
+        let more = limit.filter(|limit| moves && *limit > 0).map(|limit| (now, Nanos(reset.0 / limit)));
+        *self = Self { anchor: self.anchor, more, ..report };
     }
 }
 
@@ -53,14 +86,15 @@ impl Windows {
                 let unit = quota.unit.unwrap_or(Unit::Requests);
                 let own = if arrived { 0 } else { unit.amount(own) };
                 let on_the_way = self.road.ahead(unit, None).total().saturating_sub(own);
-                self.allow(quota, unit, remaining.saturating_sub(on_the_way), now + reset);
+                let left = remaining.saturating_sub(on_the_way);
+                let (name, until) = (quota.name.clone(), now + reset);
+                let report = Allowance { name, unit, left, until, slot, anchor: until, more: None };
+                match self.allowances.iter_mut().find(|allowance| allowance.name == report.name) {
+                    Some(allowance) => allowance.update(report, now, quota.limit),
+                    None => self.allowances.push(report),
+                }
             }
         }
-    }
-
-    fn allow(&mut self, quota: &Quota, unit: Unit, left: u64, until: Nanos) {
-        self.allowances.retain(|allowance| allowance.name != quota.name);
-        self.allowances.push(Allowance { name: quota.name.clone(), unit, left, until });
     }
 }
 
@@ -143,5 +177,20 @@ mod tests {
         exchange(&mut windows, 100, Quota { limit: Some(5000), remaining: Some(0), ..Quota::default() });
         exchange(&mut windows, 200, Quota::default());
         assert_eq!(room(&mut windows, 300).0, 17);
+    }
+
+    #[test]
+    fn an_older_response_does_not_replace_what_a_newer_one_left() {
+        let mut windows = windows("20/1s");
+        let (older, newer) = (windows.sent(ms(0), 1), windows.sent(ms(1), 1));
+        for slot in [older, newer] {
+            windows.left(slot, ms(1));
+        }
+        for (slot, at, left) in [(newer, 100, 5), (older, 110, 4999)] {
+            windows.heard(slot, ms(at), &[says(5000, left, 60)]);
+            windows.arrived_by(slot, ms(at), Nanos::NEVER);
+        }
+        // The older one was still out when the newer one was heard of, and may have come after it.
+        assert_eq!(room(&mut windows, 200), (5, ms(60_100)));
     }
 }

@@ -62,9 +62,24 @@ impl Bucket {
         self.full = self.full.max(times((by + self.grain).0, self.rate).saturating_add(self.holds));
     }
 
-    /// What is gone from another one comes back to this one at the same time.
-    pub(super) fn after(mut self, other: &Self) -> Self {
-        self.set_full(other.full());
+    /// Less than this was in it then.
+    pub(super) fn lacked(&mut self, by: Nanos, amount: u64) {
+        let gone = self.holds.saturating_sub(times(amount, self.per.0));
+        self.full = self.full.max(times(by.0, self.rate).saturating_add(gone));
+    }
+
+    /// What is gone from another one at `now` is gone from this one.
+    pub(super) fn after(mut self, other: &Self, now: Nanos) -> Self {
+        let used = other.used(now);
+        if used > 0 {
+            self.full = times(now.0, self.rate).saturating_add(times(used, self.per.0));
+        }
+        self
+    }
+
+    /// No more is gone from it than it holds.
+    pub(super) fn at_worst_empty(mut self, now: Nanos) -> Self {
+        self.full = self.full.min(times((now + self.grain).0, self.rate).saturating_add(self.holds));
         self
     }
 

@@ -1,6 +1,6 @@
 //! One window, as it must be kept so that the server's count is never above its limit.
 
-use super::belief::Belief;
+use super::belief::{Belief, HIGH};
 use super::bucket::Bucket;
 use super::log::Log;
 use super::road::Ahead;
@@ -30,12 +30,38 @@ pub(super) struct Meter {
     sent: u64,
     /// All that was ever booked for others, who spend from the same limit.
     booked: u64,
-    /// When a response reported on this limit first, and whether the last one did on its height.
+    /// When a response reported on this limit first, and whether the last one told how much is left.
     reported: Option<Nanos>,
+    is_counted: bool,
+    /// Whether it told the limit itself, too.
     has_limit: bool,
     /// Others were seen to spend from it: from then on likely differences are booked, and not only proven ones.
     is_shared: bool,
     refusals_in_a_row: u32,
+    event: Option<Event>,
+}
+
+/// The latest refusal, and those that had been sent before it came.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    /// When it was sent.
+    asked: Nanos,
+    /// What had been sent when its refusal came, and what was counted.
+    sent: u64,
+    used: u64,
+    /// What has been refused since.
+    refused: u64,
+    /// What had been sent since the refusal before, and for how long.
+    stretch: Option<(u64, Nanos)>,
+}
+
+impl Event {
+    /// What has gone through in `per` since the refusal before, so many percent of it.
+    fn measured(&self, per: Nanos, percent: u64) -> Option<u64> {
+        let (sent, length) = self.stretch?;
+        let taken = u128::from(sent.saturating_sub(self.refused));
+        u64::try_from(taken * u128::from(per.0 / 100 * percent) / u128::from(length.0.max(1))).ok()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -48,10 +74,12 @@ enum Kind {
 
 /// Without a word from the server, nobody holds a key for longer after the first refusal.
 const FIRST_HOLD: Nanos = Nanos::from_secs(60);
-/// Of a limit this high a rejection is a small part, and half of it is much.
-const HIGH: u64 = 200;
-/// A limit that was believed too high is believed less for so many of its windows, at first.
-const PATIENCE: u64 = 60;
+/// Fewer that went through between two refusals are no measure, and what is measured is believed with a margin.
+const FEW: u64 = 20;
+const MARGIN_PERCENT: u64 = 98;
+const REPORTED_PERCENT: u64 = 104;
+/// Ways in that differ spoil no measure that is this long.
+const SHORT: Nanos = Nanos::from_millis(500);
 
 impl Meter {
     pub(super) fn new(limit: Limit, rules: &Rules) -> Self {
@@ -65,8 +93,7 @@ impl Meter {
             Model::SlidingCounter => Kind::Either(Bucket::part(most, per, rules.grain, way_in), Log::new(per + span)),
             Model::Concurrency => Kind::Running(Running::default()),
         };
-        let patience = Nanos(per.max(Nanos::SECOND).0.saturating_mul(PATIENCE));
-        let belief = Belief::new(most, patience);
+        let belief = Belief::new(most, per);
         Self {
             limit,
             belief,
@@ -76,7 +103,9 @@ impl Meter {
             sent: 0,
             booked: 0,
             reported: None,
+            is_counted: false,
             has_limit: false,
+            event: None,
             is_shared: false,
             refusals_in_a_row: 0,
         }
@@ -93,7 +122,7 @@ impl Meter {
             Kind::Bucket(_) => {}
         }
         if self.belief.advance(now) {
-            self.resize();
+            self.resize(now);
         }
     }
 
@@ -178,6 +207,9 @@ impl Meter {
     pub(super) fn hold(&mut self, news: bool) -> Nanos {
         let per = self.limit.window.per().max(Nanos::SECOND);
         self.refusals_in_a_row += u32::from(news);
+        // Of a high limit the count itself tells how long to wait.
+        let least = if self.limit.window.model() == Model::TokenBucket { SHORT } else { Nanos::SECOND };
+        let per = if self.limit.window.limit() >= HIGH { Nanos(per.0 / 10).max(least) } else { per };
         let longer = 1_u64 << self.refusals_in_a_row.saturating_sub(1).min(16);
         Nanos(per.min(FIRST_HOLD).0.saturating_mul(longer)).min(per.max(FIRST_HOLD)) + self.grain
     }
@@ -186,18 +218,56 @@ impl Meter {
         self.refusals_in_a_row = 0;
     }
 
-    /// What was sent when it may have counted so much was refused; `first`: it was sent before the refusal then.
-    pub(super) fn shrink(&mut self, now: Nanos, counted: u64, first: Option<Nanos>) {
-        // The server itself reports limit and count: others have spent it, and that is booked.
-        if self.has_limit && self.limit.window.limit() >= HIGH {
+    /// What was sent at `asked`, when it may have counted so much, was refused; `first`: it was sent before the refusal
+    /// then. `counted`: before it was sent, and now.
+    pub(super) fn shrink(&mut self, now: Nanos, asked: Nanos, counted: (u64, u64), weight: u64, first: Option<Nanos>) {
+        let amount = self.limit.unit.amount(weight);
+        let is_high = self.limit.window.limit() >= HIGH;
+        let (before, used) = counted;
+        let mut event = match self.event.filter(|_| first.is_some()) {
+            Some(event) => event,
+            None => Event { asked, sent: self.sent, used, refused: 0, stretch: self.stretch(asked) },
+        };
+        event.refused = event.refused.saturating_add(amount);
+        self.event = Some(event);
+        // Where the rest is reported, a little more does no harm: what is not there is booked.
+        let percent = if self.is_counted { REPORTED_PERCENT } else { MARGIN_PERCENT };
+        let measured = event.measured(self.limit.window.per(), percent).filter(|_| is_high);
+        // The server itself reports its count: others have spent it, or there is less of it, and that is booked.
+        if self.is_counted && is_high {
             self.is_shared = true;
-            return;
+            if self.has_limit || measured.is_none() {
+                return;
+            }
         }
+        // Many arrive in any order: what is left of them when all rejections are here is what went through.
+        let counted = if is_high { event.used.saturating_sub(event.refused) } else { before };
         match first {
-            None => self.belief.refused(now, counted),
-            Some(first) => self.belief.refused_too(first, counted),
+            None => self.belief.refused(now, counted, measured),
+            Some(first) => self.belief.refused_too(first, measured.unwrap_or(counted)),
         }
-        self.resize();
+        self.resize(now);
+        if let Kind::Bucket(bucket) = &mut self.kind {
+            // Not even this was left in it.
+            bucket.lacked(now, amount);
+        }
+    }
+
+    /// What has been sent since the refusal before and was not refused then, and how long that took, if it is a measure.
+    fn stretch(&self, asked: Nanos) -> Option<(u64, Nanos)> {
+        let before = self.event?;
+        let per = self.limit.window.per();
+        let taken = self.sent.wrapping_sub(before.sent);
+        let length = asked - before.asked;
+        let shortest = match self.limit.window.model() {
+            Model::Concurrency => return None,
+            // It was empty both times.
+            Model::TokenBucket => Nanos(per.0 / 2).min(SHORT),
+            _ => Nanos(per.0 / 2),
+        };
+        // Over a long time it was not always used.
+        let longest = Nanos(per.max(Nanos::SECOND).0.saturating_mul(20));
+        (taken >= FEW && (shortest..longest).contains(&length)).then_some((taken, length))
     }
 
     /// Whether the server speaks of this limit.
@@ -219,14 +289,15 @@ impl Meter {
     /// that is proof of another user (or of a limit that is lower than stated), and what is proven is booked once: all
     /// requests of that moment report the same difference, and each of them finds it booked. What is booked is the likely
     /// difference: requests arrive about in the order of their sending, so those sent since are not in the report; no
-    /// more than were on their way at the send and are now, which bounds what can be counted twice. Once others are known to go on spending, the likely difference
-    /// is booked without proof.
+    /// more than were on their way at the send and are now, which bounds what can be counted twice. Once others are known
+    /// to go on spending, the likely difference is booked without proof. A report without the limit is taken to be of the
+    /// limit that is believed.
     pub(super) fn heard(&mut self, quota: &Quota, mark: &Mark, (weight, out): (u64, u64), now: Nanos) {
         if quota.limit.is_some_and(|limit| self.belief.told(limit)) {
-            self.resize();
+            self.resize(now);
         }
         let Some(remaining) = quota.remaining else { return };
-        let reported = quota.limit.unwrap_or(self.belief.most()).saturating_sub(remaining);
+        let reported = quota.limit.unwrap_or(self.believed()).saturating_sub(remaining);
         let (own, since) = self.since(mark, weight);
         let booked = self.booked.wrapping_sub(mark.booked);
         let most = mark.used.saturating_add(own).saturating_add(booked).saturating_add(since);
@@ -238,15 +309,17 @@ impl Meter {
             self.booked = self.booked.wrapping_add(reported - likely);
             self.arrive(now, reported - likely);
         }
-        self.has_limit = quota.limit.is_some();
+        (self.is_counted, self.has_limit) = (true, quota.limit.is_some());
     }
 
-    fn resize(&mut self) {
+    fn resize(&mut self, now: Nanos) {
         let most = self.believed();
         let per = self.limit.window.per();
         match &mut self.kind {
-            Kind::Bucket(bucket) => *bucket = Bucket::whole(most, per, self.grain).after(bucket),
-            Kind::Either(bucket, _) => *bucket = Bucket::part(most, per, self.grain, self.way_in).after(bucket),
+            Kind::Bucket(bucket) => {
+                *bucket = Bucket::whole(most, per, self.grain).after(bucket, now).at_worst_empty(now);
+            }
+            Kind::Either(bucket, _) => *bucket = Bucket::part(most, per, self.grain, self.way_in).after(bucket, now),
             Kind::Log(_) | Kind::Running(_) => {}
         }
     }
@@ -264,7 +337,7 @@ impl Meter {
     /// Takes up what another has kept, `since` after that.
     pub(super) fn resume(&mut self, past: &Past, now: Nanos, since: Nanos) {
         self.belief.resume(past.believed, now);
-        self.resize();
+        self.resize(now);
         for (ago, amount) in &past.arrived {
             let by = now - (*ago + since);
             if let Kind::Log(log) | Kind::Either(_, log) = &mut self.kind {

@@ -183,8 +183,9 @@ impl Windows {
             // Later, and not at the same instant: who is first then?
             earliest = earliest.max(all.map_or(Nanos::ZERO, |all| all + Nanos(1)));
         }
+        let paced = self.pace.as_ref().is_some_and(|pace| pace.rate_per_s().is_finite());
         for allowance in &self.allowances {
-            earliest = earliest.max(allowance.room(weight));
+            earliest = earliest.max(allowance.room(weight, paced));
         }
         for meter in &self.meters {
             let ahead = self.road.ahead(meter.limit.unit, self.way_in);
@@ -277,7 +278,7 @@ impl Windows {
         if let (Some(pace), Some(sent)) = (&mut self.pace, open.pace.take()) {
             return pace.rejected(now, sent, retry_after);
         }
-        let (marks, weight) = (open.marks, open.weight);
+        let (marks, weight, asked) = (open.marks, open.weight, open.asked);
         let first = self.refused.filter(|first| open.asked < *first);
         let news = first.is_none();
         let windows = self.meters.iter_mut().zip(marks);
@@ -285,7 +286,8 @@ impl Windows {
         let mut hold = Nanos::SECOND;
         if let Some((meter, mark)) = fullest {
             if shrink {
-                meter.shrink(now, mark.used, first);
+                let used = meter.mark(now, &self.road.ahead(meter.limit.unit, self.way_in)).used;
+                meter.shrink(now, asked, (mark.used, used), weight, first);
             }
             hold = meter.hold(news);
         }

@@ -55,6 +55,32 @@ fn holds(seed: u64, model: Model) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Of limits that were not declared: reports in any order, with resets that stay, move on or jump.
+fn waits_no_longer_than_told(seed: u64) -> Result<(), TestCaseError> {
+    let mut lots = Lots(Dice::new(seed, 96));
+    let mut windows = Windows::new(&Rules { learns: lots.one_in(2), ..Rules::default() });
+    let (mut out, mut last, mut now) = (Vec::new(), Nanos::ZERO, Nanos::ZERO);
+    for _ in 0..500 {
+        now += Nanos(lots.below(300 * Nanos::MILLI.0));
+        if out.len() < 20 && windows.earliest(1) <= now {
+            let slot = windows.sent(now, 1);
+            windows.left(slot, now);
+            out.push(slot);
+        } else if !out.is_empty() {
+            let slot = out.swap_remove(lots.below(out.len() as u64) as usize);
+            let (limit, remaining) = (Some(10), Some(lots.below(11)));
+            let reset = Nanos::from_millis(lots.below(4) * 500 + lots.below(3) * 10);
+            last = last.max(now + reset);
+            windows.heard(slot, now, &[Quota { limit, remaining, reset: Some(reset), ..Quota::default() }]);
+            windows.accepted(slot, now);
+            windows.arrived_by(slot, now, Nanos::NEVER);
+        }
+        let earliest = windows.earliest(1);
+        prop_assert!(earliest <= last.max(now), "{earliest}, though all is free at {last}");
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -63,5 +89,10 @@ proptest! {
         for model in [Model::SlidingLog, Model::AlignedWindow, Model::TokenBucket] {
             holds(seed, model)?;
         }
+    }
+
+    #[test]
+    fn a_sender_never_waits_longer_than_the_resets_that_it_was_told(seed: u64) {
+        waits_no_longer_than_told(seed)?;
     }
 }

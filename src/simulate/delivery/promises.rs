@@ -58,8 +58,7 @@ fn a_difference_that_many_responses_report_is_booked_once() {
             world.service.retry_after = RetryAfter::Seconds;
             let name = format!("{headers:?}, {case}");
             let (ratio, rejected) = against_oracle(&name, &world);
-            // Without the limit in the report only rejections tell that it is lower.
-            if ratio > 1.05 && !(headers == Headers::Remaining && rejected > 0) {
+            if ratio > 1.05 || rejected > 150 {
                 slow.push(format!("{name}: {ratio:.2}, {rejected} rejected"));
             }
         }
@@ -135,6 +134,40 @@ fn without_declared_limits_the_pace_is_learnt() {
     assert!(missed.is_empty(), "{} missed: {missed:#?}", missed.len());
 }
 
+/// Half of what was declared, or another user of it, and nothing is reported but rejections.
+#[test]
+fn a_declared_limit_that_is_too_high_is_mended_by_rejections_alone() {
+    let mut missed = Vec::new();
+    for (limit, declared, gap) in [
+        ("bucket:1000/10s", "bucket:2000/10s", None),
+        ("bucket:2000/10s", "bucket:2000/10s", Some(20)),
+        ("bucket:200/1s", "bucket:2000/1s", None),
+        ("bucket:100/1s", "bucket:200/1s", None),
+        ("log:1000/10s", "log:2000/10s", None),
+        ("log:2000/10s", "log:2000/10s", Some(20)),
+        ("log:500/1s", "log:1000/1s", None),
+        ("aligned:1000/10s", "aligned:2000/10s", None),
+        ("counter:1000/10s", "counter:2000/10s", None),
+    ] {
+        for retry_after in [RetryAfter::None, RetryAfter::Exact, RetryAfter::Seconds] {
+            for seed in 1..=2 {
+                let mut world = world(limit, &[declared]);
+                (world.jobs, world.until) = (u64::MAX, Nanos::from_secs(120));
+                world.service.neighbour = gap.map(Nanos::from_millis);
+                world.service.retry_after = retry_after;
+                let name = format!("{limit}, declared {declared}, every {gap:?} ms, Retry-After {retry_after:?}");
+                let (share, late, _) = learnt(&name, &world, seed);
+                // Without a bound on the way in, a counter that is declared as it is gets 80 %.
+                let least = if limit.starts_with("counter") { 0.8 } else { 0.9 };
+                if share < least || late > 0.05 {
+                    missed.push(format!("{name}: {share:.3}, {late:.3}"));
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{} missed: {missed:#?}", missed.len());
+}
+
 /// What the service reports of limits that the sender was not told of is no hindrance, and saves rejections.
 #[test]
 fn reported_limits_are_used_where_none_is_declared() {
@@ -147,9 +180,7 @@ fn reported_limits_are_used_where_none_is_declared() {
                 (world.service.headers, world.service.retry_after) = (headers, retry_after);
                 let name = format!("{limit}, {headers:?}, Retry-After {retry_after:?}");
                 let (share, late, all) = learnt(&name, &world, 1);
-                // A log's reset is when all of it is free, and until then nothing is sent: a known miss, 63 %.
-                let is_missed = limit == "log:200/10s" && headers == Headers::Full;
-                if !is_missed && (share < 0.9 || late > 0.02 || all > 0.05) {
+                if share < 0.9 || late > 0.02 || all > 0.05 {
                     missed.push(name);
                 }
             }
