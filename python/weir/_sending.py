@@ -93,8 +93,8 @@ class Base:
             queue_bytes: The same by their size. Default: 256 MiB in memory.
             ttl: A job is of use for so long; None is for ever.
             retries: Tries after the first that failed while others at that host were answered; nothing else is a try.
-            backoff: How long a job waits that has failed, at first; then twice as long each time. A host that is down is
-                tried as often.
+            backoff: How long a job waits that has failed, at first; then twice as long each time. A host that is down
+                is tried as often.
             longest_backoff: No wait is longer.
             give_up_after: The jobs of a host that has answered nobody for so long end in the graveyard; None: they
                 wait for it.

@@ -64,7 +64,7 @@ class Figures:
     served: tuple[float | None, ...]
     """Of those that came, the share with an answer in time: low, normal, high and critical calls."""
     good: float | None
-    """With callers of several kinds: the share of the first kind's calls with a response in time; None with one kind."""
+    """The share of the first kind's calls with a response in time; None where all callers are of one kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

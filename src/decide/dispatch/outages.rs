@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use proptest::prelude::*;
 
+use super::circuit::ENOUGH;
 use super::{Action, Asked, Dispatch, Event, JobId, Meaning, Nanos, Rules};
 use crate::decide::dice::{Dice, Lots};
 use crate::decide::feedback::Feedback;
@@ -231,7 +232,7 @@ fn a_service_that_answers_500_to_everything_keeps_its_jobs_unless_they_are_to_be
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever the hosts do, good jobs are delivered, and an outage costs what the naive sum says.
+    /// Whatever the hosts do, good jobs are delivered (but for the last few of a long outage that says 500), and an outage costs what the naive sum says.
     #[test]
     fn good_jobs_are_delivered_whatever_the_hosts_do(seed: u64) {
         let mut lots = Lots(Dice::new(seed, 96));
@@ -245,9 +246,12 @@ proptest! {
         let places = 1 + lots.below(300) as usize;
         let stories = run(&services, rules(places), Nanos::from_secs(3600));
         for (service, story) in services.iter().zip(&stories) {
-            prop_assert_eq!(story.good_buried, 0, "{:?}", service);
+            // The last few jobs that get a 500 through all of their back-offs look like bad ones.
+            let is_long = service.outage.1 - service.outage.0 > Nanos::from_secs(15);
+            let may_end = if is_long && matches!(service.down, Down::Says(500)) { ENOUGH as u64 - 1 } else { 0 };
+            prop_assert!(story.good_buried <= may_end, "{} of {:?}", story.good_buried, service);
             let poisoned = if service.poison > 0 { service.jobs.div_ceil(service.poison) } else { 0 };
-            prop_assert_eq!(story.done, service.jobs - poisoned, "{:?} {} places", service, places);
+            prop_assert_eq!(story.done, service.jobs - poisoned - story.good_buried, "{:?} {} places", service, places);
             // Probes, and what was out or went out before enough had failed; again where it was not the host.
             let length = service.outage.1 - service.outage.0;
             let probes = 30.0 + 25.0 * (length.as_secs_f64() / 10.0).max(1.0).ln() + length.as_secs_f64() * 2.6;
