@@ -48,6 +48,11 @@ impl Bucket {
         full.max(times((by + self.grain).0, self.rate)).saturating_add(times(amount, self.per.0))
     }
 
+    /// This much was never taken.
+    pub(super) fn give_back(&mut self, amount: u64) {
+        self.full = self.full.saturating_sub(times(amount, self.per.0));
+    }
+
     /// When it will be full again.
     pub(super) fn full(&self) -> Nanos {
         instant(self.full, self.rate)

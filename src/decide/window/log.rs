@@ -44,6 +44,21 @@ impl Log {
         late.for_each(|(by, _)| *by = to.max(*by));
     }
 
+    /// This much of the latest was never counted.
+    pub(super) fn give_back(&mut self, amount: u64) {
+        let mut left = amount.min(self.used);
+        self.used -= left;
+        while let Some((_, last)) = self.arrived.back_mut()
+            && left > 0
+        {
+            let taken = left.min(*last);
+            (*last, left) = (*last - taken, left - taken);
+            if *last == 0 {
+                self.arrived.pop_back();
+            }
+        }
+    }
+
     /// The most that the server may have counted, without what is on its way.
     pub(super) fn used(&self) -> u64 {
         self.used

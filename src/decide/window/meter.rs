@@ -30,6 +30,8 @@ pub(super) struct Meter {
     sent: u64,
     /// All that was ever booked for others, who spend from the same limit.
     booked: u64,
+    /// What of it was likely and not proven, and has not been taken back.
+    extra: u64,
     /// When a response reported on this limit first, and whether the last one told how much is left.
     reported: Option<Nanos>,
     is_counted: bool,
@@ -102,6 +104,7 @@ impl Meter {
             way_in,
             sent: 0,
             booked: 0,
+            extra: 0,
             reported: None,
             is_counted: false,
             has_limit: false,
@@ -180,13 +183,19 @@ impl Meter {
         }
     }
 
+    /// What is counted, without what is on its way.
+    fn used(&self, now: Nanos) -> u64 {
+        match &self.kind {
+            Kind::Log(log) | Kind::Either(_, log) => log.used(),
+            Kind::Bucket(bucket) => bucket.used(now),
+            Kind::Running(running) => running.used(),
+        }
+    }
+
     /// The count of this moment, to compare with what the response to a request that is sent now reports.
     pub(super) fn mark(&self, now: Nanos, ahead: &Ahead<'_>) -> Mark {
-        let used = match &self.kind {
-            Kind::Log(log) | Kind::Either(_, log) => log.used().saturating_add(ahead.total()),
-            Kind::Bucket(bucket) => bucket.used(now).saturating_add(ahead.total()),
-            Kind::Running(running) => running.used(),
-        };
+        let is_running = matches!(self.kind, Kind::Running(_));
+        let used = self.used(now).saturating_add(if is_running { 0 } else { ahead.total() });
         Mark { used, sent: self.sent, booked: self.booked, out: ahead.total(), is_reported: self.reported.is_some() }
     }
 
@@ -307,7 +316,19 @@ impl Meter {
         self.is_shared |= reported > most && mark.is_reported && self.limit.window.limit() >= HIGH;
         if reported > most || (reported > likely && (self.is_shared || first == now)) {
             self.booked = self.booked.wrapping_add(reported - likely);
+            self.extra = self.extra.saturating_add(most.min(reported) - likely);
             self.arrive(now, reported - likely);
+        }
+        // Without others all that can have been counted since; what is believed beyond that was booked twice.
+        let counted = reported.saturating_add(mark.out).saturating_add(since).saturating_add(booked);
+        let twice = self.used(now).saturating_add(out).saturating_sub(counted).min(self.extra);
+        if !self.is_shared && self.limit.window.limit() >= HIGH && twice > 0 {
+            self.extra -= twice;
+            match &mut self.kind {
+                Kind::Log(log) => log.give_back(twice),
+                Kind::Bucket(bucket) => bucket.give_back(twice),
+                Kind::Either(..) | Kind::Running(_) => {}
+            }
         }
         (self.is_counted, self.has_limit) = (true, quota.limit.is_some());
     }

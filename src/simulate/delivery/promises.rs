@@ -31,8 +31,8 @@ pub(super) fn world(limit: &str, declared: &[&str]) -> World {
 }
 
 /// How much longer the sender took than the oracle, and how many it had rejected.
-fn against_oracle(name: &str, world: &World) -> (f64, usize) {
-    let (delivered, oracle) = (world.deliver(1), world.oracle(1));
+fn against_oracle(name: &str, world: &World, seed: u64) -> (f64, usize) {
+    let (delivered, oracle) = (world.deliver(seed), world.oracle(seed));
     assert_eq!(oracle.accepted.len() as u64, world.jobs, "{name}: the oracle delivers all");
     let (took, least) = (delivered.ended.as_secs_f64(), oracle.ended.as_secs_f64());
     let (accepted, rejected) = (delivered.accepted.len(), delivered.rejected.len());
@@ -57,8 +57,9 @@ fn a_difference_that_many_responses_report_is_booked_once() {
             (world.service.weight, world.service.headers) = (weight, headers);
             world.service.retry_after = RetryAfter::Seconds;
             let name = format!("{headers:?}, {case}");
-            let (ratio, rejected) = against_oracle(&name, &world);
-            if ratio > 1.05 || rejected > 150 {
+            let runs = [1, 2, 3].map(|seed| against_oracle(&name, &world, seed));
+            let (ratio, rejected) = runs.into_iter().fold((0.0, 0), |(a, b), (c, d)| (f64::max(a, c), b.max(d)));
+            if ratio > 1.05 || rejected > 180 {
                 slow.push(format!("{name}: {ratio:.2}, {rejected} rejected"));
             }
         }
