@@ -114,7 +114,8 @@ fn decoded(path: &[u8], rule: PathRule) -> Result<Vec<u8>, Doubt> {
                 }
                 None => {
                     doubt(Doubt::Escape)?;
-                    out.push(b'%');
+                    // As itself it would make an escape with what is decoded behind it.
+                    out.extend(b"%25");
                     continue;
                 }
             },
@@ -216,9 +217,9 @@ mod tests {
             ("/a%5cb", Doubt::Separator, "/a%5Cb"),
             ("/a\\b", Doubt::Separator, "/a\\b"),
             ("/a%00", Doubt::Nul, "/a%00"),
-            ("/a%", Doubt::Escape, "/a%"),
-            ("/a%4", Doubt::Escape, "/a%4"),
-            ("/a%zz", Doubt::Escape, "/a%zz"),
+            ("/a%", Doubt::Escape, "/a%25"),
+            ("/a%4", Doubt::Escape, "/a%254"),
+            ("/a%zz", Doubt::Escape, "/a%25zz"),
             ("/x/..;/login", Doubt::DotParameters, "/x/..;/login"),
             ("/x/.;a/login", Doubt::DotParameters, "/x/.;a/login"),
             ("/x/%2e.%3b/login", Doubt::DotParameters, "/x/..%3B/login"),

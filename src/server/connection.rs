@@ -59,10 +59,13 @@ async fn serve<S: Service>(home: &Rc<Home<S>>, watch: &Rc<Watch>, mut socket: So
     } else {
         let mut builder = http1::Builder::new();
         builder.max_buf_size(home.most_head).max_headers(home.most_fields).half_close(false);
+        // With a part of the next head in hand a new connection would rest again at once, for ever.
+        let mut may_shrink = true;
         let (connection, ended) = loop {
             let mut connection = builder.serve_connection(io, service());
             let leave = http1::Connection::graceful_shutdown;
-            let ended = until_it_leaves(watch, Pin::new(&mut connection), leave, || watch.can_shrink()).await;
+            let ended =
+                until_it_leaves(watch, Pin::new(&mut connection), leave, || may_shrink && watch.can_shrink()).await;
             if let Some(ended) = ended {
                 break (connection, ended);
             }
@@ -70,6 +73,7 @@ async fn serve<S: Service>(home: &Rc<Home<S>>, watch: &Rc<Watch>, mut socket: So
             // its socket, so another one is put in its place.
             let parts = connection.into_parts();
             let mut socket = parts.io.into_inner();
+            may_shrink = parts.read_buf.is_empty();
             socket.unread(&parts.read_buf);
             io = TokioIo::new(socket);
             watch.has_shrunk();
