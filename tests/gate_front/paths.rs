@@ -70,8 +70,8 @@ fn a_path_that_can_be_read_in_two_ways_is_refused_unless_it_may_pass() {
         "/login%00",
         "/x/..;/login",
         "/x/..%3Ba=b/login",
-        "/a%zz",
-        "/a%2",
+        "/a%25zz",
+        "/a%252",
     ]) {
         assert_eq!(gate.get(path).status, 200, "{path}");
         assert_eq!(line(&server), format!("GET {seen} HTTP/1.1"));
