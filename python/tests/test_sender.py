@@ -216,12 +216,35 @@ def test_jobs_in_a_file_go_on_with_the_next_sender(service: Service, tmp_path: P
         list(left)
     told: list[str | None] = []
     with weir.Sender(service.url, store=store, on_result=lambda result: told.append(result.id)) as sender:
-        with sqlite3.connect(store) as rows:
-            assert rows.execute("SELECT count(*) FROM job").fetchone() == (3,)
-        rows.close()
+        assert counted(store) == 3
         sender.stop(grace=0)
         assert sender.is_closed
     assert told == []
+
+
+def counted(store: Path) -> int:
+    with contextlib.closing(sqlite3.connect(store)) as rows:
+        return int(rows.execute("SELECT count(*) FROM job").fetchone()[0])
+
+
+def test_a_file_that_this_process_reads_with_a_sqlite_of_its_own_keeps_its_log(
+    service: Service, tmp_path: Path
+) -> None:
+    store = tmp_path / "jobs.db"
+    with (
+        contextlib.suppress(RuntimeError),
+        weir.Sender(service.url, store=store, concurrency=1, grace=0) as sender,
+    ):
+        sender.enqueue("/slow?ms=10000", id="first")
+        for number in range(20):
+            assert counted(store) == number + 1
+            sender.enqueue("/", id=f"{number}")
+        assert (tmp_path / "jobs.db-wal").exists()
+        elsewhere = child(f"import sqlite3; print(*sqlite3.connect({str(store)!r}).execute('SELECT count(*) FROM job'))")
+        assert elsewhere.stdout == "(21,)\n"
+        raise RuntimeError("out of the block")
+    assert counted(store) == 21
+    weir.Sender(service.url, store=store).close()
 
 
 def test_a_job_is_sent_once_by_its_name(service: Service, tmp_path: Path) -> None:

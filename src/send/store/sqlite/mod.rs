@@ -4,6 +4,7 @@
 //! once share one. Another thread waits for word from other processes ([`turn`]). What reads has a connection of its
 //! own, on the caller's thread, and waits for no one.
 
+mod locks;
 mod open;
 mod read;
 mod row;

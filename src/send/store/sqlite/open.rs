@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 
-use super::Options;
+use super::{Options, locks};
 use crate::send::job::Request;
 use crate::send::store::{Lane, StoreError};
 
@@ -53,6 +53,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn connect(path: &Path) -> Result<Connection, StoreError> {
+    locks::hold_against_other_copies();
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| told(path, &error))?;
     connection.busy_timeout(PATIENCE).map_err(|error| told(path, &error))?;

@@ -1,0 +1,98 @@
+//! Locks of the file that another copy of SQLite in this process cannot take away.
+//!
+//! POSIX gives a lock to the process, not to the descriptor: Python's `sqlite3` opens the same file with a SQLite of its
+//! own, sees none of our locks, and when it closes the file ours are gone. It then takes itself for the last user and
+//! deletes the write-ahead log under us, or truncates the index that we have mapped, which ends the process (SQLite,
+//! "How To Corrupt An SQLite Database File", 2.2). Our SQLite therefore takes locks of open file descriptions
+//! (fcntl(2), `F_OFD_SETLK`): they stand against everybody else's, of this process too, and end with nobody else's close.
+
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, Once, PoisonError};
+
+use libc::{c_int, c_void};
+use rusqlite::ffi;
+
+/// The first byte that SQLite locks of a database; those of its index (`-shm`) all lie below.
+const FIRST_OF_A_DATABASE: libc::off_t = 0x4000_0000;
+
+/// The owner of the locks of a database, by its file's device and number: all of our connections to it share them, as they
+/// would a process's.
+static OWNERS: Mutex<Option<HashMap<(libc::dev_t, libc::ino_t), OwnedFd>>> = Mutex::new(None);
+
+/// Has SQLite take such locks from here on. To be called before the first file is opened.
+pub(super) fn hold_against_other_copies() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let ours: unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int = fcntl;
+        // SAFETY: SQLite calls it as `int fcntl(int, int, ...)` with one argument more, which the C conventions of Linux on
+        // x86-64 and on AArch64 pass as if it was a named one. A null name asks for the default VFS, which lives as long
+        // as the process.
+        unsafe {
+            let vfs = ffi::sqlite3_vfs_find(std::ptr::null());
+            if let Some(set) = vfs.as_ref().and_then(|vfs| vfs.xSetSystemCall) {
+                let call = std::mem::transmute::<*const (), ffi::sqlite3_syscall_ptr>(ours as *const ());
+                set(vfs, c"fcntl".as_ptr(), call);
+            }
+        }
+    });
+}
+
+/// What SQLite calls instead of fcntl(2).
+///
+/// # Safety
+/// With `F_SETLK` and `F_GETLK`, `argument` points at a lock; with others it is what fcntl(2) takes.
+unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+    let ofd = match command {
+        libc::F_SETLK => libc::F_OFD_SETLK,
+        libc::F_GETLK => libc::F_OFD_GETLK,
+        // SAFETY: passed on as it came.
+        _ => return unsafe { libc::fcntl(fd, command, argument) },
+    };
+    // SAFETY: SQLite's own lock, on its stack for as long as the call takes.
+    let lock = unsafe { &mut *argument.cast::<libc::flock>() };
+    lock.l_pid = 0;
+    let releases_all = lock.l_start == 0 && lock.l_len == 0;
+    if lock.l_start < FIRST_OF_A_DATABASE && !releases_all {
+        // All of a process's connections have one descriptor of the index.
+        // SAFETY: a descriptor of SQLite's and a lock, as the command takes.
+        return unsafe { libc::fcntl(fd, ofd, &raw mut *lock) };
+    }
+    let Some(file) = file_of(fd) else { return -1 };
+    let mut owners = OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let owners = owners.get_or_insert_default();
+    let unlocks = lock.l_type == libc::F_UNLCK as libc::c_short;
+    let mut is_first = false;
+    let by = match owners.get(&file) {
+        Some(owner) => owner.as_raw_fd(),
+        None if ofd == libc::F_OFD_GETLK || unlocks => fd,
+        None => {
+            // SAFETY: SQLite has it open for as long as the call takes.
+            let Ok(owner) = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned() else { return -1 };
+            is_first = true;
+            owners.entry(file).insert_entry(owner).get().as_raw_fd()
+        }
+    };
+    // SAFETY: an open descriptor and a lock, as the command takes.
+    let done = unsafe { libc::fcntl(by, ofd, &raw mut *lock) };
+    let has_none = if unlocks { releases_all } else { is_first && done != 0 };
+    if has_none {
+        owners.remove(&file);
+    }
+    done
+}
+
+fn file_of(fd: c_int) -> Option<(libc::dev_t, libc::ino_t)> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: filled if the call succeeds, and read only then.
+    let stat = unsafe {
+        if libc::fstat(fd, stat.as_mut_ptr()) != 0 {
+            return None;
+        }
+        stat.assume_init()
+    };
+    Some((stat.st_dev, stat.st_ino))
+}
