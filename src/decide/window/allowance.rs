@@ -1,5 +1,6 @@
 //! A limit that nobody told us of but the server itself: so much more until then.
 
+use super::meter::Out;
 use super::{Nanos, Unit, Windows};
 use crate::decide::feedback::Quota;
 use crate::decide::window::Slot;
@@ -79,9 +80,12 @@ impl Windows {
             let only = others.next().filter(|_| others.next().is_none());
             if let Some(index) = meant.or(only) {
                 let unit = self.meters[index].limit.unit;
-                let out =
-                    self.road.ahead(unit, None).total().saturating_sub(if arrived { 0 } else { unit.amount(own) });
-                self.meters[index].heard(quota, &marks[index], (own, out), now);
+                let in_flight = self.road.in_flight(unit).saturating_sub(unit.amount(own));
+                let out = Out { ahead: self.road.ahead(unit, self.way_in), in_flight };
+                self.meters[index].heard(quota, &marks[index], own, &out, now);
+                if let Some(open) = self.road.get(slot) {
+                    open.marks[index].is_heard = quota.remaining.is_some();
+                }
             } else if let (Some(remaining), Some(reset)) = (quota.remaining, quota.reset) {
                 let unit = quota.unit.unwrap_or(Unit::Requests);
                 let own = if arrived { 0 } else { unit.amount(own) };

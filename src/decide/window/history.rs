@@ -1,5 +1,6 @@
 //! What a key leaves to whoever goes on with it: after a restart, a crash, or in another process.
 
+use super::meter::Mark;
 use super::{Nanos, Rules, Unit, Windows, limit};
 
 /// All that counts of a key's past, as ages, so that it means the same by another clock.
@@ -88,7 +89,7 @@ impl Windows {
             for meter in &mut self.meters {
                 let amount = meter.limit.unit.amount(weight);
                 meter.send(amount);
-                meter.end(now + (now - at), amount);
+                meter.end(now + (now - at), amount, &Mark::default());
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::belief::{Belief, HIGH};
 use super::bucket::Bucket;
 use super::log::Log;
+use super::others::{Others, Report, Seen};
 use super::road::Ahead;
 use super::running::Running;
 use super::{Limit, Nanos, Past, Rules};
@@ -28,17 +29,12 @@ pub(super) struct Meter {
     way_in: Nanos,
     /// All that was ever sent.
     sent: u64,
-    /// All that was ever booked for others, who spend from the same limit.
-    booked: u64,
-    /// What of it was likely and not proven, and has not been taken back.
-    extra: u64,
-    /// When a response reported on this limit first, and whether the last one told how much is left.
-    reported: Option<Nanos>,
+    /// All that ever arrived, or was booked for others.
+    arrived: i128,
+    others: Others,
+    /// Whether the last report told how much is left, and the limit itself, too.
     is_counted: bool,
-    /// Whether it told the limit itself, too.
     has_limit: bool,
-    /// Others were seen to spend from it: from then on likely differences are booked, and not only proven ones.
-    is_shared: bool,
     refusals_in_a_row: u32,
     event: Option<Event>,
 }
@@ -103,19 +99,22 @@ impl Meter {
             grain: rules.grain,
             way_in,
             sent: 0,
-            booked: 0,
-            extra: 0,
-            reported: None,
+            arrived: 0,
+            others: Others::default(),
             is_counted: false,
             has_limit: false,
             event: None,
-            is_shared: false,
             refusals_in_a_row: 0,
         }
     }
 
     pub(super) fn believed(&self) -> u64 {
         self.belief.now()
+    }
+
+    /// After a rejection one request goes first, since its report tells what others have spent meanwhile.
+    pub(super) fn is_probed(&self) -> bool {
+        self.is_counted && self.limit.window.limit() >= HIGH
     }
 
     pub(super) fn advance(&mut self, now: Nanos) {
@@ -138,6 +137,7 @@ impl Meter {
 
     /// It had surely arrived by then.
     pub(super) fn arrive(&mut self, by: Nanos, amount: u64) {
+        self.arrived += i128::from(amount);
         match &mut self.kind {
             Kind::Log(log) => log.arrive(by, amount),
             Kind::Bucket(bucket) => bucket.arrive(by, amount),
@@ -162,8 +162,11 @@ impl Meter {
         }
     }
 
-    /// The server is done with it at `at`, and no later.
-    pub(super) fn end(&mut self, at: Nanos, amount: u64) {
+    /// The server is done with the marked request at `at`, and no later.
+    pub(super) fn end(&mut self, at: Nanos, amount: u64, mark: &Mark) {
+        if !mark.is_heard {
+            self.others.unheard(amount);
+        }
         if let Kind::Running(running) = &mut self.kind {
             running.end(at, amount);
         }
@@ -173,7 +176,7 @@ impl Meter {
     pub(super) fn room(&self, amount: u64, ahead: &Ahead<'_>) -> Nanos {
         let most = self.believed();
         // What weighs more than is believed goes when it has all to itself.
-        let amount = amount.min(most);
+        let amount = amount.saturating_add(self.others.reserve(most)).min(most);
         match &self.kind {
             _ if amount == 0 => Nanos::ZERO,
             Kind::Log(log) => log.room(amount, most, ahead),
@@ -196,7 +199,7 @@ impl Meter {
     pub(super) fn mark(&self, now: Nanos, ahead: &Ahead<'_>) -> Mark {
         let is_running = matches!(self.kind, Kind::Running(_));
         let used = self.used(now).saturating_add(if is_running { 0 } else { ahead.total() });
-        Mark { used, sent: self.sent, booked: self.booked, out: ahead.total(), is_reported: self.reported.is_some() }
+        Mark { used, sent: self.sent, seen: self.others.seen(), is_heard: false }
     }
 
     /// What must be left when all that was sent up to now is judged, too, as far as the limit is believed.
@@ -244,7 +247,7 @@ impl Meter {
         let measured = event.measured(self.limit.window.per(), percent).filter(|_| is_high);
         // The server itself reports its count: others have spent it, or there is less of it, and that is booked.
         if self.is_counted && is_high {
-            self.is_shared = true;
+            self.others.shared();
             if self.has_limit || measured.is_none() {
                 return;
             }
@@ -291,46 +294,49 @@ impl Meter {
             && quota.reset.is_none_or(|reset| reset <= longest)
     }
 
-    /// What the server reports of this limit in the response to the marked request, while `out` is on its way.
-    ///
-    /// The report is of one moment between send and response. What the server had counted then is at most what had been
-    /// counted here at the send, the request itself, what was sent since, and what was booked for others since. More than
-    /// that is proof of another user (or of a limit that is lower than stated), and what is proven is booked once: all
-    /// requests of that moment report the same difference, and each of them finds it booked. What is booked is the likely
-    /// difference: requests arrive about in the order of their sending, so those sent since are not in the report; no
-    /// more than were on their way at the send and are now, which bounds what can be counted twice. Once others are known
-    /// to go on spending, the likely difference is booked without proof. A report without the limit is taken to be of the
-    /// limit that is believed.
-    pub(super) fn heard(&mut self, quota: &Quota, mark: &Mark, (weight, out): (u64, u64), now: Nanos) {
+    /// What the server reports of this limit in the response to the marked request: `own` is what it weighs, `ahead` what is on
+    /// its way, `in_flight` what has no response yet, without itself. What others have spent is booked
+    /// ([`Others`]). A report without the limit is taken to be of the limit that is believed.
+    pub(super) fn heard(&mut self, quota: &Quota, mark: &Mark, weight: u64, out: &Out<'_>, now: Nanos) {
         if quota.limit.is_some_and(|limit| self.belief.told(limit)) {
             self.resize(now);
         }
         let Some(remaining) = quota.remaining else { return };
-        let reported = quota.limit.unwrap_or(self.believed()).saturating_sub(remaining);
         let (own, since) = self.since(mark, weight);
-        let booked = self.booked.wrapping_sub(mark.booked);
-        let most = mark.used.saturating_add(own).saturating_add(booked).saturating_add(since);
-        let likely = most - since.min(mark.out.saturating_add(out));
-        let first = *self.reported.get_or_insert(now);
-        // The first reports are of what was spent before; a later proof is of a user that goes on.
-        self.is_shared |= reported > most && mark.is_reported && self.limit.window.limit() >= HIGH;
-        if reported > most || (reported > likely && (self.is_shared || first == now)) {
-            self.booked = self.booked.wrapping_add(reported - likely);
-            self.extra = self.extra.saturating_add(most.min(reported) - likely);
-            self.arrive(now, reported - likely);
-        }
-        // Without others all that can have been counted since; what is believed beyond that was booked twice.
-        let counted = reported.saturating_add(mark.out).saturating_add(since).saturating_add(booked);
-        let twice = self.used(now).saturating_add(out).saturating_sub(counted).min(self.extra);
-        if !self.is_shared && self.limit.window.limit() >= HIGH && twice > 0 {
-            self.extra -= twice;
-            match &mut self.kind {
-                Kind::Log(log) => log.give_back(twice),
-                Kind::Bucket(bucket) => bucket.give_back(twice),
-                Kind::Either(..) | Kind::Running(_) => {}
-            }
+        let used = self.used(now);
+        let report = Report {
+            counted: quota.limit.unwrap_or(self.believed()).saturating_sub(remaining),
+            at_send: (mark.used.saturating_add(own), mark.sent, mark.seen),
+            since,
+            in_flight: out.in_flight,
+            believed: used.saturating_add(out.ahead.total()),
+            used,
+            arrived: self.arrived,
+            sent: self.sent,
+            limit: self.limit.window.limit(),
+            per: self.limit.window.per(),
+        };
+        let booked = self.others.heard(&report, now);
+        match u64::try_from(booked) {
+            Ok(0) => {}
+            Ok(more) => self.arrive(now, more),
+            Err(_) => self.take_back(u64::try_from(-booked).unwrap_or(u64::MAX)),
         }
         (self.is_counted, self.has_limit) = (true, quota.limit.is_some());
+    }
+
+    /// This much of the latest was counted twice.
+    fn take_back(&mut self, amount: u64) {
+        self.arrived -= i128::from(amount);
+        match &mut self.kind {
+            Kind::Log(log) => log.give_back(amount),
+            Kind::Bucket(bucket) => bucket.give_back(amount),
+            Kind::Either(bucket, log) => {
+                bucket.give_back(amount);
+                log.give_back(amount);
+            }
+            Kind::Running(_) => {}
+        }
     }
 
     fn resize(&mut self, now: Nanos) {
@@ -385,10 +391,15 @@ pub(super) struct Mark {
     pub(super) used: u64,
     /// All that was ever sent, without the request itself.
     sent: u64,
-    /// All that was ever booked for others.
-    booked: u64,
-    /// What was on its way.
-    out: u64,
-    /// It was sent after the first report.
-    is_reported: bool,
+    seen: Seen,
+    /// Its response has reported on the limit.
+    pub(super) is_heard: bool,
+}
+
+/// What has been sent and of which something is yet to be heard.
+pub(super) struct Out<'a> {
+    /// What may not have arrived.
+    pub(super) ahead: Ahead<'a>,
+    /// What has no response, without the request that is reported on.
+    pub(super) in_flight: u64,
 }

@@ -36,6 +36,7 @@ mod bucket;
 mod history;
 mod log;
 mod meter;
+mod others;
 #[cfg(test)]
 mod reports;
 mod road;
@@ -56,6 +57,9 @@ use super::pace::Pace;
 
 /// A key has at most so many limits at once.
 pub const MOST_WINDOWS: usize = 8;
+
+/// A probe is waited for at least so long.
+const LEAST_PATIENCE: Nanos = Nanos::from_millis(50);
 
 /// What a request counts in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,6 +132,8 @@ pub struct Windows {
     held: Nanos,
     /// When the last refusal came of something that was sent after the one before.
     refused: Option<Nanos>,
+    /// After a rejection by a limit of which reports tell the count, one request goes first.
+    probe: Option<Probe>,
     /// What has been learnt, if no limit is stated.
     pace: Option<Pace>,
     /// What the server has said of limits that are not among the meters.
@@ -135,6 +141,15 @@ pub struct Windows {
     /// By when the last of those that have arrived had.
     last_arrival: Option<Nanos>,
     latest: Nanos,
+}
+
+/// The first request after a rejection: what others have spent meanwhile is in its report, and not known before.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// A rejection would be here after so long.
+    patience: Nanos,
+    /// Which, and until when it is waited for.
+    out: Option<(Slot, Nanos)>,
 }
 
 impl Windows {
@@ -148,6 +163,7 @@ impl Windows {
             grain: rules.grain,
             held: Nanos::ZERO,
             refused: None,
+            probe: None,
             pace: (rules.learns && rules.limits.is_empty()).then(Pace::default),
             allowances: Vec::new(),
             last_arrival: None,
@@ -178,6 +194,9 @@ impl Windows {
     /// [`Nanos::NEVER`]: not before something is heard of those on their way.
     pub fn earliest(&self, weight: u64) -> Nanos {
         let mut earliest = self.held.max(self.pace.as_ref().map_or(Nanos::ZERO, Pace::room));
+        if let Some(Probe { out: Some((_, until)), .. }) = self.probe {
+            earliest = earliest.max(until);
+        }
         if self.ordered {
             let all = self.road.all_arrived(self.way_in).or(self.last_arrival);
             // Later, and not at the same instant: who is first then?
@@ -205,7 +224,12 @@ impl Windows {
         }
         self.allowances.iter_mut().for_each(|allowance| allowance.send(weight));
         let pace = self.pace.as_mut().map(|pace| pace.sent(now));
-        self.road.push(Open { asked: now, left: None, weight, arrived: false, ended: false, marks, pace })
+        let slot = self.road.push(Open { asked: now, left: None, weight, arrived: false, ended: false, marks, pace });
+        self.probe = self.probe.filter(|probe| probe.out.is_none());
+        if let Some(probe) = &mut self.probe {
+            probe.out = Some((slot, now + probe.patience));
+        }
+        slot
     }
 
     /// Its bytes go out now, and not earlier. Said at once where a connection is ready; else when there is one, so that
@@ -290,6 +314,10 @@ impl Windows {
                 meter.shrink(now, asked, (mark.used, used), weight, first);
             }
             hold = meter.hold(news);
+            if news && meter.is_probed() {
+                let patience = Nanos((now - asked).0.saturating_mul(4)).max(LEAST_PATIENCE);
+                self.probe = Some(Probe { patience, out: None });
+            }
         }
         if news {
             self.refused = Some(now);
@@ -345,14 +373,16 @@ impl Windows {
     }
 
     fn end(&mut self, slot: Slot, at: Nanos) {
-        if let Some(open) = self.road.get(slot) {
-            open.ended = true;
+        if self.probe.is_some_and(|probe| probe.out.is_some_and(|(out, _)| out == slot)) {
+            self.probe = None;
+        }
+        if let Some(open) = self.road.end(slot) {
             let weight = open.weight;
             if let (Some(pace), Some(_)) = (&mut self.pace, open.pace.take()) {
                 pace.ended();
             }
-            for meter in &mut self.meters {
-                meter.end(at, meter.limit.unit.amount(weight));
+            for (meter, mark) in self.meters.iter_mut().zip(&open.marks) {
+                meter.end(at, meter.limit.unit.amount(weight), mark);
             }
         }
         self.road.forget();

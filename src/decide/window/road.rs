@@ -34,6 +34,8 @@ pub(super) struct Road {
     left: VecDeque<(Nanos, u64)>,
     requests: u64,
     weight: u64,
+    /// Those that have not ended, and their weight.
+    in_flight: (u64, u64),
 }
 
 impl Road {
@@ -45,6 +47,7 @@ impl Road {
     pub(super) fn push(&mut self, open: Open) -> Slot {
         self.requests += 1;
         self.weight = self.weight.saturating_add(open.weight);
+        self.in_flight = (self.in_flight.0 + 1, self.in_flight.1.saturating_add(open.weight));
         self.open.push_back(open);
         Slot(self.first + self.open.len() as u64 - 1)
     }
@@ -52,6 +55,23 @@ impl Road {
     pub(super) fn get(&mut self, slot: Slot) -> Option<&mut Open> {
         let index = usize::try_from(slot.0.checked_sub(self.first)?).ok()?;
         self.open.get_mut(index).filter(|open| !open.ended)
+    }
+
+    /// Nothing more will be heard of it.
+    pub(super) fn end(&mut self, slot: Slot) -> Option<&mut Open> {
+        let weight = self.get(slot)?.weight;
+        self.in_flight = (self.in_flight.0 - 1, self.in_flight.1.saturating_sub(weight));
+        let open = self.get(slot)?;
+        open.ended = true;
+        Some(open)
+    }
+
+    /// What has not ended.
+    pub(super) fn in_flight(&self, unit: Unit) -> u64 {
+        match unit {
+            Unit::Requests => self.in_flight.0,
+            Unit::Weight => self.in_flight.1,
+        }
     }
 
     fn at(&self, number: u64) -> Option<&Open> {

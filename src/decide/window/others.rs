@@ -1,0 +1,130 @@
+//! The usage of others: what a service reports of a limit, compared with what is counted here.
+//!
+//! A report is of one moment between a request's send and its response. Two bounds hold for the service's count at that
+//! moment, whatever the order of arrivals was:
+//!
+//! - **Proof.** Without others it is at most what was counted here at the send, the request itself, what was sent since, and
+//!   what was booked for others since. More than that is another user's (or the limit is lower than stated), and stays booked:
+//!   all requests of that moment report the same difference, and each of them finds it booked.
+//! - **Ceiling.** What has a response was judged before that response, so the latest of all moments reported covers
+//!   it: the service counts at most the latest count reported and what is still in flight. Of two reports of requests that were
+//!   in flight together the higher one is the later one, since each request that is judged adds to the count; one whose
+//!   request was sent after another's response is later in any case.
+//!
+//! What is booked lies between them: requests arrive about in the order of their sending, so those sent since are taken
+//! not to be in the report. Those that were (they overtook it) are counted twice, at their send and in the report, until
+//! their responses are here: until then they are in flight, and then the ceiling takes them back. So the count believed is at
+//! most the service's own and what is in flight, once. What is proven is never taken back, nor is what was sent here: a
+//! service whose reports lag behind its count changes neither.
+//!
+//! Sums are of all that was ever counted, so that what windows forget meanwhile counts on both sides.
+
+use super::Nanos;
+use super::belief::HIGH;
+
+/// What was booked for other users of a limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Others {
+    /// All that was ever booked and not taken back.
+    booked: i128,
+    /// What of it was likely and not proven, and has not been taken back; and when it was booked last.
+    extra: i128,
+    last: Nanos,
+    /// When a response reported on this limit first.
+    first: Option<Nanos>,
+    /// Others were seen to spend from it: from then on likely differences are booked, and not only proven ones.
+    is_shared: bool,
+    latest: Option<Latest>,
+}
+
+/// The latest moment of which there is a report.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    /// The count, with all that windows had forgotten when its response came.
+    count: i128,
+    /// All that had been sent by then.
+    sent: u64,
+}
+
+/// What had been seen of others when a request was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    booked: i128,
+    is_reported: bool,
+}
+
+/// One report, and the count here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report {
+    pub(super) counted: u64,
+    /// At the send of its request: what was counted, the request included; all that was ever sent; what was seen of others.
+    pub(super) at_send: (u64, u64, Seen),
+    /// What was sent after it.
+    pub(super) since: u64,
+    /// What is in flight now, without its request.
+    pub(super) in_flight: u64,
+    /// What is counted now, what is on its way included; what of it has arrived; all that ever arrived; all that was ever sent.
+    pub(super) believed: u64,
+    pub(super) used: u64,
+    pub(super) arrived: i128,
+    pub(super) sent: u64,
+    /// What the limit is, and how long it counts.
+    pub(super) limit: u64,
+    pub(super) per: Nanos,
+}
+
+impl Others {
+    pub(super) fn seen(&self) -> Seen {
+        Seen { booked: self.booked, is_reported: self.first.is_some() }
+    }
+
+    pub(super) fn shared(&mut self) {
+        self.is_shared = true;
+    }
+
+    /// What is left to others of a limit that they spend from, too: what they take until there is a report of it.
+    pub(super) fn reserve(&self, limit: u64) -> u64 {
+        if self.is_shared { limit / 100 } else { 0 }
+    }
+
+    /// A request ended without a report: it may have been judged after the latest moment.
+    pub(super) fn unheard(&mut self, amount: u64) {
+        if let Some(latest) = &mut self.latest {
+            latest.count += i128::from(amount);
+        }
+    }
+
+    /// What is to be booked on account of this report; below zero: to be taken back.
+    pub(super) fn heard(&mut self, report: &Report, now: Nanos) -> i128 {
+        let (used, sent, seen) = report.at_send;
+        let counted = i128::from(report.counted);
+        let likely = (i128::from(used) + self.booked - seen.booked).max(0);
+        let most = likely + i128::from(report.since);
+        let first = *self.first.get_or_insert(now);
+        // The first reports are of what was spent before; a later proof is of a user that goes on.
+        self.is_shared |= counted > most && seen.is_reported && report.limit >= HIGH;
+        let books = counted > most || (counted > likely && (self.is_shared || first == now));
+        let more = if books { counted - likely } else { 0 };
+        let proven = (counted - most).max(0);
+        if now > self.last + report.per + report.per {
+            // All of it is forgotten.
+            self.extra = 0;
+        }
+        if books {
+            self.extra += more - proven;
+            self.last = now;
+        }
+        let count = counted + report.arrived - i128::from(report.used);
+        let latest = match self.latest {
+            Some(latest) if sent < latest.sent && count < latest.count => latest,
+            _ => Latest { count, sent: report.sent },
+        };
+        self.latest = Some(latest);
+        let ceiling = latest.count + i128::from(report.in_flight);
+        let believed = report.arrived + i128::from(report.believed - report.used) + more;
+        let back = (believed - ceiling).clamp(0, self.extra.max(0));
+        self.extra -= back;
+        self.booked += more - back;
+        more - back
+    }
+}
