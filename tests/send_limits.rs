@@ -121,6 +121,20 @@ fn a_limit_that_is_stated_too_high_is_found_out_and_all_is_delivered() {
 }
 
 #[test]
+fn without_a_stated_limit_a_sustainable_pace_is_learnt_and_none_is_lost() {
+    let args = ["exchange", "--latency-in", "0ms", "--latency-out", "0ms", "--block-after", "0"];
+    let exchange = Serving::start(&[&args[..], &["--limit", "bucket:50/500ms"]].concat());
+    let weir = Weir::new();
+    jobs(&weir, 400);
+    weir.write("keys.txt", format!("{}\n", KEYS[0]));
+    let told = send(&weir, &exchange, &[]);
+    assert_eq!((&told["done"], &told["failed"], &told["graveyard"]), (&400.into(), &0.into(), &0.into()), "{told}");
+    assert_eq!(told["refused"]["429"].as_u64(), Some(refusals(&exchange)), "{told}");
+    // What is not learnt is rejected some 200 at a time, once a second.
+    assert!(refusals(&exchange) < 200, "{told}");
+}
+
+#[test]
 fn when_no_key_is_taken_the_run_ends_and_no_job_is_lost() {
     let exchange = Serving::start(&["exchange", "--latency-in", "0ms", "--latency-out", "0ms"]);
     let weir = Weir::new();

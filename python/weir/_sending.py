@@ -74,7 +74,8 @@ class Base:
                 bodies may have the fields ``{key}``, ``{nonce}`` and ``{id}``.
             keys: The keys, in place of ``{key}``; each has the limits for itself. A mapping gives them names.
             limits: So many requests per time for each key at each host: ``"20/1s"``, ``["100/1m", "concurrency:5"]``;
-                all hold. Of one host alone: ``"host=api.example.com 20/1s"``.
+                all hold. Of one host alone: ``"host=api.example.com 20/1s"``. Without any, a sustainable pace is learnt
+                from responses; ``"none"`` is unlimited.
             weight_limits: So much weight per time for each key at each host: ``"30000/1m"`` tokens, for example.
             delay_bound: The longest way of a request to the service; ``"learn"``, or None: only an answer tells that
                 a request has arrived.

@@ -33,6 +33,11 @@ impl HostLimit {
         Ok(Self { host, limit: Limit { window, unit } })
     }
 
+    /// Whether these texts mean that there is no limit: not even one that is learnt.
+    pub fn is_unlimited(texts: &[String]) -> bool {
+        matches!(texts, [text] if text == "none")
+    }
+
     /// Those for all hosts, and those for one.
     ///
     /// # Errors
@@ -71,6 +76,7 @@ mod tests {
         for wrong in ["host=a", "host= 20/1s", "host=http://a 20/1s", "host=a many"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+        assert!(HostLimit::is_unlimited(&["none".into()]) && !HostLimit::is_unlimited(&[]));
         let all = vec![read("20/1s").unwrap(); MOST_WINDOWS + 1];
         assert!(HostLimit::sort(all).unwrap_err().contains("too many"));
     }

@@ -43,7 +43,9 @@ impl Asked {
         let form = Arguments(form.copy()?);
         let Keys(keys) = form.take("keys")?;
         check_keys(&keys)?;
-        let mut limits = limits("limits", &form.take::<Several>("limits")?.0, Unit::Requests)?;
+        let Several(stated) = form.take("limits")?;
+        let is_unlimited = HostLimit::is_unlimited(&stated);
+        let mut limits = limits("limits", if is_unlimited { &[] } else { &stated }, Unit::Requests)?;
         limits.extend(self::limits("weight_limits", &form.take::<Several>("weight_limits")?.0, Unit::Weight)?);
         let (limits, host_limits) = HostLimit::sort(limits).map_err(|why| errors::usage(&format!("limits: {why}")))?;
         let backoff = backoff(form.time("backoff")?, form.time("longest_backoff")?)?;
@@ -64,6 +66,7 @@ impl Asked {
                 limits,
                 ordered: form.take("ordered")?,
                 way_in: bound.given(),
+                learns: !is_unlimited,
                 ..window::Rules::default()
             },
             learns_way_in: matches!(bound, DelayBound::Learnt),

@@ -211,7 +211,7 @@ impl SendArgs {
             let limits = texts.iter().map(|text| HostLimit::read(text, unit));
             limits.collect::<Result<Vec<_>, _>>().map_err(|why| format!("{flag}: {why}"))
         };
-        let is_unlimited = self.limits == ["none"];
+        let is_unlimited = HostLimit::is_unlimited(&self.limits);
         let stated: &[String] = if is_unlimited { &[] } else { &self.limits };
         let mut all = read("--limit", stated, Unit::Requests)?;
         all.extend(read("--weight-limit", &self.weight_limits, Unit::Weight)?);

@@ -90,12 +90,19 @@ pub struct Pace {
     round_trip: Nanos,
     /// The longest hold of late.
     slow: Nanos,
+    /// Cycles in a row that were only a part of a window.
+    short: usize,
     cycle: Cycle,
+    /// The one before it.
+    before: Cycle,
     /// Accepted since the last step, and since when.
     credit: u64,
     stepped: Nanos,
     step: f64,
     most_accepted: u64,
+    /// Accepted since the latest event, and events in a row with few of them between.
+    accepted: u64,
+    quick: u32,
 }
 
 /// In flight at first.
@@ -107,6 +114,12 @@ const SHORTEST: Nanos = Nanos::from_millis(10);
 const LONGEST: Nanos = Nanos::from_secs(30);
 /// A rejection with fewer than this fraction of those in flight before speaks of time.
 const FAR_FEWER: f64 = 0.7;
+/// The fraction of the rate that the first, the second and each further of such cycles leave at least: a part of a window is
+/// no measure, but a burst that was taken for a rate is found out.
+const LOWER: [f64; 3] = [0.9, 0.6, 0.3];
+/// A limit on concurrency that is known rejects seldom: with so few accepted between, so often in a row, it is none.
+const SOON: u64 = 30;
+const OFTEN: u32 = 4;
 /// So much of what was measured is sent.
 const MARGIN: f64 = 0.98;
 
@@ -130,11 +143,15 @@ impl Default for Pace {
             gap: SHORTEST,
             round_trip: SHORTEST,
             slow: Nanos::ZERO,
+            short: 0,
             cycle: Cycle::default(),
+            before: Cycle::default(),
             credit: 0,
             stepped: Nanos::ZERO,
             step: STEP,
             most_accepted: 0,
+            accepted: 0,
+            quick: 0,
         }
     }
 }
@@ -150,6 +167,11 @@ impl Pace {
     /// Requests per second; infinite: no limit by time is known.
     pub fn rate_per_s(&self) -> f64 {
         self.rate
+    }
+
+    /// Whether a limit is known, by time or on concurrency.
+    pub fn is_limited(&self) -> bool {
+        matches!(self.kind, Kind::Rate | Kind::Concurrency)
     }
 
     /// The most in flight; None: no limit on concurrency is known.
@@ -216,6 +238,7 @@ impl Pace {
     pub fn accepted(&mut self, now: Nanos, sent: Sent) {
         self.ended();
         self.most_accepted = self.most_accepted.max(sent.out);
+        self.accepted += 1;
         if let Stage::Probing { since } = self.stage
             && sent.at >= since
         {
@@ -305,15 +328,18 @@ impl Pace {
     fn begin(&mut self, sent: Sent, by_time: bool) {
         let before = self.fewest;
         (self.rejected, self.fewest, self.credit, self.step) = (1, sent.out, 0, STEP);
+        self.quick = if self.accepted < SOON { self.quick + 1 } else { 0 };
+        self.accepted = 0;
         // Again, within the same window: it is not over yet.
         let is_again = self.kind == Kind::Rate && sent.at - self.cycle.start < Nanos(self.slow.0 / 2);
         let again = if is_again { self.gap + self.gap } else { Nanos::ZERO };
-        self.gap = self.round_trip.max(SHORTEST).max(again);
+        self.gap = self.round_trip.max(SHORTEST).max(again).min(LONGEST);
         let is_far_fewer = (sent.out as f64) < FAR_FEWER * before as f64;
         match self.kind {
-            _ if by_time => self.kind = Kind::Rate,
+            // A request alone exceeds no concurrency.
+            _ if by_time || sent.out == 1 => self.kind = Kind::Rate,
             Kind::Free => self.kind = Kind::Unsure,
-            Kind::Unsure | Kind::Concurrency if is_far_fewer => self.kind = Kind::Rate,
+            Kind::Unsure | Kind::Concurrency if is_far_fewer || self.quick >= OFTEN => self.kind = Kind::Rate,
             Kind::Unsure | Kind::Concurrency => {
                 self.kind = Kind::Concurrency;
                 self.cap = (sent.out.saturating_sub(1).max(1) as f64).min(self.cap);
@@ -323,7 +349,7 @@ impl Pace {
         if self.kind == Kind::Rate {
             self.bad = self.rate;
             if self.rate.is_finite() {
-                self.gap = self.gap.max(Nanos::from_secs_f64(1.0 / self.rate)).max(Nanos(self.slow.0 / 10));
+                self.gap = self.gap.max(Nanos::from_secs_f64(1.0 / self.rate)).max(Nanos(self.slow.0 / 10)).min(LONGEST);
             }
         }
     }
@@ -332,6 +358,10 @@ impl Pace {
     fn recover(&mut self, since: Nanos, now: Nanos) {
         self.stage = Stage::Open;
         self.held = since - self.event;
+        if self.cycle.taken < 2 && self.before.taken > 0 {
+            // Nothing but the probe: the recovery was none.
+            self.cycle = Cycle { start: self.before.start, taken: self.before.taken + self.cycle.taken };
+        }
         // What was measured within a part of a window says little: its count goes back as it came.
         let is_short = since - self.held - self.cycle.start < Nanos(self.slow.0 / 2);
         let kept = if is_short { self.slow } else { Nanos(self.slow.0 / 10 * 9) };
@@ -342,9 +372,10 @@ impl Pace {
         let measured = taken as f64 / length;
         match self.kind {
             Kind::Rate => {
+                self.short = if is_short { self.short + 1 } else { 0 };
                 let lowest = match self.rate {
                     rate if rate.is_infinite() => 1.0 / length,
-                    rate if is_short => 0.9 * rate,
+                    rate if is_short => LOWER[self.short.min(LOWER.len()) - 1] * rate,
                     rate if taken < 20 => 0.5 * rate,
                     _ => 1.0 / length,
                 };
@@ -360,7 +391,7 @@ impl Pace {
             Kind::Unsure => self.cap = self.out as f64 + 1.0,
             Kind::Free | Kind::Concurrency => {}
         }
-        self.cycle = Cycle { start: since, taken: 1 };
+        (self.before, self.cycle) = (Cycle { taken, ..self.cycle }, Cycle { start: since, taken: 1 });
         (self.credit, self.stepped) = (0, now);
     }
 }

@@ -13,6 +13,10 @@ pub(super) struct Allowance {
     unit: Unit,
     left: u64,
     until: Nanos,
+    /// How much it is in all, and the longest reset; None: the limit is not reported.
+    whole: Option<(u64, Nanos)>,
+    /// It has been reset since the last report.
+    is_guess: bool,
     /// The newest request whose response reported it.
     slot: Slot,
     /// The reset that was reported first.
@@ -25,16 +29,23 @@ pub(super) struct Allowance {
 const SAME: Nanos = Nanos::from_millis(50);
 
 impl Allowance {
-    pub(super) fn holds(&self, now: Nanos) -> bool {
+    /// Whether it still counts. After its reset it is whole once more, until there is a report or as much time has passed.
+    pub(super) fn holds(&mut self, now: Nanos) -> bool {
+        if now >= self.until
+            && let Some((limit, reset)) = self.whole.take()
+        {
+            (self.left, self.until, self.more) = (limit, self.until + reset, None);
+            self.is_guess = true;
+        }
         now < self.until
     }
 
     /// When there is room. A reset that moves on with each request is that of a log or a bucket, of which some is free
-    /// before all is; a sender that is `paced` does not wait for all of it.
-    pub(super) fn room(&self, weight: u64, paced: bool) -> Nanos {
+    /// before all is; a sender that is `paced` does not wait for all of it. After a reset only those in flight tell how much is left.
+    pub(super) fn room(&self, weight: u64, paced: bool, is_idle: bool) -> Nanos {
         let missing = self.unit.amount(weight).saturating_sub(self.left);
         match self.more {
-            _ if missing == 0 => Nanos::ZERO,
+            _ if missing == 0 || (self.is_guess && is_idle) => Nanos::ZERO,
             Some((from, each)) if paced => (from + Nanos(each.0.saturating_mul(missing))).min(self.until),
             _ => self.until,
         }
@@ -92,7 +103,8 @@ impl Windows {
                 let on_the_way = self.road.ahead(unit, None).total().saturating_sub(own);
                 let left = remaining.saturating_sub(on_the_way);
                 let (name, until) = (quota.name.clone(), now + reset);
-                let report = Allowance { name, unit, left, until, slot, anchor: until, more: None };
+                let whole = quota.limit.map(|limit| (limit, reset));
+                let report = Allowance { name, unit, left, until, whole, is_guess: false, slot, anchor: until, more: None };
                 match self.allowances.iter_mut().find(|allowance| allowance.name == report.name) {
                     Some(allowance) => allowance.update(report, now, quota.limit),
                     None => self.allowances.push(report),

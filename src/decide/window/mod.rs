@@ -202,9 +202,10 @@ impl Windows {
             // Later, and not at the same instant: who is first then?
             earliest = earliest.max(all.map_or(Nanos::ZERO, |all| all + Nanos(1)));
         }
-        let paced = self.pace.as_ref().is_some_and(|pace| pace.rate_per_s().is_finite());
+        let paced = self.pace.as_ref().is_some_and(Pace::is_limited);
+        let is_idle = self.road.in_flight(Unit::Requests) == 0;
         for allowance in &self.allowances {
-            earliest = earliest.max(allowance.room(weight, paced));
+            earliest = earliest.max(allowance.room(weight, paced, is_idle));
         }
         for meter in &self.meters {
             let ahead = self.road.ahead(meter.limit.unit, self.way_in);
@@ -353,7 +354,7 @@ impl Windows {
             }
         }
         self.meters.iter_mut().for_each(|meter| meter.advance(now));
-        self.allowances.retain(|allowance| allowance.holds(now));
+        self.allowances.retain_mut(|allowance| allowance.holds(now));
         now
     }
 

@@ -12,6 +12,8 @@
 #[cfg(test)]
 mod promises;
 mod service;
+#[cfg(test)]
+mod slow;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
