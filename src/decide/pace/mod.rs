@@ -19,6 +19,9 @@
 //!   was. A step that costs R rejections is followed by some 100 R requests without one.
 //! - **Concurrency.** Requests in flight are limited to fewer than were in flight at the rejection.
 //!
+//! What is counted by time is weight: jobs that declare none weigh one each, and for others it is their declaration of what the
+//! service counts. In flight it is requests.
+//!
 //! Rejections with `Retry-After` speak of time, the others of what is seen.
 
 #[cfg(test)]
@@ -32,6 +35,7 @@ pub struct Sent {
     at: Nanos,
     /// In flight, itself included.
     out: u64,
+    weight: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +60,9 @@ enum Stage {
 #[derive(Clone, Copy, Debug, Default)]
 struct Cycle {
     start: Nanos,
+    /// Their weight, and how many.
     taken: u64,
+    requests: u64,
 }
 
 /// The pace of one key at one service. Pure: instants are arguments, in order.
@@ -67,8 +73,10 @@ pub struct Pace {
     out: u64,
     /// The most in flight.
     cap: f64,
-    /// Requests per second.
+    /// Weight per second.
     rate: f64,
+    /// The mean weight of late.
+    mean: f64,
     /// By the rate, the next goes then.
     next: Nanos,
     begun: Option<Nanos>,
@@ -95,6 +103,8 @@ pub struct Pace {
     cycle: Cycle,
     /// The one before it.
     before: Cycle,
+    /// What the latest probe weighs.
+    probe: u64,
     /// Accepted since the last step, and since when.
     credit: u64,
     stepped: Nanos,
@@ -131,6 +141,7 @@ impl Default for Pace {
             out: 0,
             cap: FIRST,
             rate: f64::INFINITY,
+            mean: 1.0,
             next: Nanos::ZERO,
             begun: None,
             last_sent: Nanos::ZERO,
@@ -146,6 +157,7 @@ impl Default for Pace {
             short: 0,
             cycle: Cycle::default(),
             before: Cycle::default(),
+            probe: 1,
             credit: 0,
             stepped: Nanos::ZERO,
             step: STEP,
@@ -166,7 +178,7 @@ const LONGEST_STEP: f64 = 0.2;
 impl Pace {
     /// Requests per second; infinite: no limit by time is known.
     pub fn rate_per_s(&self) -> f64 {
-        self.rate
+        self.rate / self.mean
     }
 
     /// Whether a limit is known, by time or on concurrency.
@@ -206,27 +218,30 @@ impl Pace {
         Nanos(4 * self.round_trip.0).max(SHORTEST)
     }
 
-    /// A request is sent.
-    pub fn sent(&mut self, now: Nanos) -> Sent {
+    /// A request of this weight is sent.
+    pub fn sent(&mut self, now: Nanos, weight: u64) -> Sent {
+        let weight = weight.max(1);
+        self.mean = if self.begun.is_some() { self.mean + (weight as f64 - self.mean) / 32.0 } else { weight as f64 };
         let idle = self.out == 0 && now - self.last_sent > Nanos::SECOND;
         if self.begun.is_none() || (idle && self.kind == Kind::Free) {
             self.begun = self.begun.or(Some(now));
-            self.cycle = Cycle { start: now, taken: 0 };
+            self.cycle = Cycle { start: now, ..Cycle::default() };
         }
         match self.stage {
-            Stage::Held { .. } => self.stage = Stage::Probing { since: now },
+            Stage::Held { .. } => (self.stage, self.probe) = (Stage::Probing { since: now }, weight),
             Stage::Probing { since } => self.recover(since, now),
             Stage::Open => {}
         }
         self.out += 1;
-        self.cycle.taken += 1;
+        self.cycle.taken = self.cycle.taken.saturating_add(weight);
+        self.cycle.requests += 1;
         self.last_sent = now;
         if self.rate.is_finite() {
-            let interval = Nanos::from_secs_f64(1.0 / self.rate);
+            let interval = Nanos::from_secs_f64(weight as f64 / self.rate);
             // A timer that is late by a little loses nothing.
             self.next = self.next.max(now - interval.max(Nanos::from_millis(5))) + interval;
         }
-        Sent { at: now, out: self.out }
+        Sent { at: now, out: self.out, weight }
     }
 
     /// It has ended, and says nothing of limits.
@@ -296,7 +311,8 @@ impl Pace {
         self.ended();
         self.round_trip = now - sent.at;
         if sent.at >= self.cycle.start {
-            self.cycle.taken = self.cycle.taken.saturating_sub(1);
+            self.cycle.taken = self.cycle.taken.saturating_sub(sent.weight);
+            self.cycle.requests = self.cycle.requests.saturating_sub(1);
         }
         let retry_after = retry_after.filter(|length| *length > Nanos::ZERO);
         if sent.at < self.event {
@@ -349,7 +365,7 @@ impl Pace {
         if self.kind == Kind::Rate {
             self.bad = self.rate;
             if self.rate.is_finite() {
-                self.gap = self.gap.max(Nanos::from_secs_f64(1.0 / self.rate)).max(Nanos(self.slow.0 / 10)).min(LONGEST);
+                self.gap = self.gap.max(Nanos::from_secs_f64(self.mean / self.rate)).max(Nanos(self.slow.0 / 10)).min(LONGEST);
             }
         }
     }
@@ -358,9 +374,11 @@ impl Pace {
     fn recover(&mut self, since: Nanos, now: Nanos) {
         self.stage = Stage::Open;
         self.held = since - self.event;
-        if self.cycle.taken < 2 && self.before.taken > 0 {
+        if self.cycle.requests < 2 && self.before.requests > 0 {
             // Nothing but the probe: the recovery was none.
-            self.cycle = Cycle { start: self.before.start, taken: self.before.taken + self.cycle.taken };
+            self.cycle.start = self.before.start;
+            self.cycle.taken += self.before.taken;
+            self.cycle.requests += self.before.requests;
         }
         // What was measured within a part of a window says little: its count goes back as it came.
         let is_short = since - self.held - self.cycle.start < Nanos(self.slow.0 / 2);
@@ -368,16 +386,17 @@ impl Pace {
         self.slow = kept.max(self.held);
         let length = (since - self.cycle.start).as_secs_f64().max(1e-6);
         // Without the probe, with which the next one begins.
-        let taken = self.cycle.taken.saturating_sub(1);
+        let taken = self.cycle.taken.saturating_sub(self.probe);
+        let requests = self.cycle.requests.saturating_sub(1);
         let measured = taken as f64 / length;
         match self.kind {
             Kind::Rate => {
                 self.short = if is_short { self.short + 1 } else { 0 };
                 let lowest = match self.rate {
-                    rate if rate.is_infinite() => 1.0 / length,
+                    rate if rate.is_infinite() => self.mean / length,
                     rate if is_short => LOWER[self.short.min(LOWER.len()) - 1] * rate,
-                    rate if taken < 20 => 0.5 * rate,
-                    _ => 1.0 / length,
+                    rate if requests < 20 => 0.5 * rate,
+                    _ => self.mean / length,
                 };
                 if is_short {
                     self.bad = self.bad.max(self.bad_before);
@@ -386,12 +405,13 @@ impl Pace {
                 self.rate = (MARGIN * measured).min(0.96 * self.rate).max(lowest);
                 self.step = FAR_STEP;
                 self.cap = f64::INFINITY;
-                self.next = since + Nanos::from_secs_f64(1.0 / self.rate);
+                self.next = since + Nanos::from_secs_f64(self.probe as f64 / self.rate);
             }
             Kind::Unsure => self.cap = self.out as f64 + 1.0,
             Kind::Free | Kind::Concurrency => {}
         }
-        (self.before, self.cycle) = (Cycle { taken, ..self.cycle }, Cycle { start: since, taken: 1 });
+        self.before = Cycle { taken, requests, ..self.cycle };
+        self.cycle = Cycle { start: since, taken: self.probe, requests: 1 };
         (self.credit, self.stepped) = (0, now);
     }
 }

@@ -224,7 +224,7 @@ impl Windows {
             meter.send(amount);
         }
         self.allowances.iter_mut().for_each(|allowance| allowance.send(weight));
-        let pace = self.pace.as_mut().map(|pace| pace.sent(now));
+        let pace = self.pace.as_mut().map(|pace| pace.sent(now, weight));
         let slot = self.road.push(Open { asked: now, left: None, weight, arrived: false, ended: false, marks, pace });
         self.probe = self.probe.filter(|probe| probe.out.is_none());
         if let Some(probe) = &mut self.probe {
