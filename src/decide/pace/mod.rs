@@ -365,7 +365,8 @@ impl Pace {
         if self.kind == Kind::Rate {
             self.bad = self.rate;
             if self.rate.is_finite() {
-                self.gap = self.gap.max(Nanos::from_secs_f64(self.mean / self.rate)).max(Nanos(self.slow.0 / 10)).min(LONGEST);
+                self.gap =
+                    self.gap.max(Nanos::from_secs_f64(self.mean / self.rate)).max(Nanos(self.slow.0 / 10)).min(LONGEST);
             }
         }
     }

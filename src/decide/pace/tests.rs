@@ -123,7 +123,8 @@ impl World {
         let mut working: BinaryHeap<Reverse<Nanos>> = BinaryHeap::new();
         let (mut now, mut last) = (Nanos::ZERO, Nanos::ZERO);
         while now < self.until {
-            let next = |heap: &BinaryHeap<Reverse<(Nanos, u64)>>| heap.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at);
+            let next =
+                |heap: &BinaryHeap<Reverse<(Nanos, u64)>>| heap.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at);
             let (arrives, comes) = (next(&arriving), next(&back));
             let comes = if comes == Nanos::NEVER { comes } else { self.awake(comes) };
             let room = if arriving.len() + back.len() >= 256 { Nanos::NEVER } else { self.awake(pace.room().max(now)) };

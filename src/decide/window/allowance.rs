@@ -104,7 +104,8 @@ impl Windows {
                 let left = remaining.saturating_sub(on_the_way);
                 let (name, until) = (quota.name.clone(), now + reset);
                 let whole = quota.limit.map(|limit| (limit, reset));
-                let report = Allowance { name, unit, left, until, whole, is_guess: false, slot, anchor: until, more: None };
+                let report =
+                    Allowance { name, unit, left, until, whole, is_guess: false, slot, anchor: until, more: None };
                 match self.allowances.iter_mut().find(|allowance| allowance.name == report.name) {
                     Some(allowance) => allowance.update(report, now, quota.limit),
                     None => self.allowances.push(report),

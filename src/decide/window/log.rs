@@ -44,19 +44,18 @@ impl Log {
         late.for_each(|(by, _)| *by = to.max(*by));
     }
 
-    /// This much of the latest was never counted.
-    pub(super) fn give_back(&mut self, amount: u64) {
-        let mut left = amount.min(self.used);
-        self.used -= left;
-        while let Some((_, last)) = self.arrived.back_mut()
-            && left > 0
-        {
-            let taken = left.min(*last);
-            (*last, left) = (*last - taken, left - taken);
-            if *last == 0 {
-                self.arrived.pop_back();
+    /// This much of what was there at `until` was never counted; what came later counts as it did.
+    pub(super) fn give_back(&mut self, until: Nanos, amount: u64) {
+        let mut left = amount;
+        for (_, there) in self.arrived.iter_mut().rev().filter(|(by, _)| *by <= until) {
+            let taken = left.min(*there);
+            (*there, left) = (*there - taken, left - taken);
+            self.used -= taken;
+            if left == 0 {
+                break;
             }
         }
+        self.arrived.retain(|(_, there)| *there > 0);
     }
 
     /// The most that the server may have counted, without what is on its way.

@@ -35,6 +35,8 @@ pub(super) struct Meter {
     /// Whether the last report told how much is left, and the limit itself, too.
     is_counted: bool,
     has_limit: bool,
+    /// When it came, and when all of the limit, or more of it, is free by it.
+    reset: Option<(Nanos, Nanos)>,
     refusals_in_a_row: u32,
     event: Option<Event>,
 }
@@ -103,8 +105,19 @@ impl Meter {
             others: Others::default(),
             is_counted: false,
             has_limit: false,
+            reset: None,
             event: None,
             refusals_in_a_row: 0,
+        }
+    }
+
+    /// Another bound on the way in: a counter's bucket is cut for it, and holds enough for timers that are late.
+    /// Any cut is safe; without a bound the last one stays.
+    pub(super) fn set_way_in(&mut self, now: Nanos, way_in: Option<Nanos>) {
+        let Some(way_in) = way_in else { return };
+        self.way_in = way_in.max(Nanos(self.limit.window.per().0 / 50));
+        if matches!(self.kind, Kind::Either(..)) {
+            self.resize(now);
         }
     }
 
@@ -216,14 +229,16 @@ impl Meter {
 
     /// How long to hold still after a refusal that says nothing about it: the window, at first at most a minute, then
     /// twice as long each time.
-    pub(super) fn hold(&mut self, news: bool) -> Nanos {
+    /// No longer than the reset that the same response reports.
+    pub(super) fn hold(&mut self, now: Nanos, news: bool) -> Nanos {
+        let reset = self.reset.filter(|(at, _)| *at == now).map_or(Nanos::NEVER, |(_, reset)| reset);
         let per = self.limit.window.per().max(Nanos::SECOND);
         self.refusals_in_a_row += u32::from(news);
         // Of a high limit the count itself tells how long to wait.
         let least = if self.limit.window.model() == Model::TokenBucket { SHORT } else { Nanos::SECOND };
         let per = if self.limit.window.limit() >= HIGH { Nanos(per.0 / 10).max(least) } else { per };
         let longer = 1_u64 << self.refusals_in_a_row.saturating_sub(1).min(16);
-        Nanos(per.min(FIRST_HOLD).0.saturating_mul(longer)).min(per.max(FIRST_HOLD)) + self.grain
+        Nanos(per.min(FIRST_HOLD).0.saturating_mul(longer)).min(per.max(FIRST_HOLD)).min(reset) + self.grain
     }
 
     pub(super) fn accepted(&mut self) {
@@ -301,6 +316,7 @@ impl Meter {
         if quota.limit.is_some_and(|limit| self.belief.told(limit)) {
             self.resize(now);
         }
+        self.reset = quota.reset.map(|reset| (now, reset));
         let Some(remaining) = quota.remaining else { return };
         let (own, since) = self.since(mark, weight);
         let used = self.used(now);
@@ -325,15 +341,16 @@ impl Meter {
         (self.is_counted, self.has_limit) = (true, quota.limit.is_some());
     }
 
-    /// This much of the latest was counted twice.
+    /// This much of what was booked last was counted twice.
     fn take_back(&mut self, amount: u64) {
+        let until = self.others.booked_at();
         self.arrived -= i128::from(amount);
         match &mut self.kind {
-            Kind::Log(log) => log.give_back(amount),
+            Kind::Log(log) => log.give_back(until, amount),
             Kind::Bucket(bucket) => bucket.give_back(amount),
             Kind::Either(bucket, log) => {
                 bucket.give_back(amount);
-                log.give_back(amount);
+                log.give_back(until, amount);
             }
             Kind::Running(_) => {}
         }

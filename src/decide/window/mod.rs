@@ -314,7 +314,7 @@ impl Windows {
                 let used = meter.mark(now, &self.road.ahead(meter.limit.unit, self.way_in)).used;
                 meter.shrink(now, asked, (mark.used, used), weight, first);
             }
-            hold = meter.hold(news);
+            hold = meter.hold(now, news);
             if news && meter.is_probed() {
                 let patience = Nanos((now - asked).0.saturating_mul(4)).max(LEAST_PATIENCE);
                 self.probe = Some(Probe { patience, out: None });
@@ -335,6 +335,7 @@ impl Windows {
     pub fn set_way_in(&mut self, now: Nanos, way_in: Option<Nanos>) {
         let now = self.advance(now);
         self.way_in = way_in;
+        self.meters.iter_mut().for_each(|meter| meter.set_way_in(now, way_in));
         if way_in.is_none() {
             // Of those that were given up no answer will tell.
             for number in self.road.given_up() {

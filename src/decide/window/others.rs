@@ -17,6 +17,10 @@
 //! most the service's own and what is in flight, once. What is proven is never taken back, nor is what was sent here: a
 //! service whose reports lag behind its count changes neither.
 //!
+//! Of limits below 200 likely differences are booked at the first report alone, and not taken back: a request sent for what was
+//! taken back too soon (an outcome that is unknown, a report that is lost) would be rejected, and those limits are kept to exactly.
+//! What is believed there may exceed the service's count by what was sent until that report, too, until the window has passed.
+//!
 //! Sums are of all that was ever counted, so that what windows forget meanwhile counts on both sides.
 
 use super::Nanos;
@@ -87,6 +91,11 @@ impl Others {
         if self.is_shared { limit / 100 } else { 0 }
     }
 
+    /// When a difference was booked last.
+    pub(super) fn booked_at(&self) -> Nanos {
+        self.last
+    }
+
     /// A request ended without a report: it may have been judged after the latest moment.
     pub(super) fn unheard(&mut self, amount: u64) {
         if let Some(latest) = &mut self.latest {
@@ -122,7 +131,9 @@ impl Others {
         self.latest = Some(latest);
         let ceiling = latest.count + i128::from(report.in_flight);
         let believed = report.arrived + i128::from(report.believed - report.used) + more;
-        let back = (believed - ceiling).clamp(0, self.extra.max(0));
+        // A low limit is exact: what is taken back too soon would be rejected.
+        let most_back = if report.limit >= HIGH { self.extra.max(0) } else { 0 };
+        let back = (believed - ceiling).clamp(0, most_back);
         self.extra -= back;
         self.booked += more - back;
         more - back

@@ -58,6 +58,8 @@ pub struct Delivered {
     pub rejected: Vec<Nanos>,
     /// When the last job was accepted.
     pub ended: Nanos,
+    /// With nothing in flight the sender waited so long beyond the moment when all of the limits was free.
+    pub idle: Nanos,
 }
 
 impl Delivered {
@@ -211,6 +213,10 @@ impl World {
                         run.at(arrives, Event::Arrives(index));
                         (out, unsent) = (out + 1, unsent - 1);
                         earliest = windows.earliest(1);
+                    }
+                    if out == 0 && unsent > 0 {
+                        let free = now + run.count.reset(now);
+                        run.delivered.idle = run.delivered.idle.max(earliest - free);
                     }
                     if earliest > now && earliest < wake {
                         wake = earliest;

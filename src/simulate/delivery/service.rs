@@ -134,6 +134,15 @@ impl Count {
         self.limiter.judge(now, service.weight.max(1)).map_err(|refusal| refusal.retry)
     }
 
+    /// When all of every limit is free, if nothing else comes.
+    pub(super) fn reset(&mut self, now: Nanos) -> Nanos {
+        let lengths = self.limiter.standings(now).into_iter().map(|standing| match standing.all {
+            Retry::After(length) => length,
+            _ => Nanos::ZERO,
+        });
+        lengths.max().unwrap_or_default()
+    }
+
     /// A request that was accepted has been answered.
     pub(super) fn finished(&mut self, service: &Service) {
         self.limiter.finished(service.weight.max(1));

@@ -24,8 +24,19 @@ fn learnt(name: &str, world: &World, begin: Nanos) -> (f64, f64, usize) {
 fn slow_limits_are_learnt_too() {
     let mut missed = Vec::new();
     for limit in [
-        "bucket:1/1s", "log:1/1s", "aligned:1/1s", "bucket:1/5s", "log:1/5s", "aligned:1/5s",
-        "bucket:10/1m", "log:10/1m", "aligned:10/1m", "counter:10/1m", "bucket:60/1m", "log:60/1m", "aligned:60/1m",
+        "bucket:1/1s",
+        "log:1/1s",
+        "aligned:1/1s",
+        "bucket:1/5s",
+        "log:1/5s",
+        "aligned:1/5s",
+        "bucket:10/1m",
+        "log:10/1m",
+        "aligned:10/1m",
+        "counter:10/1m",
+        "bucket:60/1m",
+        "log:60/1m",
+        "aligned:60/1m",
     ] {
         for retry_after in [RetryAfter::None, RetryAfter::Exact, RetryAfter::Seconds] {
             for headers in [Headers::None, Headers::Full] {
