@@ -41,7 +41,7 @@ class Plan:
     hosts_s: int = 15
     host_jobs: int = 1_500  # for each of several hosts
     harm_rounds: int = 3
-    harm_s: int = 20  # calls where nothing is overloaded
+    harm_s: int = 12  # calls where nothing is overloaded
     harm_min: float = 0  # minutes of one more run, alone and with a burner; 0: none
     verdicts: int = 20  # studies and searches of each kind
     verdict_s: int = 1
