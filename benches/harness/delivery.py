@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -25,8 +27,8 @@ from harness.servers import Server, StartError
 from harness.trial import Bench, Trial, rounds, shown
 
 SEND, RECIPE = "weir send", "aiohttp + aiolimiter + tenacity"
-#: Senders at a time; two cores carry more.
-LANES = 6
+#: Senders at a time; two cores carry more, but not their first requests, which come as fast as they go.
+LANES, APART_S = 6, 1.5
 #: What a sender may take to learn a limit.
 LEARN_S = 10.0
 DECLARED_JOBS, OUTAGE_JOBS = 3_000, 1_000
@@ -113,8 +115,12 @@ Part = Callable[[Bench, Case, Trial], None]
 
 
 def _in_lanes(bench: Bench, part: Part, cases: Iterable[Case]) -> list[Trial]:
+    starts = threading.Lock()
+
     def one(ask: tuple[int, tuple[str, Case]]) -> Trial:
         number, (name, case) = ask
+        with starts:
+            time.sleep(APART_S)
         trial = empty(case.name, name, number, 0)
         try:
             seeded = replace(case, service=replace(case.service, seed=bench.plan.seed + number))
