@@ -185,8 +185,11 @@ fn kill_with_many_claimed_ahead(store: &str, takes: Duration) -> (BTreeSet<Strin
     let lines: String = (0..JOBS).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
     weir.write("jobs.jsonl", lines);
     let (url, out) = (server.url("/{id}"), OUT.to_string());
+    // As many jobs are held as there are keys, however slow they go.
+    weir.write("keys.txt", (0..100).map(|number| format!("key-{number}\n")).collect::<String>());
     let plain =
-        ["send", "jobs.jsonl", "--url", &url, "--store", store, "--out", "out.jsonl", "-q", "--concurrency", &out];
+        ["send", "jobs.jsonl", "--url", &url, "--store", store, "--out", "out.jsonl", "-q", "--keys-file", "keys.txt"];
+    let plain = [&plain[..], &["--concurrency", &out]].concat();
     let name = |seen: &Seen| seen.line().split(' ').nth(1).unwrap().trim_start_matches('/').to_owned();
     let running = weir.start(&plain);
     until("all places to be taken by requests without an answer", PATIENCE, || server.requests() == QUICK + OUT);

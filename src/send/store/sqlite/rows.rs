@@ -23,6 +23,8 @@ use crate::send::store::{
 const MOST_CHORES: i64 = 1000;
 
 type Outcome<T> = rusqlite::Result<T>;
+/// Number, size, when it was marked as sent by the store itself, and when it was leased.
+type Leased = (u64, u64, Option<i64>, i64);
 
 /// The tables, with their statements prepared, and what belongs to the transaction that goes on.
 pub(super) struct Rows<'c> {
@@ -341,7 +343,7 @@ impl<'c> Rows<'c> {
         let before: Option<String> = self.sql.session.query_row([], |row| row.get(0)).optional()?;
         let mut recovered = Recovered::default();
         loop {
-            let left: Outcome<Vec<(u64, u64, Option<i64>, i64)>> = self
+            let left: Outcome<Vec<Leased>> = self
                 .sql
                 .leased
                 .query_map([MOST_CHORES], |row| {
