@@ -322,7 +322,7 @@ fn a_body_that_nobody_asks_for_lets_its_place_go_at_the_deadline() {
 }
 
 #[test]
-fn a_caller_who_reads_slowly_is_no_sign_of_a_slow_upstream() {
+fn callers_who_read_slowly_do_not_lower_the_limit_until_calls_are_refused() {
     let server =
         Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n").send("x".repeat(4_000_000)));
     calling(async |engine| {
@@ -338,20 +338,19 @@ fn a_caller_who_reads_slowly_is_no_sign_of_a_slow_upstream() {
         for _ in 0..100 {
             read(Duration::ZERO).await;
         }
-        for _ in 0..20 {
-            let (none, long) = (Duration::ZERO, Duration::from_millis(100));
+        for _ in 0..15 {
+            let long = Duration::from_millis(100);
             tokio::join!(
-                read(none),
                 read(long),
-                read(none),
                 read(long),
-                read(none),
                 read(long),
-                read(none),
+                read(long),
+                read(long),
+                read(long),
+                read(long),
                 read(long)
             );
         }
-        let gradient = plan.upstream.places().and_then(|places| places.gradient());
-        assert!(gradient.is_some_and(|gradient| gradient > 0.9), "{gradient:?}");
+        assert!(plan.upstream.places().is_some_and(|places| places.room().limit() >= 8));
     });
 }

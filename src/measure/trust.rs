@@ -224,7 +224,7 @@ fn unanswered(e: &Evidence<'_>) -> Option<String> {
     (lost > 0 && lost * 100 >= all).then(|| {
         format!(
             "{lost} of {all} requests got no answer{}; percentiles are of successes only, and those of all would be higher. \
-             Load it less, or count with it: --slo errors<1% judges it.",
+             See why they failed; lower the load or raise --timeout.",
             if e.dropped > 0 {
                 format!(" ({} never sent: no connection was free in time)", e.dropped)
             } else {
