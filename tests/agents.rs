@@ -193,9 +193,11 @@ fn one_slow_agent_makes_the_run_say_so() {
     let output = driver.finish();
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     let run = output.json();
-    let slow: Vec<usize> = (0..2).filter(|index| run.agents[*index].lateness_ms.p99 > 100.0).collect();
-    assert_eq!(slow.len(), 1, "{:?}", run.agents);
-    let words = format!("agent {} on ", slow[0] + 1);
+    // A busy machine makes the other late, too, but not by as much.
+    let late = |index: &usize| run.agents[*index].lateness_ms.p99;
+    let slow = (0..2).max_by(|a, b| late(a).total_cmp(&late(b))).unwrap();
+    assert!(late(&slow) > 1000.0, "{:?}", run.agents);
+    let words = format!("agent {} on ", slow + 1);
     let said = |why: &String| why.starts_with(&words) && why.contains("weir itself sent late");
     assert!(run.trust.reasons.iter().any(said), "{:?}", run.trust.reasons);
     let strict = weir.run(&["load", &server.url("/"), "-n", "10", "--on", "local", "--strict", "-q"]);

@@ -14,6 +14,7 @@ use http_body_util::BodyExt;
 use support::{Reply, Server, calling, get, ms, plan, upstream, waiting};
 use weir::call::{AnswerBody, Ask, Cut, Engine, Failed, Plan, Reason, Success};
 use weir::decide::Nanos;
+use weir::decide::admit::Terms;
 use weir::decide::policy::{After, Policy, Retry, Stage};
 use weir::http::client::{Counts, OutBody};
 
@@ -317,5 +318,39 @@ fn a_body_that_nobody_asks_for_lets_its_place_go_at_the_deadline() {
         drop(next);
         assert!(matches!(answer.body.frame().await, Some(Err(Cut::Late))));
         assert!(answer.body.frame().await.is_none());
+    });
+}
+
+#[test]
+fn callers_who_read_slowly_do_not_lower_the_limit_until_calls_are_refused() {
+    let server =
+        Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n").send("x".repeat(4_000_000)));
+    calling(async |engine| {
+        let upstream = upstream(&[server.url("/")]).with_admission(&Terms::default(), engine.timer().now());
+        let plan = Plan::new(late(ms(20_000)), Success::default(), Arc::new(upstream));
+        let read = async |pause| {
+            let mut body = get(&engine, &plan).await.unwrap().body;
+            tokio::time::sleep(pause).await;
+            while let Some(frame) = body.frame().await {
+                frame.unwrap();
+            }
+        };
+        for _ in 0..100 {
+            read(Duration::ZERO).await;
+        }
+        for _ in 0..15 {
+            let long = Duration::from_millis(100);
+            tokio::join!(
+                read(long),
+                read(long),
+                read(long),
+                read(long),
+                read(long),
+                read(long),
+                read(long),
+                read(long)
+            );
+        }
+        assert!(plan.upstream.places().is_some_and(|places| places.room().limit() >= 8));
     });
 }

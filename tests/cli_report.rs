@@ -73,6 +73,23 @@ fn a_kept_run_gives_the_same_report_as_the_load_did() {
 }
 
 #[test]
+fn what_is_to_be_read_is_not_written_over() {
+    let server = Server::hello();
+    let weir = Weir::new();
+    assert_eq!(weir.run(&["load", &server.url("/"), "-n", "100", "-q", "--out", "run.json"]).code, 0);
+    let kept = weir.read("run.json");
+    for args in [
+        ["report", "run.json", "--csv", "run.json"].as_slice(),
+        &["report", "run.json", "--html", "./run.json"],
+        &["compare", "run.json", "run.json", "--html", "run.json"],
+    ] {
+        let output = weir.run(args);
+        assert_eq!((output.code, weir.read("run.json") == kept), (2, true), "{args:?}: {}", output.stderr);
+        assert!(output.stderr.contains("would write over run.json"), "{args:?}: {}", output.stderr);
+    }
+}
+
+#[test]
 fn what_out_keeps_is_what_json_prints() {
     let server = Server::start(mixed);
     let weir = Weir::new();

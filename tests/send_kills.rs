@@ -8,17 +8,17 @@
 
 mod support;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{Reply, Running, Server, Serving, Weir, spawn_tied, until};
+use support::{RedisServer, Reply, Running, Seen, Server, Serving, Weir, spawn_tied, until};
 use weir::decide::dice::Dice;
 use weir::send::State;
 use weir::send::store::{Filter, Options, Sqlite, Store};
@@ -143,11 +143,12 @@ fn check_sends(sends: &[(u64, String)], results: &Results, kills: u64) {
     for (round, id) in sends {
         rounds.entry(id).or_default().push(*round);
     }
-    let (mut twice_by_round, mut flagged) = (BTreeMap::<u64, usize>::new(), 0);
+    let (mut twice_by_round, mut flagged, mut in_vain) = (BTreeMap::<u64, usize>::new(), 0, 0);
     for (id, rounds) in &rounds {
         let (told, result) = results.told.get(*id).unwrap_or_else(|| panic!("{id} was sent and has no result"));
         let flag = result["maybe_sent"] == true;
         flagged += usize::from(flag);
+        in_vain += usize::from(flag && rounds.len() == 1);
         assert!(rounds.is_sorted() && rounds.iter().all(|round| round <= told), "{id}: {rounds:?}, told in {told}");
         for pair in rounds.windows(2) {
             assert!(pair[0] < pair[1], "{id} was sent twice without a kill");
@@ -158,8 +159,87 @@ fn check_sends(sends: &[(u64, String)], results: &Results, kills: u64) {
     assert_eq!(rounds.len(), results.told.len(), "what is done was sent");
     let most = twice_by_round.values().max().copied().unwrap_or(0);
     assert!(most <= FLIGHT, "{most} jobs of one kill were sent again");
+    // Killed between the mark and the first byte, or while that was on its way: no more than were out.
+    assert!(in_vain <= kills as usize * FLIGHT, "{in_vain} flagged that were sent once, after {kills} kills");
     let twice: usize = twice_by_round.values().sum();
-    println!("{kills} kills, {} jobs: {twice} sent again, {most} at most of one kill, {flagged} flagged", rounds.len());
+    println!(
+        "{kills} kills, {} jobs: {twice} sent again, {most} at most of one kill, {flagged} flagged, {in_vain} in vain",
+        rounds.len()
+    );
+}
+
+/// Some jobs are delivered, then the service falls silent; the sender is killed when nothing goes on any more, and another one
+/// delivers the rest. Which jobs were out at the kill, which have a result that is flagged, and how many were claimed.
+fn kill_with_many_claimed_ahead(store: &str, takes: Duration) -> (BTreeSet<String>, BTreeSet<String>, u64) {
+    const QUICK: u64 = 600;
+    const OUT: u64 = 6;
+    const JOBS: usize = 2000;
+    let silent = Arc::new(AtomicBool::new(true));
+    let server = {
+        let silent = Arc::clone(&silent);
+        Server::start(move |seen| {
+            let is_silent = silent.load(Ordering::Relaxed) && seen.number >= QUICK;
+            if is_silent { Reply::nothing().freeze() } else { Reply::ok("x").after(takes) }
+        })
+    };
+    let weir = Weir::new();
+    let lines: String = (0..JOBS).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
+    weir.write("jobs.jsonl", lines);
+    let (url, out) = (server.url("/{id}"), OUT.to_string());
+    // As many jobs are held as there are keys, however slow they go.
+    weir.write("keys.txt", (0..100).map(|number| format!("key-{number}\n")).collect::<String>());
+    let plain =
+        ["send", "jobs.jsonl", "--url", &url, "--store", store, "--out", "out.jsonl", "-q", "--keys-file", "keys.txt"];
+    let plain = [&plain[..], &["--concurrency", &out]].concat();
+    let name = |seen: &Seen| seen.line().split(' ').nth(1).unwrap().trim_start_matches('/').to_owned();
+    let running = weir.start(&plain);
+    until("all places to be taken by requests without an answer", PATIENCE, || server.requests() == QUICK + OUT);
+    // What the others have come to is told and recorded.
+    until("the rest to have its results", PATIENCE, || {
+        std::fs::read_to_string(weir.path("out.jsonl")).is_ok_and(|text| text.lines().count() as u64 == QUICK)
+    });
+    let jobs = |state: &str| -> u64 {
+        let status = weir.run(&["send", "status", store, "--format", "json"]).stdout;
+        serde_json::from_str::<Value>(&status).unwrap()["jobs"][state]["jobs"].as_u64().unwrap()
+    };
+    until("the results to be recorded", PATIENCE, || jobs("done") == QUICK);
+    let claimed = jobs("leased");
+    assert!(claimed > OUT * 2, "{claimed} are claimed: there is something to count wrongly");
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().code, -1);
+    silent.store(false, Ordering::Relaxed);
+    let hung = server.seen().iter().skip(QUICK as usize).map(name).collect();
+    let output = weir.start(&plain).finish();
+    assert_eq!(output.code, 0, "{output:?}");
+    let text = weir.read("out.jsonl");
+    let results: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(results.len(), JOBS, "each job has one result");
+    let mut flagged = BTreeSet::new();
+    for result in results {
+        let (is_flagged, id) = (result["maybe_sent"] == true, result["id"].as_str().unwrap().to_owned());
+        assert_eq!(result["attempts"], if is_flagged { 2 } else { 1 }, "what was not sent costs no attempt: {result}");
+        if is_flagged {
+            flagged.insert(id);
+        }
+    }
+    (hung, flagged, claimed)
+}
+
+#[test]
+fn jobs_claimed_ahead_of_sending_do_not_count_as_maybe_sent_after_a_kill() {
+    let (hung, flagged, claimed) = kill_with_many_claimed_ahead("jobs.db", Duration::ZERO);
+    println!("{claimed} were claimed, {} were out", hung.len());
+    assert_eq!(hung, flagged);
+}
+
+#[test]
+fn jobs_claimed_ahead_from_redis_count_as_maybe_sent_after_a_kill_only_if_they_were_next() {
+    let Some(redis) = RedisServer::with(&["--appendonly", "no"]) else { return };
+    let store = redis.url("queue=a&lease=1s");
+    let (hung, flagged, claimed) = kill_with_many_claimed_ahead(&store, Duration::from_millis(20));
+    println!("{claimed} were claimed, {} were out, {} are flagged", hung.len(), flagged.len());
+    assert!(hung.is_subset(&flagged), "{hung:?} {flagged:?}");
+    assert!((flagged.len() as u64) < claimed, "{} of {claimed} are flagged", flagged.len());
 }
 
 #[test]

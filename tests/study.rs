@@ -198,7 +198,7 @@ fn an_interrupted_study_ends_with_130_and_the_same_command_goes_on() {
 /// A variant that writes its number to a file, and has a child that leaves its session and its parent.
 const DAEMON: &str = r#"
 [variants.daemon]
-command = "(setsid sh -c 'echo $$ > child; exec sleep 1000' &) ; echo $$ > main; exec weir serve work --port {port} --delay 1ms --mix good=1"
+command = "(setsid sh -c 'echo $$ > child; exec sleep 1000' &) ; until [ -s child ]; do sleep 0.01; done; echo $$ > main; exec weir serve work --port {port} --delay 1ms --mix good=1"
 "#;
 
 #[test]

@@ -211,7 +211,8 @@ impl Coming {
 
 impl Coming {
     /// An answer that goes on behind `first`.
-    pub(super) fn new(first: Bytes, incoming: Incoming, occupied: Occupied) -> Self {
+    pub(super) fn new(first: Bytes, incoming: Incoming, mut occupied: Occupied) -> Self {
+        occupied.given();
         let rest = RefCell::new(Rest::Comes(Box::new((incoming, occupied))));
         let source = Source { rest, reader: RefCell::default() };
         let whole = Whole { bytes: first, trailers: None };
@@ -253,6 +254,7 @@ impl Source {
         let mut rest = self.rest.borrow_mut();
         let Rest::Comes(both) = &mut *rest else { return Poll::Ready(Some(Err(Cut::Late))) };
         let (incoming, occupied) = &mut **both;
+        occupied.wanted();
         let Poll::Ready(frame) = Pin::new(&mut *incoming).poll_frame(cx) else {
             let mut reader = self.reader.borrow_mut();
             if !reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
@@ -267,6 +269,8 @@ impl Source {
         }
         if frame.is_none() || incoming.is_end_stream() {
             occupied.complete();
+        } else {
+            occupied.given();
         }
         Poll::Ready(frame.map(|frame| {
             frame.map_err(|error| {

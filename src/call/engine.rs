@@ -427,10 +427,11 @@ impl<'a> Journey<'a> {
             Some(_) => CallEnd::Late,
         });
         if let Some(place) = &mut self.entry.route {
-            place.ends(match reason {
+            let fate = match reason {
                 Some(Reason::Late) => Fate::GivenUp(GivenUp::Late),
                 _ => Fate::Ended(admit::End::Answered),
-            });
+            };
+            place.ends(fate, Nanos::ZERO);
         }
         let success = self.success.take();
         if success.is_some() && reason.is_some() {

@@ -93,7 +93,14 @@ impl Places {
     }
 
     fn place(self: &Arc<Self>, clock: Clock, began: Nanos) -> Place {
-        Place { places: Arc::clone(self), clock, began, beside: self.room.in_flight(), fate: Fate::Ended(End::Failed) }
+        Place {
+            places: Arc::clone(self),
+            clock,
+            began,
+            beside: self.room.in_flight(),
+            idle: Nanos::ZERO,
+            fate: Fate::Ended(End::Failed),
+        }
     }
 
     /// Asks for a place, for one that [`Self::enter`] had none for.
@@ -149,7 +156,7 @@ impl Places {
         drop(sender);
     }
 
-    fn leave(self: &Arc<Self>, clock: Clock, (began, beside): (Nanos, u32), fate: Fate) {
+    fn leave(self: &Arc<Self>, clock: Clock, (began, beside, idle): (Nanos, u32, Nanos), fate: Fate) {
         let mut slow = match fate {
             // Those that wait need the place; a sample can be spared.
             Fate::Ended(end) if !self.room.leave(end) => {
@@ -165,7 +172,7 @@ impl Places {
             Fate::Ended(_) | Fate::GivenUp(_) => self.slow(),
         };
         let now = clock.now();
-        let sample = Sample { began, beside, lag: pulse::lag(clock, began, now) };
+        let sample = Sample { began, beside, lag: pulse::lag(clock, began, now), idle };
         let Slow { admission, actions, .. } = &mut *slow;
         admission.paused(pulse::lost(clock, now));
         match fate {
@@ -211,6 +218,7 @@ pub(super) struct Place {
     clock: Clock,
     began: Nanos,
     beside: u32,
+    idle: Nanos,
     fate: Fate,
 }
 
@@ -220,14 +228,15 @@ impl Place {
         (self.clock, self.began) = (clock, now);
     }
 
-    /// What became of what had it; if nobody says, nothing was sent.
-    pub(super) fn ends(&mut self, fate: Fate) {
-        self.fate = fate;
+    /// What became of what had it, and how long it was kept by its caller alone; if nobody says, nothing was sent.
+    pub(super) fn ends(&mut self, fate: Fate, idle: Nanos) {
+        (self.fate, self.idle) = (fate, idle);
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.leave(self.clock, (self.began, self.beside), self.fate);
+        let (clock, fate) = (self.clock, self.fate);
+        self.places.leave(clock, (self.began, self.beside, self.idle), fate);
     }
 }

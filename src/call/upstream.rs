@@ -173,6 +173,8 @@ impl Upstream {
             ended: None,
             heard: Fate::Ended(End::Failed),
             is_complete: false,
+            idle_since: None,
+            idle: Nanos::ZERO,
             place,
             route: None,
             pass,
@@ -205,6 +207,10 @@ pub(super) struct Occupied {
     /// What its answer says of the upstream's load, if it comes whole.
     heard: Fate,
     is_complete: bool,
+    /// When its caller was given all that had come; none while the caller waits for more.
+    idle_since: Option<Nanos>,
+    /// How long the caller has left what had come unread: no time of the upstream's.
+    idle: Nanos,
     place: Option<Place>,
     /// Its route's, once nothing else holds it.
     pub(super) route: Option<Place>,
@@ -235,11 +241,23 @@ impl Occupied {
         self.heard = Fate::Ended(if matches!(status, 429 | 503) { End::Overloaded } else { End::Answered });
     }
 
+    /// The caller has what has come so far, and reads it.
+    pub(super) fn given(&mut self) {
+        self.idle_since = Some(self.timer.now());
+    }
+
+    /// The caller asks for more of the answer.
+    pub(super) fn wanted(&mut self) {
+        if let Some(since) = self.idle_since.take() {
+            self.idle += self.timer.now() - since;
+        }
+    }
+
     /// The answer has come to its end, or to the end of the time that there was for it.
     pub(super) fn complete(&mut self) {
         self.is_complete = true;
         for place in self.place.iter_mut().chain(&mut self.route) {
-            place.ends(self.heard);
+            place.ends(self.heard, self.idle);
         }
     }
 
@@ -332,7 +350,9 @@ impl Drop for Occupied {
             self.given_up(now);
         }
         if !self.is_complete {
-            let late = self.term.deadline <= now && !self.waits_for_its_caller();
+            let waits = self.waits_for_its_caller() || self.idle_since.is_some();
+            self.wanted();
+            let late = self.term.deadline <= now && !waits;
             self.heard = Fate::GivenUp(if late { GivenUp::Late } else { GivenUp::Unwanted });
             self.complete();
         }

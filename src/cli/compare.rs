@@ -128,6 +128,9 @@ pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -
 fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let held = asked.compare(Vec::new(), &mut |words| messages.note(words))?;
     let html = Output::open(asked.html.as_deref())?;
+    for side in html.iter().flat_map(|html| asked.sides.iter().map(move |side| html.spare("--html", side))) {
+        side?;
+    }
     let taken = html.as_ref().is_some_and(Output::is_stdout);
     if let Some(output) = html {
         output.write(&held.html(&redacted(args, &[])))?;

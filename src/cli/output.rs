@@ -55,10 +55,29 @@ impl Output {
         Ok(())
     }
 
-    /// Whether both are stdout, or one file under whatever names. A device or a pipe takes what it gets.
+    /// Refuses to write over what is to be read.
+    ///
+    /// # Errors
+    /// Which output it is, in one line.
+    pub(super) fn spare(&self, flag: &str, input: &Path) -> Result<(), String> {
+        let read = fs::metadata(input).ok().filter(Metadata::is_file).map(|of| (of.dev(), of.ino()));
+        if read.is_some() && self.identity() == read {
+            return Err(format!(
+                "{flag} would write over {}, which is to be read; give it another file",
+                input.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Which file it is, if it is one; a device or a pipe takes what it gets.
+    fn identity(&self) -> Option<(u64, u64)> {
+        self.file.metadata().ok().filter(Metadata::is_file).map(|of| (of.dev(), of.ino()))
+    }
+
+    /// Whether both are stdout, or one file under whatever names.
     fn is_same(&self, other: &Self) -> bool {
-        let identity = |of: &Self| of.file.metadata().ok().filter(Metadata::is_file).map(|of| (of.dev(), of.ino()));
-        (self.is_stdout() && other.is_stdout()) || identity(self).is_some_and(|own| identity(other) == Some(own))
+        (self.is_stdout() && other.is_stdout()) || self.identity().is_some_and(|own| other.identity() == Some(own))
     }
 
     /// Whether it is stdout, where nothing else has a place then.

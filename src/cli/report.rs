@@ -47,6 +47,9 @@ pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
 fn write(run: &Run, asked: &ReportArgs, is_quiet: bool) -> Result<(), String> {
     let (csv, html) = (Output::open(asked.csv.as_deref())?, Output::open(asked.html.as_deref())?);
     Output::apart(&[("--csv", csv.as_ref()), ("--html", html.as_ref())])?;
+    for (flag, output) in [("--csv", &csv), ("--html", &html)] {
+        output.as_ref().map_or(Ok(()), |output| output.spare(flag, &asked.file))?;
+    }
     let taken = [&csv, &html].into_iter().flatten().any(Output::is_stdout);
     if let Some(output) = csv {
         output.write(&csv::series(run))?;

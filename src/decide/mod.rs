@@ -13,6 +13,7 @@
 //! - [`deal`]: which part of a plan is whose, of agents and threads
 //! - [`offset`]: how far another machine's clock is from ours
 //! - [`delay`]: how long a service that we play takes
+//! - [`marking`]: how many jobs are marked as sent ahead of it, where a mark takes a journey
 //! - [`mix`]: what becomes of a request: good, garbage, an error, a reset, ...
 //! - [`phases`]: what a service is like over time
 //! - [`station`]: a service that can do only so much at a time
@@ -58,6 +59,7 @@ pub mod grpc;
 pub mod hedge;
 pub mod hosts;
 pub mod limit;
+pub mod marking;
 pub mod mix;
 pub mod nanos;
 pub mod nonce;

@@ -210,7 +210,8 @@ fn little(e: &Evidence<'_>) -> Option<String> {
         .then(|| {
             format!(
                 "Little's law does not hold: {:.2} requests in the system on average, but throughput x mean response \
-                 time is {product:.2}. The load changed during the run, or it is short beside its response times.",
+                 time is {product:.2}. The load changed during the run, or it is short beside its response times. Run longer, or look at the \
+                 seconds (--csv).",
                 e.in_flight_mean
             )
         })
@@ -222,7 +223,8 @@ fn unanswered(e: &Evidence<'_>) -> Option<String> {
     // A hundredth: then the 99th percentile itself is one of those that have no figure.
     (lost > 0 && lost * 100 >= all).then(|| {
         format!(
-            "{lost} of {all} requests got no answer{}; percentiles are of successes only, and those of all would be higher.",
+            "{lost} of {all} requests got no answer{}; percentiles are of successes only, and those of all would be higher. \
+             See why they failed; lower the load or raise --timeout.",
             if e.dropped > 0 {
                 format!(" ({} never sent: no connection was free in time)", e.dropped)
             } else {

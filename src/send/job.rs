@@ -76,6 +76,13 @@ pub struct Attempt {
     pub code: Option<u16>,
 }
 
+impl Attempt {
+    /// One of which only its time is known.
+    pub const fn at(sent: UnixMs) -> Self {
+        Self { key: None, sent, code: None }
+    }
+}
+
 /// Where a job is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {

@@ -80,7 +80,7 @@ impl Gate for Weir {
     }
 
     fn ended(&mut self, now: Nanos, ended: &Ended, told: &mut Vec<Told>) {
-        let sample = Sample { began: ended.began, beside: ended.beside, lag: ended.lag };
+        let sample = Sample { began: ended.began, beside: ended.beside, lag: ended.lag, idle: Nanos::ZERO };
         let end = match ended.how {
             How::Answered => End::Answered,
             How::Refused => End::Overloaded,

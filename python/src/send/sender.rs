@@ -1,6 +1,8 @@
 //! The core's sender, as Python holds it.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -16,6 +18,7 @@ use super::mailbox::{Mailbox, Promise};
 use super::options::Asked;
 use super::outcome::Outcome;
 use super::registry::{Ear, Registry};
+use super::watched::is_main;
 use crate::client::kin::Kin;
 use crate::errors;
 use crate::form::Time;
@@ -34,6 +37,8 @@ pub(crate) struct Inside {
     place: Place,
     recovered: Recovered,
     core: Mutex<Core>,
+    /// The program has let go of it, or ends.
+    abandoned: AtomicBool,
     _elsewhere: Elsewhere,
 }
 
@@ -57,7 +62,15 @@ impl Inside {
             .map_err(|error| errors::serve(&error.to_string()))?;
         let recovered = sender.recovered();
         let core = Mutex::new(Core { sender: Some(sender), store: Some(store), failure: None });
-        Ok(Self { common: asked.common, registry, place: asked.place, recovered, core, _elsewhere: elsewhere })
+        Ok(Self {
+            common: asked.common,
+            registry,
+            place: asked.place,
+            recovered,
+            core,
+            abandoned: AtomicBool::new(false),
+            _elsewhere: elsewhere,
+        })
     }
 
     pub(crate) fn registry(&self) -> &Arc<Registry> {
@@ -122,8 +135,21 @@ impl Inside {
         })
     }
 
+    /// A thread that uses an abandoned sender is a daemon of a program that ends, which joins all others before and lets
+    /// go of senders after. An exception there would be a traceback at the program's end, or half of one.
+    fn rest_if_abandoned(&self, py: Python<'_>) {
+        if self.abandoned.load(Relaxed) && is_main(py).is_ok_and(|is_main| !is_main) {
+            py.detach(|| {
+                loop {
+                    thread::park();
+                }
+            })
+        }
+    }
+
     /// The sender takes no job any more.
     fn over(&self, py: Python<'_>) -> PyErr {
+        self.rest_if_abandoned(py);
         match self.settle(py) {
             Some(why) => errors::sender_ended(&why),
             None => errors::usage("the sender is closed; make a new one"),
@@ -132,6 +158,7 @@ impl Inside {
 
     /// The sender has ended, and the job has not.
     pub(crate) fn left_behind(&self, py: Python<'_>) -> PyErr {
+        self.rest_if_abandoned(py);
         let why = self.settle(py).map_or_else(String::new, |why| format!(" ({why})"));
         let place = match &self.place {
             Place::File(_) | Place::Redis(_) => format!("it stays in {}, for the next sender", self.place.shown()),
@@ -240,6 +267,7 @@ impl SenderHandle {
     /// Ends it without ceremony: nobody has closed it. A child of a fork leaves it alone.
     fn abandon(&self, py: Python<'_>) {
         if let Ok(inside) = self.inside() {
+            inside.abandoned.store(true, Relaxed);
             inside.tell(send::Sender::stop);
             inside.settle(py);
         }

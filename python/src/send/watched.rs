@@ -128,7 +128,7 @@ impl<T: Send> Watched<T> {
     }
 }
 
-fn is_main(py: Python<'_>) -> PyResult<bool> {
+pub(crate) fn is_main(py: Python<'_>) -> PyResult<bool> {
     static MAIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let main = MAIN.import(py, "threading", "main_thread")?.call0()?.getattr(intern!(py, "ident"))?;

@@ -205,12 +205,16 @@ pub struct Sample {
     pub beside: u32,
     /// How late our own process was when it found the end of it ([`Pulse::lag`]): that part of the time is ours.
     pub lag: Nanos,
+    /// How long its answer lay there unread, because its caller did not ask for more of it.
+    pub idle: Nanos,
 }
 
 /// While ghosts have the places, one more is let in this often: while nobody was ever answered, and once it is known how
 /// long that takes, if that is less. Twenty a second are next to no load.
 const TRY: Nanos = Nanos::from_millis(5);
 const TRY_KNOWN: Nanos = Nanos::from_millis(50);
+/// A caller who took more than one part of so many of an answer's time to read it hides what the upstream took.
+const IDLE_PART: u64 = 8;
 
 /// Everything about those that do not get in at once, and about the limit. One for each upstream.
 #[derive(Debug)]
@@ -291,11 +295,13 @@ impl Admission {
     pub fn ended(&mut self, now: Nanos, sample: &Sample, end: End, actions: &mut Vec<Action>) {
         let took = self.took(now, sample);
         if end == End::Answered {
-            self.usual.took(now, took);
+            if let Some(took) = took {
+                self.usual.took(now, took);
+            }
             self.room.give_back(self.ghosts.answered(now, sample.began));
         }
         let took = match end {
-            End::Answered => Some(took),
+            End::Answered => took,
             End::Overloaded => Some(Nanos::NEVER),
             End::Failed => None,
         };
@@ -310,15 +316,17 @@ impl Admission {
         let took = self.took(now, sample);
         self.room.give_back(free);
         self.room.gave_up();
-        self.learn(now, sample, (why == GivenUp::Late).then_some(took), true);
+        self.learn(now, sample, took.filter(|_| why == GivenUp::Late), true);
         self.hand_over(now, actions);
     }
 
-    /// How long one has been in; what our own process or a stall of the upstream's host has added is not its time.
-    fn took(&mut self, now: Nanos, sample: &Sample) -> Nanos {
+    /// How long one has been in; what our own process or a stall of the upstream's host has added is not its time. None
+    /// if its caller read it slowly: that says nothing of the upstream.
+    fn took(&mut self, now: Nanos, sample: &Sample) -> Option<Nanos> {
         let _ = self.flow(now);
         let silent = self.silence.since(sample.began - self.paused);
-        now - sample.began - sample.lag - silent
+        let all = now - sample.began;
+        (sample.idle.0 <= all.0 / IDLE_PART).then(|| all - sample.lag - silent)
     }
 
     fn learn(&mut self, now: Nanos, sample: &Sample, took: Option<Nanos>, late: bool) {

@@ -43,7 +43,12 @@ impl Gate {
     }
 
     fn enters(&mut self) {
-        self.inside.push(Sample { began: self.now, beside: self.admission.room().in_flight(), lag: Nanos::ZERO });
+        self.inside.push(Sample {
+            began: self.now,
+            beside: self.admission.room().in_flight(),
+            lag: Nanos::ZERO,
+            idle: Nanos::ZERO,
+        });
     }
 
     fn leaves_line(&mut self, ticket: Ticket) -> Result<Waiter, TestCaseError> {

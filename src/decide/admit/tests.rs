@@ -89,7 +89,7 @@ impl Station {
                 let mut actions = Vec::new();
                 self.admission.ended(
                     at,
-                    &Sample { began: Nanos(began), beside, lag: Nanos::ZERO },
+                    &Sample { began: Nanos(began), beside, lag: Nanos::ZERO, idle: Nanos::ZERO },
                     End::Answered,
                     &mut actions,
                 );
@@ -174,4 +174,28 @@ fn what_was_given_up_has_its_place_until_something_later_is_answered() {
     assert_eq!(ghosts.answered(Nanos(20), Nanos(5)), 2);
     assert_eq!(ghosts.len(), 1);
     assert_eq!(ghosts.answered(Nanos::from_secs(100), Nanos(1)), 1, "nothing is at work for so long");
+}
+
+#[test]
+fn answers_that_their_callers_read_slowly_say_nothing_of_the_upstream() {
+    let after = |idle: Nanos| {
+        let mut admission = Admission::new(&Terms::default(), Nanos::ZERO);
+        let mut now = Nanos::ZERO;
+        for turn in 0..4000 {
+            let began: Vec<Nanos> = (0..10).filter(|_| admission.room().enter(0)).map(|_| now).collect();
+            let read = if turn < 1000 { Nanos::ZERO } else { Nanos::from_millis(500) };
+            now += Nanos::from_millis(10) + read;
+            for began in began {
+                let _ = admission.room().leave(End::Answered);
+                let sample = Sample { began, beside: 10, lag: Nanos::ZERO, idle: read.min(idle) };
+                admission.ended(now, &sample, End::Answered, &mut Vec::new());
+            }
+        }
+        let limit = admission.adaptive().unwrap();
+        (limit.limit(), limit.unhindered().unwrap())
+    };
+    let (limit, unhindered) = after(Nanos::from_millis(500));
+    assert!(limit >= 10 && unhindered < Nanos::from_millis(15), "limit {limit}, unhindered {unhindered}");
+    let (_, unhindered) = after(Nanos::ZERO);
+    assert!(unhindered > Nanos::from_millis(400), "an upstream that takes so long is another matter: {unhindered}");
 }

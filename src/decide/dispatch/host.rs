@@ -160,6 +160,11 @@ impl Dispatch {
         self.hosts.get(host as usize).into_iter().flat_map(|host| host.lines.all())
     }
 
+    /// The first `most` of each line: what goes next.
+    pub fn next(&self, most: usize) -> impl Iterator<Item = JobId> {
+        self.hosts.iter().flat_map(move |host| host.lines.next(most))
+    }
+
     pub(super) fn host(&mut self, id: HostId) -> Option<&mut Host> {
         let host = self.hosts.get_mut(id as usize)?;
         if !std::mem::replace(&mut host.is_dirty, true) {

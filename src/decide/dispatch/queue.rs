@@ -205,6 +205,11 @@ impl Lines {
         self.own.iter().chain([&self.line]).flatten().map(|(_, id)| *id)
     }
 
+    /// The first `most` of each line.
+    pub(super) fn next(&self, most: usize) -> impl Iterator<Item = JobId> {
+        self.own.iter().chain([&self.line]).flat_map(move |line| line.iter().take(most)).map(|(_, id)| *id)
+    }
+
     /// How many stand in that line.
     pub(super) fn length(&self, key: Option<u32>) -> usize {
         key.map_or(Some(&self.line), |key| self.own.get(key as usize)).map_or(0, BTreeSet::len)

@@ -45,6 +45,7 @@ fn verdict(answer: &Answer) -> Verdict {
         Limit::None => Point::new(Tone::Doubt, format!("No limit: {}", answer.why)),
     };
     points.push(why);
+    points.push(Point::new(Tone::Plain, format!("The search ended: {}", answer.ended)));
     points.extend(answer.saturated.iter().map(|words| Point::new(Tone::Plain, format!("Used up: {words}"))));
     let sentence = format!("{} had to hold{}.", answer.objectives.join(", "), sure(answer));
     Verdict { tone, words, sentence, points }

@@ -14,6 +14,7 @@ use super::super::options::Options;
 use super::super::sender::wall_ms;
 use super::super::store::Step;
 use super::super::template::{Fields, Place};
+use super::marks::Mark;
 use super::{Edge, Event, Flying, Hand, JobId, Last, Why};
 use crate::decide::Nanos;
 use crate::decide::dispatch::Meaning;
@@ -94,6 +95,9 @@ impl Edge {
                     && let Some(held) = self.hand.borrow_mut().jobs.get_mut(&job)
                 {
                     (held.tries, held.sent) = (held.tries - 1, held.sent - 1);
+                    if held.sent == 0 && self.store.unmark(held.lease) {
+                        held.mark = Mark::Unset;
+                    }
                 }
                 self.tell(self.timer.now(), Event::Failed(job, attempt, error.kind));
             }
@@ -152,7 +156,11 @@ impl Edge {
     /// Its time is up. The dispatch knows already.
     pub(super) fn cancel(&self, hand: &mut Hand, job: JobId, why: &str) {
         let Some(held) = hand.jobs.get_mut(&job) else { return };
-        let Some(Flying { task, key, at, sent, due, left, .. }) = held.flying.take() else { return };
+        let Some(Flying { task, key, at, sent, due, left, .. }) = held.flying.take() else {
+            // What has not begun is not to begin any more.
+            hand.unmarked.retain(|sending| sending.job != job);
+            return;
+        };
         task.abort();
         let (late, took) = (left.map(|left| left - due), self.timer.now() - at);
         let tried = Try { key, sent, late, took, outcome: Err(why.to_owned()), done: false, again: held.tries > 1 };

@@ -9,6 +9,7 @@ use super::super::sender::{SendFailed, Until, wall_ms};
 use super::super::state::State;
 use super::super::store::{Change, Claim, Claimed, Lane, Lease, MOST_LANES, Step, StoreError, Want};
 use super::hosts::KnownLane;
+use super::marks::Mark;
 use super::{Edge, Entry, Event, Held};
 use crate::decide::Nanos;
 use crate::decide::dispatch::HostId;
@@ -20,7 +21,7 @@ const AT_ONCE: usize = 16;
 /// No further job once those of a claim have so many bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// As few jobs are held, if they go slowly: so that a crash leaves few that may have been sent and were not.
+/// As few jobs are held, if they go slowly: what is in the store can still be edited, and be overtaken by what is urgent.
 pub(super) fn least(options: &Options) -> usize {
     options.keys.len().clamp(4, 512)
 }
@@ -55,7 +56,8 @@ impl Edge {
                 lease: Nanos::NEVER,
                 wants: wants.iter().map(|(.., want)| want.clone()).collect(),
                 most_bytes: MOST_BYTES,
-                sending: true,
+                // Each is marked when it is sent.
+                sending: false,
             };
             let asking = self.claiming.lock().await;
             let claimed = match self.store.claim(claim).await {
@@ -75,6 +77,7 @@ impl Edge {
             self.learn(&wants, &claimed);
             let is_new = self.heed_lanes(&claimed.lanes);
             self.take(claimed).await;
+            self.look_ahead();
             drop(asking);
             let wait_ms = next.map(|at| u64::try_from(at.0.saturating_sub(wall_ms().0)).unwrap_or(0).max(1));
             let shares = self.hand.borrow().owned.is_some();
@@ -222,12 +225,14 @@ impl Edge {
         if let Some(held) = self.hand.borrow_mut().jobs.get_mut(&number) {
             // We were taken for gone, and it is still in our hands.
             held.lease = lease;
+            held.mark = Mark::Unset;
             return;
         }
         let key = named.flatten();
         let host = self.host(&mut self.hand.borrow_mut(), &entry.job.request.host());
         let asked = self.asked(&entry, host, key);
-        let held = Held { lease, tries: entry.status.tries, sent: 0, entry, key, flying: None, last: None };
+        let (tries, mark) = (entry.status.tries, Mark::Unset);
+        let held = Held { lease, tries, sent: 0, entry, key, flying: None, last: None, mark };
         self.hand.borrow_mut().jobs.insert(number, held);
         self.tell(self.timer.now(), Event::Submitted(number, asked));
     }

@@ -27,7 +27,11 @@ pub(super) fn history(store: &dyn Store, key: &Credential, memory: Nanos, now: U
         after = last.number;
         for entry in &page {
             let weight = u64::from(entry.job.weight.max(1));
-            let Some(last) = &entry.status.last else { continue };
+            let Some(last) = &entry.status.last else {
+                // It was tried, and has been leased or given back since: when it was sent last is not known any more.
+                sent.extend((0..entry.status.tries).map(|_| (Nanos::ZERO, weight)));
+                continue;
+            };
             let ago = Nanos(ms(now.0.saturating_sub(last.sent.0)).saturating_mul(Nanos::MILLI.0));
             if entry.status.maybe_sent && matches!(entry.status.state, State::Queued | State::Leased) {
                 sent.push((Nanos::ZERO, weight));
@@ -50,9 +54,11 @@ mod tests {
         let store = Memory::new(Bounds::default(), Order::FirstIn);
         store.submit(vec![Job::default(); 3]).wait().unwrap();
         store.start_sending(UnixMs(0)).unwrap();
-        let wants = vec![Want { lane: Lane::default(), most: 2 }];
-        let claim = Claim { now: UnixMs(0), lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: true };
-        let claimed = store.claim(claim).wait().unwrap();
+        let claim = || {
+            let wants = vec![Want { lane: Lane::default(), most: 2 }];
+            Claim { now: UnixMs(0), lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: false }
+        };
+        let claimed = store.claim(claim()).wait().unwrap();
         let sent = [("a", 1_000), ("b", 2_000)];
         let changes = claimed.jobs.iter().zip(sent).map(|((lease, _), (key, at))| Change {
             lease: *lease,
@@ -71,6 +77,12 @@ mod tests {
         assert_eq!(of("b", 32_000), [(Nanos::from_secs(30), 1)]);
         assert_eq!(of("c", 31_000), []);
         assert_eq!(of("a", 62_000), [], "the window has let it go");
+        let third = store.claim(claim()).wait().unwrap().jobs.remove(0).0;
+        let (attempt, step) = (Some(Attempt::at(UnixMs(3_000))), Step::Dead { retry_at: UnixMs(0) });
+        let dead = Change { lease: third, at: UnixMs(3_000), reason: String::new(), step, attempt, answer: None };
+        store.record(Record { changes: vec![dead], keys: Vec::new() }).wait().unwrap();
+        store.claim(claim()).wait().unwrap();
+        assert_eq!(of("c", 31_000), [(Nanos::ZERO, 1)], "it was tried, and a claim has forgotten when");
         let short = history(&store, &key("a"), Nanos::SECOND, UnixMs(1_500)).unwrap();
         assert_eq!((short.held_for, short.sent.len()), (Nanos::SECOND, 0));
     }

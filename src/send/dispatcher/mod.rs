@@ -6,9 +6,10 @@
 //!             records ◄────────────┘                       └ Done, Dead, Expire, Bury ──► records
 //! ```
 //!
-//! - Jobs are claimed a little ahead of need, as *sending*: one commit for many, before any of them leaves. How far ahead
-//!   follows from how fast they go ([`claims`]), so a crash leaves few that may have been sent and were not. Jobs that name
-//!   a key are claimed for that key: they fill nobody else's place.
+//! - Jobs are claimed a little ahead of need: one commit for many. How far ahead follows from how fast they go ([`claims`]).
+//!   Jobs that name a key are claimed for that key: they fill nobody else's place.
+//! - Each job is marked as sent before its first byte leaves, and not earlier ([`marks`]): after a crash no other job counts
+//!   as one that may have been sent.
 //! - A dead letter goes back to the store, which keeps its time and its tries over a crash, and hands it out again.
 //! - Where several senders share keys, leases of keys come and go ([`owning`]): nothing is sent by a key whose lease is over.
 //! - What happened is told to the listener, then recorded, in groups: one commit while the next group gathers
@@ -19,6 +20,7 @@ mod claims;
 mod crash;
 mod ending;
 mod hosts;
+mod marks;
 mod outcome;
 mod owning;
 mod records;
@@ -36,6 +38,7 @@ use tokio::task::AbortHandle;
 use self::attempt::Sending;
 pub use self::hosts::HostProgress;
 use self::hosts::{Hosts, Lanes};
+use self::marks::Mark;
 use super::job::{Entry, UnixMs};
 use super::news::{Listener, News, Try};
 use super::note::{Moment, Note};
@@ -44,6 +47,7 @@ use super::sender::{SendFailed, Until, lock, wall_ms};
 use super::store::{Change, Lease, Step, Store};
 use crate::decide::Nanos;
 use crate::decide::dispatch::{Action, Asked, Dispatch, Event, HostId, JobId, Why};
+use crate::decide::marking::Ahead;
 use crate::decide::ownership::Ownership;
 use crate::decide::window::Windows;
 use crate::http::client::{Client, Options as ClientOptions, Origin};
@@ -82,6 +86,8 @@ struct Held {
     flying: Option<Flying>,
     /// What was out last.
     last: Option<Last>,
+    /// Whether the store has it as sent.
+    mark: Mark,
 }
 
 #[derive(Debug)]
@@ -117,8 +123,10 @@ struct Hand {
     renewals: HashMap<JobId, u32>,
     /// By key: the mark that is durable, and the one that is to be.
     marks: Vec<(u64, u64)>,
-    /// What waits for a mark to be durable.
+    /// What waits for a mark to be durable, its key's or its own.
     unmarked: Vec<Sending>,
+    /// How many jobs are marked before they are sent.
+    ahead: Ahead,
     hosts: Hosts,
     /// Where there are jobs in the store: for which host, and which key if they name one.
     lanes: Lanes,
@@ -264,6 +272,7 @@ impl Edge {
             renewals: HashMap::new(),
             marks,
             unmarked: Vec::new(),
+            ahead: Ahead::default(),
             hosts: Hosts::new(pasts),
             lanes: Lanes::default(),
             has_stranded: false,
@@ -339,13 +348,7 @@ impl Edge {
         match action {
             Action::Keep { key, high_water } => self.keep(hand, key, high_water),
             Action::Send { job, key, attempt, nonce, .. } => {
-                let sending = Sending { job, key: key as usize, attempt, nonce, due };
-                if hand.marks.get(sending.key).is_some_and(|(durable, _)| nonce > *durable) {
-                    hand.unmarked.push(sending);
-                    self.happened.notify_one();
-                } else {
-                    self.launch(hand, sending);
-                }
+                self.send(hand, Sending { job, key: key as usize, attempt, nonce, due });
             }
             Action::Cancel { job, .. } => self.cancel(hand, job, "no answer in time"),
             Action::Done(job) => self.end_job(hand, job, Step::Done, "delivered".into()),

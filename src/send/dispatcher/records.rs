@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::super::note::Note;
 use super::super::sender::{SendFailed, wall_ms};
-use super::super::store::{Filter, KeyNote, Record, Recorded, Step, StoreError, Which};
+use super::super::store::{Filter, KeyNote, Lease, Record, Recorded, Step, StoreError, Which};
 use super::Edge;
 use crate::decide::Nanos;
 
@@ -70,21 +70,28 @@ impl Edge {
         }
         let (changes, renewed, marks) = {
             let mut hand = self.hand.borrow_mut();
+            self.mark_ahead(&mut hand);
             let changes = std::mem::take(&mut hand.changes);
             let marks: Vec<u64> = hand.marks.iter().map(|(_, wanted)| *wanted).collect();
             (changes, std::mem::take(&mut hand.renewed), marks)
         };
+        let sent: Vec<Lease> =
+            changes.iter().filter(|change| change.step == Step::Sent).map(|change| change.lease).collect();
         let put_off = changes.iter().any(|change| matches!(change.step, Step::Dead { .. }));
         let at = wall_ms();
         let is_last = !last_words.is_empty();
         let keys = if is_last { last_words } else { self.notes(&marks, at) };
+        let mut recorded = Recorded::default();
         if !(changes.is_empty() && keys.is_empty()) {
             let record = Record { changes, keys };
-            if let Err(error) = self.put(record, is_last).await {
-                self.hand.borrow_mut().failed.get_or_insert(SendFailed::Store(error));
-                self.settled.notify_one();
-                return;
-            }
+            recorded = match self.put(record, is_last).await {
+                Ok(recorded) => recorded,
+                Err(error) => {
+                    self.hand.borrow_mut().failed.get_or_insert(SendFailed::Store(error));
+                    self.settled.notify_one();
+                    return;
+                }
+            };
         }
         if put_off {
             self.put_off.notify_one();
@@ -94,7 +101,7 @@ impl Edge {
             // A job that somebody else has taken away needs no more time.
             let _ = self.store.retry(filter, Some(expires), at).await;
         }
-        self.marked(&marks);
+        self.marked(&marks, &sent, &recorded.stale);
     }
 
     /// Of each key whose mark is to be raised.
@@ -110,22 +117,6 @@ impl Edge {
                 KeyNote { key: key.to_owned(), note: Note::running(at, *wanted).write() }
             })
             .collect()
-    }
-
-    /// These marks are durable: what has waited for them goes.
-    fn marked(self: &Rc<Self>, marks: &[u64]) {
-        let mut hand = self.hand.borrow_mut();
-        for ((durable, _), mark) in hand.marks.iter_mut().zip(marks) {
-            *durable = (*durable).max(*mark);
-        }
-        for sending in std::mem::take(&mut hand.unmarked) {
-            if hand.marks.get(sending.key).is_some_and(|(durable, _)| sending.nonce > *durable) {
-                hand.unmarked.push(sending);
-                self.happened.notify_one();
-            } else {
-                self.launch(&mut hand, sending);
-            }
-        }
     }
 
     /// A disk that is full may have room again; nobody who wants to end waits for that.

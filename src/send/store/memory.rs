@@ -144,6 +144,10 @@ impl Store for Memory {
         Ticket::ready(self.change(|inner| inner.record(record)))
     }
 
+    fn mark(&self, lease: Lease, at: UnixMs) -> bool {
+        self.inner().mark(lease, at)
+    }
+
     fn renew(&self, leases: &[Lease], length: Nanos) -> Vec<Lease> {
         self.inner().leases.renew(leases, self.clock.now() + length)
     }
@@ -329,8 +333,7 @@ impl Inner {
             for _ in 0..want.most {
                 let next = self.ready.get(&want.lane).and_then(BTreeSet::first).map(|(.., number)| *number);
                 let Some(number) = next.filter(|_| bytes < claim.most_bytes) else { break };
-                let sent =
-                    claim.sending.then(|| Attempt { key: want.lane.key_hint.clone(), sent: claim.now, code: None });
+                let sent = claim.sending.then(|| Attempt { key: want.lane.key_hint.clone(), ..Attempt::at(claim.now) });
                 let leased = self.alter(number, |kept| {
                     kept.go(State::Leased, claim.now, reason::CLAIMED, false);
                     kept.entry.status.last = sent;
@@ -376,6 +379,11 @@ impl Inner {
         }
         self.keys.extend(record.keys.into_iter().map(|note| (note.key, note.note)));
         Ok(recorded)
+    }
+
+    fn mark(&mut self, lease: Lease, sent: UnixMs) -> bool {
+        let held = self.leases.get(lease).and_then(|_| self.jobs.get_mut(&lease.number));
+        held.map(|kept| kept.entry.status.last = Some(Attempt::at(sent))).is_some()
     }
 
     fn edit(&mut self, number: u64, edit: Edit, now: UnixMs) -> bool {
@@ -450,7 +458,7 @@ impl Kept {
     fn take_step(&mut self, change: Change) {
         let status = &mut self.entry.status;
         if change.step == Step::Sent {
-            status.last = Some(change.attempt.unwrap_or(Attempt { key: None, sent: change.at, code: None }));
+            status.last = Some(change.attempt.unwrap_or_else(|| Attempt::at(change.at)));
             return;
         }
         status.tries += u32::from(change.attempt.is_some());

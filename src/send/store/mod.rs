@@ -3,9 +3,11 @@
 //! One trait, [`Store`], and three stores behind it: [`Memory`], which ends with its process, [`Sqlite`], a file, and
 //! [`Redis`], on a server. All pass one suite of tests. Every answer that says that something is so ([`Ticket`]) comes when it is durable.
 //!
-//! Delivery is at least once. A claim makes a *lease*; a sender says [`Step::Sent`] (or claims with
-//! [`Claim::sending`]) before it sends, so that after a crash the jobs that the service may have are known: they are
-//! queued again with [`maybe_sent`](super::Status::maybe_sent). A record of a lease that is over changes nothing.
+//! Delivery is at least once. A claim makes a *lease*, and a job is marked as sent before its first byte leaves
+//! ([`Store::mark`]; [`Step::Sent`] where the store cannot do that at once; [`Claim::sending`] for all of a claim). So after
+//! a crash the jobs that the service may have are known: they are queued again with
+//! [`maybe_sent`](super::Status::maybe_sent), the others as if nothing had happened. A record of a lease that is over
+//! changes nothing.
 //!
 //! A store has one sender at a time, and as many who submit and inspect as there are. Not several senders that share by
 //! leases of jobs: a key's limit is kept by the one process that knows what it sent when, so two senders in one file would
@@ -69,6 +71,16 @@ pub trait Store: Send + Sync + Debug {
 
     /// Notes what came of leased jobs, and what is to be known of keys, in one step.
     fn record(&self, record: Record) -> Ticket<Recorded>;
+
+    /// Marks a leased job as sent, before its first byte leaves: at once, and so that the mark outlives this process. False:
+    /// this store has no such marks, and [`Step::Sent`] has to be recorded.
+    fn mark(&self, lease: Lease, at: UnixMs) -> bool;
+
+    /// Takes such a mark back, as no byte has left after all. False: it stays.
+    fn unmark(&self, lease: Lease) -> bool {
+        let _ = lease;
+        false
+    }
 
     /// Has leases last `length` from now; those that are over already are left out of the answer.
     fn renew(&self, leases: &[Lease], length: Nanos) -> Vec<Lease>;
@@ -232,7 +244,7 @@ pub struct Claim {
     pub wants: Vec<Want>,
     /// No further job once the leased ones have so many bytes.
     pub most_bytes: u64,
-    /// They are about to be sent: after a crash they may have been. Saves a [`Step::Sent`] for each.
+    /// They are about to be sent: after a crash they may have been. Saves a mark for each.
     pub sending: bool,
 }
 

@@ -95,7 +95,7 @@ fn an_upstream_that_answers_nobody_in_time_gets_less_and_less() {
     for ms in 1000..60_000 {
         let now = Nanos::from_millis(ms);
         let beside = limit.limit().min(ms as u32 - 999);
-        let sample = Sample { began: now - Nanos::SECOND, beside, lag: Nanos::ZERO };
+        let sample = Sample { began: now - Nanos::SECOND, beside, lag: Nanos::ZERO, idle: Nanos::ZERO };
         limit.learn(now, &sample, Nanos::SECOND, true, &room);
     }
     assert!(limit.limit() < 100, "{}", limit.limit());

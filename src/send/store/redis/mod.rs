@@ -288,12 +288,12 @@ impl Store for Redis {
         if !self.sends() {
             return Ticket::ready(Err(StoreError::NotSending));
         }
-        let (shared, is_endless) = (Arc::clone(&self.shared), claim.lease == Nanos::NEVER);
+        let (shared, is_endless, sent) = (Arc::clone(&self.shared), claim.lease == Nanos::NEVER, claim.sending);
         self.ask_then(jobs::claim(&claim, &self.shared.terms), move |said| {
             let (claimed, what) = jobs::claimed(said, &shared.terms);
             // The others run out by themselves.
             if is_endless {
-                shared.in_hand.took(claimed.jobs.iter().map(|(lease, _)| *lease));
+                shared.in_hand.took(claimed.jobs.iter().map(|(lease, _)| *lease), sent);
             }
             (claimed, what)
         })
@@ -304,10 +304,16 @@ impl Store for Redis {
             return Ticket::ready(Err(StoreError::NotSending));
         }
         let (ask, shared) = (jobs::record(&record, &self.shared.terms), Arc::clone(&self.shared));
+        shared.in_hand.sends(&record);
         self.ask_then(ask, move |said| {
             shared.in_hand.put_away(&record);
             jobs::recorded(said, &record)
         })
+    }
+
+    /// Whoever takes the job over may be on another machine: only the server can tell it.
+    fn mark(&self, _: Lease, _: UnixMs) -> bool {
+        false
     }
 
     fn renew(&self, leases: &[Lease], length: Nanos) -> Vec<Lease> {

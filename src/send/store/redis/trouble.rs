@@ -188,6 +188,32 @@ fn a_job_whose_end_the_server_has_forgotten_is_queued_again_and_one_in_hand_is_k
 }
 
 #[test]
+fn a_mark_that_a_failover_lost_is_set_anew_and_of_a_sender_that_died_meanwhile_all_jobs_are_in_doubt() {
+    let Some(mut server) = RedisServer::with(&["--appendonly", "no"]) else { return };
+    let url = server.url("queue=a&lease=1s");
+    let store = open(&url);
+    store.start_sending(wall_ms()).unwrap();
+    store.submit(jobs(["sent".into(), "next".into()])).wait().unwrap();
+    let claimed = store.claim(Claim { sending: false, ..claim(2) }).wait().unwrap().jobs;
+    let kept = server.snapshot();
+    let sent = Change { step: Step::Sent, attempt: None, ..done(claimed[0].0) };
+    assert_eq!(store.record(record(vec![sent])).wait().unwrap(), Recorded::default());
+    server.fail_over(&kept);
+    until(|| store.beat(Beat::default()).wait().is_ok());
+    let status = |store: &Redis, id: &str| store.inspect(&Which::Id(id.into())).unwrap().unwrap().entry.status;
+    until(|| status(&store, "sent").last.is_some());
+    assert_eq!((status(&store, "next").state, status(&store, "next").last), (State::Leased, None));
+
+    // Again, and nothing is heard of it any more.
+    drop(store);
+    server.fail_over(&kept);
+    let next = open(&url);
+    next.start_sending(wall_ms()).unwrap();
+    until(|| next.claim(claim(0)).wait().is_ok() && status(&next, "sent").state == State::Queued);
+    assert!(status(&next, "sent").maybe_sent && status(&next, "next").maybe_sent);
+}
+
+#[test]
 fn a_key_goes_on_from_what_its_owner_left_and_from_nothing_if_that_is_gone() {
     let Some(server) = RedisServer::start() else { return };
     let url = server.url("queue=a&lease=300ms");

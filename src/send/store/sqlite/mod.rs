@@ -4,7 +4,10 @@
 //! once share one. Another thread waits for word from other processes ([`turn`]). What reads has a connection of its
 //! own, on the caller's thread, and waits for no one.
 
+#[cfg(test)]
+mod crashes;
 mod locks;
+mod marks;
 mod open;
 mod read;
 mod row;
@@ -26,6 +29,7 @@ use tokio::sync::watch;
 
 pub(crate) use open::VERSION;
 
+use self::marks::{Left, Marks, new_session};
 use self::open::told;
 use self::read::Reading;
 use self::rows::Rows;
@@ -70,6 +74,7 @@ pub struct Sqlite {
     reader: Mutex<Connection>,
     sender: Mutex<Option<SenderLock>>,
     leases: Arc<Mutex<Leases>>,
+    marks: Arc<Marks>,
     clock: Clock,
     threads: Vec<JoinHandle<()>>,
 }
@@ -100,9 +105,9 @@ impl Sqlite {
             changes: watch::Sender::new(0),
         });
         let clock = Clock::starting_in(Nanos::ZERO);
-        let leases = Arc::<Mutex<Leases>>::default();
+        let (leases, marks) = (Arc::default(), Arc::default());
         let mut store =
-            Self { shared, reader, sender: Mutex::new(None), leases, clock, threads: Vec::with_capacity(2) };
+            Self { shared, reader, sender: Mutex::new(None), leases, marks, clock, threads: Vec::with_capacity(2) };
         store.start(writing, watch, options.bounds)?;
         Ok(store)
     }
@@ -121,11 +126,12 @@ impl Sqlite {
 
     fn start(&mut self, connection: Connection, watch: Watch, bounds: Bounds) -> Result<(), StoreError> {
         let cannot = |error: std::io::Error| StoreError::Open(self.shared.path.clone(), error.to_string());
-        let (shared, leases, clock) = (Arc::clone(&self.shared), Arc::clone(&self.leases), self.clock);
+        let (shared, clock) = (Arc::clone(&self.shared), self.clock);
+        let (leases, marks) = (Arc::clone(&self.leases), Arc::clone(&self.marks));
         let (says, ready) = mpsc::channel();
         let writer = thread::Builder::new().name("weir-store".into()).spawn(move || {
             // The statements belong to the connection, and both to this thread.
-            match Rows::new(&connection, bounds, clock, leases) {
+            match Rows::new(&connection, bounds, clock, leases, marks) {
                 Ok(rows) => {
                     let _ = says.send(Ok(()));
                     Writer { connection: &connection, rows, shared, waiting: Waiting::default() }.run();
@@ -208,7 +214,11 @@ impl Store for Sqlite {
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = self.in_turn(SenderLock::take)?;
         let lock = lock.map_err(|pid| StoreError::SenderElsewhere(self.shared.path.clone(), pid))?;
-        let recovered = self.ask(move |rows| rows.recover(now)).wait()?;
+        let (path, session) = (&self.shared.path, new_session());
+        let (left, begins) = (Left::read(path), session.clone());
+        let recovered = self.ask(move |rows| rows.recover(now, &left, &begins)).wait()?;
+        // Only now: until the store has taken back what was leased, the marks of the one before count.
+        self.marks.begin(path, &session);
         *sender = Some(lock);
         Ok(recovered)
     }
@@ -225,6 +235,15 @@ impl Store for Sqlite {
             return Ticket::ready(Err(StoreError::NotSending));
         }
         self.ask(move |rows| rows.record(&record))
+    }
+
+    fn mark(&self, lease: Lease, at: UnixMs) -> bool {
+        self.marks.set(lease.number, at)
+    }
+
+    fn unmark(&self, lease: Lease) -> bool {
+        self.marks.end([(lease.number, false)]);
+        true
     }
 
     fn renew(&self, leases: &[Lease], length: Nanos) -> Vec<Lease> {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, OptionalExtension, Statement, ToSql, params};
 
+use super::marks::{Left, Marks, Trace};
 use super::row::{self, body, headers_text, signed};
 use super::statements::Statements;
 use crate::decide::Nanos;
@@ -22,6 +23,8 @@ use crate::send::store::{
 const MOST_CHORES: i64 = 1000;
 
 type Outcome<T> = rusqlite::Result<T>;
+/// Number, size, when it was marked as sent by the store itself, and when it was leased.
+type Leased = (u64, u64, Option<i64>, i64);
 
 /// The tables, with their statements prepared, and what belongs to the transaction that goes on.
 pub(super) struct Rows<'c> {
@@ -30,6 +33,7 @@ pub(super) struct Rows<'c> {
     order: Order,
     clock: Clock,
     leases: Arc<Mutex<Leases>>,
+    marks: Arc<Marks>,
     counts: Counts,
     /// As they were when the transaction began.
     before: (Counts, u64),
@@ -37,7 +41,8 @@ pub(super) struct Rows<'c> {
     taken: Vec<u64>,
     /// Leases that were over, with the sizes of their jobs.
     lapsed: Vec<(u64, u64)>,
-    ended: Vec<u64>,
+    /// Jobs whose leases end, and whether they are delivered.
+    ended: Vec<(u64, bool)>,
     /// So many jobs became claimable.
     pub(super) arrived: u64,
     /// The last lane that a claim told of, if it did not tell of all.
@@ -50,6 +55,7 @@ impl<'c> Rows<'c> {
         bounds: Bounds,
         clock: Clock,
         leases: Arc<Mutex<Leases>>,
+        marks: Arc<Marks>,
     ) -> Outcome<Self> {
         let order = connection.query_row("SELECT value FROM meta WHERE name = 'order'", [], |row| {
             let word = row.get_ref(0)?.as_str()?;
@@ -61,6 +67,7 @@ impl<'c> Rows<'c> {
             order,
             clock,
             leases,
+            marks,
             counts: Counts::default(),
             before: Default::default(),
             last: 0,
@@ -97,10 +104,11 @@ impl<'c> Rows<'c> {
 
     pub(super) fn commit(&mut self) {
         self.taken.clear();
-        self.lapsed.clear();
-        let ended = std::mem::take(&mut self.ended);
+        let (ended, lapsed) = (std::mem::take(&mut self.ended), std::mem::take(&mut self.lapsed));
+        // Before anything is answered: none of them is leased again until then.
+        self.marks.end(lapsed.iter().map(|(number, _)| (*number, false)).chain(ended.iter().copied()));
         let mut leases = self.leases();
-        for number in ended {
+        for (number, _) in ended {
             leases.end(number);
         }
     }
@@ -171,7 +179,7 @@ impl<'c> Rows<'c> {
             self.leases().end(number);
             self.lapsed.push((number, bytes));
             let Some((entry, _)) = self.entry(number)? else { continue };
-            let sent = entry.status.last.is_some();
+            let sent = entry.status.last.map(|last| last.sent).or_else(|| self.marks.get(number));
             self.give_back(number, claim.now, reason::LAPSED, sent, bytes)?;
         }
         let mut claimed = Claimed { expired: self.expire(claim.now)?, ..Claimed::default() };
@@ -291,7 +299,7 @@ impl<'c> Rows<'c> {
     fn take_step(&mut self, change: &Change) -> Outcome<bool> {
         let number = change.lease.number;
         let Some(bytes) = self.leases().get(change.lease).map(|held| held.bytes) else { return Ok(false) };
-        if self.ended.contains(&number) {
+        if self.ended.iter().any(|(ended, _)| *ended == number) {
             return Ok(false);
         }
         let attempt = change.attempt.as_ref();
@@ -326,32 +334,40 @@ impl<'c> Rows<'c> {
         }
         self.counts.shift(State::Leased, state, bytes);
         self.arrived += u64::from(state == State::Queued);
-        self.ended.push(number);
+        self.ended.push((number, change.step == Step::Done));
         Ok(true)
     }
 
-    /// A new sender has come: what was leased was left.
-    pub(super) fn recover(&mut self, now: UnixMs) -> Outcome<Recovered> {
+    /// A new sender has come, and begins a session: what was leased was left, and the marks tell what of it was sent.
+    pub(super) fn recover(&mut self, now: UnixMs, marks: &Left, session: &str) -> Outcome<Recovered> {
+        let before: Option<String> = self.sql.session.query_row([], |row| row.get(0)).optional()?;
         let mut recovered = Recovered::default();
         loop {
-            let left: Outcome<Vec<(u64, u64, bool)>> = self
+            let left: Outcome<Vec<Leased>> = self
                 .sql
                 .leased
                 .query_map([MOST_CHORES], |row| {
-                    Ok((row::number(row, 0)?, row::number(row, 1)?, row.get::<_, Option<i64>>(2)?.is_some()))
+                    Ok((row::number(row, 0)?, row::number(row, 1)?, row.get(2)?, row.get(3)?))
                 })?
                 .collect();
             let left = left?;
             if left.is_empty() {
-                return Ok(recovered);
+                break;
             }
-            for (number, bytes, sent) in left {
-                let reason = if sent { reason::LEFT_SENT } else { reason::LEFT };
+            for (number, bytes, sent_ms, leased_ms) in left {
+                let sent = sent_ms.map(UnixMs).or(match marks.of_job(number, before.as_deref()) {
+                    Trace::Unsent => None,
+                    Trace::Sent(at) => Some(at),
+                    Trace::Unknown => Some(UnixMs(leased_ms)),
+                });
+                let reason = if sent.is_some() { reason::LEFT_SENT } else { reason::LEFT };
                 self.give_back(number, now, reason, sent, bytes)?;
                 recovered.jobs += 1;
-                recovered.maybe_sent += u64::from(sent);
+                recovered.maybe_sent += u64::from(sent.is_some());
             }
         }
+        self.sql.set_session.execute([session])?;
+        Ok(recovered)
     }
 
     pub(super) fn edit(&mut self, number: u64, edit: &Edit, now: UnixMs) -> Outcome<bool> {
@@ -415,8 +431,8 @@ impl<'c> Rows<'c> {
         self.sql.go.execute(params![signed(number), to.word(), why, at.0, retry, unsent]).map(drop)
     }
 
-    fn give_back(&mut self, number: u64, at: UnixMs, why: &str, sent: bool, bytes: u64) -> Outcome<()> {
-        self.sql.give_back.execute(params![signed(number), why, at.0, sent])?;
+    fn give_back(&mut self, number: u64, at: UnixMs, why: &str, sent: Option<UnixMs>, bytes: u64) -> Outcome<()> {
+        self.sql.give_back.execute(params![signed(number), why, at.0, sent.is_some(), sent.map(|sent| sent.0)])?;
         self.note(number, State::Queued, at, why, None)?;
         self.counts.shift(State::Leased, State::Queued, bytes);
         self.arrived += 1;

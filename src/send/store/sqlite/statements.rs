@@ -12,6 +12,8 @@ pub(super) struct Statements<'c> {
     pub(super) set_tally: Statement<'c>,
     pub(super) last: Statement<'c>,
     pub(super) set_last: Statement<'c>,
+    pub(super) session: Statement<'c>,
+    pub(super) set_session: Statement<'c>,
     pub(super) by_id: Statement<'c>,
     pub(super) insert_job: Statement<'c>,
     pub(super) insert_request: Statement<'c>,
@@ -45,6 +47,8 @@ impl<'c> Statements<'c> {
             set_tally: sql("UPDATE tally SET jobs = ?2, bytes = ?3 WHERE state = ?1")?,
             last: sql("SELECT value FROM meta WHERE name = 'last_number'")?,
             set_last: sql("UPDATE meta SET value = ?1 WHERE name = 'last_number'")?,
+            session: sql("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'session'")?,
+            set_session: sql("INSERT OR REPLACE INTO meta VALUES ('session', ?1)")?,
             by_id: sql("SELECT number, state FROM job WHERE id = ?1")?,
             insert_job: sql(
                 "INSERT INTO job VALUES (?1, ?2, 'queued', ?3, ?4, 0, 0, NULL, NULL, NULL, NULL, ?4, ?5, ?6, \
@@ -72,14 +76,14 @@ impl<'c> Statements<'c> {
                  ORDER BY retry_ms, number LIMIT ?2")?,
             next: sql("SELECT min(at) FROM (SELECT min(retry_ms) AS at FROM job WHERE state = 'dead' UNION ALL \
                  SELECT min(expires_ms) FROM job WHERE expires_ms IS NOT NULL AND (state = 'queued' OR state = 'dead'))")?,
-            leased: sql("SELECT number, bytes, sent_ms FROM job WHERE state = 'leased' LIMIT ?1")?,
+            leased: sql("SELECT number, bytes, sent_ms, changed_ms FROM job WHERE state = 'leased' LIMIT ?1")?,
             sent: sql("UPDATE job SET key = ?2, sent_ms = ?3 WHERE number = ?1 AND state = 'leased'")?,
             go: sql("UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_ms = ?5, \
                  sent_ms = iif(?6, NULL, sent_ms), key = iif(?6, NULL, key), code = iif(?6, NULL, code) WHERE number = ?1")?,
             go_after: sql("UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_ms = ?5, key = ?6, \
                  sent_ms = ?7, code = ?8, tries = tries + 1 WHERE number = ?1")?,
             give_back: sql("UPDATE job SET state = 'queued', reason = ?2, changed_ms = ?3, tries = tries + ?4, \
-                 maybe_sent = max(maybe_sent, ?4) WHERE number = ?1")?,
+                 maybe_sent = max(maybe_sent, ?4), sent_ms = ?5 WHERE number = ?1")?,
             edit_job: sql("UPDATE job SET reason = ?2, changed_ms = ?3, expires_ms = ?4, priority = ?5, rank = ?6, \
                  weight = ?7, key_hint = ?8, bytes = ?9, lane = ?10 WHERE number = ?1")?,
             edit_request: sql("UPDATE request SET method = ?2, url = ?3, headers = ?4, body = ?5 WHERE number = ?1")?,

@@ -115,39 +115,46 @@ local function move(number, from, to, bytes, was)
   if to then count(to, 1, bytes) end
 end
 
--- What `move` needs to know of a job, and its state, size, tries, sent_ms, lease.
+-- What `move` needs to know of a job, and its state, size, tries, sent_ms, lease, key.
 local function facts(number)
   local v = call('HMGET', key_of(number), 'state', 'bytes', 'lane', 'priority', 'rank', 'expires_ms', 'tries',
-    'sent_ms', 'lease')
+    'sent_ms', 'lease', 'key')
   if not v[1] then return end
   return { state = v[1], bytes = tonumber(v[2]), hint = v[3], priority = tonumber(v[4]), rank = v[5], expires = v[6],
-    tries = tonumber(v[7]), sent = v[8], lease = v[9] }
+    tries = tonumber(v[7]), sent = v[8], lease = v[9], key = v[10] }
 end
 
--- Back to the queue without word of what came of it. Says whether it may have been sent.
-local function give_back(number, at, unsent, sent)
+-- Back to the queue without word of what came of it; in doubt that it is marked as sent proves something, but not that it
+-- is not. Says whether it may have been sent.
+local function give_back(number, at, unsent, sent, doubt)
   local was = facts(number)
   if not was or was.state ~= 'leased' then return false end
-  local reason = was.sent and sent or unsent
-  call('HSET', key_of(number), 'state', 'queued', 'reason', reason, 'changed_ms', at)
-  call('HDEL', key_of(number), 'lease')
-  if was.sent then call('HSET', key_of(number), 'maybe_sent', 1, 'tries', was.tries + 1) end
+  local key, may = key_of(number), (was.sent or doubt) and true or false
+  local reason = may and sent or unsent
+  call('HSET', key, 'state', 'queued', 'reason', reason, 'changed_ms', at)
+  call('HDEL', key, 'lease')
+  if may then call('HSET', key, 'maybe_sent', 1, 'tries', was.tries + 1, 'sent_ms', was.sent or at) end
   move(number, 'leased', 'queued', was.bytes, was)
   note(number, at, 'queued', reason)
-  return was.sent and true or false
+  return may
 end
 
 -- Takes back what senders left that have not been heard of for the length of their lease. Says how many jobs, and how
 -- many of them may have been sent.
 local function take_back(now)
   local jobs, sent = 0, 0
-  for _, session in ipairs(call('ZRANGEBYSCORE', p .. 'sessions', '-inf', now)) do
+  local over = call('ZRANGEBYSCORE', p .. 'sessions', '-inf', now, 'WITHSCORES')
+  local settled = over[1] and tonumber(call('HGET', p .. 'meta', 'settled_ms') or 0)
+  for i = 1, #over, 2 do
+    local session = over[i]
+    -- Not heard of by this run of the server: its last marks may be lost.
+    local doubt = tonumber(over[i + 1]) <= settled
     if session ~= client then
       local held = p .. 'leased:' .. session
       local left = call('ZRANGE', held, 0, MOST_CHORES - 1)
       for _, name in ipairs(left) do
         if give_back(tonumber(name), now, 'the sender ended before it was sent',
-          'the sender ended before it noted what came of it') then sent = sent + 1 end
+          'the sender ended before it noted what came of it', doubt) then sent = sent + 1 end
         jobs = jobs + 1
         call('ZREM', held, name)
       end

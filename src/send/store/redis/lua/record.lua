@@ -13,10 +13,12 @@ for i = 0, changes - 1 do
   if not was or was.lease ~= token then
     said[#said + 1] = i
   elseif state == 'leased' then
-    call('HDEL', key, 'key', 'code')
-    call('HSET', key, 'sent_ms', sent or at)
-    if by then call('HSET', key, 'key', by) end
-    if code then call('HSET', key, 'code', code) end
+    if by then
+      call('HSET', key, 'sent_ms', sent or at, 'key', by)
+    else
+      call('HSET', key, 'sent_ms', sent or at)
+      if was.key then call('HDEL', key, 'key') end
+    end
   else
     -- An empty lease is nobody's; to remove it would be a call more.
     local fields = { 'state', state, 'reason', reason, 'changed_ms', at, 'tries', was.tries + (tried and 1 or 0), 'lease',
