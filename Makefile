@@ -8,7 +8,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 # How long each fuzz target runs.
 SECONDS := 10
-# What `make bench` measures: closed, open, truth, memory, serve, gate, client, smart, overload, send, shared, verdicts, agents or all; --quick, --publish, ...
+# What `make bench` measures: closed, open, truth, memory, serve, gate, client, smart, overload, harm, send, delivery, shared, verdicts, agents or all; --quick, --publish, ...
 BENCH := all
 
 help: ## this list

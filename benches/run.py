@@ -1,7 +1,7 @@
 """The benchmarks: weir beside its peers and beside a bare loop, in the same call.
 
-    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|send|shared|verdicts|agents|
-                           all|page] [--quick] [--pairs 5] [--publish]
+    python benches/run.py [closed|open|truth|memory|serve|gate|client|smart|overload|harm|send|delivery|shared|
+                           verdicts|agents|all|page] [--quick] [--pairs 5] [--minutes 10] [--publish]
 
 `benches/peers.sh` installs the peers first; one that is missing is left out and named. Every run
 is kept with its command line in benches/out/*.json. A section is a page: --publish writes the
@@ -20,7 +20,9 @@ from harness import (
     agents,
     clients,
     closed,
+    delivery,
     gated,
+    harm,
     machine,
     memory,
     opened,
@@ -49,7 +51,9 @@ SECTIONS: dict[str, Callable[[Bench], list[Trial]]] = {
     "client": clients.measure,
     "smart": smart.measure,
     "overload": overload.measure,
+    "harm": harm.measure,
     "send": sending.measure,
+    "delivery": delivery.measure,
     "shared": sharing.measure,
     "verdicts": verdicts.measure,
     "agents": agents.measure,
@@ -62,7 +66,7 @@ def main() -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     names = list(SECTIONS) if args.section in ("all", "page") else [args.section]
     if args.section != "page":
-        plan = Plan.of(quick=args.quick, pairs=args.pairs, seed=args.seed)
+        plan = Plan.of(quick=args.quick, pairs=args.pairs, seed=args.seed, minutes=args.minutes)
         if not _measure(names, plan, args.out):
             return 2
     sections = results.load(args.out, tuple(names))
@@ -83,6 +87,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("section", nargs="?", default="all", choices=[*SECTIONS, "all", "page"])
     parser.add_argument("--quick", action="store_true", help="short runs that only show that it works")
     parser.add_argument("--pairs", type=int, help="rounds with every contender once (5; 2 if quick)")
+    parser.add_argument("--minutes", type=float, default=0, help="of one more run of harm, alone and with a burner")
     parser.add_argument("--seed", type=int, default=1, help="of the order within the rounds")
     parser.add_argument("--out", type=Path, default=programs.ROOT / "benches" / "out")
     parser.add_argument("--publish", action="store_true", help="write docs/benchmarks*, and README.md's figures")

@@ -5,6 +5,7 @@ Each kind is a context manager, and gone when it is left:
 - ``stalls(pid)``: a process stands still for 5 to 50 ms, five times a second;
 - ``burner(core)``: a neighbour takes a core for 20 of every 200 ms, or all of the time;
 - ``neighbour(weir, url, rate_per_s=...)``: another client uses the same key or upstream;
+- ``broken_uploads(port)``: requests whose bodies break off or are framed wrong, ten a second;
 - ``relay(port)``: a way to a local service that delays bytes and has outages of three manners;
 - ``network(delay_ms=..., loss=...)``: a network namespace whose loopback delays and loses packets.
 
@@ -22,6 +23,7 @@ import os
 import random
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -100,6 +102,13 @@ def neighbour(weir: Path, url: str, *, rate_per_s: float, headers: Sequence[str]
             use.run = json.loads(out)
         finally:
             process.kill()
+
+
+@contextmanager
+def broken_uploads(port: int, *, per_s: float = 10, seed: int = 1) -> Iterator[Happened]:
+    """Send requests to 127.0.0.1:`port` whose bodies break off or are framed wrong, at Poisson times."""
+    with _happens("upload", port, per_s, seed) as happened:
+        yield happened
 
 
 class Relay:
@@ -267,6 +276,27 @@ def _burn(core: int, busy_s: float, period_s: float) -> None:
             return
 
 
+#: Head and beginning of a body: longer than a gateway keeps, and of a length that is no number.
+BROKEN = (
+    b"POST /echo HTTP/1.1\r\nhost: upload\r\ncontent-length: 1000000\r\n\r\n" + bytes(100_000),
+    b"POST /echo HTTP/1.1\r\nhost: upload\r\ntransfer-encoding: chunked\r\n\r\n4\r\nbody\r\nnumber\r\n",
+)
+#: What an upload takes until it breaks off: its beginning has arrived by then.
+UPLOAD_S = 0.01
+
+
+def _upload(port: int, per_s: float, seed: int) -> None:
+    dice = random.Random(seed)
+    ends, number = False, 0
+    while not ends and not _ends_within(dice.expovariate(per_s)):
+        begin = time.monotonic()
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=GRACE_S) as connection:
+            connection.sendall(BROKEN[number % len(BROKEN)])
+            ends = _ends_within(UPLOAD_S)
+        number += 1
+        _happened(begin, time.monotonic())
+
+
 class _Relay:
     """The relay's own side, on one event loop."""
 
@@ -374,6 +404,7 @@ def _relay(port: int) -> None:
 KINDS: dict[str, tuple[Callable[..., None], tuple[type, ...]]] = {
     "stall": (_stall, (int, float, float, float, int)),
     "burn": (_burn, (int, float, float)),
+    "upload": (_upload, (int, float, int)),
     "relay": (_relay, (int,)),
 }
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import footprint, noise
+from harness import footprint
 from harness.generators import Load, read_weir
 from harness.process import run
 from harness.proxies import gate
@@ -34,14 +34,6 @@ SMART = "weir gate --smart"
 #: A limit of one that is taken for long: everybody else is refused.
 REFUSING, REFUSALS = "weir gate, max_in_flight = 1", "refusals"
 COST = "1 KiB, closed loop, 100 connections"
-#: No overload: a service of 60 slots at half its capacity, where two in three callers have less time than it takes.
-#: The gate's own process stands still five times a second, for a time between these, in s.
-PAUSES = {"20 ms": (0.02, 0.02), "5 to 50 ms": (0.005, 0.05)}
-MIXED = "200/s beside 400/s with 20 and 60 ms to live"
-#: Of the others: how many per second, and the time that each has, in ms.
-SHORT = ((200, 20), (200, 60))
-DEADLINE_HEADER = "x-envoy-expected-rq-timeout-ms"
-MIXED_WORK = ("--mix", "good=1", "--delay", "10ms..90ms", "--capacity", "60", "--queue", "1000000")
 
 
 @dataclass(frozen=True)
@@ -54,8 +46,6 @@ class Ask:
     path: str
     load: tuple[str, ...]
     seconds: int
-    #: What else happens that is no overload: one of PAUSES, or MIXED.
-    noise: str = ""
 
 
 def times_case(times: float) -> str:
@@ -67,7 +57,7 @@ def measure(bench: Bench) -> list[Trial]:
     """Open loops up to ten times the capacity, the six load tests, and what it costs."""
     if "weir" not in bench.programs:
         return []
-    return [trial for part in (_open, _loads, _noises, _refusals, _cost) for trial in part(bench)]
+    return [trial for part in (_open, _loads, _refusals, _cost) for trial in part(bench)]
 
 
 def _open(bench: Bench) -> list[Trial]:
@@ -95,36 +85,6 @@ def _loads(bench: Bench) -> list[Trial]:
     return trials
 
 
-def paused_case(name: str) -> str:
-    """The name of a closed loop while the gate's process is stopped now and then."""
-    return f"{COST}, gate stopped for {name} five times a second"
-
-
-def _noises(bench: Bench) -> list[Trial]:
-    plan = bench.plan
-    seconds = plan.overload_s
-    closed = ("-c", "100", "-d", f"{seconds}s")
-    good = ("-r", "200", "--arrivals", "poisson", "-d", f"{seconds}s")
-    asks = [Ask(paused_case(name), GUARDED, "plain", "static?bytes=1024", closed, seconds, name) for name in PAUSES]
-    asks.append(Ask(MIXED, GUARDED, "mixed", "api/work", good, seconds, MIXED))
-    return [_trial(bench, ask, number) for number, ask in rounds(asks, plan.slow_rounds, plan.seed)]
-
-
-@contextmanager
-def _noise(bench: Bench, ask: Ask, server: Server, number: int) -> Iterator[None]:
-    with ExitStack() as stack:
-        if ask.noise in PAUSES:
-            least, most = PAUSES[ask.noise]
-            seed = bench.plan.seed + number
-            stack.enter_context(noise.stalls(server.process.pid, shortest_s=least, longest_s=most, seed=seed))
-        elif ask.noise:
-            for rate, time_ms in SHORT:
-                headers = [f"{DEADLINE_HEADER}: {time_ms}"]
-                weir, url = bench.programs["weir"], server.url + ask.path
-                stack.enter_context(noise.neighbour(weir, url, rate_per_s=rate, headers=headers))
-        yield
-
-
 def _refusals(bench: Bench) -> list[Trial]:
     plan = bench.plan
     trials = []
@@ -150,7 +110,6 @@ def _started(bench: Bench, name: str, kind: str, seed: int) -> Iterator[Server]:
     work = {
         "guarded": WORK,
         "smart": ("--capacity", str(SLOTS), "--queue", "1000000"),
-        "mixed": MIXED_WORK,
         "refusing": ("--mix", "good=1", "--delay", "1h"),
         "plain": (),
     }[kind]
@@ -198,7 +157,6 @@ def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
             # A log of millions of lines would be the load.
             logged = ask.kind in ("guarded", "smart")
             pid = server.process.pid
-            stack.enter_context(_noise(bench, ask, server, number))
             before = footprint.spent(pid)
             finished = run(
                 [*command, "--jtl", str(log)] if logged else command,

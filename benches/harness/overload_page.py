@@ -28,7 +28,6 @@ def write(section: Section) -> Iterator[str]:
     yield METHOD.strip()
     yield from _open(section)
     yield from _loads(section)
-    yield from _noises(section)
     yield from _costs(section)
 
 
@@ -94,24 +93,6 @@ def _times(section: Section, case: str, name: str) -> Row:
 def _part(trials: list[Trial], kind: str) -> str:
     calls = sum(sum(trial.server["of"].values()) for trial in trials)
     return f"{sum(trial.server['of'][kind] for trial in trials) / max(calls, 1):.2%}"
-
-
-def _noises(section: Section) -> Iterator[str]:
-    yield "### No overload: every rejection is one too many"
-    yield (
-        f"`{GUARDED}` before a service that has room for all: closed loops while the gate's own process is stopped now"
-        " and then, and an open loop of calls beside others whose callers have less time than a response takes; the"
-        " table counts the former alone."
-    )
-    header = ["case", "calls", "rejected", "without answer"]
-    rows = []
-    for case in (COST, *(overload.paused_case(name) for name in overload.PAUSES), overload.MIXED):
-        if trials := section.trials(case, GUARDED):
-            calls = sum(trial.server["calls"] for trial in trials)
-            rejected = sum(trial.server["status"].get("503", 0) for trial in trials)
-            failed = sum(trial.server["transport_failures"] for trial in trials)
-            rows.append([case, f"{calls:,}", f"{rejected / max(calls, 1):.4%}", str(failed)])
-    yield table(header, rows)
 
 
 def _costs(section: Section) -> Iterator[str]:

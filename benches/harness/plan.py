@@ -35,15 +35,23 @@ class Plan:
     shared_jobs: int = 200_000  # through Redis, with no limit
     shared_rounds: int = 3  # with one sender and with several
     kills: int = 10  # of one of several senders
+    delivery_rounds: int = 3  # with `weir send`
+    recipe_rounds: int = 1  # of them with its peer, too
+    learn_s: int = 45  # at a limit that is not declared
+    hosts_s: int = 15
+    host_jobs: int = 1_500  # for each of several hosts
+    harm_rounds: int = 3
+    harm_s: int = 12  # calls where nothing is overloaded
+    harm_min: float = 0  # minutes of one more run, alone and with a burner; 0: none
     verdicts: int = 20  # studies and searches of each kind
     verdict_s: int = 1
     seed: int = 1
     quick: bool = False
 
     @classmethod
-    def of(cls, *, quick: bool, pairs: int | None, seed: int) -> Plan:
+    def of(cls, *, quick: bool, pairs: int | None, seed: int, minutes: float = 0) -> Plan:
         """The full plan, or one that only shows that everything works."""
-        plan = cls(seed=seed)
+        plan = cls(seed=seed, harm_min=minutes)
         if quick:
             plan = replace(
                 plan,
@@ -73,6 +81,12 @@ class Plan:
                 shared_jobs=20_000,
                 shared_rounds=1,
                 kills=2,
+                delivery_rounds=1,
+                learn_s=20,
+                host_jobs=600,
+                hosts_s=8,
+                harm_rounds=1,
+                harm_s=5,
                 verdicts=2,
                 quick=True,
             )

@@ -25,8 +25,8 @@ BEGIN, END = "<!-- figures: begin; written from benches/readme.md.j2 -->", "<!--
 
 #: The order of the list.
 ORDER = (
-    "closed", "open", "truth", "memory", "serve", "gate", "client", "smart", "overload", "send", "shared", "verdicts",
-    "agents",
+    "closed", "open", "truth", "memory", "serve", "gate", "client", "smart", "overload", "harm", "send",
+    "delivery", "shared", "verdicts", "agents",
 )  # fmt: skip
 
 INTRODUCTION = """\

@@ -75,6 +75,11 @@ class Section:
         known = [number for number in values if number is not None]
         return median(known) if known else None
 
+    def spread(self, case: str, contender: str, value: Value, form: str) -> str:
+        """The least and the greatest value of the rounds."""
+        known = [number for number in map(value, self.trials(case, contender)) if number is not None]
+        return f"{form.format(min(known))} to {form.format(max(known))}" if known else "-"
+
     def ratio(self, case: str, contender: str, base: str, value: Value) -> float | None:
         """The median over the rounds of this one's value by the other's in the same round."""
         ratios = [mine / other for mine, other in self._beside(case, contender, base, value) if other]

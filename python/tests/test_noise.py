@@ -117,3 +117,11 @@ def test_a_network_of_its_own_delays_and_loses_where_that_is_allowed() -> None:
             assert float(finished(*inside, sys.executable, "-c", serving).stdout) >= 0.04
     except noise.UnavailableError as why:
         pytest.skip(str(why))
+
+
+def test_broken_uploads_reach_a_service_that_goes_on() -> None:
+    with weir.serve("body") as service:
+        port = int(service.url.rpartition(":")[2].strip("/"))
+        with noise.broken_uploads(port, per_s=100) as happened:
+            wait_for(lambda: len(happened.spans) >= 4)
+        assert weir.Client().get(service.url + "/static?bytes=1").status_code == 200

@@ -240,7 +240,9 @@ def test_a_file_that_this_process_reads_with_a_sqlite_of_its_own_keeps_its_log(
             assert counted(store) == number + 1
             sender.enqueue("/", id=f"{number}")
         assert (tmp_path / "jobs.db-wal").exists()
-        elsewhere = child(f"import sqlite3; print(*sqlite3.connect({str(store)!r}).execute('SELECT count(*) FROM job'))")
+        elsewhere = child(
+            f"import sqlite3; print(*sqlite3.connect({str(store)!r}).execute('SELECT count(*) FROM job'))"
+        )
         assert elsewhere.stdout == "(21,)\n"
         raise RuntimeError("out of the block")
     assert counted(store) == 21

@@ -1,0 +1,208 @@
+"""Good calls through `weir gate` where nothing is overloaded: each one that is lost is one too many.
+
+The host stalls, other callers have less time than a response takes, or uploads break off; the upstream is well.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import noise
+from harness.generators import Load, read_weir, read_wrk
+from harness.process import Finished, run
+from harness.proxies import gate
+from harness.sender import empty
+from harness.servers import Server, StartError, nginx, service
+from harness.trial import Bench, Trial, rounds, shown
+
+GATE, UNLIMITED, DIRECT = "weir gate", "weir gate, limit = none", "no gateway"
+CONNECTIONS = 100
+QUIET, BURNER = "nothing else", "the gate's core is taken for 20 ms five times a second"
+STOPS = {
+    "the gate is stopped for 20 ms five times a second": (0.02, 0.02),
+    "the gate is stopped for 5 to 50 ms five times a second": (0.005, 0.05),
+}
+GOOD_PER_S = 200
+#: A service of 60 slots at half of what it can do.
+MIXED_WORK = ("--mix", "good=1", "--delay", "10ms..90ms", "--capacity", "60", "--queue", "1000000")
+#: Calls of others per second, and the time that each has, in ms.
+SHORT = tuple((100, time_ms) for time_ms in (20, 30, 45, 60))
+DEADLINE_HEADER = "x-envoy-expected-rq-timeout-ms"
+MIXED = "200/s of good calls, 400/s of others with 20 to 60 ms to live"
+#: Good calls and broken uploads per second.
+UPLOADS = {
+    f"{good}/s of good calls, {broken}/s of broken uploads": (good, broken) for good, broken in ((10, 10), (200, 100))
+}
+UPLOAD_HOSTS = 2
+POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Good calls, and what else happens."""
+
+    case: str
+    name: str
+    seconds: int
+
+
+def closed_case(noise_: str, minutes: float = 0) -> str:
+    """The name of a closed loop in the tables."""
+    long = f", {minutes:g} min" if minutes else ""
+    return f"{CONNECTIONS} connections, {noise_}{long}"
+
+
+def measure(bench: Bench) -> list[Trial]:
+    """Closed loops among pauses, mixed deadlines, broken uploads; then the long runs that were asked for."""
+    if "weir" not in bench.programs:
+        return []
+    plan = bench.plan
+    closed = [Ask(closed_case(name), GATE, plan.harm_s) for name in (QUIET, BURNER, *STOPS)]
+    closed += [Ask(closed_case(name), DIRECT, plan.harm_s) for name in (QUIET, BURNER)]
+    good = [Ask(MIXED, name, plan.harm_s) for name in (GATE, UNLIMITED)]
+    good += [Ask(case, GATE, plan.harm_s) for case in UPLOADS]
+    trials = [_trial(bench, ask, number) for number, ask in rounds([*closed, *good], plan.harm_rounds, plan.seed)]
+    if plan.harm_min:
+        long = [Ask(closed_case(name, plan.harm_min), GATE, round(60 * plan.harm_min)) for name in (QUIET, BURNER)]
+        trials += [_trial(bench, ask, 0) for ask in long]
+    return trials
+
+
+def _trial(bench: Bench, ask: Ask, number: int) -> Trial:
+    trial = empty(ask.case, ask.name, number, ask.seconds)
+    part = _uploads if ask.case in UPLOADS else _mixed if ask.case == MIXED else _closed
+    try:
+        with ExitStack() as stack:
+            part(bench, ask, trial, stack)
+        trial.requests = trial.server["calls"]
+    except (StartError, ValueError, KeyError, RuntimeError, OSError) as error:
+        trial.error = f"not measured: {type(error).__name__}: {error}"
+    outcome = trial.error or "{calls:,} calls, {rejected} rejected, {failed} failed".format(**trial.server)
+    print(f"{trial.case:<70} {trial.contender:<24} {trial.round}  {outcome}", file=sys.stderr)
+    return trial
+
+
+# --- The parts
+
+
+def _closed(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
+    """Nginx and wrk on one core, the gate on the other, and what disturbs it."""
+    upstream = stack.enter_context(nginx(bench.programs["nginx"], bench.server_core))
+    server: Server = upstream
+    if ask.name == GATE:
+        flags = ("--upstream", upstream.url.rstrip("/"))
+        server = stack.enter_context(gate(ask.name, bench.programs["weir"], bench.generator_core, *flags))
+    for name, (shortest_s, longest_s) in STOPS.items():
+        if ask.case == closed_case(name):
+            seed = bench.plan.seed + trial.round
+            pid = server.process.pid
+            stack.enter_context(noise.stalls(pid, shortest_s=shortest_s, longest_s=longest_s, seed=seed))
+    if BURNER in ask.case:
+        stack.enter_context(noise.burner(bench.generator_core))
+    command = [str(bench.programs["wrk"]), "-t", "1", "-c", str(CONNECTIONS), "-d", f"{ask.seconds}s", "--latency"]
+    finished = _run(bench, trial, [*command, server.url])
+    trial.report = read_wrk(finished, Load("", ask.seconds, Path())).to_dict()
+    answers = trial.report.get("requests", 0)
+    errors = sum(map(int, re.findall(r"\d+", "".join(re.findall(r"Socket errors:(.*)", finished.stdout)))))
+    rejected = sum(map(int, re.findall(r"Non-2xx or 3xx responses: (\d+)", finished.stdout)))
+    trial.server = {"calls": answers + errors, "rejected": rejected, "failed": errors}
+    if answers == rejected:
+        raise ValueError("no call succeeded")
+
+
+def _mixed(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
+    """Good calls beside others whose callers have less time than most responses take."""
+    command = [str(bench.programs["weir"]), "serve", "work", "--seed", str(bench.plan.seed + trial.round), *MIXED_WORK]
+    upstream = stack.enter_context(service("weir serve work", command, bench.server_core))
+    server = _configured(bench, stack, ask.name, [upstream], 'limit = "none"' if ask.name == UNLIMITED else "")
+    url = server.url + "api/work"
+    for rate_per_s, time_ms in SHORT:
+        headers = [f"{DEADLINE_HEADER}: {time_ms}"]
+        stack.enter_context(noise.neighbour(bench.programs["weir"], url, rate_per_s=rate_per_s, headers=headers))
+    _good(bench, trial, url, GOOD_PER_S)
+
+
+def _uploads(bench: Bench, ask: Ask, trial: Trial, stack: ExitStack) -> None:
+    """Good calls to two hosts, beside uploads that break off or are framed wrong."""
+    good_per_s, broken_per_s = UPLOADS[ask.case]
+    command = [str(bench.programs["weir"]), "serve", "body"]
+    hosts = [stack.enter_context(service("weir serve body", command, bench.server_core)) for _ in range(UPLOAD_HOSTS)]
+    server = _configured(bench, stack, ask.name, hosts, "breaker = {}")
+    seed = bench.plan.seed + trial.round
+    uploads = stack.enter_context(noise.broken_uploads(server.port, per_s=broken_per_s, seed=seed))
+    with _protected(server) as seen:
+        _good(bench, trial, server.url + "static?bytes=1024", good_per_s)
+    trial.server |= {**seen, "broken": len(uploads.spans)}
+    if not uploads.spans:
+        raise ValueError("no upload was sent")
+
+
+def _configured(bench: Bench, stack: ExitStack, name: str, upstreams: list[Server], more: str) -> Server:
+    """A gate in front of these hosts."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-harm-")))
+    config = folder / "gate.toml"
+    config.write_text(f"""
+[upstreams.service]
+urls = {json.dumps([upstream.url.rstrip("/") for upstream in upstreams])}
+{more}
+
+[[routes]]
+match = {{ path = "/{{*rest}}" }}
+upstream = "service"
+policy = {{ deadline = "1s" }}
+""")
+    weir, core = bench.programs["weir"], bench.generator_core
+    return stack.enter_context(gate(name, weir, core, "--config", str(config)))
+
+
+def _good(bench: Bench, trial: Trial, url: str, per_s: int) -> None:
+    """Good calls at Poisson times."""
+    seconds = trial.asked_s
+    command = [str(bench.programs["weir"]), "load", url, "-t", "1", "--format", "json", "-r", str(per_s)]
+    command += ["--arrivals", "poisson", "-d", f"{seconds}s", "--seed", str(trial.round)]
+    finished = _run(bench, trial, command)
+    trial.report = read_weir(finished, Load("", seconds, Path())).to_dict()
+    said: dict[str, Any] = json.loads(finished.stdout)
+    calls = said["requests"]["total"] + said["requests"]["unfinished"] + said["requests"]["dropped"]
+    rejected = said["status"].get("503", 0) + said["status"].get("429", 0)
+    trial.server = {"calls": calls, "rejected": rejected, "failed": calls - said["status"].get("200", 0) - rejected}
+
+
+def _run(bench: Bench, trial: Trial, command: list[str]) -> Finished:
+    trial.command = shown(command)
+    finished = run(command, core=bench.server_core, cost=bench.programs["cost"], seconds=trial.asked_s)
+    # 3: the load distrusts itself, or nothing worked, which is for the tables to say.
+    if finished.status not in (0, 3):
+        lines = finished.stderr.strip().splitlines()
+        raise ValueError(f"exit {finished.status}: {lines[-1] if lines else 'no message'}")
+    return finished
+
+
+@contextmanager
+def _protected(server: Server) -> Iterator[dict[str, int]]:
+    """How often, of all looks at /metrics, a host was ejected and the breaker was open."""
+    seen = {"ejected": 0, "opened": 0}
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(POLL_S):
+            text = server.get("/metrics")
+            seen["ejected"] += bool(re.search(r"^weir_gate_host_out\{[^}]*\} [^0]", text, re.MULTILINE))
+            seen["opened"] += bool(re.search(r"^weir_gate_breaker_open\{[^}]*\} [^0]", text, re.MULTILINE))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        thread.join()

@@ -1,0 +1,101 @@
+"""The page and the goals of good calls that protection costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from harness.harm import (
+    BURNER,
+    CONNECTIONS,
+    DIRECT,
+    GATE,
+    MIXED,
+    QUIET,
+    STOPS,
+    UNLIMITED,
+    UPLOAD_HOSTS,
+    UPLOADS,
+    closed_case,
+)
+from harness.results import Section
+from harness.table import Row, table
+from harness.trial import Trial
+from harness.verdict import UNKNOWN, Goal, at_most
+
+#: Of the good calls beside short deadlines.
+LOST = 0.01
+
+METHOD = f"""\
+Nothing here is overloaded, so each call that is lost is one too many. `weir gate` has its defaults and a core of its
+own; the upstream shares the other core with the generator. Rejected: 503 and 429. Failed: any other response that is no
+success, and no response.
+
+In the closed loops, `wrk` with {CONNECTIONS} connections calls nginx (one worker, 38 bytes). Good calls come at Poisson
+times from `weir load`, have 1 s, and alone are counted; the other callers' 20 to 60 ms are deadlines in a header.
+Broken uploads are bodies that break off or are framed wrong, to {UPLOAD_HOSTS} hosts with `breaker = {{}}`; /metrics is
+looked at ten times a second for hosts that are ejected and for an open breaker.
+"""
+
+
+def write(section: Section) -> Iterator[str]:
+    """All tables of the section."""
+    yield "# Harm: good calls that protection costs where nothing is overloaded"
+    yield METHOD.strip()
+    plan = section.plan
+    yield f"{plan['harm_rounds']} rounds of {plan['harm_s']} s; lost: in all, and in brackets in the worst one."
+    header = ["what happens", "gateway", "calls", "rejected", "failed", "lost"]
+    yield "## Pauses of the gate"
+    cases = [closed_case(name) for name in (QUIET, BURNER, *STOPS)] + _long(section)
+    yield table(header, _rows(section, cases, (DIRECT, GATE)))
+    yield "## Short deadlines of others"
+    yield table(header, _rows(section, (MIXED,), (UNLIMITED, GATE)))
+    yield "## Broken uploads"
+    rows = []
+    for row in _rows(section, UPLOADS, (GATE,)):
+        trials = section.trials(row[0], GATE)
+        rows.append([*row, *(str(_sum(trials, what)) for what in ("broken", "ejected", "opened"))])
+    yield table([*header, "uploads", "looks with a host ejected", "with the breaker open"], rows)
+
+
+def judge(section: Section) -> Iterator[Goal]:
+    """Every goal of the section."""
+    for case in [closed_case(name) for name in (QUIET, BURNER, *STOPS)] + _long(section):
+        yield _none(section, case, "call lost", "rejected", "failed")
+    trials = section.trials(MIXED, GATE)
+    promise = f"{MIXED}: at most {LOST:.0%} of the good calls lost"
+    yield at_most(promise, _lost(trials) if trials else None, LOST, "{:.2%}")
+    for case in UPLOADS:
+        yield _none(section, case, "good call lost", "rejected", "failed")
+        yield _none(section, case, "host ejected, no breaker open", "ejected", "opened")
+
+
+def _long(section: Section) -> list[str]:
+    """The cases of the runs whose minutes were asked for."""
+    minutes = section.plan.get("harm_min") or 0
+    return [closed_case(name, minutes) for name in (QUIET, BURNER)] if minutes else []
+
+
+def _none(section: Section, case: str, what: str, *names: str) -> Goal:
+    promise = f"{case}: no {what}"
+    trials = section.trials(case, GATE)
+    if not trials:
+        return Goal(promise, "", UNKNOWN)
+    counts = [_sum(trials, name) for name in names]
+    return Goal(promise, " + ".join(map(str, counts)), f"missed by {sum(counts)}" if any(counts) else "reached")
+
+
+def _rows(section: Section, cases: Iterable[str], names: tuple[str, ...]) -> Iterator[Row]:
+    for case in cases:
+        for name in names:
+            if trials := section.trials(case, name):
+                counts = [f"{_sum(trials, what):,}" for what in ("calls", "rejected", "failed")]
+                lost = f"{_lost(trials):.3%} ({max(_lost([trial]) for trial in trials):.3%})"
+                yield [case, section.marked(case, name), *counts, lost]
+
+
+def _sum(trials: list[Trial], what: str) -> int:
+    return sum(int(trial.server[what]) for trial in trials)
+
+
+def _lost(trials: list[Trial]) -> float:
+    return (_sum(trials, "rejected") + _sum(trials, "failed")) / max(1, _sum(trials, "calls"))
