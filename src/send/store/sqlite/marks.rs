@@ -2,7 +2,7 @@
 //!
 //! A mark must be there after `kill -9` at any moment, and a commit in front of each request would be in the way of its
 //! time. A write to a file without a sync is there for every later process as long as the machine runs: the kernel has it.
-//! So a mark is such a write of 16 bytes, under a microsecond, and its absence counts only where marks cannot have been
+//! So a mark is such a write of 16 bytes, a microsecond or two, and its absence counts only where marks cannot have been
 //! lost: in the file of the very session that the store's last sender began ([`Marks::begin`]), on a machine that has not
 //! been started anew since. Everywhere else (a power cut, another machine, a copy, a file that is gone) all jobs that were
 //! leased count as sent. What this cannot see is a disk that is taken out of a running machine before it was written to.
