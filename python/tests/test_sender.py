@@ -457,3 +457,10 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert {result.id for result in results} | {"0"} == {str(n) for n in range(20)}
     assert all(result.ok for result in results)
     assert os.path.getsize(store) > 0
+
+
+def test_without_a_limit_nothing_is_held_back(service: Service) -> None:
+    with weir.Sender(service.url, limits="none") as sender:
+        assert all(result.ok for result in sender.map(["/"] * 300))
+    with pytest.raises(weir.UsageError, match="limit"):
+        weir.Sender(service.url, limits=["none", "20/1s"])
