@@ -143,7 +143,7 @@ impl Inside {
                 loop {
                     thread::park();
                 }
-            })
+            });
         }
     }
 
