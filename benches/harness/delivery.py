@@ -157,7 +157,7 @@ def _out(bench: Bench, case: Case, trial: Trial) -> None:
     back_s = (seen.began or 0.0) + OUT_AFTER_S + OUT_S
     after = [at_s - back_s for at_s in seen.accepted if at_s >= back_s] or [math.inf]
     trial.server |= {
-        # A service that does not listen sees nobody.
+        # A service that does not listen counts no requests.
         "into_outage": said["failed"] if case.service.outage == "refused" else len(seen.in_outage),
         "first_s": after[0],
         "full_pace_s": max(at_s - number / OUTAGE_PER_S for number, at_s in enumerate(after)),
@@ -247,7 +247,7 @@ def _lines(well: Iterable[Server], hanging: Server, hosts: str, each: int) -> st
 
 
 def _send(bench: Bench, case: Case, trial: Trial, count: int, seconds: float) -> tuple[dict[str, Any], Log]:
-    """All jobs to that service by the trial's sender; what it says and what the service has seen."""
+    """All jobs to that service by the trial's sender; its report and the service's counts."""
     with limited(case.service, bench.server_core) as server, scratch() as folder:
         jobs(folder, count)
         url = f"{server.url}job?id={{id}}"

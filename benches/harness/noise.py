@@ -276,7 +276,7 @@ def _burn(core: int, busy_s: float, period_s: float) -> None:
             return
 
 
-#: Head and beginning of a body: longer than a gateway keeps, and of a length that is no number.
+#: Head and beginning of a body: longer than a gateway keeps, and with an invalid length.
 BROKEN = (
     b"POST /echo HTTP/1.1\r\nhost: upload\r\ncontent-length: 1000000\r\n\r\n" + bytes(100_000),
     b"POST /echo HTTP/1.1\r\nhost: upload\r\ntransfer-encoding: chunked\r\n\r\n4\r\nbody\r\nnumber\r\n",

@@ -55,7 +55,7 @@ class Delivery:
         self.done = self.given_up = self.failed = 0
 
     async def run(self) -> None:
-        """All jobs, by so many workers."""
+        """All jobs, by N workers."""
         connector = aiohttp.TCPConnector(limit=self._at_once)
         timeout = aiohttp.ClientTimeout(total=30)
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:

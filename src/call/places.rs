@@ -228,7 +228,7 @@ impl Place {
         (self.clock, self.began) = (clock, now);
     }
 
-    /// What became of what had it, and how long it was kept by its caller alone; if nobody says, nothing was sent.
+    /// The outcome of the call that has it, and how long its caller alone has kept it; without one, nothing was sent.
     pub(super) fn ends(&mut self, fate: Fate, idle: Nanos) {
         (self.fate, self.idle) = (fate, idle);
     }

@@ -5,9 +5,9 @@
 //! the last time that one had to wait and one more, and less again while fewer are needed. Stores that mark a job at
 //! once never have one wait, and nothing is marked ahead there.
 
-/// No more than this.
+/// The most jobs of one line that are marked ahead.
 const MOST: usize = 2048;
-/// After so many journeys in which no job waited fewer are marked ahead.
+/// Round trips in a row without a job that waited, after which fewer are marked ahead.
 const CALM: u32 = 8;
 
 /// How far ahead of the sends marks are set.

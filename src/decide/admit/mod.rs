@@ -213,7 +213,7 @@ pub struct Sample {
 /// long that takes, if that is less. Twenty a second are next to no load.
 const TRY: Nanos = Nanos::from_millis(5);
 const TRY_KNOWN: Nanos = Nanos::from_millis(50);
-/// A caller who took more than one part of so many of an answer's time to read it hides what the upstream took.
+/// A sample is left out if its caller's reading took more than one part in N of the response time.
 const IDLE_PART: u64 = 8;
 
 /// Everything about those that do not get in at once, and about the limit. One for each upstream.

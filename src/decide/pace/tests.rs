@@ -41,7 +41,7 @@ struct World {
     weights: Vec<(Nanos, u64)>,
     /// Of these seconds nothing is answered.
     outage: Option<(Nanos, Nanos)>,
-    /// One begins each 200 ms, and lasts so long.
+    /// The length of a stall; one begins every 200 ms.
     stall: Nanos,
     until: Nanos,
 }

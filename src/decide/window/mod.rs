@@ -58,7 +58,7 @@ use super::pace::Pace;
 /// A key has at most so many limits at once.
 pub const MOST_WINDOWS: usize = 8;
 
-/// A probe is waited for at least so long.
+/// The shortest wait for the response to a probe.
 const LEAST_PATIENCE: Nanos = Nanos::from_millis(50);
 
 /// What a request counts in a window.
