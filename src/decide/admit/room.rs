@@ -3,7 +3,7 @@
 //! All threads share it, so it is made of atomics. The rest of admission, which only those need who do not get in at
 //! once, may stand under a lock.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use super::End;
 use crate::decide::Nanos;
@@ -18,6 +18,8 @@ pub(super) const BINS: usize = 4 * 256 / STEP as usize;
 pub struct Room {
     limit: AtomicU32,
     in_flight: AtomicU32,
+    /// Whether it has been empty since somebody looked.
+    idled: AtomicBool,
     waiting: AtomicU32,
     /// The lowest rank that may come in; what is below it is refused.
     bar: AtomicU32,
@@ -36,6 +38,7 @@ impl Room {
         Self {
             limit: AtomicU32::new(limit),
             in_flight: AtomicU32::new(0),
+            idled: AtomicBool::new(true),
             waiting: AtomicU32::new(0),
             bar: AtomicU32::new(0),
             answered: AtomicU64::new(0),
@@ -68,7 +71,16 @@ impl Room {
     /// Takes a place if there is one.
     pub(super) fn take(&self) -> bool {
         let limit = self.limit.load(Relaxed);
-        self.in_flight.fetch_update(SeqCst, SeqCst, |taken| (taken < limit).then_some(taken + 1)).is_ok()
+        let found = self.in_flight.fetch_update(SeqCst, SeqCst, |taken| (taken < limit).then_some(taken + 1));
+        if found == Ok(0) {
+            self.idled.store(true, Relaxed);
+        }
+        found.is_ok()
+    }
+
+    /// Whether it has been empty since this was asked last.
+    pub(super) fn has_idled(&self) -> bool {
+        self.idled.swap(false, Relaxed)
     }
 
     /// Takes a place that is not there.

@@ -17,6 +17,51 @@ fn a_place_that_is_not_there_is_taken_by_force_only() {
     assert!(room.enter(0));
 }
 
+/// What is known of an upstream of 0.2 ms while twenty callers keep all its places taken for a while, after `before` has
+/// passed with one call each `every`.
+fn burst_after(before: Nanos, every: Nanos) -> Vec<usual::Flow> {
+    const SERVICE: Nanos = Nanos(200_000);
+    let (mut usual, room) = (usual::Usual::new(Nanos::ZERO), Room::new(20));
+    let one = |usual: &mut usual::Usual, now: Nanos| {
+        assert!(!room.leave(End::Answered));
+        usual.took(now, SERVICE);
+        usual.count(now, &room);
+    };
+    let mut now = Nanos::ZERO;
+    while every < Nanos::NEVER && now + every < before {
+        now = now + every;
+        assert!(room.enter(0));
+        one(&mut usual, now + SERVICE);
+    }
+    now = before;
+    assert!((0..20).all(|_| room.enter(0)));
+    let mut flows = Vec::new();
+    for _ in 0..5000 {
+        // One of the twenty leaves each hundredth of a millisecond, and another comes.
+        now = now + Nanos(SERVICE.0 / 20);
+        one(&mut usual, now);
+        assert!(room.enter(0));
+        flows.push(usual.flow(20));
+    }
+    flows
+}
+
+#[test]
+fn a_pause_before_a_burst_does_not_count_as_what_the_upstream_can_do() {
+    let never = Nanos::NEVER;
+    for (before_ms, every) in [(10, never), (39, never), (60, never), (99, never), (5_000, never)]
+        .into_iter()
+        .chain([5, 15, 19, 21, 30, 45, 90].map(|every_ms| (2_000, Nanos::from_millis(every_ms))))
+    {
+        let flows = burst_after(Nanos::from_millis(before_ms), every);
+        // 100,000 leave per second: eighty that wait go in a millisecond. Less than five is no reason to refuse any.
+        let longest = flows.iter().map(|flow| flow.wait_for(80)).max().expect("flows");
+        assert!(longest < Nanos::from_millis(5), "{before_ms} ms, one each {every:?}: {longest:?}");
+        let last = flows.last().expect("flows").per_s;
+        assert!((80_000.0..120_000.0).contains(&last), "{before_ms} ms, one each {every:?}: {last} per second");
+    }
+}
+
 /// A service of so many slots, first come first served, and a gate before it, in virtual time.
 pub(super) struct Station {
     pub(super) admission: Admission,

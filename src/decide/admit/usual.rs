@@ -31,10 +31,37 @@ pub(super) struct Usual {
     counted_at: Nanos,
     /// Those that had left by then.
     answered: u64,
-    /// Seconds, those that left in them, and those that were in, as far as they still count.
+    /// All the time, for the rate of responses.
+    all: Counted,
+    /// The time in which requests were in flight throughout, for what the upstream can do.
+    busy: Counted,
+}
+
+/// Seconds, responses in them, and requests in flight times seconds, each weighted by [`MEMORY`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
     seconds: f64,
     left: f64,
     in_flight: f64,
+}
+
+impl Counted {
+    fn fade(&mut self, kept: f64) {
+        self.seconds *= kept;
+        self.left *= kept;
+        self.in_flight *= kept;
+    }
+
+    fn add(&mut self, seconds: f64, left: f64, in_flight: f64) {
+        self.seconds += seconds;
+        self.left += left;
+        self.in_flight += in_flight * seconds;
+    }
+
+    /// Responses per second, zero while nothing is known.
+    fn per_s(&self) -> f64 {
+        if self.seconds > 0.0 { self.left / self.seconds } else { 0.0 }
+    }
 }
 
 /// What is known of an upstream when somebody comes.
@@ -63,9 +90,8 @@ impl Usual {
             before: Period::default(),
             counted_at: now,
             answered: 0,
-            seconds: 0.0,
-            left: 0.0,
-            in_flight: 0.0,
+            all: Counted::default(),
+            busy: Counted::default(),
         }
     }
 
@@ -87,20 +113,26 @@ impl Usual {
             return;
         }
         self.counted_at = own;
-        if passed > IDLE.max(Nanos(self.mean().0.saturating_mul(4))) {
+        let (answered, idled) = (room.answered(), room.has_idled());
+        let left = (answered - std::mem::replace(&mut self.answered, answered)) as f64;
+        let mean = self.mean();
+        let memory = MEMORY.max(mean).as_secs_f64();
+        let kept = (-passed.as_secs_f64() / memory).exp();
+        self.busy.fade(kept);
+        let several = Nanos(mean.0.saturating_mul(4));
+        if passed > IDLE.max(several) {
             // Nobody came meanwhile: what is in now was not, and says nothing of how many could have left.
-            self.answered = room.answered();
             return;
         }
-        let answered = room.answered();
-        let memory = MEMORY.max(self.mean()).as_secs_f64();
-        let kept = (-passed.as_secs_f64() / memory).exp();
+        self.all.fade(kept);
         let (seconds, in_flight) = (passed.as_secs_f64(), f64::from(room.in_flight()));
-        self.seconds = self.seconds * kept + seconds;
-        self.left = self.left * kept + (answered - self.answered) as f64;
-        self.in_flight = self.in_flight * kept + in_flight * seconds;
-        self.answered = answered;
-        room.set_every((self.left / self.seconds / ENOUGH_PER_S).round().max(1.0) as u32);
+        self.all.add(seconds, left, in_flight);
+        // With a pause in it that is long beside a response, a period shows at least what can leave, not at most.
+        let raises = left * self.busy.in_flight > self.busy.left * in_flight * seconds;
+        if !idled || passed <= several || raises {
+            self.busy.add(seconds, left, in_flight);
+        }
+        room.set_every((self.all.per_s() / ENOUGH_PER_S).round().max(1.0) as u32);
     }
 
     /// How long one that is in takes; zero while too little is known.
@@ -112,15 +144,19 @@ impl Usual {
 
     /// How many leave per second.
     pub(super) fn left_per_s(&self) -> f64 {
-        if self.seconds > 0.0 { self.left / self.seconds } else { 0.0 }
+        self.all.per_s()
     }
 
     pub(super) fn flow(&self, places: u32) -> Flow {
         let service = self.mean();
+        let busy = &self.busy;
+        // What has faded to less than one period is of an upstream as it was.
+        if service == Nanos::ZERO || busy.seconds < EVERY.as_secs_f64() / 2.0 {
+            return Flow { service, per_s: 0.0, places };
+        }
         // Where not all places are taken there would leave more if they were.
-        let taken = if self.seconds > 0.0 { self.in_flight / self.seconds } else { 0.0 };
+        let taken = busy.in_flight / busy.seconds;
         let share = if taken > 0.0 { (f64::from(places) / taken).max(1.0) } else { 1.0 };
-        let per_s = if service > Nanos::ZERO && self.seconds > 0.0 { self.left / self.seconds * share } else { 0.0 };
-        Flow { service, per_s, places }
+        Flow { service, per_s: busy.per_s() * share, places }
     }
 }
