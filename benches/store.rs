@@ -1,6 +1,6 @@
 //! What the store of `weir send` can take: durable submits, a reopened million, claims and records.
 //!
-//! `cargo bench --bench store -- [JOBS] [FOLDER]`, a million in the current folder if not said. The folder has to be on
+//! `cargo bench --bench store -- [JOBS_HEADING] [FOLDER]`, a million in the current folder if not said. The folder has to be on
 //! a real disk: on a tmpfs a sync costs nothing.
 #![allow(missing_docs, reason = "a program, not a library")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on fails")]

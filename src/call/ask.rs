@@ -27,7 +27,7 @@ pub struct CallRequest<'a> {
     pub trace: Option<TraceContext>,
     /// How much it matters where there is too much.
     pub priority: Priority,
-    /// Of equal priority, those with a high one come first; see [`super::ClientEngine::run_range`].
+    /// Of equal priority, those with a high one come first; see [`super::CallEngine::spread`].
     pub spread: u8,
 }
 

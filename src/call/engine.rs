@@ -1,4 +1,4 @@
-//! A call's journey: does what [`HedgeArg`] decides, until there is an answer.
+//! A call's journey: does what [`HedgedCall`] decides, until there is an answer.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -108,7 +108,7 @@ impl CallEngine {
         &self.timer
     }
 
-    /// The next call's [`SplitRequest::run_range`]: all values come equally often, and no two neighbours are alike.
+    /// The next call's [`CallRequest::spread`]: all values come equally often, and no two neighbours are alike.
     pub fn spread(&self) -> u8 {
         const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
         (self.shared.call_count.get().wrapping_mul(GOLDEN_RATIO) >> 56) as u8

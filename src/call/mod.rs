@@ -1,10 +1,10 @@
 //! One call and its attempts, under a policy: deadline, hedge, retry, budget. The gateway and the client libraries
 //! stand on it.
 //!
-//! - [`ToolPlan`]: what is the same for many calls; [`Upstream`]: where their attempts go
-//! - [`ClientEngine`]: one per event loop; [`ClientClientEngine::deposit`] is the whole journey of a call
-//! - [`Response`], [`CallFailure`]: how a call ends; [`story`]: what happened on the way
-//! - [`SlotPool`]: how many there may be at once; `entry`: a call's way in, `guard`: what an upstream is spared, `waiting`: its wait for a place
+//! - [`CallPlan`]: what is the same for many calls; [`Upstream`]: where their attempts go
+//! - [`CallEngine`]: one per event loop; [`CallEngine::call`] is the whole journey of a call
+//! - [`CallResponse`], [`CallFailure`]: how a call ends; [`story`]: what happened on the way
+//! - [`PermitPool`]: how many there may be at once; `entry`: a call's way in, `guard`: what an upstream is spared, `waiting`: its wait for a place
 //! - `attempt`: one copy of it on its way; `headers`: what it tells its upstream; `counts`: what is counted of all; `upload`: a body that its caller still sends
 //! - [`TraceContext`]: a call's place in a trace
 //!

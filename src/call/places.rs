@@ -148,7 +148,7 @@ impl PermitPool {
         }
     }
 
-    /// See [`Admission::check_overdue`].
+    /// See [`Admission::recheck`].
     pub(super) fn check_overdue(
         &self,
         clock: Clock,

@@ -275,7 +275,7 @@ impl HostPermit {
             FailureSide::Upstream => self.host_outcome = Some(HostOutcome::Failed),
             FailureSide::Caller => {
                 (self.permit_outcome, self.host_outcome) =
-                    (PermitOutcome::Cancelled(AbandonReason::Unwanted), Some(HostOutcome::Cancelled))
+                    (PermitOutcome::Cancelled(AbandonReason::Unwanted), Some(HostOutcome::Cancelled));
             }
         }
     }

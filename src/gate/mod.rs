@@ -183,7 +183,7 @@ impl Gate {
     }
 }
 
-/// See [`SimulatedGate::stop_handle`].
+/// See [`Gate::stop_handle`].
 #[derive(Clone, Debug)]
 pub struct GateStopHandle {
     server: server::StopHandle,

@@ -88,7 +88,7 @@ pub(super) struct GateRoute {
 
 impl GateRuntime {
     /// Makes a configuration ready; what `before` has and this leaves alone is kept. Limits that are shared are to be
-    /// told what is ours of them before it is used ([`DistributedLimits::logger`]).
+    /// told what is ours of them before it is used ([`DistributedLimits::apply`]).
     ///
     /// # Errors
     /// What of it this machine does not have, in one line.

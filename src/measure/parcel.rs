@@ -49,7 +49,7 @@ pub struct WireCounts {
     began_ns: u64,
 }
 
-/// A [`StudyTimeouts`].
+/// A [`ResponseTimes`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct WireTimes {
     response: String,

@@ -88,7 +88,7 @@ impl FromStr for ReportFormat {
     }
 }
 
-/// The run in the given form, with a newline at its end. Only [`ReportFormat::HeaderText`] has colours, and only when asked.
+/// The run in the given form, with a newline at its end. Only [`ReportFormat::Text`] has colours, and only when asked.
 pub fn render(run: &Run, format: ReportFormat, color: bool) -> String {
     match format {
         ReportFormat::Text => text::render(run, color),

@@ -1,7 +1,7 @@
 //! What a service stands on: event loops (one per thread, on tokio and hyper), HTTP/1.1 and HTTP/2 without TLS,
 //! patience with slow peers, exact timers, bodies without copies, an access log, metrics, and an end in good order.
 //!
-//! - [`Service`]: who answers; [`WriteLock`]: what it has at hand; [`ServiceReply`], [`JobBodyArgs`], [`ReportPage`]: what it answers with
+//! - [`Service`]: who answers; [`RequestContext`]: what it has at hand; [`ServiceReply`], [`ResponseBody`], [`StaticBody`]: what it answers with
 //! - [`start`] a service, which then is [`RunningServer`]
 //! - `event_loop`: one thread; `framing`: what a request's head says of its body; `home`: what its connections share; `connection`, `socket`, `watch`: one connection; `ledger`: what is written down
 
@@ -93,7 +93,7 @@ pub trait Service: Send + Sync + 'static {
     }
 }
 
-/// What becomes of a request; see also [`WriteLock::hang`].
+/// What becomes of a request; see also [`RequestContext::hang`].
 #[derive(Debug)]
 pub enum ServiceReply {
     /// It is answered.

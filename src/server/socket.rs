@@ -23,7 +23,7 @@ use crate::decide::Nanos;
 /// What every HTTP/2 connection begins with (RFC 9113, 3.4), and no HTTP/1 request.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A connection that tells its [`CapacityCallback`] what goes over it, and that sends parts of a [`ReportPage`] without copying them.
+/// A connection that tells its [`ConnectionState`] what goes over it, and that sends parts of a [`StaticBody`] without copying them.
 #[derive(Debug)]
 pub(super) struct ConnectionSocket {
     stream: TcpStream,

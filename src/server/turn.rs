@@ -141,7 +141,7 @@ impl RequestContext {
     /// Reads a request's body if it has at most `most` bytes; otherwise only its beginning.
     ///
     /// # Errors
-    /// [`ReadBodyError::NoSuccess`]. A peer that sends nothing for too long is let go, and this never ends.
+    /// [`ReadBodyError::Broken`]. A peer that sends nothing for too long is let go, and this never ends.
     pub async fn read_prefix(&self, mut body: Incoming, most: usize) -> Result<BodyPrefix, ReadBodyError> {
         let upload = |first, rest| {
             let (ledger, watch) = (Rc::clone(&self.accounting), Rc::clone(&self.connection));

@@ -54,7 +54,7 @@ impl WeirGate {
             match *action {
                 QueueAction::Run(ticket) => told.extend(self.remove(ticket).map(WaiterDecision::Run)),
                 QueueAction::Reject(ticket, why) => {
-                    told.extend(self.remove(ticket).map(|id| WaiterDecision::Reject(id, why)))
+                    told.extend(self.remove(ticket).map(|id| WaiterDecision::Reject(id, why)));
                 }
             }
         }

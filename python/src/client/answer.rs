@@ -102,7 +102,7 @@ impl ResponseHandle {
         self.outcome.budget_exhausted
     }
 
-    /// See [`Line`].
+    /// See [`AttemptRow`].
     #[getter]
     fn attempts(&self) -> Vec<AttemptRow> {
         let line = |attempt: &super::engine::ClientAttempt| {

@@ -114,7 +114,7 @@ impl ClientEngine {
         }
     }
 
-    /// For [`Engine::keep_swept`].
+    /// For [`ClientEngine::sweep_loop`].
     pub(crate) fn core(&self) -> Calls {
         self.core.clone()
     }

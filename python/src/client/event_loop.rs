@@ -6,7 +6,7 @@
 //! it until its answer is there.
 //!
 //! A turn must not leave anything that could go on, for nobody would turn again. tokio does not say whether
-//! its queue is empty; a `LocalSet` does, through the waker that it is polled with: that is [`Bell`].
+//! its queue is empty; a `LocalSet` does, through the waker that it is polled with: that is [`TaskWaker`].
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};

@@ -97,7 +97,7 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
         if interrupt.is_requested() && !told {
             told = true;
             print_beside_view(view.as_mut(), || {
-                messages.note("waiting for what is out; press Ctrl-C again to end at once")
+                messages.note("waiting for what is out; press Ctrl-C again to end at once");
             });
             sender.drain(asked.grace());
         }

@@ -140,7 +140,7 @@ fn change(text: &str) -> Result<UpstreamChange, String> {
         match name {
             "replica" => replica = Some(value.parse().map_err(|_| wrong())?),
             "slots" => {
-                to = Some(ChangeEffect::Slots(value.parse().ok().filter(|n| *n <= 1_000_000).ok_or_else(wrong)?))
+                to = Some(ChangeEffect::Slots(value.parse().ok().filter(|n| *n <= 1_000_000).ok_or_else(wrong)?));
             }
             "slower" => {
                 to = Some(ChangeEffect::Slowdown(

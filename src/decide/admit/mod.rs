@@ -274,7 +274,7 @@ impl Admission {
         self.limit.as_ref()
     }
 
-    /// The process that decides has lost so much time by its own lateness, ever ([`CallFailure`]).
+    /// The process that decides has lost so much time by its own lateness, ever ([`PauseTotal`]).
     pub fn set_total_pause(&mut self, ever: Nanos) {
         self.total_pause = self.total_pause.max(ever);
     }

@@ -148,7 +148,7 @@ impl Breaker {
             BreakerPhase::Closed => return Ok(BreakerPermit { began: now, generation: self.generation }),
             BreakerPhase::Open { until } if now < until => return Err(until - now),
             BreakerPhase::Open { .. } => {
-                self.transition(BreakerPhase::HalfOpen { in_flight: 0, successes: 0, latest: now })
+                self.transition(BreakerPhase::HalfOpen { in_flight: 0, successes: 0, latest: now });
             }
             BreakerPhase::HalfOpen { in_flight, latest, .. } if in_flight >= self.rule.probes.max(1) => {
                 // Nobody told how these ended, and if it were told now it would not count: they make room.

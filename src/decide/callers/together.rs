@@ -87,7 +87,7 @@ impl SharedBuckets {
         Nanos(u64::try_from(takes).unwrap_or(u64::MAX))
     }
 
-    /// See [`super::CallerModel::criterion`].
+    /// See [`super::CallerLimiter::demand`].
     pub(super) fn demand(&mut self, now: Nanos) -> Vec<(u64, u32)> {
         let elapsed = (now - self.counted_at).max(Nanos::MILLI);
         self.counted_at = now;
@@ -105,7 +105,7 @@ impl SharedBuckets {
         own.chain(short).collect()
     }
 
-    /// See [`super::CallerModel::set_fractions`]. Gives the bucket of those with the usual part.
+    /// See [`super::CallerLimiter::set_fractions`]. Gives the bucket of those with the usual part.
     pub(super) fn set_fractions(
         &mut self,
         now: Nanos,

@@ -60,7 +60,7 @@ pub enum Event<'a> {
     Tick,
 }
 
-/// What an answer means. The edge knows the service; [`ResponseClass::encode`] is the custom.
+/// What an answer means. The edge knows the service; [`ResponseClass::of`] is the custom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseClass {
     /// It is done.

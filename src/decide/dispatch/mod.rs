@@ -18,14 +18,14 @@
 //! [`Dispatch`] decides; an edge moves bytes and keeps rows. The contract:
 //!
 //! - The edge tells what happens with [`Dispatch::on`], and does what it is told, in order. Each job that was submitted
-//!   gets exactly one of [`QueueAction::ServiceDone`], [`QueueAction::Expire`], [`QueueAction::DeadLetter`], or is [withdrawn](Event::Withdrawn).
-//! - What has to be on disk before a request leaves is told before its [`QueueAction::Send`]; that a job is sent has to be,
+//!   gets exactly one of [`DispatchAction::Done`], [`DispatchAction::Expire`], [`DispatchAction::DeadLetter`], or is [withdrawn](Event::Withdrawn).
+//! - What has to be on disk before a request leaves is told before its [`DispatchAction::Send`]; that a job is sent has to be,
 //!   too, if a crash is to be told from a job that waits. After one, such jobs are submitted with `maybe_sent`.
-//! - [`RejectionEvent::Departed`] is said when the request's bytes go out, not when a connection is looked for: the bound on the way
+//! - [`Event::Departed`] is said when the request's bytes go out, not when a connection is looked for: the bound on the way
 //!   in counts from there. Until then nothing else that depends on its arrival is sent by that key.
-//! - Each [`QueueAction::Send`] is followed by one [`RejectionEvent::Responded`] or [`Event::Failed`] with its number, unless it was
+//! - Each [`DispatchAction::Send`] is followed by one [`Event::Responded`] or [`Event::Failed`] with its number, unless it was
 //!   cancelled. What is said of another attempt is ignored.
-//! - A timer: there is an [`Event::Tick`] at the last [`QueueAction::WakeAt`], or as soon after it as the clock allows. Ticks
+//! - A timer: there is an [`Event::Tick`] at the last [`DispatchAction::WakeAt`], or as soon after it as the clock allows. Ticks
 //!   too many do no harm; a late one only costs time.
 //!
 //! Who goes first: jobs stand in line by deadline or as they came, and the first goes by the key that can send it first.

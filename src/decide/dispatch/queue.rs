@@ -21,7 +21,7 @@ pub(super) struct DispatchJob {
     pub(super) is_host_suspected: bool,
     /// Its last failure was a refusal for rate.
     pub(super) is_rate_limited: bool,
-    /// What its last attempt died of; [`RejectionReason::DeadlineExceeded`] if there was none.
+    /// What its last attempt died of; [`DispatchFailure::Expired`] if there was none.
     pub(super) last_failure: DispatchFailure,
     /// Its place in its line.
     pub(super) rank: QueueRank,

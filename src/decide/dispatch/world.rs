@@ -240,14 +240,14 @@ impl<'a> DispatchSimulation<'a> {
                 }
             }
             DispatchSimulationEvent::Departed { job, attempt } => {
-                self.dispatch.on(now, Event::Departed(job, attempt), actions)
+                self.dispatch.on(now, Event::Departed(job, attempt), actions);
             }
             DispatchSimulationEvent::Unsent { job, attempt } => {
                 self.awaited.remove(&job);
                 self.dispatch.on(now, Event::Failed(job, attempt, FailureKind::Connect), actions);
             }
             DispatchSimulationEvent::Arrives { job, attempt, key, nonce } => {
-                self.arrive(now, (job, attempt, key, nonce))
+                self.arrive(now, (job, attempt, key, nonce));
             }
             DispatchSimulationEvent::OtherSender { key } => {
                 let account = &mut self.accounts[key as usize];

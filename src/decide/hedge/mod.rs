@@ -247,7 +247,7 @@ impl<'p> HedgedCall<'p> {
                     self.failed(now, attempt, AttemptFailure::Kind(FailureKind::Timeout), None, purse, actions);
                 }
                 (_, TimerEvent::Stage) => {
-                    self.launch_stage(now, LaunchReason::Stage(self.stages.number()), purse, actions)
+                    self.launch_stage(now, LaunchReason::Stage(self.stages.number()), purse, actions);
                 }
                 (_, TimerEvent::Retry(attempt)) => {
                     self.retrying &= !bit(attempt);

@@ -125,7 +125,7 @@ impl Case {
             for action in actions.drain(..) {
                 match action {
                     HedgeAction::Launch { attempt, .. } => {
-                        ends.push((now + self.scripts[attempt as usize].after, attempt))
+                        ends.push((now + self.scripts[attempt as usize].after, attempt));
                     }
                     HedgeAction::WakeAt(at) => {
                         assert!(at != Nanos::NEVER && at >= now, "an instant that does not come: {self:?}");

@@ -171,7 +171,7 @@ impl WindowMeter {
         self.window.limit().saturating_sub(self.count.used(now))
     }
 
-    /// When there will be room for a weight that there is no room for now; [`RetryTime::StageTrigger`] holds an instant here.
+    /// When there will be room for a weight that there is no room for now; [`RetryTime::After`] holds an instant here.
     fn retry(&mut self, now: Nanos, weight: u64) -> RetryTime {
         match &mut self.count {
             _ if weight > self.window.limit() => RetryTime::Never,

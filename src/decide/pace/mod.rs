@@ -270,7 +270,7 @@ impl AdaptivePace {
         match self.kind {
             LimitKind::Free => self.max_in_flight += 1.0,
             LimitKind::Unsure if self.max_in_flight + 1.0 < self.min_rejected_in_flight as f64 => {
-                self.max_in_flight += 1.0
+                self.max_in_flight += 1.0;
             }
             LimitKind::Unsure => self.max_in_flight += 1.0 / self.max_in_flight,
             LimitKind::Concurrency => self.raise_cap(sent),
@@ -369,7 +369,7 @@ impl AdaptivePace {
             _ if by_time || sent.in_flight == 1 => self.kind = LimitKind::Rate,
             LimitKind::Free => self.kind = LimitKind::Unsure,
             LimitKind::Unsure | LimitKind::Concurrency if is_far_fewer || self.quick_events >= MAX_QUICK_EVENTS => {
-                self.kind = LimitKind::Rate
+                self.kind = LimitKind::Rate;
             }
             LimitKind::Unsure | LimitKind::Concurrency => {
                 self.kind = LimitKind::Concurrency;

@@ -247,7 +247,7 @@ impl Allocations {
             match self.own_allocations.get_mut(&claim) {
                 Some(held) => held.demand = held.demand.max(wants),
                 None if wants > usual.parts() => {
-                    new.push(AllocationRequest { allocation: claim, in_use: usual, demand: wants })
+                    new.push(AllocationRequest { allocation: claim, in_use: usual, demand: wants });
                 }
                 None => {}
             }

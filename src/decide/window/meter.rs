@@ -16,7 +16,7 @@ use crate::decide::limit::LimitModel;
 /// |---|---|---|
 /// | log | a log of `per` | it counts what arrived within `per`, and so does the log, with the latest arrivals and the earliest next one |
 /// | aligned | a log of `per` | an aligned window is one of those that the log keeps to the limit |
-/// | bucket | a bucket | see [`CurvePoint`] |
+/// | bucket | a bucket | see [`WorstCaseBucket`] |
 /// | counter | a bucket of B that gets N - B back in `per`, or a log of 2 x `per`, whichever lets go first | its estimate is at most B + (N - B) in the one case, and at most what two windows hold in the other |
 /// | concurrency | what has not ended | that is what it counts |
 #[derive(Clone, Debug)]
@@ -385,7 +385,7 @@ impl WindowCount {
             }
             Kind::BucketOrLog(bucket, _) => {
                 *bucket = WorstCaseBucket::for_sliding_counter(most, per, self.clock_tick, self.delay_bound)
-                    .with_usage_of(bucket, now)
+                    .with_usage_of(bucket, now);
             }
             Kind::Log(_) | Kind::Concurrency(_) => {}
         }

@@ -7,7 +7,7 @@
 //! A trace must never slow a call. A [`SpanSender`] therefore hands a span to a queue that is bounded and does not wait: what
 //! does not fit is lost, and counted. All the rest is a thread of its own.
 //!
-//! - [`spans_of_call`]: from a call's story to its [`ChartSpan`]s; [`sampled`]: whether to tell of a call at all
+//! - [`spans_of_call`]: from a call's story to its [`TraceSpan`]s; [`sampled`]: whether to tell of a call at all
 //! - [`Exporter`]: the thread; [`SpanSender`]: one event loop's end of it
 //! - `encoding`: spans as JSON; `collector`: who takes them; `delivery`: batches, on that thread
 

@@ -39,7 +39,7 @@ impl DistributedLimit<'_> {
     pub(super) fn apply_split(&self, now: Nanos, portions: &Allocations) {
         match self {
             Self::Rate(limit, standing) => {
-                standing.apply_split(now, portions.default_fraction(), portions.own_of_limit(*limit))
+                standing.apply_split(now, portions.default_fraction(), portions.own_of_limit(*limit));
             }
             Self::Budget(limit, of) => {
                 let portion = portions.fraction_of(AllocationKey { limit: *limit, key: 0 });

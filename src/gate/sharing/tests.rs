@@ -34,7 +34,7 @@ impl TableWithModel {
         match table.renew(ask) {
             Ok(said) => assert_eq!(Some(&said), told.as_ref(), "gate {gate}: {ask:?}"),
             Err(RenewalError::Unreachable(why)) if why == "it has heard a later question" => {
-                assert_eq!(told, None, "{ask:?}")
+                assert_eq!(told, None, "{ask:?}");
             }
             Err(why) => unreachable!("{why}"),
         }

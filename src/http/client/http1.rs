@@ -75,7 +75,7 @@ impl Exchange<'_> {
             match self.upload.poll(cx, socket) {
                 // The peer may have answered before it closed: that is looked for first.
                 Poll::Ready(Err(UploadError::Socket(error))) => {
-                    self.write_error = Some(SendError::connection_lost(&error))
+                    self.write_error = Some(SendError::connection_lost(&error));
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
                 Poll::Ready(Ok(())) => self.on_sent.take().into_iter().for_each(|left| left()),

@@ -100,7 +100,7 @@ impl Decoder {
     /// The connection was closed: the answer that this completes, if it is one that ends so.
     ///
     /// # Errors
-    /// [`WireError::TruncatedBody`] if an answer had begun and is not whole.
+    /// [`WireError::Truncated`] if an answer had begun and is not whole.
     pub fn close(&mut self) -> Result<Option<DecodedResponse>, WireError> {
         match self.state {
             State::UntilClose { head, body } => Ok(Some(self.finish(head, body))),

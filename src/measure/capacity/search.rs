@@ -156,9 +156,9 @@ impl Search {
         })
     }
 
-    /// What came of a trial; if it held, with how much of its load the service has surely kept up ([`Step::surely`]).
+    /// What came of a trial; if it held, with how much of its load the service has surely kept up ([`CapacityStep::sustained`]).
     ///
-    /// [`Step::surely`]: super::series_step::AdmissionStep::sustained
+    /// [`CapacityStep::sustained`]: super::step::Step::surely
     pub fn record(&mut self, trial: Trial, end: TrialResult, surely: f64) {
         let Trial { load, thorough, .. } = trial;
         match end {

@@ -23,7 +23,7 @@ impl SenderRuntime {
                 match &hand.failure {
                     // What is out may still be answered.
                     Some(SenderError::NoKeys(_)) => {
-                        told = told.max(StopMode::WhenDrained(self.options.rules.attempt_timeout))
+                        told = told.max(StopMode::WhenDrained(self.options.rules.attempt_timeout));
                     }
                     Some(_) => return,
                     None => {}

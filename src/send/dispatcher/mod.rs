@@ -374,7 +374,7 @@ impl SenderRuntime {
                 self.end_job(hand, job, JobStep::Expired, reason);
             }
             DispatchAction::DeadLetter { job, reason: why } => {
-                self.end_job(hand, job, JobStep::DeadLettered, attempt::reason_text(why))
+                self.end_job(hand, job, JobStep::DeadLettered, attempt::reason_text(why));
             }
             DispatchAction::KeyUnusable { key, reason: why } => {
                 let why = attempt::reason_text(why);

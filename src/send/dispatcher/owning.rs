@@ -1,5 +1,5 @@
 //! Leases of keys that other senders share: asks the store for them in time, and does what
-//! [`Ownership`](crate::set_close_mode::lock_account::KeyLeases) decides.
+//! [`KeyLeases`](crate::decide::ownership::Ownership) decides.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -107,11 +107,11 @@ impl SenderRuntime {
                     }
                 }
                 ownership::LeaseAction::Resume(key) => {
-                    self.state.borrow_mut().dispatch.set_leased(key_number(key), true)
+                    self.state.borrow_mut().dispatch.set_leased(key_number(key), true);
                 }
                 ownership::LeaseAction::Release(key) => self.stop_using_key(key),
                 ownership::LeaseAction::Expire(key) => {
-                    self.with_actions(|hand, actions| self.expire_lease(hand, key, actions))
+                    self.with_actions(|hand, actions| self.expire_lease(hand, key, actions));
                 }
             }
         }

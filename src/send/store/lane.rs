@@ -7,7 +7,7 @@ use crate::send::job::{Job, JobRequest};
 pub struct JobLane {
     /// `None` for jobs that any key may send.
     pub key_hint: Option<String>,
-    /// As [`FunctionRequest::host_mut`] has it.
+    /// As [`JobRequest::host`] has it.
     pub host: String,
 }
 

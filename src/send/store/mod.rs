@@ -1,12 +1,12 @@
 //! Where jobs are kept until they are delivered, and what became of them after.
 //!
 //! One trait, [`Store`], and three stores behind it: [`MemoryStore`], which ends with its process, [`SqliteStore`], a file, and
-//! [`RedisStore`], on a server. All pass one suite of tests. Every answer that says that something is so ([`QueueTicket`]) comes when it is durable.
+//! [`RedisStore`], on a server. All pass one suite of tests. Every answer that says that something is so ([`StoreFuture`]) comes when it is durable.
 //!
 //! Delivery is at least once. A claim makes a *lease*, and a job is marked as sent before its first byte leaves
-//! ([`LeaseStoreModel::mark_sent`]; [`JobStep::PacedRequest`] where the store cannot do that at once; [`ClaimRequest::marks_sent`] for all of a claim). So after
+//! ([`Store::mark_sent`]; [`JobStep::Sent`] where the store cannot do that at once; [`ClaimRequest::marks_sent`] for all of a claim). So after
 //! a crash the jobs that the service may have are known: they are queued again with
-//! [`maybe_sent`](super::JobStatus::delivery), the others as if nothing had happened. A record of a lease that is over
+//! [`maybe_sent`](super::Status::maybe_sent), the others as if nothing had happened. A record of a lease that is over
 //! changes nothing.
 //!
 //! A store has one sender at a time, and as many who submit and inspect as there are. Not several senders that share by
@@ -53,7 +53,7 @@ use crate::decide::Nanos;
 /// Where jobs are kept.
 ///
 /// What reads ([`counts`](Self::counts), [`list`](Self::list), ...) answers at once, on the caller's thread. What
-/// changes something answers by a [`QueueTicket`]. The time is an argument; only leases run on the store's own clock, which
+/// changes something answers by a [`StoreFuture`]. The time is an argument; only leases run on the store's own clock, which
 /// no one can set.
 pub trait Store: Send + Sync + Debug {
     /// Takes jobs in, in this order. The answer comes when all are durable; while the queue is full it waits.
@@ -73,7 +73,7 @@ pub trait Store: Send + Sync + Debug {
     fn record(&self, record: RecordRequest) -> StoreFuture<RecordReply>;
 
     /// Marks a leased job as sent, before its first byte leaves: at once, and so that the mark outlives this process. False:
-    /// this store has no such marks, and [`JobStep::PacedRequest`] has to be recorded.
+    /// this store has no such marks, and [`JobStep::Sent`] has to be recorded.
     fn mark_sent(&self, lease: JobLease, at: UnixMs) -> bool;
 
     /// Takes such a mark back, as no byte has left after all. False: it stays.
@@ -290,13 +290,13 @@ pub struct JobChange {
     pub reason: String,
     /// What.
     pub step: JobStep,
-    /// What was sent before it. Counts as a try, but not with [`JobStep::PacedRequest`].
+    /// What was sent before it. Counts as a try, but not with [`JobStep::Sent`].
     pub attempt: Option<StoredAttempt>,
     /// What the service said, if it is to be kept.
     pub response: Option<StoredResponse>,
 }
 
-/// A step in a job's life that its sender takes. All but [`JobStep::PacedRequest`] end the lease.
+/// A step in a job's life that its sender takes. All but [`JobStep::Sent`] end the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobStep {
     /// About to be sent. Has to be durable before it is.

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::StoreError;
 
-/// The answer to come: await it on any event loop, or [`StoreFuture::wait_ready`] for it on a thread of your own.
+/// The answer to come: await it on any event loop, or [`StoreFuture::wait`] for it on a thread of your own.
 ///
 /// Dropping it takes back what has not been done yet.
 #[derive(Debug)]

@@ -79,7 +79,7 @@ impl WorkCounters {
     }
 }
 
-/// See [`WorkCounters::try_acquire`].
+/// See [`WorkCounters::enter`].
 #[derive(Debug)]
 pub(super) struct InFlightGuard<'a>(&'a WorkCounters);
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The sender is the very code that stands in `weir send` ([`crate::decide::window`]); jobs are always there. An
-//! [oracle](DeliveryScenario::model) that reads the service's own count gives the most that any sender could have got accepted.
+//! [oracle](DeliveryScenario::oracle) that reads the service's own count gives the most that any sender could have got accepted.
 
 #[cfg(test)]
 mod promises;

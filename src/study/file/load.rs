@@ -179,7 +179,7 @@ pub(in crate::study) fn options(
             FlagValue::Flag(true) => args.push(format!("--{flag}")),
             FlagValue::Flag(false) => {}
             FlagValue::Values(texts) if flag == "url" => {
-                url = texts.first().map(filled).transpose()?.unwrap_or_default()
+                url = texts.first().map(filled).transpose()?.unwrap_or_default();
             }
             FlagValue::Values(texts) if flag == "weights" => {
                 args.push(format!("--{flag}={}", texts.iter().map(filled).collect::<Result<Vec<_>, _>>()?.join(",")));
