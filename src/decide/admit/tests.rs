@@ -29,7 +29,7 @@ fn burst_after(before: Nanos, every: Nanos) -> Vec<usual::Flow> {
     };
     let mut now = Nanos::ZERO;
     while every < Nanos::NEVER && now + every < before {
-        now = now + every;
+        now += every;
         assert!(room.enter(0));
         one(&mut usual, now + SERVICE);
     }
@@ -38,7 +38,7 @@ fn burst_after(before: Nanos, every: Nanos) -> Vec<usual::Flow> {
     let mut flows = Vec::new();
     for _ in 0..5000 {
         // One of the twenty leaves each hundredth of a millisecond, and another comes.
-        now = now + Nanos(SERVICE.0 / 20);
+        now += Nanos(SERVICE.0 / 20);
         one(&mut usual, now);
         assert!(room.enter(0));
         flows.push(usual.flow(20));
