@@ -14,7 +14,7 @@ FUNCTIONS = "weir serve functions"
 WORK = "weir serve work"
 EXCHANGE = "weir serve exchange"
 
-SMALL_GET, SMALL_POST, SMALL_CONNECTIONS = "small answers, GET", "small answers, POST", 100
+SMALL_GET, SMALL_POST, SMALL_CONNECTIONS = "small responses, GET", "small responses, POST", 100
 STATIC, STATIC_CONNECTIONS = "5 MiB", 10
 
 ROUTES = ("helloworld?str=Raja", "arithmetic/prime?num=523", "arithmetic/fibonacci?num=20")
