@@ -33,21 +33,23 @@ ORDER = (
 INTRODUCTION = """\
 # Benchmarks
 
-What weir costs and how exact it is, beside other tools, for anyone who wants to check the figures. Each page below is written by
-`python benches/run.py SECTION --publish`, with its tables, warnings, goals and command lines; `make bench` measures on your machine.
-Everything ran over the loopback of one machine at a time; other machines differ, most of all in the cost of a wake-up.
+What weir costs and how exact it is, beside other tools, for anyone who wants to check the figures. Each page below is
+written by `python benches/run.py SECTION --publish`, with its tables, warnings, goals and command lines; `make bench`
+measures on your machine. Everything ran over the loopback of one machine at a time; other machines differ, most of
+all in the cost of a wake-up.
 """
 
 METHOD = """\
 ## Method
 
-Server and generator have a core each. `lean` is the server in `benches/lean`, which sends a constant response and counts requests;
-nginx has one worker and returns a constant of the same 38 bytes. Requests are counted by the server, never by the generator. CPU
-per request is user and system time of the generator's process, start-up included, divided by those requests. Contenders run
-interleaved: each one once per round, in a new random order each round. Tables show medians over the rounds; a ratio is the median
-of the ratios within each round. The machine drifts from minute to minute, so ratios are what to quote. `floor` is the loop in
-`benches/floor.rs`: it writes a fixed request and counts bytes, and measures nothing. † marks a contender with runs that weir itself
-does not trust; the page gives the reasons below its tables.
+Server and generator have a core each. `lean` is the server in `benches/lean`, which sends a constant response and
+counts requests; nginx has one worker and returns a constant of the same 38 bytes. Requests are counted by the server,
+never by the generator. CPU per request is user and system time of the generator's process, start-up included, divided
+by those requests. Contenders run interleaved: each one once per round, in a new random order each round. Tables show
+medians over the rounds; a ratio is the median of the ratios within each round. The machine drifts from minute to
+minute, so ratios are what to quote. `floor` is the loop in `benches/floor.rs`: it writes a fixed request and counts
+bytes, and measures nothing. † marks a contender with runs that weir itself does not trust; the page gives the reasons
+below its tables.
 """
 
 

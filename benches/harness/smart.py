@@ -20,7 +20,7 @@ from harness.trial import Bench, Item, Trial, rounds, shown
 
 SMART = "weir gate --smart"
 TIMEOUT_MS = 1_000
-#: Users, the time over which they start in s, and calls of each: the document's six.
+#: Users, the time over which they start in s, and calls of each: the original six.
 LOADS: tuple[tuple[int, int, int], ...] = tuple(
     (test["users"], test["ramp_up_s"], test["loops"])
     for test in json.loads((STUDIES / "hedging" / "tests.json").read_text())
