@@ -18,7 +18,7 @@ pub(super) const BINS: usize = 4 * 256 / STEP as usize;
 pub struct Room {
     limit: AtomicU32,
     in_flight: AtomicU32,
-    /// Whether it has been empty since somebody looked.
+    /// Set when a request enters an empty room, cleared by [`Self::has_idled`].
     idled: AtomicBool,
     waiting: AtomicU32,
     /// The lowest rank that may come in; what is below it is refused.
@@ -78,7 +78,7 @@ impl Room {
         found.is_ok()
     }
 
-    /// Whether it has been empty since this was asked last.
+    /// Whether a request has entered an empty room since the last call of this.
     pub(super) fn has_idled(&self) -> bool {
         self.idled.swap(false, Relaxed)
     }
