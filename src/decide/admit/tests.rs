@@ -17,8 +17,8 @@ fn a_place_that_is_not_there_is_taken_by_force_only() {
     assert!(room.enter(0));
 }
 
-/// What is known of an upstream of 0.2 ms while twenty callers keep all its places taken for a while, after `before` has
-/// passed with one call each `every`.
+/// Flow estimates for an upstream of 0.2 ms while twenty callers keep all its slots taken, after a time `before` with one
+/// call each `every`.
 fn burst_after(before: Nanos, every: Nanos) -> Vec<usual::Flow> {
     const SERVICE: Nanos = Nanos(200_000);
     let (mut usual, room) = (usual::Usual::new(Nanos::ZERO), Room::new(20));

@@ -32,20 +32,20 @@ pub(super) struct Usual {
     /// Those that had left by then.
     answered: u64,
     /// All the time, for the rate of responses.
-    all: Counted,
+    all: FlowSums,
     /// The time in which requests were in flight throughout, for what the upstream can do.
-    busy: Counted,
+    busy: FlowSums,
 }
 
 /// Seconds, responses in them, and requests in flight times seconds, each weighted by [`MEMORY`].
 #[derive(Clone, Copy, Debug, Default)]
-struct Counted {
+struct FlowSums {
     seconds: f64,
     left: f64,
     in_flight: f64,
 }
 
-impl Counted {
+impl FlowSums {
     fn fade(&mut self, kept: f64) {
         self.seconds *= kept;
         self.left *= kept;
@@ -90,8 +90,8 @@ impl Usual {
             before: Period::default(),
             counted_at: now,
             answered: 0,
-            all: Counted::default(),
-            busy: Counted::default(),
+            all: FlowSums::default(),
+            busy: FlowSums::default(),
         }
     }
 
