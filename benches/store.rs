@@ -1,6 +1,6 @@
 //! What the store of `weir send` can take: durable submits, a reopened million, claims and records.
 //!
-//! `cargo bench --bench store -- [JOBS] [FOLDER]`, a million in the current folder if not said. The folder has to be on
+//! `cargo bench --bench store -- [JOBS_HEADING] [FOLDER]`, a million in the current folder if not said. The folder has to be on
 //! a real disk: on a tmpfs a sync costs nothing.
 #![allow(missing_docs, reason = "a program, not a library")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on fails")]
@@ -13,8 +13,11 @@ use std::thread;
 use std::time::Instant;
 
 use weir::decide::Nanos;
-use weir::send::store::{Bounds, Change, Claim, Lane, Memory, Options, Order, Record, Sqlite, Step, Store, Want};
-use weir::send::{Attempt, Job, Request, State, UnixMs};
+use weir::send::store::{
+    ClaimRequest, JobChange, JobLane, JobOrder, JobStep, LaneClaim, MemoryStore, Options, QueueBounds, RecordRequest,
+    SqliteStore, Store,
+};
+use weir::send::{Job, JobRequest, State, StoredAttempt, UnixMs};
 
 const PRODUCERS: usize = 16;
 const NOW: UnixMs = UnixMs(1_760_000_000_000);
@@ -38,7 +41,7 @@ fn main() {
     let started = Instant::now();
     let store = open(&path);
     store.start_sending(NOW).unwrap();
-    assert_eq!(store.counts().unwrap().of(State::Queued), (jobs / PRODUCERS * PRODUCERS) as u64);
+    assert_eq!(store.counts().unwrap().jobs_in(State::Queued), (jobs / PRODUCERS * PRODUCERS) as u64);
     store.claim(claim(1)).wait().unwrap();
     println!("reopen {jobs} jobs, take what is left, claim one: {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
     let seconds = timed(|| drain(&store, jobs / PRODUCERS * PRODUCERS - 1));
@@ -51,14 +54,14 @@ fn main() {
     drop(store);
     forget(&path);
     println!("peak memory of SQLite's part: {} MiB", peak_kib() / 1024);
-    let store: Arc<dyn Store> = Arc::new(Memory::new(Bounds::default(), Order::FirstIn));
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(QueueBounds::default(), JobOrder::Fifo));
     store.start_sending(NOW).unwrap();
     told("memory: submit", jobs, timed(|| submit(&store, jobs, 100, 1)));
     told("memory: claim and record done", jobs, timed(|| drain(&store, jobs / PRODUCERS * PRODUCERS)));
 }
 
 fn open(path: &Path) -> Arc<dyn Store> {
-    Arc::new(Sqlite::open(path, &Options::default()).unwrap())
+    Arc::new(SqliteStore::open(path, &Options::default()).unwrap())
 }
 
 fn all(store: &Arc<dyn Store>, jobs: usize) {
@@ -101,15 +104,15 @@ fn drain(store: &Arc<dyn Store>, jobs: usize) {
                 arrivals.changed().await.unwrap();
             }
             done += claimed.jobs.len();
-            let changes = claimed.jobs.iter().map(|(lease, _)| Change {
+            let changes = claimed.jobs.iter().map(|(lease, _)| JobChange {
                 lease: *lease,
                 at: NOW,
                 reason: "200".into(),
-                step: Step::Done,
-                attempt: Some(Attempt { key: Some("key-1".into()), sent: NOW, code: Some(200) }),
-                answer: None,
+                step: JobStep::Done,
+                attempt: Some(StoredAttempt { key: Some("key-1".into()), sent_at: NOW, status: Some(200) }),
+                response: None,
             });
-            let ticket = store.record(Record { changes: changes.collect(), keys: Vec::new() });
+            let ticket = store.record(RecordRequest { changes: changes.collect(), key_states: Vec::new() });
             if let Some(before) = recording.replace(ticket) {
                 before.await.unwrap();
             }
@@ -120,21 +123,21 @@ fn drain(store: &Arc<dyn Store>, jobs: usize) {
     });
 }
 
-fn claim(most: usize) -> Claim {
-    let wants = vec![Want { lane: Lane::default(), most }];
-    Claim { now: NOW, lease: Nanos::from_secs(60), wants, most_bytes: u64::MAX, sending: true }
+fn claim(most: usize) -> ClaimRequest {
+    let wants = vec![LaneClaim { lane: JobLane::default(), max_jobs: most }];
+    ClaimRequest { now: NOW, lease_duration: Nanos::from_secs(60), lanes: wants, max_bytes: u64::MAX, marks_sent: true }
 }
 
 /// About 200 bytes.
 fn job() -> Job {
     Job {
-        request: Request {
+        request: JobRequest {
             method: "POST".into(),
             url: "http://127.0.0.1:9999/api/request?api_key={key}&nonce={nonce}&req_id={id}".into(),
             headers: vec![("content-type".into(), "application/json".into())],
             body: vec![b'x'; 90],
         },
-        created: NOW,
+        created_at: NOW,
         weight: 1,
         ..Job::default()
     }

@@ -5,30 +5,34 @@
 use std::{fmt::Display, sync::Arc};
 
 use http::{HeaderMap, Method};
-use weir::call::{Ask, Engine, Host, Plan, Success, Upstream};
+use weir::call::{CallEngine, CallPlan, CallRequest, Success, Upstream, UpstreamHost};
 use weir::decide::Nanos;
-use weir::decide::hosts::{Balance, Health};
-use weir::decide::policy::{After, Policy, Stage};
-use weir::http::client::{Client, Options, Origin, OutBody, Reach};
+use weir::decide::hosts::{BalancePolicy, OutlierRule};
+use weir::decide::policy::{HedgeStage, Policy, StageTrigger};
+use weir::http::client::{Client, ConnectOptions, Options, Origin, OutgoingBody};
 use weir::http::target::Target;
 use weir::machine::{clock::Clock, timer::Timer};
 
 fn main() -> Result<(), String> {
     let target = Target::parse(&std::env::args().nth(1).ok_or("usage: call URL")?).map_err(text)?;
-    let stages = vec![Stage { after: After::Time(Nanos::from_millis(100)), on_failure: true, copies: 1 }];
+    let stages = vec![HedgeStage { after: StageTrigger::Time(Nanos::from_millis(100)), on_failure: true, attempts: 1 }];
     let policy = Policy { deadline: Nanos::SECOND, stages, ..Policy::default() };
-    let host = Host { origin: Arc::new(Origin::new(&target, &Reach::default()).map_err(text)?), weight: 1 };
-    let upstream = Upstream::new(vec![host], Balance::RoundRobin, Health::default());
-    let plan = Plan::new(policy, Success::default(), Arc::new(upstream));
+    let host =
+        UpstreamHost { origin: Arc::new(Origin::new(&target, &ConnectOptions::default()).map_err(text)?), weight: 1 };
+    let upstream = Upstream::new(vec![host], BalancePolicy::RoundRobin, OutlierRule::default());
+    let plan = CallPlan::new(policy, Success::default(), Arc::new(upstream));
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(text)?;
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let (timer, rings) = Timer::new(Clock::starting_in(Nanos::ZERO)).map_err(text)?;
         tokio::task::spawn_local(rings);
-        let engine = Engine::new(Client::new(timer.clone(), Options::default()), timer, 1);
-        match engine.call(&Ask::new(&plan, &Method::GET, &target.path, &HeaderMap::new()), OutBody::Empty).await {
-            Ok(answer) => print!("{}\n{}", answer.head.status, answer.story),
-            Err(failed) => print!("no success: {:?}\n{}", failed.reason, failed.story),
+        let engine = CallEngine::new(Client::new(timer.clone(), Options::default()), timer, 1);
+        match engine
+            .call(&CallRequest::new(&plan, &Method::GET, &target.path, &HeaderMap::new()), OutgoingBody::Empty)
+            .await
+        {
+            Ok(answer) => print!("{}\n{}", answer.head.status, answer.call_trace),
+            Err(failed) => print!("no success: {:?}\n{}", failed.reason, failed.call_trace),
         }
         Ok(())
     })

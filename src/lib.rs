@@ -42,9 +42,9 @@
 //! - [`machine`] clocks, cores, open files
 //! - [`cli`] arguments to a checked plan
 //!
-//! One request's journey in `weir load`: the command line becomes [`load::Options`], checked into a [`load::Plan`].
+//! One request's journey in `weir load`: the command line becomes [`load::Options`], checked into a [`load::LoadPlan`].
 //! [`load::run`] starts workers. A worker asks its [`decide::feed::Feed`] what to start, writes bytes that were built
-//! before the run ([`http::wire::Request`]), feeds what comes back to a [`http::wire::Decoder`], and hands the
+//! before the run ([`http::wire::WireRequest`]), feeds what comes back to a [`http::wire::Decoder`], and hands the
 //! [`measure::Outcome`] to its [`measure::Recorder`]. All recorders together become a [`measure::Run`], which
 //! [`report`] shows.
 

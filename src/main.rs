@@ -21,6 +21,6 @@ fn release() {
 }
 
 fn main() -> std::process::ExitCode {
-    weir::machine::memory::released_by(release);
+    weir::machine::memory::set_release_hook(release);
     weir::cli::run(std::env::args_os()).into()
 }

@@ -5,26 +5,32 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use weir::decide::Nanos;
-use weir::decide::admit::{Admission, Arrival, End, LimitTerms, Priority, Terms, Verdict};
+use weir::decide::admit::{
+    Admission, AdmissionConfig, AdmissionVerdict, CallArrival, ConcurrencyLimitConfig, Priority, ServiceOutcome,
+};
 
 #[test]
 fn threads_that_come_and_go_lose_no_place_and_strand_nobody() {
     const THREADS: u64 = 4;
     const CALLS: u64 = 20_000;
-    let terms = Terms { limit: LimitTerms::Fixed(3), patience: Nanos::NEVER, ..Terms::default() };
+    let terms = AdmissionConfig {
+        limit: ConcurrencyLimitConfig::Fixed(3),
+        max_queue_wait: Nanos::NEVER,
+        ..AdmissionConfig::default()
+    };
     let admission = Mutex::new(Admission::new(&terms, Nanos::ZERO));
-    let room = admission.lock().unwrap().room().clone();
+    let room = admission.lock().unwrap().slots().clone();
     // Who has a place by hand-over and has not taken it yet.
     let (inside, owed, done) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
-    let call = Arrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
+    let call = CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
     let visit = |now: Nanos| {
         assert!(inside.fetch_add(1, SeqCst) < 3, "more are in than may be");
         std::hint::spin_loop();
         inside.fetch_sub(1, SeqCst);
         done.fetch_add(1, SeqCst);
-        if room.leave(End::Failed) {
+        if room.release(ServiceOutcome::Failed) {
             let mut actions = Vec::new();
-            admission.lock().unwrap().hand_over(now, &mut actions);
+            admission.lock().unwrap().grant_slots(now, &mut actions);
             owed.fetch_add(actions.len() as u32, SeqCst);
         }
     };
@@ -39,15 +45,15 @@ fn threads_that_come_and_go_lose_no_place_and_strand_nobody() {
             scope.spawn(|| {
                 for turn in 0..CALLS {
                     let now = Nanos(turn);
-                    let verdict = if room.enter(call.rank()) {
-                        Verdict::Run
+                    let verdict = if room.try_acquire(call.rank()) {
+                        AdmissionVerdict::Run
                     } else {
                         admission.lock().unwrap().arrive(now, &call, &mut Vec::new())
                     };
                     match verdict {
-                        Verdict::Run => visit(now),
-                        Verdict::Wait(..) => {}
-                        Verdict::Refuse(_) => drop(refused.fetch_add(1, SeqCst)),
+                        AdmissionVerdict::Run => visit(now),
+                        AdmissionVerdict::Wait(..) => {}
+                        AdmissionVerdict::Reject(_) => drop(refused.fetch_add(1, SeqCst)),
                     }
                     redeem(now);
                 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 use support::{Output, Reply, Running, Server, Serving, Weir, close, load, until};
-use weir::machine::processes::{self, Stat};
+use weir::machine::processes::{self, ProcessStat};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Longer than any test.
@@ -37,7 +37,7 @@ fn agents(driver: &Running, count: usize) -> Vec<u32> {
 }
 
 fn are_gone(agents: &[u32]) -> bool {
-    agents.iter().filter_map(|pid| Stat::of(*pid)).all(|stat| stat.is_zombie)
+    agents.iter().filter_map(|pid| ProcessStat::of(*pid)).all(|stat| stat.is_zombie)
 }
 
 /// A driver with agents that are under way.
@@ -132,7 +132,7 @@ fn a_killed_agent_ends_the_run_which_is_not_to_be_trusted_and_keeps_what_was_mea
     assert!(output.one_line().contains("was lost: killed (signal 9)"), "{output:?}");
     let run = output.json();
     assert!(!run.trust.ok && !run.interrupted);
-    assert_eq!(run.agents.iter().filter(|agent| agent.lost.is_some()).count(), 1);
+    assert_eq!(run.agents.iter().filter(|agent| agent.failure.is_some()).count(), 1);
     assert!(run.agents.iter().all(|agent| agent.requests > 50), "{:?}", run.agents);
     assert!(run.duration_s < 60.0 && run.requests.ok <= server.requests());
     assert!(are_gone(&agents));
@@ -151,7 +151,7 @@ fn ctrl_c_ends_all_agents_and_keeps_what_was_measured() {
         let output = driver.finish();
         assert_eq!(output.code, 130, "{output:?}");
         let run = output.json();
-        assert!(run.interrupted && run.requests.ok > 20 && run.lost_agent().is_none(), "{run:?}");
+        assert!(run.interrupted && run.requests.ok > 20 && run.failed_agent().is_none(), "{run:?}");
         assert!(are_gone(&agents));
     }
 }
@@ -165,7 +165,7 @@ fn ctrl_c_does_not_wait_for_agents_that_hang() {
     let output = driver.finish();
     assert_eq!(output.code, 130, "{output:?}");
     let run = output.json();
-    assert!(run.lost_agent().is_some_and(|why| why.contains("it did not tell what it measured")), "{:?}", run.trust);
+    assert!(run.failed_agent().is_some_and(|why| why.contains("it did not tell what it measured")), "{:?}", run.trust);
     assert!(are_gone(&agents));
 }
 

@@ -10,16 +10,23 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, Full};
 use support::{Reply, Seen, Server, call, calling, get, ms, plan, text, upstream};
-use weir::call::story::End;
-use weir::call::{Ask, Engine, Plan, Reason, Success};
+use weir::call::story::AttemptStatus;
+use weir::call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success};
 use weir::decide::Nanos;
-use weir::decide::policy::{After, Backoff, Budget, Failure, Kind, Policy, Repeat, Retry, Retryable, Stage};
-use weir::http::client::{OutBody, Streamed};
+use weir::decide::policy::{
+    AttemptFailure, Backoff, BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass,
+    StageTrigger,
+};
+use weir::http::client::{BodyStream, OutgoingBody};
 use weir::machine::clock::unix_s;
 
 fn retrying(times: u32) -> Policy {
-    let backoff = Backoff { first: ms(1), most: ms(4) };
-    Policy { retry: Retry { times, backoff, ..Retry::default() }, budget: None, ..Policy::default() }
+    let backoff = Backoff { min: ms(1), max: ms(4) };
+    Policy {
+        retry: RetryPolicy { max_retries: times, backoff, ..RetryPolicy::default() },
+        budget: None,
+        ..Policy::default()
+    }
 }
 
 /// An address where nobody listens.
@@ -29,12 +36,12 @@ fn nobody() -> String {
     server.url("/")
 }
 
-fn stream(bytes: &'static [u8]) -> OutBody {
-    let body: Streamed = Box::pin(Full::new(Bytes::from_static(bytes)).map_err(|never| match never {}));
-    OutBody::Stream(body)
+fn stream(bytes: &'static [u8]) -> OutgoingBody {
+    let body: BodyStream = Box::pin(Full::new(Bytes::from_static(bytes)).map_err(|never| match never {}));
+    OutgoingBody::Stream(body)
 }
 
-fn sent(plan: &Plan) -> [u64; 4] {
+fn sent(plan: &CallPlan) -> [u64; 4] {
     plan.upstream.counts.sent().map(|(_, count)| count)
 }
 
@@ -43,11 +50,11 @@ fn what_fails_is_tried_again_as_often_as_the_policy_says() {
     let server = Server::start(|seen| if seen.number < 3 { Reply::status(503, "no") } else { Reply::ok("yes") });
     calling(async |engine| {
         let failed = get(&engine, &plan(retrying(2), &server)).await.unwrap_err();
-        assert_eq!((failed.reason, failed.story.attempts.len()), (Reason::AllFailed, 3));
-        let (head, body) = failed.last.unwrap();
+        assert_eq!((failed.reason, failed.call_trace.attempts.len()), (CallFailureReason::AllFailed, 3));
+        let (head, body) = failed.last_response.unwrap();
         assert_eq!((head.status.as_u16(), text(body).await.as_str()), (503, "no"), "the last answer is passed on");
         let answer = get(&engine, &plan(retrying(2), &server)).await.unwrap();
-        assert_eq!(answer.story.attempts.len(), 1);
+        assert_eq!(answer.call_trace.attempts.len(), 1);
     });
 }
 
@@ -62,13 +69,13 @@ fn only_the_failures_that_the_policy_names_are_tried_again() {
     };
     let server = Server::start(reply);
     let kinds =
-        |kinds: &[Kind]| Retryable { kinds: kinds.to_vec(), statuses: vec![(500, 500)], ..Retryable::default() };
+        |kinds: &[FailureKind]| Retryable { kinds: kinds.to_vec(), statuses: vec![(500, 500)], ..Retryable::default() };
     let cases = [
         ("/closed", Retryable::default(), 3),
-        ("/closed", kinds(&[Kind::Reset]), 1),
-        ("/closed", kinds(&[Kind::Closed]), 3),
+        ("/closed", kinds(&[FailureKind::Reset]), 1),
+        ("/closed", kinds(&[FailureKind::Closed]), 3),
         ("/garbage", Retryable::default(), 1),
-        ("/garbage", kinds(&[Kind::Protocol]), 3),
+        ("/garbage", kinds(&[FailureKind::Protocol]), 3),
         ("/500", Retryable::default(), 1),
         ("/500", kinds(&[]), 3),
         ("/429", Retryable::default(), 3),
@@ -82,10 +89,10 @@ fn only_the_failures_that_the_policy_names_are_tried_again() {
             policy.retry.on = on;
             let plan = plan(policy, &server);
             let headers = HeaderMap::new();
-            let ask = Ask::new(&plan, &Method::GET, target, &headers);
-            let story = match engine.call(&ask, OutBody::Empty).await {
-                Ok(answer) => answer.story,
-                Err(failed) => failed.story,
+            let ask = CallRequest::new(&plan, &Method::GET, target, &headers);
+            let story = match engine.call(&ask, OutgoingBody::Empty).await {
+                Ok(answer) => answer.call_trace,
+                Err(failed) => failed.call_trace,
             };
             assert_eq!(story.attempts.len(), attempts, "{target} {:?}\n{story}", plan.policy.retry.on);
         }
@@ -96,12 +103,12 @@ fn only_the_failures_that_the_policy_names_are_tried_again() {
 fn between_tries_there_is_a_wait_of_the_right_length() {
     let server = Server::start(|_| Reply::status(503, ""));
     let mut policy = retrying(3);
-    policy.retry.backoff = Backoff { first: ms(10), most: ms(40) };
+    policy.retry.backoff = Backoff { min: ms(10), max: ms(40) };
     let plan = plan(policy, &server);
     calling(async |engine| {
         let mut shortest = [Nanos::NEVER; 3];
         for _ in 0..6 {
-            let story = get(&engine, &plan).await.unwrap_err().story;
+            let story = get(&engine, &plan).await.unwrap_err().call_trace;
             assert_eq!(story.attempts.len(), 4, "{story}");
             for (pair, shortest) in story.attempts.windows(2).zip(&mut shortest) {
                 let wait = pair[1].launched - pair[0].ended;
@@ -122,8 +129,8 @@ fn an_upstream_that_asks_for_time_gets_it() {
     let seconds = Server::start(move |seen| if seen.number == 0 { ask("1") } else { Reply::ok("") });
     let until = Server::start(move |seen| if seen.number == 0 { ask(&date) } else { Reply::ok("") });
     let nonsense = Server::start(move |seen| if seen.number == 0 { ask("soon") } else { Reply::ok("") });
-    let wait = async |engine: &Engine, server: &Server| {
-        let story = get(engine, &plan(retrying(1), server)).await.unwrap().story;
+    let wait = async |engine: &CallEngine, server: &Server| {
+        let story = get(engine, &plan(retrying(1), server)).await.unwrap().call_trace;
         story.attempts[1].launched - story.attempts[0].ended
     };
     calling(async |engine| {
@@ -143,17 +150,21 @@ fn nothing_is_tried_again_that_would_begin_after_the_deadline() {
     let plan = plan(Policy { deadline: ms(500), ..retrying(3) }, &server);
     calling(async |engine| {
         let failed = get(&engine, &plan).await.unwrap_err();
-        assert_eq!((failed.reason, failed.story.attempts.len()), (Reason::AllFailed, 1), "not waited for in vain");
-        assert!(engine.timer().now() - failed.story.began < ms(400));
+        assert_eq!(
+            (failed.reason, failed.call_trace.attempts.len()),
+            (CallFailureReason::AllFailed, 1),
+            "not waited for in vain"
+        );
+        assert!(engine.timer().now() - failed.call_trace.began < ms(400));
     });
 }
 
 #[test]
 fn what_may_change_something_is_sent_once_unless_it_was_not_sent() {
     let server = Server::start(|_| Reply::status(503, ""));
-    let hedge = vec![Stage { after: After::Time(ms(1)), on_failure: true, copies: 2 }];
+    let hedge = vec![HedgeStage { after: StageTrigger::Time(ms(1)), on_failure: true, attempts: 2 }];
     let policy = Policy { stages: hedge, ..retrying(2) };
-    let body = || OutBody::Bytes("order".into());
+    let body = || OutgoingBody::Bytes("order".into());
     calling(async |engine| {
         let one = plan(policy.clone(), &server);
         call(&engine, &one, &Method::POST, body()).await.unwrap_err();
@@ -161,16 +172,16 @@ fn what_may_change_something_is_sent_once_unless_it_was_not_sent() {
         // Nobody has seen it at the first host, so the second one may.
         let good = Server::hello();
         let hosts = Arc::new(upstream(&[nobody(), good.url("/")]));
-        let two = Plan::new(policy.clone(), Success::default(), hosts);
+        let two = CallPlan::new(policy.clone(), Success::default(), hosts);
         for _ in 0..4 {
             let answer = call(&engine, &two, &Method::POST, body()).await.unwrap();
-            assert!(answer.story.attempts.len() <= 2, "{}", answer.story);
+            assert!(answer.call_trace.attempts.len() <= 2, "{}", answer.call_trace);
         }
         assert_eq!(good.requests(), 4);
         assert!(good.seen().iter().all(|seen| seen.body == b"order"));
         assert!(sent(&two)[2] > 0, "one of them began at the first host: {:?}", sent(&two));
         // Who says so may have it sent as often as a GET.
-        let every = plan(Policy { repeat: Repeat::Every, ..policy }, &server);
+        let every = plan(Policy { retryable_methods: RetryableMethodClass::All, ..policy }, &server);
         call(&engine, &every, &Method::POST, body()).await.unwrap_err();
         assert!(sent(&every).iter().sum::<u64>() > 3, "{:?}", sent(&every));
     });
@@ -179,17 +190,17 @@ fn what_may_change_something_is_sent_once_unless_it_was_not_sent() {
 #[test]
 fn a_body_that_is_made_while_it_is_sent_is_sent_once() {
     let server = Server::start(|_| Reply::status(503, ""));
-    let policy = Policy { repeat: Repeat::Every, ..retrying(2) };
+    let policy = Policy { retryable_methods: RetryableMethodClass::All, ..retrying(2) };
     calling(async |engine| {
         let one = plan(policy.clone(), &server);
         call(&engine, &one, &Method::PUT, stream(b"order")).await.unwrap_err();
         assert_eq!((sent(&one), server.seen()[0].body.as_slice()), ([1, 0, 0, 0], &b"order"[..]));
         let hosts = Arc::new(upstream(&[nobody(), server.url("/")]));
-        let two = Plan::new(policy, Success::default(), hosts);
+        let two = CallPlan::new(policy, Success::default(), hosts);
         let failed = call(&engine, &two, &Method::PUT, stream(b"order")).await.unwrap_err();
-        let end = &failed.story.attempts[0].end;
-        assert_eq!(failed.story.attempts.len(), 1, "{}", failed.story);
-        assert!(matches!(end, End::Failed(Failure::Kind(Kind::Connect), Some(_))), "{end:?}");
+        let end = &failed.call_trace.attempts[0].end;
+        assert_eq!(failed.call_trace.attempts.len(), 1, "{}", failed.call_trace);
+        assert!(matches!(end, AttemptStatus::Failed(AttemptFailure::Kind(FailureKind::Connect), Some(_))), "{end:?}");
     });
 }
 
@@ -200,8 +211,8 @@ fn a_failure_in_a_place_does_not_keep_the_retry_out_of_it() {
         0 => Reply::raw("HTTP/1.1 503 No\r\nContent-Length: 1000000\r\n\r\nsome"),
         _ => Reply::ok("yes"),
     });
-    let places = Arc::new(upstream(&[server.url("/")]).with_places(1, 10));
-    let plan = Plan::new(Policy { deadline: ms(5000), ..retrying(1) }, Success::default(), places);
+    let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(1, 10));
+    let plan = CallPlan::new(Policy { deadline: ms(5000), ..retrying(1) }, Success::default(), places);
     calling(async |engine| {
         let answer = get(&engine, &plan).await.unwrap();
         assert_eq!((text(answer.body).await.as_str(), plan.upstream.counts.in_flight()), ("yes", 0));
@@ -212,8 +223,8 @@ fn a_failure_in_a_place_does_not_keep_the_retry_out_of_it() {
 fn when_all_fails_extra_attempts_stay_within_the_budget() {
     let server = Server::start(|_| Reply::status(503, ""));
     let window = ms(500);
-    let budget = Budget { share: 0.1, floor: 2, window };
-    let stages = vec![Stage { after: After::Time(ms(2)), on_failure: true, copies: 2 }];
+    let budget = BudgetRule { fraction: 0.1, min_per_window: 2, window };
+    let stages = vec![HedgeStage { after: StageTrigger::Time(ms(2)), on_failure: true, attempts: 2 }];
     let plan = plan(Policy { stages, budget: Some(budget), ..retrying(3) }, &server);
     calling(async |engine| {
         let mut calls = Vec::new();
@@ -221,10 +232,10 @@ fn when_all_fails_extra_attempts_stay_within_the_budget() {
         for number in 0..200_u64 {
             let begin = ms(10 * number);
             engine.timer().sleep_until(begin).await;
-            let story = get(&engine, &plan).await.unwrap_err().story;
+            let story = get(&engine, &plan).await.unwrap_err().call_trace;
             calls.push(story.began);
             extra.extend(story.attempts[1..].iter().map(|attempt| attempt.launched));
-            assert!(story.attempts.len() > 1 || story.suppressed > 0, "{story}");
+            assert!(story.attempts.len() > 1 || story.budget_exhausted > 0, "{story}");
         }
         assert!(extra.len() > 10, "some are granted");
         for end in &extra {
@@ -232,7 +243,7 @@ fn when_all_fails_extra_attempts_stay_within_the_budget() {
             let (began, spent) = (calls.iter().filter(within).count(), extra.iter().filter(within).count());
             assert!(spent <= 2 + began / 10, "{spent} extra attempts for {began} calls");
         }
-        let refused: u64 = plan.counts.budget_refusals();
+        let refused: u64 = plan.counts.budget_exhausted();
         assert!(refused > 100, "{refused}");
         let [first, ..] = sent(&plan);
         assert_eq!((first, server.requests()), (200, 200 + extra.len() as u64));

@@ -12,14 +12,14 @@ use std::time::Duration;
 use http::{HeaderMap, Method};
 use http_body_util::BodyExt;
 use support::{Reply, Server, calling, get, ms, plan, upstream, waiting};
-use weir::call::{AnswerBody, Ask, Cut, Engine, Failed, Plan, Reason, Success};
+use weir::call::{CallBody, CallBodyError, CallEngine, CallFailure, CallFailureReason, CallPlan, CallRequest, Success};
 use weir::decide::Nanos;
-use weir::decide::admit::Terms;
-use weir::decide::policy::{After, Policy, Retry, Stage};
-use weir::http::client::{Counts, OutBody};
+use weir::decide::admit::AdmissionConfig;
+use weir::decide::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir::http::client::{ClientCounts, OutgoingBody};
 
 fn hedged(after: Nanos, copies: u32) -> Policy {
-    let stages = vec![Stage { after: After::Time(after), on_failure: true, copies }];
+    let stages = vec![HedgeStage { after: StageTrigger::Time(after), on_failure: true, attempts: copies }];
     Policy { stages, budget: None, ..Policy::default() }
 }
 
@@ -28,9 +28,9 @@ fn late(deadline: Nanos) -> Policy {
 }
 
 /// How the attempts of a plan ended: won, lost, cancelled.
-fn ends(plan: &Plan) -> [u64; 3] {
+fn ends(plan: &CallPlan) -> [u64; 3] {
     let counts = &plan.upstream.counts;
-    let ends = counts.ends().map(|(_, count)| count);
+    let ends = counts.outcomes().map(|(_, count)| count);
     let sent: u64 = counts.sent().iter().map(|(_, count)| count).sum();
     assert_eq!((sent, counts.in_flight(), waiting(plan)), (ends.iter().sum(), 0, 0), "each attempt ends once");
     ends
@@ -50,8 +50,8 @@ async fn until<T>(call: &mut (impl Future<Output = T> + Unpin), wanted: impl Fn(
     }
 }
 
-fn open(engine: &Engine) -> (usize, usize) {
-    let Counts { open, idle, .. } = engine.client().counts();
+fn open(engine: &CallEngine) -> (usize, usize) {
+    let ClientCounts { open, idle, .. } = engine.client().counts();
     (open, idle)
 }
 
@@ -72,9 +72,9 @@ impl Deaf {
         Self { listener, _queue: queue }
     }
 
-    fn plan(&self, policy: Policy) -> Plan {
+    fn plan(&self, policy: Policy) -> CallPlan {
         let url = format!("http://{}/", self.listener.local_addr().unwrap());
-        Plan::new(policy, Success::default(), Arc::new(upstream(&[url])))
+        CallPlan::new(policy, Success::default(), Arc::new(upstream(&[url])))
     }
 }
 
@@ -85,9 +85,9 @@ fn when_the_first_success_is_there_the_losers_are_gone() {
     calling(async |engine| {
         let answer = get(&engine, &plan).await.unwrap();
         // Nothing was awaited since: they are gone with the answer, not some time after it.
-        assert_eq!(open(&engine), (1, 1), "{}", answer.story);
-        let all: Vec<Nanos> = answer.story.attempts.iter().map(|attempt| attempt.ended).collect();
-        assert!(all.len() == 4 && all.iter().all(|ended| *ended == all[0]), "{}", answer.story);
+        assert_eq!(open(&engine), (1, 1), "{}", answer.call_trace);
+        let all: Vec<Nanos> = answer.call_trace.attempts.iter().map(|attempt| attempt.ended).collect();
+        assert!(all.len() == 4 && all.iter().all(|ended| *ended == all[0]), "{}", answer.call_trace);
         server.wait_for("the losers' ends", |counts| counts.open == 1);
         assert_eq!(ends(&plan), [1, 0, 3]);
     });
@@ -104,7 +104,7 @@ fn a_caller_who_leaves_takes_all_attempts_along() {
         assert_eq!(open(&engine), (0, 0));
         server.wait_for("their ends", |counts| counts.open == 0);
         assert_eq!(ends(&plan), [0, 0, 4]);
-        assert_eq!(plan.counts.ends(), [("won", 0), ("failed", 0), ("late", 0), ("gone", 1), ("refused", 0)]);
+        assert_eq!(plan.counts.outcomes(), [("won", 0), ("failed", 0), ("late", 0), ("gone", 1), ("refused", 0)]);
     });
 }
 
@@ -124,8 +124,8 @@ fn a_caller_may_leave_while_an_attempt_still_connects() {
 #[test]
 fn a_caller_may_leave_while_an_attempt_waits_for_a_place() {
     let server = Server::start(|_| Reply::nothing());
-    let places = upstream(&[server.url("/")]).with_places(1, 5);
-    let plan = Plan::new(Policy::default(), Success::default(), Arc::new(places));
+    let places = upstream(&[server.url("/")]).with_fixed_limit(1, 5);
+    let plan = CallPlan::new(Policy::default(), Success::default(), Arc::new(places));
     calling(async |engine| {
         let mut has = Box::pin(get(&engine, &plan));
         until(&mut has, || server.requests() == 1).await;
@@ -136,7 +136,7 @@ fn a_caller_may_leave_while_an_attempt_waits_for_a_place() {
         assert_eq!((waiting(&plan), plan.upstream.counts.in_flight()), (0, 1));
         drop(has);
         assert_eq!(ends(&plan), [0, 0, 1]);
-        assert_eq!(plan.counts.ends()[3], ("gone", 2));
+        assert_eq!(plan.counts.outcomes()[3], ("gone", 2));
     });
 }
 
@@ -154,10 +154,10 @@ fn a_caller_who_leaves_an_answer_half_read_ends_it() {
 }
 
 /// The answer comes at the deadline, never before; how late, is for an idle machine to show.
-async fn is_late(engine: &Engine, plan: &Plan) -> Failed {
+async fn is_late(engine: &CallEngine, plan: &CallPlan) -> CallFailure {
     let failed = get(engine, plan).await.unwrap_err();
-    let took = engine.timer().now() - failed.story.began;
-    assert_eq!(failed.reason, Reason::Late, "{}", failed.story);
+    let took = engine.timer().now() - failed.call_trace.began;
+    assert_eq!(failed.reason, CallFailureReason::DeadlineExceeded, "{}", failed.call_trace);
     println!("late by {}", took - plan.policy.deadline);
     assert!(took >= plan.policy.deadline && took < plan.policy.deadline + ms(1000), "{took}");
     assert_eq!(open(engine), (0, 0));
@@ -200,18 +200,18 @@ fn at_the_deadline_there_is_an_answer_while_a_connection_hangs() {
 #[test]
 fn at_the_deadline_there_is_an_answer_while_a_place_is_waited_for() {
     let server = Server::start(|_| Reply::nothing());
-    let places = Arc::new(upstream(&[server.url("/")]).with_places(1, 1));
-    let has_place = Plan::new(Policy::default(), Success::default(), Arc::clone(&places));
-    let waits = Plan::new(late(ms(50)), Success::default(), places);
+    let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(1, 1));
+    let has_place = CallPlan::new(Policy::default(), Success::default(), Arc::clone(&places));
+    let waits = CallPlan::new(late(ms(50)), Success::default(), places);
     calling(async |engine| {
         let mut has = Box::pin(get(&engine, &has_place));
         until(&mut has, || server.requests() == 1).await;
         let failed = get(&engine, &waits).await.unwrap_err();
-        assert_eq!(failed.reason, Reason::Late);
-        assert!(engine.timer().now() - failed.story.began >= ms(50));
-        assert!(waits.upstream.places().unwrap().waited_s() >= 0.05);
+        assert_eq!(failed.reason, CallFailureReason::DeadlineExceeded);
+        assert!(engine.timer().now() - failed.call_trace.began >= ms(50));
+        assert!(waits.upstream.permits().unwrap().waited_s() >= 0.05);
         drop(has);
-        assert_eq!((ends(&waits), waits.counts.ends()[2]), ([0, 0, 1], ("late", 1)));
+        assert_eq!((ends(&waits), waits.counts.outcomes()[2]), ([0, 0, 1], ("late", 1)));
     });
 }
 
@@ -224,7 +224,7 @@ fn a_body_that_dribbles_in_is_cut_at_the_deadline() {
     let plan = plan(late(ms(250)), &server);
     calling(async |engine| {
         let answer = get(&engine, &plan).await.unwrap();
-        let AnswerBody::Coming(_) = answer.body else { panic!("it is whole") };
+        let CallBody::Streaming(_) = answer.body else { panic!("it is whole") };
         let mut body = answer.body;
         let cut = loop {
             match body.frame().await.unwrap() {
@@ -232,8 +232,8 @@ fn a_body_that_dribbles_in_is_cut_at_the_deadline() {
                 Err(cut) => break cut,
             }
         };
-        assert!(matches!(cut, Cut::Late), "{cut}");
-        assert!(engine.timer().now() - answer.story.began >= ms(250));
+        assert!(matches!(cut, CallBodyError::DeadlineExceeded), "{cut}");
+        assert!(engine.timer().now() - answer.call_trace.began >= ms(250));
         // Though the body is still held.
         assert_eq!((open(&engine), plan.upstream.counts.in_flight()), ((0, 0), 0));
         assert!(body.frame().await.is_none());
@@ -253,7 +253,7 @@ fn a_body_that_keeps_coming_is_cut_at_the_deadline_too() {
             sent = stream.write_all(&[b'x'; 64 * 1024]);
         }
     });
-    let plan = Plan::new(late(ms(200)), Success::default(), Arc::new(upstream(&[url])));
+    let plan = CallPlan::new(late(ms(200)), Success::default(), Arc::new(upstream(&[url])));
     calling(async |engine| {
         let mut body = get(&engine, &plan).await.unwrap().body;
         let mut bytes = 0;
@@ -263,7 +263,7 @@ fn a_body_that_keeps_coming_is_cut_at_the_deadline_too() {
                 Err(cut) => break cut,
             }
         };
-        assert!(matches!(cut, Cut::Late) && bytes > 0, "{cut} after {bytes}");
+        assert!(matches!(cut, CallBodyError::DeadlineExceeded) && bytes > 0, "{cut} after {bytes}");
     });
     service.join().unwrap();
 }
@@ -276,12 +276,12 @@ fn the_least_deadline_counts_and_one_that_has_passed_sends_nothing() {
         let headers = HeaderMap::new();
         let begun = engine.timer().now();
         for (deadline, sent) in [(begun + ms(30), 1), (begun, 0)] {
-            let ask = Ask { deadline, ..Ask::new(&plan, &Method::GET, "/", &headers) };
-            let failed = engine.call(&ask, OutBody::Empty).await.unwrap_err();
-            assert_eq!((failed.reason, failed.story.attempts.len()), (Reason::Late, sent));
+            let ask = CallRequest { deadline, ..CallRequest::new(&plan, &Method::GET, "/", &headers) };
+            let failed = engine.call(&ask, OutgoingBody::Empty).await.unwrap_err();
+            assert_eq!((failed.reason, failed.call_trace.attempts.len()), (CallFailureReason::DeadlineExceeded, sent));
             assert!(engine.timer().now() >= begun + ms(30));
         }
-        assert_eq!(plan.counts.ends(), [("won", 0), ("failed", 0), ("late", 2), ("gone", 0), ("refused", 0)]);
+        assert_eq!(plan.counts.outcomes(), [("won", 0), ("failed", 0), ("late", 2), ("gone", 0), ("refused", 0)]);
         assert_eq!(ends(&plan), [0, 0, 1]);
     });
 }
@@ -289,12 +289,12 @@ fn the_least_deadline_counts_and_one_that_has_passed_sends_nothing() {
 #[test]
 fn an_attempt_has_its_own_time_too() {
     let server = Server::start(|seen| if seen.number < 2 { Reply::nothing() } else { Reply::ok("third") });
-    let retry = Retry { times: 5, ..Retry::default() };
+    let retry = RetryPolicy { max_retries: 5, ..RetryPolicy::default() };
     let policy = Policy { attempt_timeout: ms(30), retry, budget: None, ..Policy::default() };
     let plan = plan(policy, &server);
     calling(async |engine| {
         let answer = get(&engine, &plan).await.unwrap();
-        assert_eq!(answer.story.attempts.len(), 3, "{}", answer.story);
+        assert_eq!(answer.call_trace.attempts.len(), 3, "{}", answer.call_trace);
         assert_eq!(ends(&plan), [1, 2, 0]);
         let timeouts: Vec<_> = plan.upstream.counts.failures().filter(|(_, count)| *count > 0).collect();
         assert_eq!(timeouts, [("timeout", 2)]);
@@ -306,8 +306,8 @@ fn a_body_that_nobody_asks_for_lets_its_place_go_at_the_deadline() {
     let server =
         Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n").send([b'x'; 100]));
     calling(async |engine| {
-        let upstream = upstream(&[server.url("/")]).with_places(1, 0);
-        let plan = Plan::new(late(ms(150)), Success::default(), Arc::new(upstream));
+        let upstream = upstream(&[server.url("/")]).with_fixed_limit(1, 0);
+        let plan = CallPlan::new(late(ms(150)), Success::default(), Arc::new(upstream));
         let mut answer = get(&engine, &plan).await.unwrap();
         assert_eq!((plan.upstream.counts.in_flight(), engine.client().counts().open), (1, 1));
         let gone = Box::pin(std::future::pending::<()>());
@@ -316,7 +316,7 @@ fn a_body_that_nobody_asks_for_lets_its_place_go_at_the_deadline() {
         // The next one has the place.
         let next = get(&engine, &plan).await.unwrap();
         drop(next);
-        assert!(matches!(answer.body.frame().await, Some(Err(Cut::Late))));
+        assert!(matches!(answer.body.frame().await, Some(Err(CallBodyError::DeadlineExceeded))));
         assert!(answer.body.frame().await.is_none());
     });
 }
@@ -326,8 +326,8 @@ fn callers_who_read_slowly_do_not_lower_the_limit_until_calls_are_refused() {
     let server =
         Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n").send("x".repeat(4_000_000)));
     calling(async |engine| {
-        let upstream = upstream(&[server.url("/")]).with_admission(&Terms::default(), engine.timer().now());
-        let plan = Plan::new(late(ms(20_000)), Success::default(), Arc::new(upstream));
+        let upstream = upstream(&[server.url("/")]).with_admission(&AdmissionConfig::default(), engine.timer().now());
+        let plan = CallPlan::new(late(ms(20_000)), Success::default(), Arc::new(upstream));
         let read = async |pause| {
             let mut body = get(&engine, &plan).await.unwrap().body;
             tokio::time::sleep(pause).await;
@@ -351,6 +351,6 @@ fn callers_who_read_slowly_do_not_lower_the_limit_until_calls_are_refused() {
                 read(long)
             );
         }
-        assert!(plan.upstream.places().is_some_and(|places| places.room().limit() >= 8));
+        assert!(plan.upstream.permits().is_some_and(|places| places.slots().limit() >= 8));
     });
 }

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Method};
 use support::{Server, calling, get, ms, origin, plan};
-use weir::call::{Engine, Plan};
-use weir::decide::deadline::Form;
-use weir::decide::policy::{After, Policy, Retry, Stage};
-use weir::http::client::{OutBody, Outgoing};
+use weir::call::{CallEngine, CallPlan};
+use weir::decide::deadline::DeadlineFormat;
+use weir::decide::policy::{HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir::http::client::{OutgoingBody, OutgoingRequest};
 use weir::machine::clock::thread_cpu;
 
 /// Counts what this thread allocates.
@@ -53,27 +53,33 @@ fn allocated() -> u64 {
 }
 
 /// Deadline, hedge, retry, budget, and a header that tells the time that is left.
-fn full(server: &Server) -> Plan {
-    let stages = vec![Stage { after: After::Time(ms(300)), on_failure: true, copies: 2 }];
-    let retry = Retry { times: 2, ..Retry::default() };
+fn full(server: &Server) -> CallPlan {
+    let stages = vec![HedgeStage { after: StageTrigger::Time(ms(300)), on_failure: true, attempts: 2 }];
+    let retry = RetryPolicy { max_retries: 2, ..RetryPolicy::default() };
     let policy = Policy { deadline: ms(1000), attempt_timeout: ms(800), stages, retry, ..Policy::default() };
-    let deadline_headers = vec![(HeaderName::from_static("x-envoy-expected-rq-timeout-ms"), Form::Millis)];
-    Plan { deadline_headers, ..plan(policy, server) }
+    let deadline_headers = vec![(HeaderName::from_static("x-envoy-expected-rq-timeout-ms"), DeadlineFormat::Millis)];
+    CallPlan { deadline_headers, ..plan(policy, server) }
 }
 
 /// A request without any call around it.
-async fn bare(engine: &Engine, server: &Server, count: u64) {
+async fn bare(engine: &CallEngine, server: &Server, count: u64) {
     let (to, headers) = (origin(&server.url("/")), HeaderMap::new());
     for _ in 0..count {
-        let body = OutBody::Empty;
-        let request =
-            Outgoing { method: &Method::GET, target: "/", headers: &headers, more: &[], body, upgrade: false };
+        let body = OutgoingBody::Empty;
+        let request = OutgoingRequest {
+            method: &Method::GET,
+            target: "/",
+            headers: &headers,
+            extra_headers: &[],
+            body,
+            upgrade: false,
+        };
         let mut answer = engine.client().send(&to, request).await.unwrap();
-        assert!(answer.body_mut().take_whole().is_some());
+        assert!(answer.body_mut().take_complete().is_some());
     }
 }
 
-async fn calls(engine: &Engine, plan: &Plan, count: u64) {
+async fn calls(engine: &CallEngine, plan: &CallPlan, count: u64) {
     for _ in 0..count {
         assert!(get(engine, plan).await.is_ok());
     }

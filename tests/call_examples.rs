@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Method};
 use support::{Reply, Seen, Server, calling, ms, text, upstream};
-use weir::call::story::{Attempt, End, Story};
-use weir::call::{Ask, Engine, Plan, Reason, Success, TraceContext};
+use weir::call::story::{AttemptStatus, AttemptTrace, CallTrace};
+use weir::call::{CallEngine, CallFailureReason, CallPlan, CallRequest, Success, TraceContext};
 use weir::decide::Nanos;
-use weir::decide::hedge::Why;
-use weir::decide::policy::{After, Failure, Policy, Stage};
-use weir::http::client::OutBody;
+use weir::decide::hedge::LaunchReason;
+use weir::decide::policy::{AttemptFailure, HedgeStage, Policy, StageTrigger};
+use weir::http::client::OutgoingBody;
 
 /// What an attempt's answer is: a good one after so long, a 500 after so long, or nothing.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +90,7 @@ fn play(seen: &Seen, plays: [Plays; 3], answered: &Answered) -> Reply {
 
 /// Whether attempts began, and answers were sent and read, when the example has it: not so where the machine stood still
 /// for a while, and then it is another example.
-fn is_as_planned(example: usize, began: Instant, story: &Story, answered: [Option<Instant>; 3]) -> bool {
+fn is_as_planned(example: usize, began: Instant, story: &CallTrace, answered: [Option<Instant>; 3]) -> bool {
     // The moments of an example that decide lie further apart.
     const LATE: Duration = Duration::from_millis(30);
     let (_, plays, _) = EXAMPLES[example - 1];
@@ -109,20 +109,20 @@ fn is_as_planned(example: usize, began: Instant, story: &Story, answered: [Optio
     })
 }
 
-async fn call(engine: &Engine, plan: &Plan) -> (Result<String, Reason>, Story, Nanos) {
+async fn call(engine: &CallEngine, plan: &CallPlan) -> (Result<String, CallFailureReason>, CallTrace, Nanos) {
     let headers = HeaderMap::new();
     let trace = Some(TraceContext { trace_id: 7, span_id: SPAN, flags: 1 });
-    let ask = Ask { trace, ..Ask::new(plan, &Method::GET, "/api/work", &headers) };
-    let ended = engine.call(&ask, OutBody::Empty).await;
+    let ask = CallRequest { trace, ..CallRequest::new(plan, &Method::GET, "/api/work", &headers) };
+    let ended = engine.call(&ask, OutgoingBody::Empty).await;
     let now = engine.timer().now();
     match ended {
-        Ok(answer) => (Ok(text(answer.body).await), answer.story, now),
-        Err(failed) => (Err(failed.reason), failed.story, now),
+        Ok(answer) => (Ok(text(answer.body).await), answer.call_trace, now),
+        Err(failed) => (Err(failed.reason), failed.call_trace, now),
     }
 }
 
 /// What the first attempt's failure or the time brings, by calculation.
-fn check(example: usize, engine: &Engine, got: (Result<String, Reason>, Story, Nanos)) {
+fn check(example: usize, engine: &CallEngine, got: (Result<String, CallFailureReason>, CallTrace, Nanos)) {
     let (deadline, plays, ends) = EXAMPLES[example - 1];
     let (answer, story, now) = got;
     let told = format!("example {example}: {answer:?}\n{story}");
@@ -135,29 +135,31 @@ fn check(example: usize, engine: &Engine, got: (Result<String, Reason>, Story, N
     let begin: Vec<Nanos> = story.attempts.iter().map(|attempt| attempt.launched - story.began).collect();
     assert_eq!(begin.len(), copies, "{told}");
     for (attempt, begin) in story.attempts.iter().zip(&begin).skip(1) {
-        assert_eq!(attempt.why, if early { Why::Failure(0) } else { Why::Stage(0) }, "{told}");
+        assert_eq!(attempt.reason, if early { LaunchReason::Failure(0) } else { LaunchReason::Stage(0) }, "{told}");
         let due = if early { ms(80) } else { ms(150) };
         assert!(*begin >= due && *begin < due + ms(300), "{told}");
     }
     match ends {
         By(attempt) => assert_eq!(answer, Ok(format!("{{\"attempt\":{attempt}}}")), "{told}"),
-        AllFailed => assert_eq!(answer, Err(Reason::AllFailed), "{told}"),
+        AllFailed => assert_eq!(answer, Err(CallFailureReason::AllFailed), "{told}"),
         Late => {
-            assert_eq!(answer, Err(Reason::Late), "{told}");
+            assert_eq!(answer, Err(CallFailureReason::DeadlineExceeded), "{told}");
             let took = now - story.began;
             assert!(took >= ms(deadline) && took < ms(deadline + 1000), "{took} {told}");
         }
     }
     let end = story.attempts.iter().map(|attempt| attempt.ended).max().unwrap();
     for (number, (attempt, begin)) in story.attempts.iter().zip(begin).enumerate() {
-        let Attempt { ended, end: how, .. } = attempt;
+        let AttemptTrace { ended, end: how, .. } = attempt;
         let expected = match plays[number] {
-            Bad(time) if begin + ms(time) < end - story.began => End::Failed(Failure::Status(500), None),
-            Good(_) if matches!(ends, By(winner) if winner as usize == number) => End::Won(200),
-            _ => End::Cancelled,
+            Bad(time) if begin + ms(time) < end - story.began => {
+                AttemptStatus::Failed(AttemptFailure::Status(500), None)
+            }
+            Good(_) if matches!(ends, By(winner) if winner as usize == number) => AttemptStatus::Won(200),
+            _ => AttemptStatus::Cancelled,
         };
         assert_eq!(*how, expected, "attempt {} {told}", number + 1);
-        assert!(expected != End::Cancelled || *ended == end, "losers end with the call: {told}");
+        assert!(expected != AttemptStatus::Cancelled || *ended == end, "losers end with the call: {told}");
     }
     let open = engine.client().counts().open - engine.client().counts().idle;
     assert_eq!(open, 0, "{told}");
@@ -165,7 +167,7 @@ fn check(example: usize, engine: &Engine, got: (Result<String, Reason>, Story, N
 
 #[test]
 fn the_twenty_examples_end_as_they_should() {
-    let stages = vec![Stage { after: After::Time(ms(150)), on_failure: true, copies: 2 }];
+    let stages = vec![HedgeStage { after: StageTrigger::Time(ms(150)), on_failure: true, attempts: 2 }];
     let each = (1..=20).map(|example| {
         let (deadline, plays, _) = EXAMPLES[example - 1];
         let policy = Policy { deadline: ms(deadline), stages: stages.clone(), budget: None, ..Policy::default() };
@@ -177,7 +179,7 @@ fn the_twenty_examples_end_as_they_should() {
                 let log = Arc::clone(&answered);
                 let server = Server::start(move |seen| play(seen, plays, &log));
                 let to = Arc::new(upstream(&[server.url("/")]));
-                let plan = Plan::new(policy.clone(), success.clone(), to);
+                let plan = CallPlan::new(policy.clone(), success.clone(), to);
                 let mut played = false;
                 calling(async |engine| {
                     let began = Instant::now();

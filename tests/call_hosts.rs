@@ -9,24 +9,28 @@ use std::task::Poll;
 use std::time::Duration;
 
 use support::{Reply, Server, calling, get, ms, origin, upstream, waiting};
-use weir::call::{Engine, Host, Plan, Reason, Success, Upstream};
+use weir::call::{CallEngine, CallFailureReason, CallPlan, Success, Upstream, UpstreamHost};
 use weir::decide::Nanos;
-use weir::decide::admit::Why;
-use weir::decide::hosts::{Balance, Health};
-use weir::decide::policy::{After, Backoff, Policy, Retry, Stage};
+use weir::decide::admit::RejectionReason;
+use weir::decide::hosts::{BalancePolicy, OutlierRule};
+use weir::decide::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
 use weir::machine::clock::Clock;
 
 fn retrying(times: u32) -> Policy {
-    let backoff = Backoff { first: ms(1), most: ms(2) };
-    Policy { retry: Retry { times, backoff, ..Retry::default() }, budget: None, ..Policy::default() }
+    let backoff = Backoff { min: ms(1), max: ms(2) };
+    Policy {
+        retry: RetryPolicy { max_retries: times, backoff, ..RetryPolicy::default() },
+        budget: None,
+        ..Policy::default()
+    }
 }
 
-fn hosts(of: &[(&Server, u32)], health: Health) -> Arc<Upstream> {
-    let host = |(server, weight): &(&Server, u32)| Host { origin: origin(&server.url("/")), weight: *weight };
-    Arc::new(Upstream::new(of.iter().map(host).collect(), Balance::RoundRobin, health))
+fn hosts(of: &[(&Server, u32)], health: OutlierRule) -> Arc<Upstream> {
+    let host = |(server, weight): &(&Server, u32)| UpstreamHost { origin: origin(&server.url("/")), weight: *weight };
+    Arc::new(Upstream::new(of.iter().map(host).collect(), BalancePolicy::RoundRobin, health))
 }
 
-async fn calls(engine: &Engine, plan: &Plan, count: usize) -> usize {
+async fn calls(engine: &CallEngine, plan: &CallPlan, count: usize) -> usize {
     let mut good = 0;
     for _ in 0..count {
         good += usize::from(get(engine, plan).await.is_ok());
@@ -38,7 +42,7 @@ async fn calls(engine: &Engine, plan: &Plan, count: usize) -> usize {
 fn attempts_are_shared_out_by_weight() {
     let servers = [Server::hello(), Server::hello(), Server::hello()];
     let of = [(&servers[0], 1), (&servers[1], 2), (&servers[2], 5)];
-    let plan = Plan::new(Policy::default(), Success::default(), hosts(&of, Health::default()));
+    let plan = CallPlan::new(Policy::default(), Success::default(), hosts(&of, OutlierRule::default()));
     calling(async |engine| {
         assert_eq!(calls(&engine, &plan, 80).await, 80);
         assert_eq!(servers.each_ref().map(Server::requests), [10, 20, 50]);
@@ -49,8 +53,8 @@ fn attempts_are_shared_out_by_weight() {
 fn the_attempt_after_a_failure_goes_elsewhere() {
     let (bad, good) = (Server::start(|_| Reply::status(503, "")), Server::hello());
     // Round robin alone would send the second attempt to the heavy one again.
-    let health = Health { failures: 0, ..Health::default() };
-    let plan = Plan::new(retrying(1), Success::default(), hosts(&[(&bad, 10), (&good, 1)], health));
+    let health = OutlierRule { consecutive_failures: 0, ..OutlierRule::default() };
+    let plan = CallPlan::new(retrying(1), Success::default(), hosts(&[(&bad, 10), (&good, 1)], health));
     calling(async |engine| {
         assert_eq!(calls(&engine, &plan, 22).await, 22);
         assert_eq!((bad.requests(), good.requests()), (20, 22));
@@ -65,9 +69,9 @@ fn a_host_that_keeps_failing_sits_out_and_comes_back() {
         move |_| if *well.lock().unwrap() { Reply::ok("") } else { Reply::nothing().close() }
     });
     let good = Server::hello();
-    let health = Health { failures: 3, rest: ms(100), most_out: 0.5 };
-    let plan = Plan::new(Policy::default(), Success::default(), hosts(&[(&ill, 1), (&good, 1)], health));
-    let out = |engine: &Engine| plan.upstream.out(engine.timer().now());
+    let health = OutlierRule { consecutive_failures: 3, base_ejection: ms(100), max_ejected_fraction: 0.5 };
+    let plan = CallPlan::new(Policy::default(), Success::default(), hosts(&[(&ill, 1), (&good, 1)], health));
+    let out = |engine: &CallEngine| plan.upstream.ejected_hosts(engine.timer().now());
     calling(async |engine| {
         let good = calls(&engine, &plan, 30).await;
         assert_eq!(good, 27, "after three failures nothing goes there");
@@ -83,9 +87,10 @@ fn a_host_that_keeps_failing_sits_out_and_comes_back() {
 #[test]
 fn a_host_that_hangs_until_the_deadline_sits_out_too() {
     let (hangs, good) = (Server::start(|_| Reply::nothing()), Server::hello());
-    let health = Health { failures: 2, rest: Nanos::from_secs(100), most_out: 0.5 };
+    let health =
+        OutlierRule { consecutive_failures: 2, base_ejection: Nanos::from_secs(100), max_ejected_fraction: 0.5 };
     let policy = Policy { deadline: ms(20), ..Policy::default() };
-    let plan = Plan::new(policy, Success::default(), hosts(&[(&hangs, 1), (&good, 1)], health));
+    let plan = CallPlan::new(policy, Success::default(), hosts(&[(&hangs, 1), (&good, 1)], health));
     calling(async |engine| {
         let good = calls(&engine, &plan, 20).await;
         // A busy machine may have another one late.
@@ -97,14 +102,15 @@ fn a_host_that_hangs_until_the_deadline_sits_out_too() {
 #[test]
 fn a_loser_is_not_held_against_its_host() {
     let (slow, good) = (Server::start(|_| Reply::nothing()), Server::hello());
-    let health = Health { failures: 1, rest: Nanos::from_secs(100), most_out: 0.5 };
-    let stages = vec![Stage { after: After::Time(ms(3)), on_failure: true, copies: 1 }];
+    let health =
+        OutlierRule { consecutive_failures: 1, base_ejection: Nanos::from_secs(100), max_ejected_fraction: 0.5 };
+    let stages = vec![HedgeStage { after: StageTrigger::Time(ms(3)), on_failure: true, attempts: 1 }];
     let policy = Policy { stages, budget: None, deadline: Nanos::from_secs(10), ..Policy::default() };
-    let plan = Plan::new(policy, Success::default(), hosts(&[(&slow, 1), (&good, 1)], health));
+    let plan = CallPlan::new(policy, Success::default(), hosts(&[(&slow, 1), (&good, 1)], health));
     calling(async |engine| {
         assert_eq!(calls(&engine, &plan, 10).await, 10);
-        assert_eq!(plan.upstream.out(engine.timer().now()), [false, false]);
-        let [(_, won), (_, lost), (_, cancelled)] = plan.upstream.counts.ends();
+        assert_eq!(plan.upstream.ejected_hosts(engine.timer().now()), [false, false]);
+        let [(_, won), (_, lost), (_, cancelled)] = plan.upstream.counts.outcomes();
         assert!(won == 10 && lost == 0 && cancelled >= 5, "{won} {lost} {cancelled}");
     });
 }
@@ -112,9 +118,9 @@ fn a_loser_is_not_held_against_its_host() {
 #[test]
 fn never_more_attempts_than_there_are_places_and_first_come_is_first_served() {
     let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(5)));
-    let places = Arc::new(upstream(&[server.url("/")]).with_places(3, 100));
-    let plan = Plan::new(Policy::default(), Success::default(), Arc::clone(&places));
-    assert_eq!(places.most_at_once(), Some(3));
+    let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(3, 100));
+    let plan = CallPlan::new(Policy::default(), Success::default(), Arc::clone(&places));
+    assert_eq!(places.concurrency_limit(), Some(3));
     calling(async |engine| {
         let order = Mutex::new(Vec::new());
         let one = async |number: u32| {
@@ -137,7 +143,7 @@ fn never_more_attempts_than_there_are_places_and_first_come_is_first_served() {
             assert!(later <= 2, "{number} overtook {later}: {order:?}");
         }
         assert_eq!((places.counts.in_flight(), waiting(&plan)), (0, 0));
-        let waited = places.places().unwrap().waited_s();
+        let waited = places.permits().unwrap().waited_s();
         assert!(waited > 0.1, "{waited}");
     });
 }
@@ -145,28 +151,28 @@ fn never_more_attempts_than_there_are_places_and_first_come_is_first_served() {
 #[test]
 fn a_full_queue_turns_away_at_once_and_nothing_is_sent() {
     let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(30)));
-    let places = Arc::new(upstream(&[server.url("/")]).with_places(1, 1));
-    let plan = Plan::new(retrying(60), Success::default(), Arc::clone(&places));
+    let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(1, 1));
+    let plan = CallPlan::new(retrying(60), Success::default(), Arc::clone(&places));
     calling(async |engine| {
         let (first, second, third) = tokio::join!(get(&engine, &plan), get(&engine, &plan), get(&engine, &plan));
         assert!(first.is_ok() && second.is_ok());
         let failed = third.unwrap_err();
-        let Reason::Refused(refusal) = failed.reason else { panic!("{failed:?}") };
-        assert!(refusal.why == Why::Full && refusal.retry_after >= Nanos::SECOND, "{refusal:?}");
-        assert!(failed.story.to_string().contains("refused (full, priority normal)"), "{}", failed.story);
-        assert!(failed.story.json().get().contains(r#""refused":"full","priority":"normal""#));
-        let [(_, won), (_, lost), (_, cancelled)] = places.counts.ends();
+        let CallFailureReason::Rejected(refusal) = failed.reason else { panic!("{failed:?}") };
+        assert!(refusal.reason == RejectionReason::QueueFull && refusal.retry_after >= Nanos::SECOND, "{refusal:?}");
+        assert!(failed.call_trace.to_string().contains("refused (full, priority normal)"), "{}", failed.call_trace);
+        assert!(failed.call_trace.json().get().contains(r#""refused":"full","priority":"normal""#));
+        let [(_, won), (_, lost), (_, cancelled)] = places.counts.outcomes();
         let sent: u64 = places.counts.sent().iter().map(|(_, count)| count).sum();
         assert_eq!((won, cancelled, won + lost, server.requests()), (2, 0, sent, 2));
-        assert_eq!(plan.counts.ends().map(|(_, count)| count), [2, 0, 0, 0, 1]);
+        assert_eq!(plan.counts.outcomes().map(|(_, count)| count), [2, 0, 0, 0, 1]);
     });
 }
 
 #[test]
 fn all_event_loops_share_the_places() {
     let server = Server::start(|_| Reply::ok("").after(Duration::from_millis(5)));
-    let places = Arc::new(upstream(&[server.url("/")]).with_places(1, 100));
-    let plan = Arc::new(Plan::new(Policy::default(), Success::default(), places));
+    let places = Arc::new(upstream(&[server.url("/")]).with_fixed_limit(1, 100));
+    let plan = Arc::new(CallPlan::new(Policy::default(), Success::default(), places));
     let begun = Clock::starting_in(Nanos::ZERO);
     let loops = [(); 2].map(|()| {
         let plan = Arc::clone(&plan);
@@ -175,5 +181,5 @@ fn all_event_loops_share_the_places() {
     loops.into_iter().for_each(|one| one.join().unwrap());
     assert!(begun.now() >= ms(40 * 5), "one after the other: {}", begun.now());
     let counts = &plan.upstream.counts;
-    assert_eq!((counts.in_flight(), waiting(&plan), counts.ends()[0]), (0, 0, ("won", 40)));
+    assert_eq!((counts.in_flight(), waiting(&plan), counts.outcomes()[0]), (0, 0, ("won", 40)));
 }

@@ -14,10 +14,10 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::TokioIo;
 use support::{call, calling, get, ms};
-use weir::call::{AnswerBody, Host, Plan, Success, Upstream};
-use weir::decide::hosts::{Balance, Health};
-use weir::decide::policy::{After, Policy, Stage};
-use weir::http::client::{Origin, OutBody, Protocol, Reach};
+use weir::call::{CallBody, CallPlan, Success, Upstream, UpstreamHost};
+use weir::decide::hosts::{BalancePolicy, OutlierRule};
+use weir::decide::policy::{HedgeStage, Policy, StageTrigger};
+use weir::http::client::{ConnectOptions, Origin, OutgoingBody, Protocol};
 use weir::http::target::Target;
 
 #[derive(Clone, Copy)]
@@ -62,9 +62,9 @@ async fn service(log: Rc<RefCell<Vec<&'static str>>>) -> Upstream {
             tokio::task::spawn_local(async move { served.serve_connection(TokioIo::new(stream), answer).await });
         }
     });
-    let reach = Reach { protocol: Protocol::Http2, ..Reach::default() };
+    let reach = ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() };
     let origin = Arc::new(Origin::new(&Target::parse(&url).unwrap(), &reach).unwrap());
-    Upstream::new(vec![Host { origin, weight: 1 }], Balance::RoundRobin, Health::default())
+    Upstream::new(vec![UpstreamHost { origin, weight: 1 }], BalancePolicy::RoundRobin, OutlierRule::default())
 }
 
 #[test]
@@ -72,14 +72,14 @@ fn a_loser_is_reset_and_the_connection_stays() {
     calling(async |engine| {
         let log = Rc::default();
         let upstream = Arc::new(service(Rc::clone(&log)).await);
-        let stages = vec![Stage { after: After::Time(ms(5)), on_failure: true, copies: 1 }];
+        let stages = vec![HedgeStage { after: StageTrigger::Time(ms(5)), on_failure: true, attempts: 1 }];
         let policy = Policy { stages, budget: None, deadline: ms(5000), ..Policy::default() };
         let mut success = Success::default();
         for json in [false, true] {
             success.json = json;
-            let plan = Plan::new(policy.clone(), success.clone(), Arc::clone(&upstream));
+            let plan = CallPlan::new(policy.clone(), success.clone(), Arc::clone(&upstream));
             let answer = get(&engine, &plan).await.unwrap();
-            assert_eq!((answer.story.attempts.len(), matches!(answer.body, AnswerBody::Whole(_))), (2, json));
+            assert_eq!((answer.call_trace.attempts.len(), matches!(answer.body, CallBody::Buffered(_))), (2, json));
             assert_eq!(answer.body.collect().await.unwrap().to_bytes(), "{}");
             for _ in 0..1000 {
                 if log.borrow().iter().filter(|what| **what == "ended").count() * 2 == log.borrow().len() {
@@ -91,11 +91,12 @@ fn a_loser_is_reset_and_the_connection_stays() {
             assert_eq!(running, 0, "{:?}", log.borrow());
         }
         let head =
-            call(&engine, &Plan::new(policy, success, Arc::clone(&upstream)), &Method::HEAD, OutBody::Empty).await;
-        assert!(matches!(head.unwrap().body, AnswerBody::Whole(_)), "there is nothing to come");
+            call(&engine, &CallPlan::new(policy, success, Arc::clone(&upstream)), &Method::HEAD, OutgoingBody::Empty)
+                .await;
+        assert!(matches!(head.unwrap().body, CallBody::Buffered(_)), "there is nothing to come");
         let counts = engine.client().counts();
-        assert_eq!((counts.open, counts.dialled), (1, 1), "{counts:?}");
-        assert_eq!(upstream.counts.ends(), [("won", 3), ("lost", 0), ("cancelled", 2)]);
+        assert_eq!((counts.open, counts.connected), (1, 1), "{counts:?}");
+        assert_eq!(upstream.counts.outcomes(), [("won", 3), ("lost", 0), ("cancelled", 2)]);
         assert_eq!(upstream.counts.in_flight(), 0);
     });
 }

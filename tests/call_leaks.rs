@@ -13,12 +13,12 @@ use http_body_util::BodyExt;
 use support::{calling, get, ms, upstream, waiting};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use weir::call::{AnswerBody, Engine, Plan, Success};
+use weir::call::{CallBody, CallEngine, CallPlan, Success};
 use weir::decide::Nanos;
-use weir::decide::policy::{After, Backoff, Policy, Retry, Stage};
+use weir::decide::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
 
 /// What answers: mostly at once, at times late, in pieces, with a failure, never, or with a close.
-async fn serve(mut stream: TcpStream, engine: Engine, turn: &Cell<u64>) {
+async fn serve(mut stream: TcpStream, engine: CallEngine, turn: &Cell<u64>) {
     let mut room = vec![0; 4096];
     let mut come = 0;
     while let Ok(read @ 1..) = stream.read(&mut room[come..]).await {
@@ -68,7 +68,7 @@ fn alive() -> usize {
 }
 
 /// Some callers in a row; each of them leaves some of its calls, and some answers, half-way.
-async fn caller(engine: &Engine, plan: &Plan, left: &Cell<u64>) {
+async fn caller(engine: &CallEngine, plan: &CallPlan, left: &Cell<u64>) {
     while left.get() > 0 {
         let number = left.replace(left.get() - 1);
         let mut call = Box::pin(get(engine, plan));
@@ -82,7 +82,7 @@ async fn caller(engine: &Engine, plan: &Plan, left: &Cell<u64>) {
             continue;
         }
         if let Ok(answer) = call.await
-            && let AnswerBody::Coming(_) = answer.body
+            && let CallBody::Streaming(_) = answer.body
             && number.is_multiple_of(2)
         {
             let _ = answer.body.collect().await;
@@ -103,11 +103,12 @@ fn leave_nothing(calls: u64) {
                 }
             }
         });
-        let stages = vec![Stage { after: After::Time(ms(2)), on_failure: true, copies: 2 }];
-        let retry = Retry { times: 1, backoff: Backoff { first: ms(1), most: ms(1) }, ..Retry::default() };
+        let stages = vec![HedgeStage { after: StageTrigger::Time(ms(2)), on_failure: true, attempts: 2 }];
+        let retry =
+            RetryPolicy { max_retries: 1, backoff: Backoff { min: ms(1), max: ms(1) }, ..RetryPolicy::default() };
         let policy = Policy { deadline: ms(20), stages, retry, budget: None, ..Policy::default() };
-        let places = Arc::new(upstream(&[url.clone(), url]).with_places(30, 10));
-        let plan = Plan::new(policy, Success::default(), places);
+        let places = Arc::new(upstream(&[url.clone(), url]).with_fixed_limit(30, 10));
+        let plan = CallPlan::new(policy, Success::default(), places);
         // One call, so that what is made once is there.
         let _ = get(&engine, &plan).await;
         let (files, tasks) = (open_files(), alive());
@@ -121,14 +122,14 @@ fn leave_nothing(calls: u64) {
         .await;
         drop(callers);
         let took = engine.timer().now() - begun;
-        println!("{calls} calls in {took}, {:?}, {:?}", plan.counts.ends(), plan.upstream.counts);
+        println!("{calls} calls in {took}, {:?}, {:?}", plan.counts.outcomes(), plan.upstream.counts);
         let counts = &plan.upstream.counts;
         let sent: u64 = counts.sent().iter().map(|(_, count)| count).sum();
-        let ended: u64 = counts.ends().iter().map(|(_, count)| count).sum();
+        let ended: u64 = counts.outcomes().iter().map(|(_, count)| count).sum();
         assert_eq!((sent, counts.in_flight(), waiting(&plan)), (ended, 0, 0));
-        let calls_ended: u64 = plan.counts.ends().iter().map(|(_, count)| count).sum();
+        let calls_ended: u64 = plan.counts.outcomes().iter().map(|(_, count)| count).sum();
         assert_eq!(calls_ended, calls + 1);
-        assert!(plan.counts.ends()[..4].iter().all(|(_, count)| *count > 0) && sent > calls, "of all sorts");
+        assert!(plan.counts.outcomes()[..4].iter().all(|(_, count)| *count > 0) && sent > calls, "of all sorts");
         // What is drained has a second for that.
         engine.timer().sleep(ms(1100)).await;
         let now = engine.client().counts();

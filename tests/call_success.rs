@@ -10,20 +10,20 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use support::{Gate, Reply, Server, call, calling, get, ms, text, upstream};
 use tokio::io::AsyncReadExt;
-use weir::call::story::End;
-use weir::call::{AnswerBody, Ask, Plan, Reason, Success};
-use weir::decide::policy::{Failure, Kind, Policy, Retry};
-use weir::http::client::OutBody;
+use weir::call::story::AttemptStatus;
+use weir::call::{CallBody, CallFailureReason, CallPlan, CallRequest, Success};
+use weir::decide::policy::{AttemptFailure, FailureKind, Policy, RetryPolicy};
+use weir::http::client::OutgoingBody;
 
 /// Calls that try a second time after anything.
-fn plan(server: &Server, success: Success) -> Plan {
-    let mut retry = Retry { times: 1, ..Retry::default() };
-    retry.backoff.first = ms(1);
-    retry.backoff.most = ms(1);
-    retry.on.kinds = Kind::ALL.to_vec();
+fn plan(server: &Server, success: Success) -> CallPlan {
+    let mut retry = RetryPolicy { max_retries: 1, ..RetryPolicy::default() };
+    retry.backoff.min = ms(1);
+    retry.backoff.max = ms(1);
+    retry.on.kinds = FailureKind::ALL.to_vec();
     retry.on.statuses = vec![(100, 999)];
     let policy = Policy { retry, budget: None, ..Policy::default() };
-    Plan::new(policy, success, Arc::new(upstream(&[server.url("/")])))
+    CallPlan::new(policy, success, Arc::new(upstream(&[server.url("/")])))
 }
 
 fn success(change: impl FnOnce(&mut Success)) -> Success {
@@ -37,14 +37,14 @@ fn json() -> Success {
 }
 
 /// The failure of the first attempt when it is answered so and the second one with `good`.
-fn judged(success: Success, bad: Reply, good: Reply) -> Option<Failure> {
+fn judged(success: Success, bad: Reply, good: Reply) -> Option<AttemptFailure> {
     let server = Server::start(move |seen| if seen.number == 0 { bad.clone() } else { good.clone() });
     let plan = plan(&server, success);
     let mut failure = None;
     calling(async |engine| {
         let answer = get(&engine, &plan).await.unwrap();
-        if let End::Failed(why, _) = answer.story.attempts[0].end {
-            assert_eq!(answer.story.attempts.len(), 2, "{}", answer.story);
+        if let AttemptStatus::Failed(why, _) = answer.call_trace.attempts[0].end {
+            assert_eq!(answer.call_trace.attempts.len(), 2, "{}", answer.call_trace);
             failure = Some(why);
         }
     });
@@ -53,8 +53,8 @@ fn judged(success: Success, bad: Reply, good: Reply) -> Option<Failure> {
 
 #[test]
 fn a_success_has_the_right_status_header_and_body() {
-    let status = Some(Failure::Status(404));
-    let kind = |kind| Some(Failure::Kind(kind));
+    let status = Some(AttemptFailure::Status(404));
+    let kind = |kind| Some(AttemptFailure::Kind(kind));
     let header = (HeaderName::from_static("x-from"), HeaderValue::from_static("cache"));
     let with_header = Reply::raw("HTTP/1.1 200 OK\r\nX-From: cache\r\nContent-Length: 0\r\n\r\n");
     let schema = serde_json::json!({"required": ["time"]});
@@ -63,38 +63,38 @@ fn a_success_has_the_right_status_header_and_body() {
     assert_eq!(judged(strict, Reply::status(404, ""), ok()), status);
     assert_eq!(judged(Success::default(), Reply::status(404, ""), ok()), None);
     let wants_header = success(|success| success.headers = vec![header]);
-    assert_eq!(judged(wants_header, ok(), with_header), kind(Kind::Header));
-    assert_eq!(judged(json(), Reply::ok("Internal Server Error"), ok()), kind(Kind::Body));
+    assert_eq!(judged(wants_header, ok(), with_header), kind(FailureKind::Header));
+    assert_eq!(judged(json(), Reply::ok("Internal Server Error"), ok()), kind(FailureKind::Body));
     assert_eq!(judged(json(), Reply::ok(r#"{"other":1}"#), ok()), None);
     let schema = Success::default().with_schema(&schema).unwrap();
-    assert_eq!(judged(schema, Reply::ok(r#"{"other":1}"#), ok()), kind(Kind::Body));
+    assert_eq!(judged(schema, Reply::ok(r#"{"other":1}"#), ok()), kind(FailureKind::Body));
 }
 
 #[test]
 fn a_body_that_must_be_looked_at_is_read_up_to_a_length() {
     let long = format!("\"{}\"", "x".repeat(3000));
-    let limited = success(|success| (success.json, success.most) = (true, 3001));
+    let limited = success(|success| (success.json, success.max_body_bytes) = (true, 3001));
     let kind = judged(limited.clone(), Reply::ok(&long), Reply::ok("1"));
-    assert_eq!(kind, Some(Failure::Kind(Kind::Body)), "though it came with the head");
+    assert_eq!(kind, Some(AttemptFailure::Kind(FailureKind::Body)), "though it came with the head");
     let chunks = |times| {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n[[[\r\n";
         let pause = std::time::Duration::from_millis(3);
         let more = |reply: Reply, _| reply.wait(pause).send(format!("3e8\r\n{}\r\n", " ".repeat(1000)));
         (0..times).fold(Reply::raw(head), more).send("3\r\n]]]\r\n0\r\n\r\n")
     };
-    assert_eq!(judged(limited.clone(), chunks(4), Reply::ok("1")), Some(Failure::Kind(Kind::Body)));
+    assert_eq!(judged(limited.clone(), chunks(4), Reply::ok("1")), Some(AttemptFailure::Kind(FailureKind::Body)));
     assert_eq!(judged(limited, chunks(2), Reply::ok("1")), None);
 }
 
 #[test]
 fn a_body_that_breaks_off_before_it_is_judged_is_a_failure() {
     let cut = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{").close();
-    assert_eq!(judged(json(), cut.clone(), Reply::ok("{}")), Some(Failure::Kind(Kind::Closed)));
-    let whole = success(|success| success.whole = true);
-    assert_eq!(judged(whole.clone(), cut.clone(), Reply::ok("{}")), Some(Failure::Kind(Kind::Closed)));
+    assert_eq!(judged(json(), cut.clone(), Reply::ok("{}")), Some(AttemptFailure::Kind(FailureKind::Closed)));
+    let whole = success(|success| success.require_complete = true);
+    assert_eq!(judged(whole.clone(), cut.clone(), Reply::ok("{}")), Some(AttemptFailure::Kind(FailureKind::Closed)));
     // Its status is the first thing that is wrong with it.
     let cut = Reply::raw("HTTP/1.1 503 No\r\nContent-Length: 10\r\n\r\n{").close();
-    assert_eq!(judged(whole, cut, Reply::ok("{}")), Some(Failure::Status(503)));
+    assert_eq!(judged(whole, cut, Reply::ok("{}")), Some(AttemptFailure::Status(503)));
 }
 
 #[test]
@@ -110,19 +110,19 @@ fn of_several_failures_the_last_answer_is_passed_on() {
     let plan = plan(&server, success(|success| success.statuses = vec![(200, 200)]));
     calling(async |engine| {
         let failed = get(&engine, &plan).await.unwrap_err();
-        let (head, body) = failed.last.unwrap();
+        let (head, body) = failed.last_response.unwrap();
         assert_eq!(
             (failed.reason, head.status.as_u16(), &head.headers["x-told"]),
-            (Reason::AllFailed, 502, &"yes".parse().unwrap())
+            (CallFailureReason::AllFailed, 502, &"yes".parse().unwrap())
         );
         assert_eq!(text(body).await, "second");
         // A second attempt without an answer leaves the first one's.
         let failed = get(&engine, &plan).await.unwrap_err();
-        let (head, body) = failed.last.unwrap();
+        let (head, body) = failed.last_response.unwrap();
         assert_eq!((head.status.as_u16(), text(body).await.as_str()), (503, "third"));
         let failed = get(&engine, &plan).await.unwrap_err();
-        assert!(failed.last.is_none());
-        assert_eq!(plan.upstream.counts.ends(), [("won", 0), ("lost", 6), ("cancelled", 0)]);
+        assert!(failed.last_response.is_none());
+        assert_eq!(plan.upstream.counts.outcomes(), [("won", 0), ("lost", 6), ("cancelled", 0)]);
         assert_eq!(plan.upstream.counts.in_flight(), 0);
     });
 }
@@ -160,7 +160,7 @@ fn an_answer_lets_go_of_its_upstream_with_its_last_byte() {
     let plan = plan(&server, Success::default());
     calling(async |engine| {
         let mut body = get(&engine, &plan).await.unwrap().body;
-        assert!(matches!(body, AnswerBody::Coming(_)));
+        assert!(matches!(body, CallBody::Streaming(_)));
         assert_eq!((body.size_hint().exact(), plan.upstream.counts.in_flight()), (Some(4), 1));
         gate.open();
         let mut bytes = Vec::new();
@@ -182,7 +182,7 @@ fn an_answer_that_cannot_have_a_body_is_not_judged_by_it() {
     });
     let plan = plan(&server, json());
     calling(async |engine| {
-        assert!(call(&engine, &plan, &Method::HEAD, OutBody::Empty).await.is_ok());
+        assert!(call(&engine, &plan, &Method::HEAD, OutgoingBody::Empty).await.is_ok());
         assert!(get(&engine, &plan).await.is_ok());
         assert!(get(&engine, &plan).await.is_err(), "there is no JSON where there is nothing");
     });
@@ -192,13 +192,13 @@ fn an_answer_that_cannot_have_a_body_is_not_judged_by_it() {
 fn a_switch_of_protocols_is_an_answer_whatever_bodies_must_be() {
     let server =
         Server::start(|_| Reply::raw("HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nhello"));
-    let plans = [plan(&server, json()), plan(&server, success(|success| success.whole = true))];
+    let plans = [plan(&server, json()), plan(&server, success(|success| success.require_complete = true))];
     calling(async |engine| {
         for plan in &plans {
             let headers = HeaderMap::from_iter([(header::UPGRADE, HeaderValue::from_static("echo"))]);
-            let ask = Ask { upgrade: true, ..Ask::new(plan, &Method::GET, "/", &headers) };
-            let answer = engine.call(&ask, OutBody::Empty).await.unwrap();
-            let mut upgraded = answer.body.upgraded().unwrap();
+            let ask = CallRequest { upgrade: true, ..CallRequest::new(plan, &Method::GET, "/", &headers) };
+            let answer = engine.call(&ask, OutgoingBody::Empty).await.unwrap();
+            let mut upgraded = answer.body.into_upgraded().unwrap();
             let mut bytes = [0; 5];
             upgraded.read_exact(&mut bytes).await.unwrap();
             assert_eq!((&bytes, engine.client().counts().open), (b"hello", 1));

@@ -5,39 +5,39 @@ mod support;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use support::{Reply, Server, calling, ms, plan};
-use weir::call::story::Story;
-use weir::call::{Ask, Engine, Plan, TraceContext};
+use weir::call::story::CallTrace;
+use weir::call::{CallEngine, CallPlan, CallRequest, TraceContext};
 use weir::decide::Nanos;
-use weir::decide::deadline::Form;
-use weir::decide::policy::{After, Backoff, Policy, Retry, Stage};
-use weir::http::client::OutBody;
+use weir::decide::deadline::DeadlineFormat;
+use weir::decide::policy::{Backoff, HedgeStage, Policy, RetryPolicy, StageTrigger};
+use weir::http::client::OutgoingBody;
 
-const FORMS: [(&str, Form); 3] = [
-    ("grpc-timeout", Form::Grpc),
-    ("x-envoy-expected-rq-timeout-ms", Form::Millis),
-    ("request-timeout", Form::Seconds),
+const FORMS: [(&str, DeadlineFormat); 3] = [
+    ("grpc-timeout", DeadlineFormat::Grpc),
+    ("x-envoy-expected-rq-timeout-ms", DeadlineFormat::Millis),
+    ("request-timeout", DeadlineFormat::Seconds),
 ];
 
-fn told(server: &Server, policy: Policy) -> Plan {
+fn told(server: &Server, policy: Policy) -> CallPlan {
     let mut plan = plan(policy, server);
     plan.deadline_headers = FORMS.map(|(name, form)| (HeaderName::from_static(name), form)).to_vec();
     plan
 }
 
-async fn call(engine: &Engine, plan: &Plan, deadline: Nanos, trace: Option<TraceContext>) -> Story {
+async fn call(engine: &CallEngine, plan: &CallPlan, deadline: Nanos, trace: Option<TraceContext>) -> CallTrace {
     let mut headers = HeaderMap::new();
     headers.insert("tracestate", HeaderValue::from_static("congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"));
-    let ask = Ask { deadline, trace, ..Ask::new(plan, &Method::GET, "/", &headers) };
-    match engine.call(&ask, OutBody::Empty).await {
-        Ok(answer) => answer.story,
-        Err(failed) => failed.story,
+    let ask = CallRequest { deadline, trace, ..CallRequest::new(plan, &Method::GET, "/", &headers) };
+    match engine.call(&ask, OutgoingBody::Empty).await {
+        Ok(answer) => answer.call_trace,
+        Err(failed) => failed.call_trace,
     }
 }
 
 /// A hedge, and retries of it all.
 fn many(deadline: Nanos) -> Policy {
-    let stages = vec![Stage { after: After::Time(ms(20)), on_failure: false, copies: 1 }];
-    let retry = Retry { times: 2, backoff: Backoff { first: ms(15), most: ms(15) }, ..Retry::default() };
+    let stages = vec![HedgeStage { after: StageTrigger::Time(ms(20)), on_failure: false, attempts: 1 }];
+    let retry = RetryPolicy { max_retries: 2, backoff: Backoff { min: ms(15), max: ms(15) }, ..RetryPolicy::default() };
     Policy { deadline, stages, retry, budget: None, ..Policy::default() }
 }
 

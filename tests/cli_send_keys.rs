@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use support::{Reply, Server, Weir, until};
-use weir::send::store::{self, Sqlite, Store};
-use weir::send::{Credential, Job, Request, wall_ms};
+use weir::send::store::{self, SqliteStore, Store};
+use weir::send::{ApiKey, Job, JobRequest, wall_ms};
 
 /// Nothing that a test waits for takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ fn keys(server: &Server) -> BTreeMap<String, String> {
 fn a_job_goes_by_the_key_that_it_names() {
     let server = Server::hello();
     let weir = Weir::new();
-    let unnamed = Credential::new("third").name().to_owned();
+    let unnamed = ApiKey::new("third").name().to_owned();
     let lines: String = (0..600)
         .map(|number| match number % 4 {
             0 => format!("{{\"id\":\"{number}\",\"key\":\"alice\"}}\n"),
@@ -69,7 +69,7 @@ fn a_job_whose_key_is_not_given_is_rejected_by_its_line() {
     weir.write("jobs", "{\"id\":\"a\"}\n{\"id\":\"b\",\"key\":\"s3cret-of-mine\"}\n");
     let (code, told, stderr) = send(&weir, &server, &["--key", "alice=s3cret-of-mine", "--key", "other"]);
     assert_eq!((code, &told["done"], &told["rejected"]), (1, &1.into(), &1.into()), "{told}");
-    let name = Credential::new("other").name().to_owned();
+    let name = ApiKey::new("other").name().to_owned();
     let why = format!("line 2: it asks for a key that is not given; there are alice, {name}");
     assert!(stderr.contains(&why) && !stderr.contains("s3cret"), "{stderr}");
 }
@@ -126,11 +126,17 @@ fn jobs_for_a_key_that_is_not_there_are_left_and_said() {
     let weir = Weir::new();
     weir.write("jobs", "");
     {
-        let store = Sqlite::open(&weir.path("q.db"), &store::Options::default()).unwrap();
+        let store = SqliteStore::open(&weir.path("q.db"), &store::Options::default()).unwrap();
         let jobs = [("1", Some("gone")), ("2", None), ("3", Some("here"))].map(|(id, key)| {
             let url = server.url("/?key={key}&id={id}");
-            let request = Request { method: "GET".into(), url, ..Request::default() };
-            Job { id: Some(id.into()), request, key_hint: key.map(str::to_owned), created: wall_ms(), ..Job::default() }
+            let request = JobRequest { method: "GET".into(), url, ..JobRequest::default() };
+            Job {
+                id: Some(id.into()),
+                request,
+                key_hint: key.map(str::to_owned),
+                created_at: wall_ms(),
+                ..Job::default()
+            }
         });
         store.submit(jobs.into()).wait().unwrap();
     }

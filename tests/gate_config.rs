@@ -6,23 +6,25 @@ use std::path::Path;
 
 use http::{HeaderName, HeaderValue, Method};
 use proptest::prelude::*;
-use weir::call::Places;
+use weir::call::PermitPool;
 use weir::decide::Nanos;
-use weir::decide::admit::{LimitTerms, Priority, Terms, limit};
+use weir::decide::admit::{AdmissionConfig, ConcurrencyLimitConfig, Priority, limit};
 use weir::decide::breaker::BreakerRule;
 use weir::decide::callers::CallerRule;
-use weir::decide::deadline::Form;
-use weir::decide::hosts::{Balance, Health};
-use weir::decide::policy::{After, Backoff, Budget, Kind, Policy, Repeat, Retry, Retryable, Stage};
+use weir::decide::deadline::DeadlineFormat;
+use weir::decide::hosts::{BalancePolicy, OutlierRule};
+use weir::decide::policy::{
+    Backoff, BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
+};
 use weir::decide::throttle::ThrottleRule;
 use weir::gate::config::{
-    self, CallerFrom, Check, Config, DeadlineFrom, DeadlinePlace, HostConfig, HostRule, OwnAnswer, Plain, PriorityRule,
-    Problem, Proxies, QueryRule, ShareConfig,
+    self, CallerFrom, Config, DeadlineFrom, DeadlineLocation, Diagnostic, DistributedLimitConfig, FlagConfig,
+    HealthCheck, HostConfig, HostRule, LocalResponse, PriorityRule, Proxies, QueryRule,
 };
 use weir::http::client::Protocol;
 use weir::http::path::PathRule;
 
-fn lines(problems: &[Problem]) -> Vec<String> {
+fn lines(problems: &[Diagnostic]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
@@ -113,20 +115,21 @@ fn three_lines_are_a_gateway() {
     let config = parsed("upstreams.a.urls = [\"http://h\"]\n[[routes]]\nmatch = { path = \"/{*rest}\" }");
     let (upstream, route) = (&config.upstreams[0], &config.routes[0]);
     assert_eq!((config.listen.as_deref(), config.workers), (None, None));
-    assert_eq!((&*config.trusted_proxies, config.paths), (&Proxies::default(), PathRule::default()));
+    assert_eq!((&*config.trusted_proxies, config.path_rule), (&Proxies::default(), PathRule::default()));
     assert_eq!((config.metrics.as_str(), config.health.as_str()), ("/metrics", "/healthz"));
     assert_eq!(upstream.hosts, [HostConfig { url: "http://h".into(), socket: None, weight: 1 }]);
-    assert_eq!((upstream.protocol, upstream.balance), (Protocol::Auto, Balance::RoundRobin));
-    assert_eq!((upstream.connect_timeout, upstream.keep_idle), (Nanos::from_secs(5), Nanos::from_secs(60)));
+    assert_eq!((upstream.protocol, upstream.balance), (Protocol::Auto, BalancePolicy::RoundRobin));
+    assert_eq!((upstream.connect_timeout, upstream.idle_timeout), (Nanos::from_secs(5), Nanos::from_secs(60)));
     assert_eq!(upstream.stall_timeout, Nanos::from_secs(60));
-    assert_eq!((upstream.max_connections, &upstream.limit), (None, &Some(Terms::default())));
+    assert_eq!((upstream.max_connections, &upstream.admission), (None, &Some(AdmissionConfig::default())));
     assert_eq!((upstream.breaker, upstream.throttle), (None, Some(ThrottleRule::default())));
-    assert_eq!((upstream.health, &upstream.check), (Health::default(), &None));
+    assert_eq!((upstream.health, &upstream.health_check), (OutlierRule::default(), &None));
     assert_eq!((route.upstream.as_str(), route.policy.name.as_str()), ("a", "default"));
     assert_eq!(route.policy.policy, Policy::default());
-    assert_eq!((route.policy.buffer, route.policy.success.max_answer), (65536, 1 << 20));
+    assert_eq!((route.policy.max_buffer_bytes, route.policy.success.max_body_bytes), (65536, 1 << 20));
     let known = |name, form| (HeaderName::from_static(name), form);
-    let headers = [known("grpc-timeout", Form::Grpc), known("x-envoy-expected-rq-timeout-ms", Form::Millis)];
+    let headers =
+        [known("grpc-timeout", DeadlineFormat::Grpc), known("x-envoy-expected-rq-timeout-ms", DeadlineFormat::Millis)];
     assert_eq!((&route.policy.deadlines_in[..], &route.policy.deadlines_out[..]), (&headers[..], &headers[..]));
     assert_eq!(config.warnings, []);
 }
@@ -163,19 +166,22 @@ fn upstreams_are_read() {
         host("http://localhost", 1, Some("/run/app.sock")),
     ];
     assert_eq!(upstream.hosts, hosts);
-    assert_eq!((upstream.protocol, upstream.balance), (Protocol::Http2, Balance::LeastInFlight));
-    assert_eq!((upstream.connect_timeout, upstream.keep_idle), (Nanos::SECOND, Nanos::from_secs(90)));
+    assert_eq!((upstream.protocol, upstream.balance), (Protocol::Http2, BalancePolicy::LeastInFlight));
+    assert_eq!((upstream.connect_timeout, upstream.idle_timeout), (Nanos::SECOND, Nanos::from_secs(90)));
     assert_eq!(upstream.stall_timeout, Nanos::from_secs(20));
-    assert_eq!((upstream.max_connections, &upstream.limit), (Some(100), &Some(Places::fixed(200, 1000))));
+    assert_eq!((upstream.max_connections, &upstream.admission), (Some(100), &Some(PermitPool::fixed(200, 1000))));
     assert_eq!((upstream.tls.insecure, upstream.server_name.as_deref()), (true, Some("x")));
-    assert_eq!(upstream.health, Health { failures: 3, rest: Nanos::from_secs(60), most_out: 1.0 });
-    let check = Check {
+    assert_eq!(
+        upstream.health,
+        OutlierRule { consecutive_failures: 3, base_ejection: Nanos::from_secs(60), max_ejected_fraction: 1.0 }
+    );
+    let check = HealthCheck {
         path: "/healthz?a".into(),
-        every: Nanos::from_secs(9),
+        interval: Nanos::from_secs(9),
         timeout: Nanos::SECOND,
         statuses: vec![(204, 204)],
     };
-    assert_eq!(upstream.check, Some(check));
+    assert_eq!(upstream.health_check, Some(check));
 }
 
 #[test]
@@ -220,30 +226,36 @@ fn what_is_done_when_there_is_too_much_is_read() {
     let ms = Nanos::from_millis;
     let [found_out, fixed, none] = &config.upstreams[..] else { panic!("{config:?}") };
     let options = limit::Options { initial: 20, min: 5, max: 200 };
-    let terms = Terms { limit: LimitTerms::Adaptive(options), patience: ms(300), haste: ms(2), queue: 50 };
-    assert_eq!(found_out.limit, Some(terms));
+    let terms = AdmissionConfig {
+        limit: ConcurrencyLimitConfig::Adaptive(options),
+        max_queue_wait: ms(300),
+        overload_queue_wait: ms(2),
+        max_queued: 50,
+    };
+    assert_eq!(found_out.admission, Some(terms));
     let rule = BreakerRule {
         window: Nanos::from_secs(20),
-        least: 5,
-        share: 0.5,
-        rest: Nanos::from_secs(2),
-        longest_rest: Nanos::from_secs(60),
+        min_calls: 5,
+        failure_fraction: 0.5,
+        open_time: Nanos::from_secs(2),
+        max_open_time: Nanos::from_secs(60),
         probes: 2,
     };
     assert_eq!(found_out.breaker, Some(rule));
-    let rule = ThrottleRule { k: 1.5, window: Nanos::from_secs(10), most: 0.8, floor: 100 };
+    let rule = ThrottleRule { k: 1.5, window: Nanos::from_secs(10), max_fraction: 0.8, min_requests: 100 };
     assert_eq!(found_out.throttle, Some(rule));
-    let terms = Terms { patience: Nanos::SECOND, haste: ms(5), ..Places::fixed(3, 0) };
-    assert_eq!((&fixed.limit, fixed.throttle), (&Some(terms), None));
-    assert_eq!(none.limit, None);
+    let terms =
+        AdmissionConfig { max_queue_wait: Nanos::SECOND, overload_queue_wait: ms(5), ..PermitPool::fixed(3, 0) };
+    assert_eq!((&fixed.admission, fixed.throttle), (&Some(terms), None));
+    assert_eq!(none.admission, None);
     let [first, second, third] = &config.routes[..] else { panic!("{config:?}") };
-    assert_eq!((&first.limit, &second.limit), (&Some(Places::fixed(10, 20)), &None));
+    assert_eq!((&first.admission, &second.admission), (&Some(PermitPool::fixed(10, 20)), &None));
     let values = vec![("gold".to_owned(), Priority::Critical), ("bulk".to_owned(), Priority::Low)];
     let header = Some(HeaderName::from_static("x-priority"));
-    assert_eq!(first.priority, PriorityRule { header: header.clone(), values, otherwise: Priority::High });
+    assert_eq!(first.priority, PriorityRule { header: header.clone(), values, default: Priority::High });
     assert_eq!(first.caller, Some(CallerFrom::Path("tenant".into())));
     assert_eq!(first.rate, Some(CallerRule { burst: 200, entries: 1000, ..CallerRule::new(100, Nanos::SECOND) }));
-    assert_eq!(second.priority, PriorityRule { otherwise: Priority::Low, ..PriorityRule::default() });
+    assert_eq!(second.priority, PriorityRule { default: Priority::Low, ..PriorityRule::default() });
     assert_eq!(second.caller, Some(CallerFrom::Header(HeaderName::from_static("x-api-key"))));
     assert_eq!(second.rate, Some(CallerRule::new(5, Nanos::from_secs(60))));
     let names: Vec<&str> = third.priority.values.iter().map(|(name, _)| name.as_str()).collect();
@@ -253,15 +265,19 @@ fn what_is_done_when_there_is_too_much_is_read() {
 #[test]
 fn with_whom_limits_are_shared_is_read() {
     let share = |text: &str| {
-        parsed(&document("route", &format!("caller = \"address\"\nrate = \"5/1s\"\n[share]\n{text}"))).share
+        parsed(&document("route", &format!("caller = \"address\"\nrate = \"5/1s\"\n[share]\n{text}")))
+            .distributed_limits
     };
     let plain = share("redis = \"redis://h\"").unwrap();
-    assert_eq!((plain.redis.shown(), plain.name.as_str()), ("redis://h", "gate"));
+    assert_eq!((plain.redis.redacted(), plain.name.as_str()), ("redis://h", "gate"));
     assert_eq!((plain.lease, plain.gates), (Nanos::from_secs(2), 1));
     let all = "redis = \"redis://me:secret@h/2\"\nname = \"orders\"\nlease = \"500ms\"\ngates = 4";
-    assert_eq!(share(all), Some(ShareConfig::read("redis://me:secret@h/2?name=orders&lease=500ms&gates=4").unwrap()));
+    assert_eq!(
+        share(all),
+        Some(DistributedLimitConfig::parse("redis://me:secret@h/2?name=orders&lease=500ms&gates=4").unwrap())
+    );
     assert_ne!(share(all), share("redis = \"redis://me:other@h/2\""));
-    assert_eq!(parsed(&document("", "")).share, None);
+    assert_eq!(parsed(&document("", "")).distributed_limits, None);
 }
 
 #[test]
@@ -283,48 +299,51 @@ fn policies_are_read() {
         "#,
     );
     let config = config::parse(&text, folder.path()).unwrap();
-    let stage = |after, on_failure, copies| Stage { after, on_failure, copies };
+    let stage = |after, on_failure, copies| HedgeStage { after, on_failure, attempts: copies };
     let read = &config.routes[1].policy;
     let policy = Policy {
         deadline: Nanos::SECOND,
         attempt_timeout: Nanos::from_millis(400),
         stages: vec![
-            stage(After::Time(Nanos::from_millis(300)), true, 2),
-            stage(After::Quantile(0.95), false, 1),
-            stage(After::Failure, true, 1),
+            stage(StageTrigger::Time(Nanos::from_millis(300)), true, 2),
+            stage(StageTrigger::Quantile(0.95), false, 1),
+            stage(StageTrigger::Failure, true, 1),
         ],
-        retry: Retry {
-            times: 2,
+        retry: RetryPolicy {
+            max_retries: 2,
             on: Retryable {
-                kinds: vec![Kind::Connect, Kind::Closed],
+                kinds: vec![FailureKind::Connect, FailureKind::Closed],
                 statuses: vec![(500, 599), (429, 429)],
                 ..Retryable::default()
             },
-            backoff: Backoff { first: Nanos::from_millis(10), most: Nanos::from_secs(2) },
-            obey_retry_after: false,
+            backoff: Backoff { min: Nanos::from_millis(10), max: Nanos::from_secs(2) },
+            honor_retry_after: false,
         },
-        repeat: Repeat::Idempotent,
-        budget: Some(Budget { share: 0.5, floor: 3, window: Nanos::from_secs(10) }),
+        retryable_methods: RetryableMethodClass::Idempotent,
+        budget: Some(BudgetRule { fraction: 0.5, min_per_window: 3, window: Nanos::from_secs(10) }),
     };
-    assert_eq!((read.name.as_str(), &read.policy, read.buffer), ("quick", &policy, 1024));
+    assert_eq!((read.name.as_str(), &read.policy, read.max_buffer_bytes), ("quick", &policy, 1024));
     let success = &read.success;
     assert_eq!((&success.statuses, success.json), (&vec![(200, 299), (304, 304)], true));
-    assert_eq!((&success.schema, success.max_answer), (&Some(serde_json::json!({"type": "object"})), 2_000_000));
+    assert_eq!((&success.schema, success.max_body_bytes), (&Some(serde_json::json!({"type": "object"})), 2_000_000));
     assert_eq!(success.headers, [(HeaderName::from_static("x-ok"), HeaderValue::from_static("yes"))]);
     let known = |name, form| (HeaderName::from_static(name), form);
-    assert_eq!(read.deadlines_in, [known("x-budget", Form::Seconds), known("x-request-timeout-ms", Form::Millis)]);
+    assert_eq!(
+        read.deadlines_in,
+        [known("x-budget", DeadlineFormat::Seconds), known("x-request-timeout-ms", DeadlineFormat::Millis)]
+    );
     assert_eq!(read.deadlines_out, []);
 }
 
 #[test]
 fn what_is_not_said_of_a_policy_is_as_by_default() {
     let policy = |text: &str| parsed(&document("policy", text)).routes[1].policy.policy.clone();
-    assert_eq!(policy("retry = 2").retry, Retry { times: 2, ..Retry::default() });
-    assert_eq!(policy("retry = { times = 2 }").retry, Retry { times: 2, ..Retry::default() });
+    assert_eq!(policy("retry = 2").retry, RetryPolicy { max_retries: 2, ..RetryPolicy::default() });
+    assert_eq!(policy("retry = { times = 2 }").retry, RetryPolicy { max_retries: 2, ..RetryPolicy::default() });
     assert_eq!(policy("budget = \"none\"").budget, None);
-    assert_eq!(policy("budget = \"5% + 1/1s\"").budget, Some(Budget::default()));
-    assert_eq!(policy("budget = {}").budget, Some(Budget::default()));
-    assert_eq!(policy("").budget, Some(Budget::default()));
+    assert_eq!(policy("budget = \"5% + 1/1s\"").budget, Some(BudgetRule::default()));
+    assert_eq!(policy("budget = {}").budget, Some(BudgetRule::default()));
+    assert_eq!(policy("").budget, Some(BudgetRule::default()));
 }
 
 #[test]
@@ -355,41 +374,41 @@ fn routes_are_read() {
     assert_eq!(rewrite.query, QueryRule::Set("a={user}".into()));
     assert_eq!(rewrite.host, HostRule::Set(HeaderValue::from_static("b.example")));
     let pair = |name, value| (HeaderName::from_static(name), HeaderValue::from_static(value));
-    assert_eq!((&rewrite.set[..], &rewrite.answer_set[..]), (&[pair("x-a", "b")][..], &[pair("server", "weir")][..]));
+    assert_eq!((&rewrite.set[..], &rewrite.response_set[..]), (&[pair("x-a", "b")][..], &[pair("server", "weir")][..]));
     assert_eq!(
-        (&rewrite.remove[0], &rewrite.answer_remove[0]),
+        (&rewrite.remove[0], &rewrite.response_remove[0]),
         (&http::header::COOKIE, &HeaderName::from_static("x-b"))
     );
-    let own = |status, kind, body: &'static str| OwnAnswer {
+    let own = |status, kind, body: &'static str| LocalResponse {
         status,
         content_type: HeaderValue::from_static(kind),
         body: body.into(),
     };
     let plain = "text/plain; charset=utf-8";
     let deadline = DeadlineFrom {
-        place: DeadlinePlace::Path("user".into()),
+        location: DeadlineLocation::Path("user".into()),
         unit: Nanos::SECOND,
         above: 3,
-        bad: own(400, plain, "user has to be a whole number of seconds\n"),
-        low: own(422, "application/json", "{}"),
+        invalid_response: own(400, plain, "user has to be a whole number of seconds\n"),
+        too_low_response: own(422, "application/json", "{}"),
     };
     assert_eq!(route.deadline_from, Some(deadline));
     let merge = [("a".into(), serde_json::json!([1, 2.5, true, "x"])), ("b".into(), serde_json::json!({"c": 16}))];
-    assert_eq!(route.answer.merge, merge);
+    assert_eq!(route.response.merge, merge);
     assert_eq!(
-        (&route.answer.late, &route.answer.failed),
+        (&route.response.deadline_exceeded, &route.response.failed),
         (&Some(own(504, plain, "late")), &Some(own(204, plain, "")))
     );
-    assert_eq!(route.answer.refused, Some(own(503, plain, "later")));
+    assert_eq!(route.response.rejected, Some(own(503, plain, "later")));
 
     let route = &config.routes[1];
     assert_eq!((&route.rewrite.query, &route.rewrite.host), (&QueryRule::Drop, &HostRule::Upstream));
     let deadline = DeadlineFrom {
-        place: DeadlinePlace::Query("timeout".into()),
+        location: DeadlineLocation::Query("timeout".into()),
         unit: Nanos::MILLI,
         above: 0,
-        bad: own(400, plain, "timeout has to be a whole number of milliseconds\n"),
-        low: own(400, plain, "timeout has to be above 0 milliseconds\n"),
+        invalid_response: own(400, plain, "timeout has to be a whole number of milliseconds\n"),
+        too_low_response: own(400, plain, "timeout has to be above 0 milliseconds\n"),
     };
     assert_eq!(route.deadline_from, Some(deadline));
 }
@@ -398,29 +417,30 @@ fn routes_are_read() {
 fn the_shipped_endpoint_is_what_it_says() {
     let config = config::smart("http://127.0.0.1:9001").unwrap();
     assert_eq!(config.upstreams[0].hosts[0].url, "http://127.0.0.1:9001");
-    let places = [DeadlinePlace::Path("timeout".into()), DeadlinePlace::Query("timeout".into())];
+    let places = [DeadlineLocation::Path("timeout".into()), DeadlineLocation::Query("timeout".into())];
     let paths = ["/api/smart/{timeout}", "/api/smart"];
     assert_eq!(config.routes.len(), 2);
     for ((route, place), path) in config.routes.iter().zip(places).zip(paths) {
         assert_eq!((route.path.as_str(), &route.methods[..]), (path, &[Method::GET][..]));
         assert_eq!((route.rewrite.path.as_deref(), &route.rewrite.query), (Some("/api/work"), &QueryRule::Drop));
-        let stage = Stage { after: After::Time(Nanos::from_millis(300)), on_failure: true, copies: 2 };
+        let stage = HedgeStage { after: StageTrigger::Time(Nanos::from_millis(300)), on_failure: true, attempts: 2 };
         assert_eq!(route.policy.policy, Policy { stages: vec![stage], budget: None, ..Policy::default() });
         assert_eq!((&route.policy.success.statuses, route.policy.success.json), (&vec![(200, 200)], true));
         let deadline = route.deadline_from.as_ref().unwrap();
-        assert_eq!((&deadline.place, deadline.unit, deadline.above), (&place, Nanos::MILLI, 300));
-        assert_eq!(deadline.bad.body, r#"{"message":"Endpoint timeout parameter should be INTEGER"}"#);
-        assert_eq!(deadline.low.body, r#"{"message":"Endpoint timeout parameter should be above 300"}"#);
-        assert_eq!((deadline.bad.status, deadline.low.status), (400, 400));
-        let (late, failed) = (route.answer.late.as_ref().unwrap(), route.answer.failed.as_ref().unwrap());
+        assert_eq!((&deadline.location, deadline.unit, deadline.above), (&place, Nanos::MILLI, 300));
+        assert_eq!(deadline.invalid_response.body, r#"{"message":"Endpoint timeout parameter should be INTEGER"}"#);
+        assert_eq!(deadline.too_low_response.body, r#"{"message":"Endpoint timeout parameter should be above 300"}"#);
+        assert_eq!((deadline.invalid_response.status, deadline.too_low_response.status), (400, 400));
+        let (late, failed) =
+            (route.response.deadline_exceeded.as_ref().unwrap(), route.response.failed.as_ref().unwrap());
         assert_eq!((late.status, failed.status), (504, 502));
         assert_eq!(
             (&late.body[..], &failed.body[..]),
             (&br#"{"message":"ERROR"}"#[..], &br#"{"message":"ERROR"}"#[..])
         );
-        let own = [&deadline.bad, &deadline.low, late, failed];
+        let own = [&deadline.invalid_response, &deadline.too_low_response, late, failed];
         assert!(own.iter().all(|answer| answer.content_type == "application/json"));
-        assert_eq!(route.answer.merge, [("message".into(), "SUCCESS".into())]);
+        assert_eq!(route.response.merge, [("message".into(), "SUCCESS".into())]);
     }
     assert_eq!(config.warnings, []);
 }
@@ -441,17 +461,17 @@ fn the_shipped_endpoint_asks_for_the_path_that_it_is_given() {
 #[test]
 fn flags_make_a_gateway_of_one_route() {
     let policy = Policy { deadline: Nanos::SECOND, ..Policy::default() };
-    let flags = |upstreams: &[&str]| Plain {
+    let flags = |upstreams: &[&str]| FlagConfig {
         upstreams: upstreams.iter().map(ToString::to_string).collect(),
         policy: policy.clone(),
     };
-    let config = config::plain(&flags(&["http://h:1", "https://h:2/"])).unwrap();
+    let config = config::from_flags(&flags(&["http://h:1", "https://h:2/"])).unwrap();
     let urls: Vec<&str> = config.upstreams[0].hosts.iter().map(|host| host.url.as_str()).collect();
     assert_eq!((config.upstreams[0].name.as_str(), urls), ("upstream", vec!["http://h:1", "https://h:2"]));
     let route = &config.routes[0];
     assert_eq!((route.path.as_str(), route.upstream.as_str()), ("/{*rest}", "upstream"));
     assert_eq!(route.policy.policy, policy);
-    let told = |upstreams: &[&str]| config::plain(&flags(upstreams)).unwrap_err();
+    let told = |upstreams: &[&str]| config::from_flags(&flags(upstreams)).unwrap_err();
     assert_eq!(told(&[]), "there is no upstream; give one as http://HOST:PORT");
     let remedy = r#"write it as "http://HOST:PORT", "https://HOST:PORT" or "unix:/PATH""#;
     assert_eq!(told(&["h:1"]), format!("'h:1' is no URL; {remedy}"));
@@ -512,7 +532,7 @@ fn every_key_is_in_the_documentation() {
     ];
     for (slot, fragment) in asked {
         let problems = config::parse(&document(slot, fragment), Path::new("/nowhere")).unwrap_err();
-        let about: Vec<&Problem> = problems.iter().filter(|problem| problem.at.ends_with("zzzzzz")).collect();
+        let about: Vec<&Diagnostic> = problems.iter().filter(|problem| problem.path.ends_with("zzzzzz")).collect();
         assert!(!about.is_empty(), "{fragment}");
         for key in about.iter().flat_map(|problem| problem.remedy.split('"').skip(1).step_by(2)) {
             assert!(text.contains(&format!("`{key}`")), "{key} of {fragment}");

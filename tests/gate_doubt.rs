@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use support::{Raw, Reply, Server, until};
 use weir::decide::Nanos;
-use weir::decide::policy::{Backoff, Policy, Retry};
+use weir::decide::policy::{Backoff, Policy, RetryPolicy};
 use weir::gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
 use weir::gate::{self, Gate};
 use weir::server::Options;
@@ -22,7 +22,7 @@ fn fronted(server: &Server, change: impl FnOnce(&mut UpstreamConfig, &mut RouteC
     let host = HostConfig { url: server.url("/"), socket: None, weight: 1 };
     let mut upstream = UpstreamConfig { hosts: vec![host], ..UpstreamConfig::new("upstream") };
     let policy = PolicyConfig { policy: Policy::default(), ..PolicyConfig::new("default") };
-    let mut route = RouteConfig { policy, ..RouteConfig::to("upstream", "/{*rest}") };
+    let mut route = RouteConfig { policy, ..RouteConfig::forward_all("upstream", "/{*rest}") };
     change(&mut upstream, &mut route);
     let config = Config { upstreams: vec![upstream], routes: vec![route], ..Config::default() };
     gate::start(&config, gate::Options::default(), &Options::default()).unwrap()
@@ -56,8 +56,8 @@ fn a_retry_does_not_wait_for_the_connection_that_the_failed_answer_holds() {
     });
     let gate = fronted(&server, |upstream, route| {
         upstream.max_connections = Some(1);
-        let backoff = Backoff { first: Nanos::MILLI, most: Nanos::MILLI };
-        let retry = Retry { times: 1, backoff, ..Retry::default() };
+        let backoff = Backoff { min: Nanos::MILLI, max: Nanos::MILLI };
+        let retry = RetryPolicy { max_retries: 1, backoff, ..RetryPolicy::default() };
         route.policy.policy = Policy { deadline: Nanos::from_secs(10), retry, budget: None, ..Policy::default() };
     });
     assert_eq!(connect(&gate).get("/").text(), "hello");
@@ -103,7 +103,7 @@ fn members_are_merged_into_an_answer_with_trailers_too() {
         )
     });
     let gate = fronted(&server, |_, route| {
-        route.answer.merge = vec![("message".to_owned(), "SUCCESS".into())];
+        route.response.merge = vec![("message".to_owned(), "SUCCESS".into())];
     });
     let mut client = connect(&gate);
     client.send("GET / HTTP/1.1\r\nHost: test\r\nTE: trailers\r\nConnection: close\r\n\r\n");

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 use support::{Reply, Seen, Server, until};
-use weir::gate::otlp::{Counts, Exporter, Pen, Span, SpanKind};
-use weir::server::Tell;
+use weir::gate::otlp::{Exporter, SpanCounts, SpanKind, SpanSender, TraceSpan};
+use weir::server::Logger;
 
 /// As many as make the exporter send at once.
 const BATCH: u64 = 512;
@@ -23,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Told(Arc<Mutex<Vec<String>>>);
 
 impl Told {
-    fn tell(&self) -> Tell {
+    fn tell(&self) -> Logger {
         let told = Arc::clone(&self.0);
-        Tell::new(move |text| told.lock().unwrap().push(text.to_owned()))
+        Logger::new(move |text| told.lock().unwrap().push(text.to_owned()))
     }
 
     fn all(&self) -> Vec<String> {
@@ -37,9 +37,9 @@ fn start(server: &Server, told: &Told) -> Exporter {
     Exporter::start(&server.url(""), "the gate", told.tell()).unwrap()
 }
 
-fn write(pen: &Pen, ids: impl IntoIterator<Item = u64>) {
+fn write(pen: &SpanSender, ids: impl IntoIterator<Item = u64>) {
     for id in ids {
-        pen.write(Span {
+        pen.send(TraceSpan {
             trace_id: 1,
             span_id: id,
             parent: None,
@@ -60,8 +60,8 @@ fn ids(seen: &Seen) -> Vec<u64> {
     spans.iter().map(|span| u64::from_str_radix(span["spanId"].as_str().unwrap(), 16).unwrap()).collect()
 }
 
-fn counts(exported: u64, lost: u64) -> Counts {
-    Counts { exported, lost }
+fn counts(exported: u64, lost: u64) -> SpanCounts {
+    SpanCounts { exported, dropped: lost }
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn what_is_written_reaches_the_collector_within_a_second_or_so() {
     let server = Server::start(|_| Reply::ok("{}"));
     let told = Told::default();
     let exporter = start(&server, &told);
-    let pens = [exporter.pen(), exporter.pen()];
+    let pens = [exporter.sender(), exporter.sender()];
     let writers = pens.map(|pen| thread::spawn(move || write(&pen, [1, 2, 3])));
     writers.into_iter().for_each(|writer| writer.join().unwrap());
     until("the spans", PATIENCE, || exporter.counts() == counts(6, 0));
@@ -88,7 +88,7 @@ fn what_is_written_reaches_the_collector_within_a_second_or_so() {
 fn full_batches_go_at_once_in_order_and_on_one_connection() {
     let server = Server::start(|_| Reply::ok(""));
     let exporter = start(&server, &Told::default());
-    let pen = exporter.pen();
+    let pen = exporter.sender();
     write(&pen, 1..=2000);
     assert_eq!(exporter.close(PATIENCE), counts(2000, 0));
     let batches: Vec<Vec<u64>> = server.seen().iter().map(ids).collect();
@@ -107,7 +107,7 @@ fn a_batch_that_meets_a_reset_and_a_busy_collector_is_sent_again() {
     });
     let told = Told::default();
     let exporter = start(&server, &told);
-    write(&exporter.pen(), 1..=3);
+    write(&exporter.sender(), 1..=3);
     assert_eq!(exporter.close(PATIENCE), counts(3, 0));
     let seen = server.seen();
     assert_eq!(seen.len(), 3);
@@ -120,7 +120,7 @@ fn a_collector_asks_for_a_wait_and_gets_it() {
     let busy = "HTTP/1.1 429 Said\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
     let server = Server::start(move |seen| if seen.number == 0 { Reply::raw(busy) } else { Reply::ok("{}") });
     let exporter = start(&server, &Told::default());
-    write(&exporter.pen(), 1..=3);
+    write(&exporter.sender(), 1..=3);
     assert_eq!(exporter.close(PATIENCE), counts(3, 0));
     let seen = server.seen();
     assert!(seen[1].at - seen[0].at >= Duration::from_secs(1));
@@ -135,14 +135,14 @@ fn an_outage_is_told_once_and_so_is_its_end() {
     });
     let told = Told::default();
     let exporter = start(&server, &told);
-    let pen = exporter.pen();
+    let pen = exporter.sender();
     for round in 0..4 {
         if round == 2 {
             status.store(200, Ordering::SeqCst);
         }
         write(&pen, round * BATCH..(round + 1) * BATCH);
         until("the end of these", PATIENCE, || {
-            exporter.counts().exported + exporter.counts().lost == (round + 1) * BATCH
+            exporter.counts().exported + exporter.counts().dropped == (round + 1) * BATCH
         });
     }
     assert_eq!(exporter.counts(), counts(2 * BATCH, 2 * BATCH));
@@ -167,13 +167,13 @@ fn a_queue_that_nobody_empties_stays_short_and_no_writer_waits() {
     let exporter = start(&server, &told);
     let writers: Vec<_> = (0..4)
         .map(|_| {
-            let pen = exporter.pen();
+            let pen = exporter.sender();
             thread::spawn(move || write(&pen, 1..=25_000))
         })
         .collect();
     writers.into_iter().for_each(|writer| writer.join().unwrap());
     // What waits: the queue, and the batch that is under way.
-    assert!(exporter.counts().lost >= 100_000 - 4096 - BATCH, "{:?}", exporter.counts());
+    assert!(exporter.counts().dropped >= 100_000 - 4096 - BATCH, "{:?}", exporter.counts());
     assert_eq!(exporter.close(Duration::from_millis(50)), counts(0, 100_000));
     assert_eq!(
         told.all(),
@@ -187,10 +187,10 @@ fn the_end_does_not_wait_for_a_collector_that_is_not_there() {
     server.stop_listening();
     let begun = Instant::now();
     let exporter = start(&server, &Told::default());
-    write(&exporter.pen(), 1..=4000);
+    write(&exporter.sender(), 1..=4000);
     assert_eq!(exporter.close(Duration::from_millis(300)), counts(0, 4000));
     let exporter = start(&server, &Told::default());
-    write(&exporter.pen(), 1..=4000);
+    write(&exporter.sender(), 1..=4000);
     drop(exporter);
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
@@ -203,7 +203,7 @@ fn spans_that_a_collector_rejects_are_counted_and_told_of_once() {
     });
     let told = Told::default();
     let exporter = start(&server, &told);
-    let pen = exporter.pen();
+    let pen = exporter.sender();
     write(&pen, 1..=BATCH);
     until("the first", PATIENCE, || exporter.counts().exported > 0);
     write(&pen, 1..=BATCH);
@@ -233,8 +233,8 @@ fn a_url_that_leads_nowhere_is_refused_with_a_remedy() {
 fn who_waits_no_longer_ends_the_last_sending_at_once() {
     let (server, told) = (Server::start(|_| Reply::nothing()), Told::default());
     let exporter = start(&server, &told);
-    write(&exporter.pen(), [1]);
-    let closer = exporter.closer();
+    write(&exporter.sender(), [1]);
+    let closer = exporter.close_handle();
     let counts = thread::scope(|scope| {
         scope.spawn(|| {
             server.wait_for("the last spans", |counts| counts.requests == 1);
@@ -242,5 +242,5 @@ fn who_waits_no_longer_ends_the_last_sending_at_once() {
         });
         exporter.close(Duration::from_secs(3600))
     });
-    assert_eq!(counts, Counts { exported: 0, lost: 1 });
+    assert_eq!(counts, SpanCounts { exported: 0, dropped: 1 });
 }

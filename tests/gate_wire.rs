@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use support::{Raw, Reply, Server, Serving, until};
-use weir::decide::policy::{Policy, Retry};
+use weir::decide::policy::{Policy, RetryPolicy};
 use weir::gate::config::{Config, HostConfig, PolicyConfig, RouteConfig, UpstreamConfig};
 use weir::gate::{self, Gate};
 use weir::server::Options;
@@ -26,7 +26,7 @@ impl Fronted {
         let host = HostConfig { url: url.to_owned(), socket: None, weight: 1 };
         let upstream = UpstreamConfig { hosts: vec![host], ..UpstreamConfig::new("upstream") };
         let policy = PolicyConfig { policy, ..PolicyConfig::new("default") };
-        let route = RouteConfig { policy, ..RouteConfig::to("upstream", "/{*rest}") };
+        let route = RouteConfig { policy, ..RouteConfig::forward_all("upstream", "/{*rest}") };
         let config = Config { upstreams: vec![upstream], routes: vec![route], ..Config::default() };
         Self { gate: gate::start(&config, gate::Options::default(), &Options::default()).unwrap() }
     }
@@ -293,7 +293,8 @@ fn nobody_gets_what_belongs_to_another() {
             _ => Reply::ok(&path),
         }
     });
-    let policy = Policy { retry: Retry { times: 1, ..Retry::default() }, budget: None, ..Policy::default() };
+    let policy =
+        Policy { retry: RetryPolicy { max_retries: 1, ..RetryPolicy::default() }, budget: None, ..Policy::default() };
     let gate = Fronted::new(&server.url("/"), policy);
     thread::scope(|scope| {
         for caller in 0..8 {

@@ -13,8 +13,11 @@ use std::thread;
 
 use weir::decide::Nanos;
 use weir::decide::dice::Dice;
-use weir::send::store::{Change, Claim, Filter, Lane, Options, Record, Sqlite, Step, Store, Want, Which};
-use weir::send::{Attempt, Entry, Job, State, UnixMs};
+use weir::send::store::{
+    ClaimRequest, JobChange, JobFilter, JobLane, JobSelector, JobStep, LaneClaim, Options, RecordRequest, SqliteStore,
+    Store,
+};
+use weir::send::{Job, JobEntry, State, StoredAttempt, UnixMs};
 
 const NOW: UnixMs = UnixMs(1_760_000_000_000);
 /// So many jobs at most are in flight.
@@ -26,7 +29,7 @@ const FLIGHT: usize = 5;
 fn a_process_that_submits_and_sends() {
     let Ok(path) = std::env::var("WEIR_CRASH_STORE") else { return };
     let round: u64 = std::env::var("WEIR_CRASH_ROUND").unwrap().parse().unwrap();
-    let store = Sqlite::open(Path::new(&path), &Options::default()).unwrap();
+    let store = SqliteStore::open(Path::new(&path), &Options::default()).unwrap();
     thread::scope(|scope| {
         for producer in 0..3 {
             let store = &store;
@@ -41,44 +44,51 @@ fn say(line: &str) {
     std::io::stdout().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-fn produce(store: &Sqlite, round: u64, producer: u64) {
+fn produce(store: &SqliteStore, round: u64, producer: u64) {
     let mut dice = Dice::new(round, producer);
     for n in 0.. {
         let ids: Vec<String> = (0..1 + dice.bits() % 4).map(|i| format!("{round}-{producer}-{n}-{i}")).collect();
-        let jobs = ids.iter().map(|id| Job { id: Some(id.clone()), created: NOW, ..Job::default() }).collect();
+        let jobs = ids.iter().map(|id| Job { id: Some(id.clone()), created_at: NOW, ..Job::default() }).collect();
         store.submit(jobs).wait().unwrap();
         say(&format!("#accepted {}", ids.join(" ")));
     }
 }
 
-fn send(store: &Sqlite, round: u64) {
+fn send(store: &SqliteStore, round: u64) {
     store.start_sending(NOW).unwrap();
     let mut dice = Dice::new(round, 99);
     loop {
         let at_once = dice.bits().is_multiple_of(2);
-        let wants = vec![Want { lane: Lane::default(), most: FLIGHT }];
-        let claim = Claim { now: NOW, lease: Nanos::from_secs(60), wants, most_bytes: u64::MAX, sending: at_once };
+        let wants = vec![LaneClaim { lane: JobLane::default(), max_jobs: FLIGHT }];
+        let claim = ClaimRequest {
+            now: NOW,
+            lease_duration: Nanos::from_secs(60),
+            lanes: wants,
+            max_bytes: u64::MAX,
+            marks_sent: at_once,
+        };
         let claimed = store.claim(claim).wait().unwrap().jobs;
-        let record = |step, attempt: Option<Attempt>| {
-            let changes = claimed.iter().map(|(lease, _)| Change {
+        let record = |step, attempt: Option<StoredAttempt>| {
+            let changes = claimed.iter().map(|(lease, _)| JobChange {
                 lease: *lease,
                 at: NOW,
                 reason: "so it goes".into(),
                 step,
                 attempt: attempt.clone(),
-                answer: None,
+                response: None,
             });
-            let recorded = store.record(Record { changes: changes.collect(), keys: Vec::new() }).wait().unwrap();
+            let recorded =
+                store.record(RecordRequest { changes: changes.collect(), key_states: Vec::new() }).wait().unwrap();
             assert!(recorded.stale.is_empty());
         };
         if !at_once {
-            record(Step::Sent, None);
+            record(JobStep::Sent, None);
         }
-        let name = |entry: &Entry| entry.job.id.clone().unwrap();
+        let name = |entry: &JobEntry| entry.job.id.clone().unwrap();
         for (_, entry) in &claimed {
             say(&format!("#sent {} {}", name(entry), entry.status.maybe_sent));
         }
-        record(Step::Done, Some(Attempt { key: None, sent: NOW, code: Some(200) }));
+        record(JobStep::Done, Some(StoredAttempt { key: None, sent_at: NOW, status: Some(200) }));
         let names: Vec<_> = claimed.iter().map(|(_, entry)| name(entry)).collect();
         say(&format!("#done {}", names.join(" ")));
     }
@@ -112,7 +122,7 @@ fn no_kill_loses_an_accepted_job_or_hides_that_one_was_sent() {
         child.wait().unwrap();
         assert!(lines >= kill_after + 4, "the process ended by itself in round {round}");
     }
-    let store = Sqlite::open(&path, &Options::default()).unwrap();
+    let store = SqliteStore::open(&path, &Options::default()).unwrap();
     store.start_sending(NOW).unwrap();
     seen.check(&store, kills as usize);
 }
@@ -146,18 +156,18 @@ impl Seen {
         }
     }
 
-    fn check(&self, store: &Sqlite, kills: usize) {
+    fn check(&self, store: &SqliteStore, kills: usize) {
         assert!(self.accepted.len() > kills && self.done.len() > kills, "there was something to lose");
         for id in &self.accepted {
-            let found = store.inspect(&Which::Id(id.clone())).unwrap();
+            let found = store.inspect(&JobSelector::Id(id.clone())).unwrap();
             let state = found.unwrap_or_else(|| panic!("{id} is lost")).entry.status.state;
             assert!(state == State::Queued || state == State::Done, "{id} is {state}");
             assert!(state == State::Done || !self.done.contains(id), "{id} was done, and is {state}");
         }
         let again: usize = self.sent.values().map(|times| times - 1).sum();
         assert!(again + self.flagged <= kills * FLIGHT, "{again} sent again, {} flagged", self.flagged);
-        let all = store.list(&Filter::default(), 0, usize::MAX).unwrap();
-        assert_eq!(store.counts().unwrap().of(State::Done), {
+        let all = store.list(&JobFilter::default(), 0, usize::MAX).unwrap();
+        assert_eq!(store.counts().unwrap().jobs_in(State::Done), {
             all.iter().filter(|entry| entry.status.state == State::Done).count() as u64
         });
     }

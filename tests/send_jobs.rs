@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use support::{Reply, Running, Server, Weir, until};
 use weir::send::State;
-use weir::send::store::{self, Sqlite, Store, Which};
+use weir::send::store::{self, JobSelector, SqliteStore, Store};
 
 /// Nothing that a test waits for takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -139,8 +139,8 @@ fn a_service_that_is_away_costs_no_try() {
     let running = weir.start(&["send", "jobs.jsonl", "--url", &url, "--retries", "0", "--out", "out.jsonl", "-q"]);
     let options = store::Options { create: false, ..store::Options::default() };
     until("it to be in hand", PATIENCE, || {
-        let queue = Sqlite::open(&weir.path("jobs.jsonl.db"), &options).ok();
-        let detail = queue.and_then(|queue| queue.inspect(&Which::Id("a".into())).ok()?);
+        let queue = SqliteStore::open(&weir.path("jobs.jsonl.db"), &options).ok();
+        let detail = queue.and_then(|queue| queue.inspect(&JobSelector::Id("a".into())).ok()?);
         detail.is_some_and(|detail| detail.entry.status.state == State::Leased)
     });
     let listener = std::net::TcpListener::bind(address).unwrap();

@@ -21,7 +21,7 @@ use serde_json::Value;
 use support::{RedisServer, Reply, Running, Seen, Server, Serving, Weir, spawn_tied, until};
 use weir::decide::dice::Dice;
 use weir::send::State;
-use weir::send::store::{Filter, Options, Sqlite, Store};
+use weir::send::store::{JobFilter, Options, SqliteStore, Store};
 
 /// Nothing that a test waits for takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -79,8 +79,8 @@ impl Results {
 /// Jobs that the store has, from this number on.
 fn kept(weir: &Weir, after: u64) -> Vec<(u64, String, State)> {
     let options = Options { create: false, ..Options::default() };
-    let Ok(store) = Sqlite::open(&weir.path("jobs.db"), &options) else { return Vec::new() };
-    let all = store.list(&Filter::default(), after, usize::MAX).unwrap();
+    let Ok(store) = SqliteStore::open(&weir.path("jobs.db"), &options) else { return Vec::new() };
+    let all = store.list(&JobFilter::default(), after, usize::MAX).unwrap();
     all.into_iter().map(|entry| (entry.number, entry.job.id.unwrap(), entry.status.state)).collect()
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use support::{ALWAYS, Running, SYNCED, Setting, Terms, until};
-use weir::send::store::{Address, Bounds, Order, Redis, Store};
+use weir::send::store::{JobOrder, QueueAddress, QueueBounds, RedisStore, Store};
 use weir::send::wall_ms;
 
 /// Nothing that a test waits for takes longer.
@@ -21,7 +21,7 @@ const FIRST: u32 = 1500;
 /// Puts jobs into the queue while others send, and keeps what the server has said to have.
 struct Producer<'a> {
     setting: &'a Setting,
-    store: Redis,
+    store: RedisStore,
     /// When each was accepted.
     accepted: BTreeMap<String, i64>,
 }
@@ -29,8 +29,8 @@ struct Producer<'a> {
 impl<'a> Producer<'a> {
     fn new(setting: &'a Setting, strict: bool) -> Self {
         let asked = format!("{}&strict={}", setting.asked(), u8::from(strict));
-        let address = Address::read(&setting.server.url(&asked)).unwrap();
-        let store = Redis::open(&address, true, Bounds::default(), Order::Deadline).unwrap();
+        let address = QueueAddress::read(&setting.server.url(&asked)).unwrap();
+        let store = RedisStore::open(&address, true, QueueBounds::default(), JobOrder::Deadline).unwrap();
         Self { setting, store, accepted: BTreeMap::new() }
     }
 

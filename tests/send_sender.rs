@@ -10,23 +10,25 @@ use std::time::Duration;
 
 use support::{Reply, Server, until};
 use weir::decide::Nanos;
-use weir::send::store::{Bounds, Memory, Order, Store};
-use weir::send::{Credential, Ended, Entry, Job, Listener, News, Options, Request, SendFailed, Sender, State, UnixMs};
+use weir::send::store::{JobOrder, MemoryStore, QueueBounds, Store};
+use weir::send::{
+    ApiKey, FinishedJob, Job, JobEntry, JobRequest, Listener, Options, Sender, SenderError, SenderEvent, State, UnixMs,
+};
 
 /// Nothing that a test waits for takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Passes on what ended.
-struct Ends(Mutex<Pipe<Ended>>);
+struct Ends(Mutex<Pipe<FinishedJob>>);
 
 impl Listener for Ends {
-    fn told(&mut self, news: &[News]) -> io::Result<()> {
+    fn on_events(&mut self, news: &[SenderEvent]) -> io::Result<()> {
         for news in news {
-            if let News::Ended(ended) = news {
-                let copy = Ended {
+            if let SenderEvent::JobEnded(ended) = news {
+                let copy = FinishedJob {
                     entry: ended.entry.clone(),
                     reason: ended.reason.clone(),
-                    last: ended.last.clone(),
+                    last_attempt: ended.last_attempt.clone(),
                     body: ended.body.clone(),
                     ..**ended
                 };
@@ -41,21 +43,21 @@ impl Listener for Ends {
 struct Full;
 
 impl Listener for Full {
-    fn told(&mut self, _: &[News]) -> io::Result<()> {
+    fn on_events(&mut self, _: &[SenderEvent]) -> io::Result<()> {
         Err(io::Error::other("no room"))
     }
 
-    fn known(&mut self, _: &Entry) -> Option<State> {
+    fn reported_state(&mut self, _: &JobEntry) -> Option<State> {
         None
     }
 }
 
 fn store() -> Arc<dyn Store> {
-    Arc::new(Memory::new(Bounds::default(), Order::FirstIn))
+    Arc::new(MemoryStore::new(QueueBounds::default(), JobOrder::Fifo))
 }
 
 fn job(server: &Server, id: &str) -> Job {
-    let request = Request { method: "GET".into(), url: server.url("/{id}?k={key}"), ..Request::default() };
+    let request = JobRequest { method: "GET".into(), url: server.url("/{id}?k={key}"), ..JobRequest::default() };
     Job { id: Some(id.to_owned()), request, ..Job::default() }
 }
 
@@ -63,7 +65,7 @@ fn job(server: &Server, id: &str) -> Job {
 fn jobs_that_come_while_it_runs_are_sent_and_told_of() {
     let server = Server::start(|seen| Reply::ok(seen.line().split(' ').nth(1).unwrap()));
     let (ends, ended) = mpsc::channel();
-    let options = Options { keys: vec![Credential::new("secret")], ..Options::default() };
+    let options = Options { keys: vec![ApiKey::new("secret")], ..Options::default() };
     let sender = Sender::start(store(), options, Box::new(Ends(Mutex::new(ends)))).unwrap();
     for round in 0..3 {
         let receipts = sender.submit(vec![job(&server, &format!("{round}-a")), job(&server, &format!("{round}-b"))]);
@@ -74,9 +76,9 @@ fn jobs_that_come_while_it_runs_are_sent_and_told_of() {
             let id = ended.entry.job.id.unwrap();
             assert!(id.starts_with(&round.to_string()));
             assert_eq!(ended.body, format!("/{id}?k=secret"));
-            let tried = ended.last.unwrap();
-            assert_eq!((tried.outcome, tried.key, tried.done, ended.tries), (Ok(200), 0, true, 1));
-            assert!(tried.late.is_some());
+            let tried = ended.last_attempt.unwrap();
+            assert_eq!((tried.outcome, tried.key, tried.succeeded, ended.attempts), (Ok(200), 0, true, 1));
+            assert!(tried.lateness.is_some());
         }
     }
     sender.finish();
@@ -88,16 +90,16 @@ fn jobs_that_come_while_it_runs_are_sent_and_told_of() {
 fn a_job_that_makes_no_request_is_buried_and_the_others_go_on() {
     let server = Server::hello();
     let (ends, ended) = mpsc::channel();
-    let options = Options { keys: vec![Credential::new("my secret")], ..Options::default() };
+    let options = Options { keys: vec![ApiKey::new("my secret")], ..Options::default() };
     let sender = Sender::start(store(), options, Box::new(Ends(Mutex::new(ends)))).unwrap();
-    let request = Request { method: "GET".into(), url: "nowhere://{key}".into(), ..Request::default() };
+    let request = JobRequest { method: "GET".into(), url: "nowhere://{key}".into(), ..JobRequest::default() };
     let wrong = Job { id: Some("wrong".into()), request, ..Job::default() };
     sender.submit(vec![wrong, job(&server, "right")]).wait().unwrap();
     sender.finish();
     let mut all: Vec<_> = ended.iter().map(|ended| (ended.entry.job.id.unwrap(), ended.state, ended.reason)).collect();
     all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     assert_eq!((all[0].0.as_str(), all[0].1), ("right", State::Done));
-    assert_eq!((all[1].0.as_str(), all[1].1), ("wrong", State::Graveyard));
+    assert_eq!((all[1].0.as_str(), all[1].1), ("wrong", State::DeadLettered));
     assert!(all[1].2.contains("nowhere") && !all[1].2.contains("secret"), "{all:?}");
     sender.join().unwrap();
 }
@@ -110,8 +112,8 @@ fn what_cannot_be_told_is_not_recorded_as_done() {
     sender.submit(vec![job(&server, "a")]).wait().unwrap();
     until("its end", PATIENCE, || sender.has_ended());
     let why = sender.join().unwrap_err();
-    assert!(matches!(&why, SendFailed::Listener(text) if text.contains("no room")), "{why}");
-    assert_eq!(store.counts().unwrap().of(State::Done), 0);
+    assert!(matches!(&why, SenderError::Listener(text) if text.contains("no room")), "{why}");
+    assert_eq!(store.counts().unwrap().jobs_in(State::Done), 0);
 }
 
 #[test]
@@ -128,10 +130,10 @@ fn a_job_whose_time_is_over_is_told_of_as_expired() {
     let server = Server::hello();
     let (ends, ended) = mpsc::channel();
     let sender = Sender::start(store(), Options::default(), Box::new(Ends(Mutex::new(ends)))).unwrap();
-    let late = Job { expires: Some(UnixMs(1)), ..job(&server, "late") };
+    let late = Job { expires_at: Some(UnixMs(1)), ..job(&server, "late") };
     sender.submit(vec![late]).wait().unwrap();
     let ended = ended.recv_timeout(PATIENCE).unwrap();
-    assert_eq!((ended.state, ended.tries, server.requests()), (State::Expired, 0, 0));
+    assert_eq!((ended.state, ended.attempts, server.requests()), (State::Expired, 0, 0));
     sender.drain(Nanos::SECOND);
     sender.join().unwrap();
 }

@@ -10,48 +10,49 @@ use std::thread;
 use rusqlite::Connection;
 use weir::decide::Nanos;
 use weir::send::store::{
-    Bounds, Change, Claim, Filter, KeyNote, Lane, Options, Receipt, Record, Sqlite, Step, Store, StoreError, Want,
+    ClaimRequest, JobChange, JobFilter, JobLane, JobStep, LaneClaim, Options, QueueBounds, Receipt, RecordRequest,
+    SqliteStore, Store, StoreError, StoredKeyState,
 };
-use weir::send::{Attempt, Job, Request, State, UnixMs};
+use weir::send::{Job, JobRequest, State, StoredAttempt, UnixMs};
 
 const NOW: UnixMs = UnixMs(1_760_000_000_123);
 
-fn open(path: &Path) -> Sqlite {
-    Sqlite::open(path, &Options::default()).unwrap()
+fn open(path: &Path) -> SqliteStore {
+    SqliteStore::open(path, &Options::default()).unwrap()
 }
 
 fn job(id: &str, body: usize) -> Job {
-    let request = Request {
+    let request = JobRequest {
         method: "POST".into(),
         url: "http://127.0.0.1/".into(),
         headers: vec![("a".into(), "b".into())],
         body: vec![b'x'; body],
     };
-    Job { id: Some(id.into()), request, created: NOW, weight: 1, ..Job::default() }
+    Job { id: Some(id.into()), request, created_at: NOW, weight: 1, ..Job::default() }
 }
 
-fn claim(most: usize) -> Claim {
-    let wants = vec![Want { lane: Lane { host: "127.0.0.1".into(), ..Lane::default() }, most }];
-    Claim { now: NOW, lease: Nanos::from_secs(60), wants, most_bytes: u64::MAX, sending: true }
+fn claim(most: usize) -> ClaimRequest {
+    let wants = vec![LaneClaim { lane: JobLane { host: "127.0.0.1".into(), ..JobLane::default() }, max_jobs: most }];
+    ClaimRequest { now: NOW, lease_duration: Nanos::from_secs(60), lanes: wants, max_bytes: u64::MAX, marks_sent: true }
 }
 
-fn done(store: &Sqlite, most: usize) -> usize {
+fn done(store: &SqliteStore, most: usize) -> usize {
     let claimed = store.claim(claim(most)).wait().unwrap().jobs;
-    let changes = claimed.iter().map(|(lease, _)| Change {
+    let changes = claimed.iter().map(|(lease, _)| JobChange {
         lease: *lease,
         at: NOW.plus_ms(1000),
         reason: "status 200".into(),
-        step: Step::Done,
-        attempt: Some(Attempt { key: Some("k1".into()), sent: NOW.plus_ms(500), code: Some(200) }),
-        answer: None,
+        step: JobStep::Done,
+        attempt: Some(StoredAttempt { key: Some("k1".into()), sent_at: NOW.plus_ms(500), status: Some(200) }),
+        response: None,
     });
-    let record = Record { changes: changes.collect(), keys: Vec::new() };
+    let record = RecordRequest { changes: changes.collect(), key_states: Vec::new() };
     assert!(store.record(record).wait().unwrap().stale.is_empty());
     claimed.len()
 }
 
 fn told(path: &Path, options: &Options) -> String {
-    let told = Sqlite::open(path, options).unwrap_err().to_string();
+    let told = SqliteStore::open(path, options).unwrap_err().to_string();
     assert!(!told.contains('\n'), "{told}");
     told.replace(path.to_str().unwrap(), "FILE")
 }
@@ -114,20 +115,20 @@ fn a_store_has_one_sender_at_a_time_and_the_next_one_finds_what_was_left() {
     assert_eq!(first.claim(claim(1)).wait().unwrap_err(), StoreError::NotSending);
     first.start_sending(NOW).unwrap();
     let told = second.start_sending(NOW).unwrap_err();
-    assert_eq!(told, StoreError::SenderElsewhere(path.clone(), Some(std::process::id())));
+    assert_eq!(told, StoreError::AnotherSender(path.clone(), Some(std::process::id())));
     first.submit(vec![job("sent", 1), job("unsent", 1)]).wait().unwrap();
     first.claim(claim(1)).wait().unwrap();
-    first.claim(Claim { sending: false, ..claim(1) }).wait().unwrap();
-    let note = KeyNote { key: "k1".into(), note: "{\"nonce\":9}".into() };
-    first.record(Record { changes: Vec::new(), keys: vec![note.clone()] }).wait().unwrap();
+    first.claim(ClaimRequest { marks_sent: false, ..claim(1) }).wait().unwrap();
+    let note = StoredKeyState { key: "k1".into(), state: "{\"nonce\":9}".into() };
+    first.record(RecordRequest { changes: Vec::new(), key_states: vec![note.clone()] }).wait().unwrap();
     drop(first);
     let recovered = second.start_sending(NOW).unwrap();
     assert_eq!((recovered.jobs, recovered.maybe_sent), (2, 1));
-    assert_eq!(second.keys().unwrap(), [note]);
+    assert_eq!(second.key_states().unwrap(), [note]);
     let again = second.claim(claim(9)).wait().unwrap().jobs;
     let flags: Vec<_> = again.iter().map(|(_, entry)| (entry.job.id.as_deref(), entry.status.maybe_sent)).collect();
     assert_eq!(flags, [(Some("sent"), true), (Some("unsent"), false)]);
-    assert_eq!(second.counts().unwrap().of(State::Leased), 2);
+    assert_eq!(second.counts().unwrap().jobs_in(State::Leased), 2);
 }
 
 #[test]
@@ -137,8 +138,8 @@ fn another_process_that_submits_wakes_the_sender_and_the_sender_makes_room_for_i
     let sender = open(&path);
     sender.start_sending(NOW).unwrap();
     // Two handles know of each other what two processes do: what is in the file, and beside it.
-    let bounds = Bounds { jobs: 10, ..Bounds::default() };
-    let other = Sqlite::open(&path, &Options { bounds, ..Options::default() }).unwrap();
+    let bounds = QueueBounds { jobs: 10, ..QueueBounds::default() };
+    let other = SqliteStore::open(&path, &Options { bounds, ..Options::default() }).unwrap();
     let mut changes = other.changes();
     let (ended, end) = mpsc::channel();
     thread::scope(|scope| {
@@ -151,7 +152,7 @@ fn another_process_that_submits_wakes_the_sender_and_the_sender_makes_room_for_i
             let mut arrivals = sender.arrivals();
             let mut all = 0;
             while all < 1000 {
-                assert!(sender.counts().unwrap().open() <= 10);
+                assert!(sender.counts().unwrap().open_jobs() <= 10);
                 let some = done(&sender, 3);
                 all += some;
                 if some == 0 {
@@ -162,7 +163,7 @@ fn another_process_that_submits_wakes_the_sender_and_the_sender_makes_room_for_i
         });
     });
     assert_eq!(end.recv().unwrap(), 1000);
-    assert_eq!(other.counts().unwrap().of(State::Done), 1000);
+    assert_eq!(other.counts().unwrap().jobs_in(State::Done), 1000);
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn a_person_reads_the_file_with_any_tool_for_sqlite() {
     let store = open(&path);
     store.start_sending(NOW).unwrap();
     let expires = Some(NOW.plus_ms(60_000));
-    store.submit(vec![job("a", 3), Job { expires, ..job("b", 3) }]).wait().unwrap();
+    store.submit(vec![job("a", 3), Job { expires_at: expires, ..job("b", 3) }]).wait().unwrap();
     assert_eq!(done(&store, 1), 1);
     let person = Connection::open(&path).unwrap();
     let mut jobs = person
@@ -192,8 +193,8 @@ fn a_person_reads_the_file_with_any_tool_for_sqlite() {
 }
 
 /// Fills it, makes room, and goes on.
-fn fill(store: &Sqlite, path: &Path) {
-    let mut accepted = store.counts().unwrap().open() as usize;
+fn fill(store: &SqliteStore, path: &Path) {
+    let mut accepted = store.counts().unwrap().open_jobs() as usize;
     let told = loop {
         let batch = (0..10).map(|n| job(&(accepted + n).to_string(), 1000)).collect();
         match store.submit(batch).wait() {
@@ -205,22 +206,22 @@ fn fill(store: &Sqlite, path: &Path) {
     assert_eq!(told, StoreError::NoSpace(path.to_owned(), 0));
     let line = "; 0 jobs of this batch are accepted, submit the others when there is room";
     assert!(told.to_string().contains("no space is left") && told.to_string().ends_with(line), "{told}");
-    let all = store.list(&Filter::of(&[State::Queued]), 0, usize::MAX).unwrap();
+    let all = store.list(&JobFilter::of(&[State::Queued]), 0, usize::MAX).unwrap();
     let ids: Vec<_> = all.into_iter().filter_map(|entry| entry.job.id).collect();
     assert_eq!(ids, (0..accepted).map(|n| n.to_string()).collect::<Vec<_>>());
-    assert_eq!(store.counts().unwrap().of(State::Queued), accepted as u64);
+    assert_eq!(store.counts().unwrap().jobs_in(State::Queued), accepted as u64);
 }
 
 #[test]
 fn a_full_file_refuses_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
-    let store = Sqlite::open(&path, &Options { most_file_bytes: Some(1 << 20), ..Options::default() }).unwrap();
+    let store = SqliteStore::open(&path, &Options { max_file_bytes: Some(1 << 20), ..Options::default() }).unwrap();
     store.start_sending(NOW).unwrap();
     store.submit((0..50).map(|n| job(&format!("early-{n}"), 1000)).collect()).wait().unwrap();
     assert_eq!(done(&store, 50), 50);
     fill(&store, &path);
-    assert_eq!(store.purge(Filter::of(&[State::Done])).wait().unwrap(), 50);
+    assert_eq!(store.purge(JobFilter::of(&[State::Done])).wait().unwrap(), 50);
     assert_eq!(store.submit(vec![job("more", 1000)]).wait().unwrap().len(), 1);
     assert_eq!(done(&store, 10), 10);
     drop(store);
@@ -253,7 +254,7 @@ fn check_whole(path: &Path) {
     let whole: String =
         Connection::open(path).unwrap().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(whole, "ok");
-    let all = store.list(&Filter::default(), 0, usize::MAX).unwrap();
+    let all = store.list(&JobFilter::default(), 0, usize::MAX).unwrap();
     assert_eq!(all.last().unwrap().job.id.as_deref(), Some("more"));
 }
 

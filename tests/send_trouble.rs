@@ -19,8 +19,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::Value;
 use support::{Reply, Running, Server, Serving, Stalling, Stalls, Weir, until};
-use weir::send::store::{self, Filter, Sqlite, Store, StoreError, Which};
-use weir::send::{Job, Request, State};
+use weir::send::store::{self, JobFilter, JobSelector, SqliteStore, Store, StoreError};
+use weir::send::{Job, JobRequest, State};
 
 /// Nothing that a test waits for takes longer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -88,9 +88,12 @@ fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
 }
 
 /// Whether the sender has found out that nobody is there: it holds no more jobs than it needs.
-fn has_put_back(queue: &Sqlite) -> bool {
-    let filter =
-        Filter { states: vec![State::Queued], text: Some("its host does not answer".into()), ..Filter::default() };
+fn has_put_back(queue: &SqliteStore) -> bool {
+    let filter = JobFilter {
+        states: vec![State::Queued],
+        text: Some("its host does not answer".into()),
+        ..JobFilter::default()
+    };
     !queue.list(&filter, 0, 1).unwrap().is_empty()
 }
 
@@ -123,7 +126,7 @@ fn a_service_that_restarts_loses_no_job_and_refuses_none() {
     assert_eq!(first.finish().code, -1);
     let options = store::Options { create: false, ..store::Options::default() };
     until("connections to be refused", PATIENCE, || {
-        let queue = Sqlite::open(&weir.path("jobs.db"), &options).unwrap();
+        let queue = SqliteStore::open(&weir.path("jobs.db"), &options).unwrap();
         has_put_back(&queue)
     });
     let second = exchange(&["--port", &port]);
@@ -146,9 +149,9 @@ fn a_service_that_is_away_is_tried_now_and_then_and_not_by_every_job() {
     let running = send(&weir, &url, &[]);
     let options = store::Options { create: false, ..store::Options::default() };
     until("all jobs to be accepted, and some to be tried", PATIENCE, || {
-        let Ok(queue) = Sqlite::open(&weir.path("jobs.db"), &options) else { return false };
+        let Ok(queue) = SqliteStore::open(&weir.path("jobs.db"), &options) else { return false };
         let counts = queue.counts().unwrap();
-        counts.open() == 5000 && has_put_back(&queue)
+        counts.open_jobs() == 5000 && has_put_back(&queue)
     });
     std::thread::sleep(Duration::from_secs(2));
     running.interrupt();
@@ -220,15 +223,15 @@ fn a_name_that_is_not_known_keeps_its_job_and_holds_nobody_up() {
     let running = send(&weir, &server.url("/"), &["--concurrency", "2", "--retries", "0"]);
     let options = store::Options { create: false, ..store::Options::default() };
     let state = |id: &str| {
-        let queue = Sqlite::open(&weir.path("jobs.db"), &options).ok()?;
-        Some(queue.inspect(&Which::Id(id.into())).unwrap()?.entry.status)
+        let queue = SqliteStore::open(&weir.path("jobs.db"), &options).ok()?;
+        Some(queue.inspect(&JobSelector::Id(id.into())).unwrap()?.entry.status)
     };
     until("the others", PATIENCE, || server.requests() == 50);
     running.interrupt();
     let output = running.finish();
     assert_eq!(output.code, 130, "{output:?}");
     let gone = state("gone").unwrap();
-    assert_eq!((gone.state, gone.tries, gone.maybe_sent), (State::Queued, 0, false), "it costs no try");
+    assert_eq!((gone.state, gone.attempts, gone.maybe_sent), (State::Queued, 0, false), "it costs no try");
     assert_eq!(results(&weir).len(), 50);
 }
 
@@ -263,14 +266,14 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
     let ballast = small.join("ballast");
     fill(&ballast);
     // Another process submits: that is refused in a line, and what is there goes on when there is room.
-    let queue = Sqlite::open(&small.join("jobs.db"), &store::Options::default()).unwrap();
+    let queue = SqliteStore::open(&small.join("jobs.db"), &store::Options::default()).unwrap();
     let more = |id: String| Job {
         id: Some(id),
-        request: Request {
+        request: JobRequest {
             method: "GET".into(),
             url: server.url("/more"),
             body: vec![b'x'; 50_000],
-            ..Request::default()
+            ..JobRequest::default()
         },
         weight: 1,
         ..Job::default()

@@ -13,7 +13,9 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use support::{Raw, until};
 use weir::decide::Nanos;
-use weir::server::{self, Body, Options, Reply, Running, ServerError, Service, Timer, Turn};
+use weir::server::{
+    self, Options, RequestContext, ResponseBody, RunningServer, ServerError, Service, ServiceReply, Timer,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -38,16 +40,16 @@ impl Drop for UntilDone {
 impl Service for Scripted {
     type Local = ();
 
-    fn settle(&self, _: &Timer) -> io::Result<()> {
+    fn init_thread(&self, _: &Timer) -> io::Result<()> {
         Ok(())
     }
 
-    async fn answer(&self, (): &(), request: Request<Incoming>, turn: &Turn) -> Reply {
+    async fn handle(&self, (): &(), request: Request<Incoming>, turn: &RequestContext) -> ServiceReply {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let mut pending = UntilDone(Some(Arc::clone(&self.given_up)));
         let text = match request.uri().path() {
-            "/reset" => return Reply::Reset,
-            "/never" => return turn.never().await,
+            "/reset" => return ServiceReply::Reset,
+            "/never" => return turn.hang().await,
             "/order" => order(turn).await,
             "/early" => early(turn).await,
             path => {
@@ -57,12 +59,12 @@ impl Service for Scripted {
             }
         };
         pending.0 = None;
-        Response::new(Body::from(text)).into()
+        Response::new(ResponseBody::from(text)).into()
     }
 }
 
 /// Waits that were begun in another order than they end, and some that are given up.
-async fn order(turn: &Turn) -> String {
+async fn order(turn: &RequestContext) -> String {
     // Those that end together are looked at in the order of asking: where the machine stood still, they are waited for anew.
     for _ in 0..100 {
         let (ended, late) = order_once(turn).await;
@@ -74,7 +76,7 @@ async fn order(turn: &Turn) -> String {
 }
 
 /// The waits by their ends, and how late the latest was.
-async fn order_once(turn: &Turn) -> (Vec<u64>, Nanos) {
+async fn order_once(turn: &RequestContext) -> (Vec<u64>, Nanos) {
     let ended = std::cell::RefCell::new(Vec::new());
     let late = std::cell::Cell::new(Nanos::ZERO);
     let begun = turn.now();
@@ -95,7 +97,7 @@ async fn order_once(turn: &Turn) -> (Vec<u64>, Nanos) {
 }
 
 /// How often a wait ended before its time.
-async fn early(turn: &Turn) -> String {
+async fn early(turn: &RequestContext) -> String {
     let mut early = 0;
     for us in (0..3000).step_by(37) {
         let until = turn.now() + Nanos(us * 1000);
@@ -105,13 +107,13 @@ async fn early(turn: &Turn) -> String {
     early.to_string()
 }
 
-fn start(options: &Options) -> (Scripted, Running) {
+fn start(options: &Options) -> (Scripted, RunningServer) {
     let service = Scripted::default();
     let running = server::start(service.clone(), options).unwrap();
     (service, running)
 }
 
-fn connect(running: &Running) -> Raw {
+fn connect(running: &RunningServer) -> Raw {
     Raw::connect(&running.address().to_string())
 }
 

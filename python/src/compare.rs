@@ -14,7 +14,7 @@ use crate::run::RunHandle;
 /// JSON, text, Markdown and a page.
 #[pyfunction]
 #[pyo3(name = "compare")]
-pub(crate) fn hold(
+pub(crate) fn compare_runs(
     py: Python<'_>,
     args: Vec<OsString>,
     given: Vec<Option<Vec<Py<RunHandle>>>>,

@@ -18,7 +18,7 @@ use weir::http::tls::TlsError;
 use weir::load::{LoadError, PlanError};
 use weir::send::store::StoreError;
 
-use crate::client::answer::AnswerHandle;
+use crate::client::answer::ResponseHandle;
 
 mod classes {
     pyo3::import_exception!(weir._errors, UsageError);
@@ -29,33 +29,33 @@ mod classes {
 
 /// What was asked for cannot be done.
 pub(crate) fn plan(error: &PlanError) -> PyErr {
-    usage(&in_python(&error.to_string()))
+    usage(&with_python_names(&error.to_string()))
 }
 
 /// The run could not start.
 pub(crate) fn load(error: &LoadError) -> PyErr {
-    classes::SetupError::new_err(in_python(&error.to_string()))
+    classes::SetupError::new_err(with_python_names(&error.to_string()))
 }
 
 /// Agents cannot be as they were asked for.
 pub(crate) fn agents(why: &str) -> PyErr {
-    usage(&in_python(why))
+    usage(&with_python_names(why))
 }
 
 /// A service could not start.
 pub(crate) fn serve(why: &str) -> PyErr {
-    classes::SetupError::new_err(in_python(why))
+    classes::SetupError::new_err(with_python_names(why))
 }
 
 /// A call has no answer to give.
-pub(crate) fn call(py: Python<'_>, answer: AnswerHandle) -> PyErr {
+pub(crate) fn call(py: Python<'_>, answer: ResponseHandle) -> PyErr {
     static FAILURE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let made = FAILURE.import(py, "weir._response", "failure").and_then(|failure| failure.call1((answer,)));
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
 /// A call ended without saying how: its task panicked.
-pub(crate) fn broken_off() -> PyErr {
+pub(crate) fn call_panicked() -> PyErr {
     PyRuntimeError::new_err("a call broke off; this is a mistake of weir's")
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn tls(error: &TlsError) -> PyErr {
 }
 
 /// The store did not take jobs, or cannot be asked.
-pub(crate) fn refused(error: &StoreError) -> PyErr {
+pub(crate) fn store_error(error: &StoreError) -> PyErr {
     classes::NotAccepted::new_err(error.to_string())
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn argument(py: Python<'_>, name: &str, value: &Bound<'_, PyAny>, err
 }
 
 /// Options as the command line writes them become arguments: `--ramp-up` is `ramp_up`, `-c` is `connections`.
-fn in_python(words: &str) -> String {
+fn with_python_names(words: &str) -> String {
     let renamed = words.split(' ').map(|word| match word {
         "-c" => "connections".to_owned(),
         "-k" => "insecure=True".to_owned(),

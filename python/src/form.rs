@@ -11,26 +11,26 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDelta, PyDict, PyString};
 use weir::agents;
 use weir::decide::Nanos;
-use weir::decide::schedule::{Arrivals, Stage};
+use weir::decide::schedule::{Arrivals, LoadStage};
 use weir::decide::words;
 use weir::http::tls::TlsOptions;
-use weir::load::{Body, Options};
+use weir::load::{Options, RequestBodySource};
 use weir::measure::slo::Slo;
 
 use crate::errors;
 
 /// A load as asked for, and what is expected of it.
-pub(crate) struct Asked {
+pub(crate) struct LoadRequest {
     pub(crate) options: Options,
     pub(crate) slos: Vec<Slo>,
-    pub(crate) agents: Option<agents::Asked>,
+    pub(crate) agents: Option<agents::AgentSpec>,
 }
 
-impl Asked {
+impl LoadRequest {
     /// Reads the whole form.
     pub(crate) fn read(form: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let form = Form(form.copy()?);
-        let slos: Vec<Objective> = form.take("slo")?;
+        let form = PythonArgs(form.copy()?);
+        let slos: Vec<SloArg> = form.take("slo")?;
         let on: Option<String> = form.take("on")?;
         let on = on.map(|text| text.parse()).transpose().map_err(|why: String| errors::usage(&why))?;
         let (count, per_node): (Option<u64>, u64) = (form.take("agents")?, form.take("per_node")?);
@@ -38,7 +38,7 @@ impl Asked {
         if on.is_none() && (count.is_some() || per_node != 1) {
             return Err(errors::usage("agents and per_node need on, e.g. on='local'"));
         }
-        let agents = on.map(|on| agents::Asked { on, agents: count, per_node, launcher });
+        let agents = on.map(|on| agents::AgentSpec { backend: on, agents: count, per_node, launcher });
         let options = Options {
             url: form.take("url")?,
             connections: form.take("connections")?,
@@ -50,11 +50,11 @@ impl Asked {
             loops: form.take("loops")?,
             fresh: form.take("fresh")?,
             rate: form.take("rate")?,
-            arrivals: form.take::<Kind>("arrivals")?.0,
-            stages: form.take::<Option<Stages>>("stages")?.map(|s| s.0).unwrap_or_default(),
+            arrivals: form.take::<ArrivalsArg>("arrivals")?.0,
+            stages: form.take::<Option<LoadStagesArg>>("stages")?.map(|s| s.0).unwrap_or_default(),
             method: form.take("method")?,
             headers: form.take("headers")?,
-            bodies: form.take::<Vec<Content>>("body")?.into_iter().map(|c| c.0).collect(),
+            bodies: form.take::<Vec<BodyArg>>("body")?.into_iter().map(|c| c.0).collect(),
             weights: form.take::<Option<_>>("weights")?.unwrap_or_default(),
             auth: form.take("auth")?,
             timeout: form.time("timeout")?,
@@ -79,9 +79,9 @@ impl Asked {
 }
 
 /// Arguments by name.
-pub(crate) struct Form<'py>(pub(crate) Bound<'py, PyDict>);
+pub(crate) struct PythonArgs<'py>(pub(crate) Bound<'py, PyDict>);
 
-impl<'py> Form<'py> {
+impl<'py> PythonArgs<'py> {
     pub(crate) fn take<T>(&self, name: &str) -> PyResult<T>
     where
         T: for<'a> FromPyObject<'a, 'py>,
@@ -95,7 +95,7 @@ impl<'py> Form<'py> {
     }
 
     pub(crate) fn time(&self, name: &str) -> PyResult<Option<Duration>> {
-        Ok(self.take::<Option<Time>>(name)?.map(|time| time.0))
+        Ok(self.take::<Option<TimeArg>>(name)?.map(|time| time.0))
     }
 
     pub(crate) fn is_empty(&self) -> PyResult<()> {
@@ -104,9 +104,9 @@ impl<'py> Form<'py> {
 }
 
 /// Seconds, a timedelta, or text such as `300ms`.
-pub(crate) struct Time(pub(crate) Duration);
+pub(crate) struct TimeArg(pub(crate) Duration);
 
-impl FromPyObject<'_, '_> for Time {
+impl FromPyObject<'_, '_> for TimeArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
@@ -129,9 +129,9 @@ impl FromPyObject<'_, '_> for Time {
 }
 
 /// `constant` or `poisson`.
-struct Kind(Arrivals);
+struct ArrivalsArg(Arrivals);
 
-impl FromPyObject<'_, '_> for Kind {
+impl FromPyObject<'_, '_> for ArrivalsArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
@@ -140,52 +140,52 @@ impl FromPyObject<'_, '_> for Kind {
 }
 
 /// Text such as `0-200/30s,200/1m`, or a list of (from per second, to per second, time).
-struct Stages(Vec<Stage>);
+struct LoadStagesArg(Vec<LoadStage>);
 
-impl FromPyObject<'_, '_> for Stages {
+impl FromPyObject<'_, '_> for LoadStagesArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if let Ok(text) = value.cast::<PyString>() {
             return words::stages(&text.to_cow()?).map(Self).map_err(|why| errors::usage(&why));
         }
-        let stages: Vec<(f64, f64, Time)> = value.extract()?;
-        let stage = |(from_per_s, to_per_s, Time(length)): (f64, f64, Time)| {
+        let stages: Vec<(f64, f64, TimeArg)> = value.extract()?;
+        let stage = |(from_per_s, to_per_s, TimeArg(length)): (f64, f64, TimeArg)| {
             let rates_ok = [from_per_s, to_per_s].iter().all(|r| r.is_finite() && *r >= 0.0);
             if !rates_ok || length.is_zero() {
                 let why = format!("({from_per_s}, {to_per_s}, {length:?}) is not a stage; give two rates and a time");
                 return Err(errors::usage(&why));
             }
-            Ok(Stage { from_per_s, to_per_s, length: Nanos::from(length) })
+            Ok(LoadStage { from_per_s, to_per_s, length: Nanos::from(length) })
         };
         stages.into_iter().map(stage).collect::<PyResult<_>>().map(Self)
     }
 }
 
 /// Bytes, text, or the path of a file.
-struct Content(Body);
+struct BodyArg(RequestBodySource);
 
-impl FromPyObject<'_, '_> for Content {
+impl FromPyObject<'_, '_> for BodyArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if let Ok(text) = value.cast::<PyString>() {
-            return Ok(Self(Body::Bytes(text.to_cow()?.as_bytes().to_vec())));
+            return Ok(Self(RequestBodySource::Bytes(text.to_cow()?.as_bytes().to_vec())));
         }
         if let Ok(bytes) = value.cast::<PyBytes>() {
-            return Ok(Self(Body::Bytes(bytes.as_bytes().to_vec())));
+            return Ok(Self(RequestBodySource::Bytes(bytes.as_bytes().to_vec())));
         }
         let path: PathBuf = value
             .extract()
             .map_err(|_| PyTypeError::new_err(format!("a body is str, bytes or a path, not {}", value.get_type())))?;
-        Ok(Self(Body::File(path)))
+        Ok(Self(RequestBodySource::File(path)))
     }
 }
 
 /// An objective such as `p99<200ms`.
-struct Objective(Slo);
+struct SloArg(Slo);
 
-impl FromPyObject<'_, '_> for Objective {
+impl FromPyObject<'_, '_> for SloArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {

@@ -46,7 +46,7 @@ mod _weir {
     #[pymodule_export]
     use super::cli;
     #[pymodule_export]
-    use super::client::answer::AnswerHandle;
+    use super::client::answer::ResponseHandle;
     #[pymodule_export]
     use super::client::awaited::{abandon, begin};
     #[pymodule_export]
@@ -54,15 +54,15 @@ mod _weir {
     #[pymodule_export]
     use super::client::kin::forked;
     #[pymodule_export]
-    use super::client::let_go;
-    #[pymodule_export]
     use super::client::owner::ClientHandle;
     #[pymodule_export]
     use super::client::policy::PolicyHandle;
     #[pymodule_export]
-    use super::client::request::{AskedHandle, RequestHandle};
+    use super::client::release_connections;
     #[pymodule_export]
-    use super::compare::hold;
+    use super::client::request::{RequestHandle, SentRequestHandle};
+    #[pymodule_export]
+    use super::compare::compare_runs;
     #[pymodule_export]
     use super::load::load;
     #[pymodule_export]
@@ -72,13 +72,13 @@ mod _weir {
     #[pymodule_export]
     use super::send::mailbox::Mailbox;
     #[pymodule_export]
-    use super::send::outcome::OutcomeHandle;
+    use super::send::outcome::JobResultHandle;
     #[pymodule_export]
     use super::send::sender::SenderHandle;
     #[pymodule_export]
     use super::serve::{ServiceHandle, serve};
     #[pymodule_export]
-    use super::simulate::run;
+    use super::simulate::run_simulation;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

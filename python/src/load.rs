@@ -3,12 +3,12 @@
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use weir::agents::Crew;
-use weir::load::Plan;
-use weir::measure::Progress;
+use weir::agents::Coordinator;
+use weir::load::LoadPlan;
+use weir::measure::RunProgress;
 
 use crate::errors;
-use crate::form::Asked;
+use crate::form::LoadRequest;
 use crate::run::RunHandle;
 
 /// Drives the load that the form describes. `command` goes into the manifest.
@@ -18,10 +18,10 @@ use crate::run::RunHandle;
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands over owned strings")]
 pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String>) -> PyResult<RunHandle> {
-    let Asked { options, slos, agents } = Asked::read(form)?;
+    let LoadRequest { options, slos, agents } = LoadRequest::read(form)?;
     let mut raised: Option<PyErr> = None;
     let run = py.detach(|| {
-        let plan = Plan::new(&options).map_err(|e| errors::plan(&e))?;
+        let plan = LoadPlan::new(&options).map_err(|e| errors::plan(&e))?;
         if let Some(agents) = &agents {
             agents.check(Some(plan.connections)).map_err(|why| errors::agents(&why))?;
         }
@@ -37,9 +37,9 @@ pub(crate) fn load(py: Python<'_>, form: &Bound<'_, PyDict>, command: Vec<String
             go_on.unwrap_or(false)
         };
         let run = match &agents {
-            None => weir::load::run(&plan, &command, &mut |_: &Progress<'_>| go_on(), None),
-            Some(asked) => Crew::place(asked, &options, &mut go_on)
-                .and_then(|mut crew| crew.run(&options, &plan, &command, &mut |_: &Progress<'_>| go_on())),
+            None => weir::load::run(&plan, &command, &mut |_: &RunProgress<'_>| go_on(), None),
+            Some(asked) => Coordinator::place(asked, &options, &mut go_on)
+                .and_then(|mut crew| crew.run(&options, &plan, &command, &mut |_: &RunProgress<'_>| go_on())),
         };
         run.map_err(|e| errors::load(&e))
     });

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use pyo3::prelude::*;
 use weir::measure::{Histogram, Run};
-use weir::report::{Format, page, render};
+use weir::report::{ReportFormat, page, render};
 
 use crate::errors;
 
@@ -26,8 +26,8 @@ impl RunHandle {
 
     /// The run as a report: text, ab, wrk, jmeter or json.
     fn report(&self, format: &str) -> PyResult<String> {
-        let format = Format::from_str(format, false).map_err(|_| {
-            let known: Vec<_> = Format::value_variants()
+        let format = ReportFormat::from_str(format, false).map_err(|_| {
+            let known: Vec<_> = ReportFormat::value_variants()
                 .iter()
                 .filter_map(|f| Some(f.to_possible_value()?.get_name().to_owned()))
                 .collect();

@@ -5,14 +5,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use weir::server::{Running, Tell};
+use weir::server::{Logger, RunningServer};
 
 use crate::errors;
 
 /// A running service; it stops when Python lets go of it.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct ServiceHandle {
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<RunningServer>>,
     #[pyo3(get)]
     host: String,
     #[pyo3(get)]
@@ -26,7 +26,7 @@ pub(crate) struct ServiceHandle {
 pub(crate) fn serve(py: Python<'_>, args: Vec<OsString>) -> PyResult<ServiceHandle> {
     py.detach(|| {
         let asked = weir::cli::serve::parse(args).map_err(|why| errors::usage(&why))?;
-        let running = asked.start(Tell::new(|text| eprintln!("weir: {text}"))).map_err(|why| errors::serve(&why))?;
+        let running = asked.start(Logger::new(|text| eprintln!("weir: {text}"))).map_err(|why| errors::serve(&why))?;
         let address = running.address();
         Ok(ServiceHandle {
             host: address.ip().to_string(),

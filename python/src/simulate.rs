@@ -11,7 +11,7 @@ use crate::errors;
 /// Runs what `weir simulate ARGS...` would run: the comparison as JSON, and as text.
 #[pyfunction]
 #[pyo3(name = "simulate")]
-pub(crate) fn run(py: Python<'_>, args: Vec<OsString>) -> PyResult<(String, String)> {
+pub(crate) fn run_simulation(py: Python<'_>, args: Vec<OsString>) -> PyResult<(String, String)> {
     let mut raised: Option<PyErr> = None;
     let shown = py.detach(|| {
         let plan = simulate::parse(args).and_then(|asked| asked.plan()).map_err(|why| errors::usage(&why))?;

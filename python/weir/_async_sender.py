@@ -136,7 +136,7 @@ class AsyncSender(Base):
         if self._loop is not None and self._box is not None:
             _unhook(self._loop, self._box)
             # Whoever still waits is to know.
-            self._box.look()
+            self._box.on_readable()
         self._loop = self._box = self._teller = None
         self._over = True
 
@@ -144,7 +144,7 @@ class AsyncSender(Base):
         loop = asyncio.get_running_loop()
         if self._box is None:
             self._loop, self._box = loop, _weir.Mailbox(loop)
-            loop.add_reader(self._box.fileno(), self._box.look)
+            loop.add_reader(self._box.fileno(), self._box.on_readable)
             if self._on_result is not None:
                 self._teller = loop.create_task(self._tell(self._on_result, self._handle.all()))
         elif self._loop is not loop:
@@ -180,7 +180,7 @@ class AsyncSender(Base):
         try:
             await self._until(group, ACCEPTED)
         except BaseException:
-            group.give_up()
+            group.withdraw()
             raise
 
     async def _results(self, jobs: Iterable[JobTypes], need: int, ahead: int) -> AsyncIterator[Result]:

@@ -205,7 +205,7 @@ class _Base:
         self._policies.clear()
         self._policy = _weir.PolicyHandle(self._limits)
         self._handle.close()
-        _weir.let_go()
+        _weir.release_connections()
 
     def __del__(self) -> None:
         """Close the client when nothing refers to it any more."""

@@ -85,7 +85,7 @@ class Result:
     __module__ = "weir"
     __slots__ = ("_outcome",)
 
-    def __init__(self, outcome: _weir.OutcomeHandle) -> None:
+    def __init__(self, outcome: _weir.JobResultHandle) -> None:
         """Wrap an outcome of Rust's; senders make them."""
         self._outcome = outcome
 

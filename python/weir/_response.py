@@ -69,7 +69,7 @@ class Request:
     __module__ = "weir"
     __slots__ = ("_handle", "_headers")
 
-    def __init__(self, handle: _weir.AskedHandle) -> None:
+    def __init__(self, handle: _weir.SentRequestHandle) -> None:
         """Wrap a request of Rust's; clients make them."""
         self._handle = handle
         self._headers: Headers | None = None
@@ -115,7 +115,7 @@ class Response:
     _attempts: tuple[Attempt, ...]
     _encoding: str
 
-    def __init__(self, answer: _weir.AnswerHandle) -> None:
+    def __init__(self, answer: _weir.ResponseHandle) -> None:
         """Wrap an answer of Rust's; clients make them."""
         self._answer = answer
         self._headers: Headers | None = None
@@ -308,7 +308,7 @@ class Response:
         return content
 
 
-def failure(answer: _weir.AnswerHandle) -> ClientError:
+def failure(answer: _weir.ResponseHandle) -> ClientError:
     """Make the exception for a call without an answer to give."""
     attempts = _attempts(answer)
     response = Response(answer) if answer.status else None
@@ -327,7 +327,7 @@ def failure(answer: _weir.AnswerHandle) -> ClientError:
     return kind(f"{asked}: no success; attempts: {ends}", attempts, response)
 
 
-def _attempts(answer: _weir.AnswerHandle) -> tuple[Attempt, ...]:
+def _attempts(answer: _weir.ResponseHandle) -> tuple[Attempt, ...]:
     return tuple(Attempt(number, *attempt) for number, attempt in enumerate(answer.attempts, 1))
 
 

@@ -144,7 +144,7 @@ class Sender(Base):
         try:
             group.wait(ACCEPTED, None)
         except BaseException:
-            group.give_up()
+            group.withdraw()
             raise
 
     def _results(self, jobs: Iterable[JobTypes], need: int, ahead: int) -> Iterator[Result]:

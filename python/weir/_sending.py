@@ -167,7 +167,7 @@ class Base:
 
     def tally(self) -> Tally:
         """Return where it is, and what it has done since it was made."""
-        return Tally(**self._handle.tally())
+        return Tally(**self._handle.stats())
 
     def _group(self) -> _weir.GroupHandle:
         if self._closed:
@@ -177,7 +177,7 @@ class Base:
     def _ended(self) -> None:
         """Let go of all that is behind it."""
         self._abandon.detach()
-        why = self._handle.settle()
+        why = self._handle.join()
         if why is not None:
             raise SenderEnded(why)
 

@@ -7,12 +7,12 @@ from typing import Any, Literal, final
 from weir._load import Time
 
 __all__ = [
-    "AnswerHandle",
-    "AskedHandle",
+    "ResponseHandle",
+    "SentRequestHandle",
     "ClientHandle",
     "GroupHandle",
     "Mailbox",
-    "OutcomeHandle",
+    "JobResultHandle",
     "PolicyHandle",
     "RequestHandle",
     "RunHandle",
@@ -24,7 +24,7 @@ __all__ = [
     "cli",
     "compare",
     "forked",
-    "let_go",
+    "release_connections",
     "load",
     "serve",
     "simulate",
@@ -77,16 +77,16 @@ class RunHandle:
     def service_percentile(self, percentile: float) -> float:
         """A percentile in [0, 100] of the service times, in milliseconds."""
 
-def begin(request: RequestHandle) -> Future[AnswerHandle]:
+def begin(request: RequestHandle) -> Future[ResponseHandle]:
     """Begin a call; the future is the running asyncio loop's."""
 
 def abandon(future: Future[Any]) -> None:
     """Cancel the call that has this future, if it still runs."""
 
-def wait(request: RequestHandle) -> AnswerHandle:
+def wait(request: RequestHandle) -> ResponseHandle:
     """Make a call and wait for its end; the GIL is released."""
 
-def let_go() -> None:
+def release_connections() -> None:
     """Close connections of this thread and its asyncio loops that nobody needs; others' with their next call."""
 
 def forked() -> None:
@@ -117,7 +117,7 @@ class RequestHandle:
     """A request, and what may be done for its answer."""
 
 @final
-class AskedHandle:
+class SentRequestHandle:
     """What was asked, as Rust has it."""
 
     method: str
@@ -126,7 +126,7 @@ class AskedHandle:
     body: bytes
 
 @final
-class AnswerHandle:
+class ResponseHandle:
     """How a call ended, as Rust has it."""
 
     ended: str
@@ -137,9 +137,9 @@ class AnswerHandle:
     headers: list[tuple[bytes, bytes]]
     coding: str | None
     body: bytes
-    request: AskedHandle
+    request: SentRequestHandle
     elapsed_s: float
-    suppressed: int
+    budget_exhausted: int
     attempts: list[tuple[str, str, str, int | None, str | None, float, float]]
     """Why, upstream, outcome, status, cause, start and length in milliseconds."""
 
@@ -153,7 +153,7 @@ class SenderHandle:
     """Jobs that a sender before it had in hand, and those of them that may have been sent."""
     def all(self) -> GroupHandle:
         """A group that gets all that ends from now on."""
-    def tally(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         """What was counted, by name."""
     def wait(self, for_end: bool, limit: Time | None) -> bool:
         """Wait until no submission waits, or for its end, with the GIL released; say whether it is so in time."""
@@ -165,7 +165,7 @@ class SenderHandle:
         """Have it end when what is out has been answered, or after `grace`."""
     def stop(self) -> None:
         """Have it end at once."""
-    def settle(self) -> str | None:
+    def join(self) -> str | None:
         """Wait for its thread and let go of the store; say why it ended by itself."""
     def abandon(self) -> None:
         """End it without ceremony."""
@@ -187,23 +187,23 @@ class GroupHandle:
         """
     def watch(self, need: int, mailbox: Mailbox) -> tuple[int, Future[None]] | None:
         """The same for an asyncio loop: None, or a letter and the future that is set with the next change."""
-    def give_up(self) -> None:
+    def withdraw(self) -> None:
         """Take back what is not accepted yet."""
     def is_done(self, place: int) -> bool:
         """Whether this one has ended, or its sender has."""
     def number(self, place: int) -> int | None:
         """The store's number for the job."""
-    def outcome(self, place: int) -> OutcomeHandle | None:
+    def outcome(self, place: int) -> JobResultHandle | None:
         """What came of the job, if it has ended and was not taken."""
-    def take_ended(self) -> list[OutcomeHandle]:
+    def take_ended(self) -> list[JobResultHandle]:
         """Take what has ended, in the order of the ends."""
-    def take_front(self) -> list[OutcomeHandle]:
+    def take_front(self) -> list[JobResultHandle]:
         """Take what has ended, in the order of submission, up to the first that has not."""
     def __len__(self) -> int:
         """Jobs that were not taken."""
 
 @final
-class OutcomeHandle:
+class JobResultHandle:
     """What became of a job, as Rust has it."""
 
     number: int
@@ -228,7 +228,7 @@ class Mailbox:
         """For this loop, which has to listen to it."""
     def fileno(self) -> int:
         """What to listen to."""
-    def look(self) -> None:
+    def on_readable(self) -> None:
         """Set all futures whose letters are there."""
     def forget(self, letter: int) -> None:
         """Nobody waits for this letter any more."""

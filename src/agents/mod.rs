@@ -25,22 +25,22 @@ use std::ffi::OsString;
 use std::fmt;
 use std::str::FromStr;
 
-pub use self::crew::Crew;
-pub use self::ledger::Ledger;
+pub use self::crew::Coordinator;
+pub use self::ledger::AgentAggregator;
 
 /// The hidden command that is an agent's life.
-pub const AGENT: &str = "agent-process";
+pub const AGENT_COMMAND: &str = "agent-process";
 
 /// Where agents run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum On {
+pub enum Backend {
     /// On this machine.
     Local,
     /// On the nodes of a Ray cluster: its address, or `auto` for the one that this machine belongs to.
     Ray(String),
 }
 
-impl FromStr for On {
+impl FromStr for Backend {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -56,7 +56,7 @@ impl FromStr for On {
     }
 }
 
-impl fmt::Display for On {
+impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local => f.write_str("local"),
@@ -67,9 +67,9 @@ impl fmt::Display for On {
 
 /// Agents to place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct AgentSpec {
     /// Where.
-    pub on: On,
+    pub backend: Backend,
     /// How many; one, or one for each node of a cluster, if nothing says so.
     pub agents: Option<u64>,
     /// How many on a node of a cluster; >= 1.
@@ -79,20 +79,20 @@ pub struct Asked {
 }
 
 /// More agents than anybody has nodes; a typing error rather than a plan.
-const MOST_AGENTS: u64 = 10_000;
+const MAX_AGENTS: u64 = 10_000;
 
-impl Asked {
+impl AgentSpec {
     /// Checks it against the load that the agents are to share.
     ///
     /// # Errors
     /// The first thing that is wrong, in one line.
     pub fn check(&self, connections: Option<u64>) -> Result<(), String> {
-        let out_of_range = |value: &u64| !(1..=MOST_AGENTS).contains(value);
+        let out_of_range = |value: &u64| !(1..=MAX_AGENTS).contains(value);
         if let Some(agents) = self.agents.filter(out_of_range) {
-            return Err(format!("--agents: {agents} is out of range; give 1 to {MOST_AGENTS}"));
+            return Err(format!("--agents: {agents} is out of range; give 1 to {MAX_AGENTS}"));
         }
         if out_of_range(&self.per_node) {
-            return Err(format!("--per-node: {} is out of range; give 1 to {MOST_AGENTS}", self.per_node));
+            return Err(format!("--per-node: {} is out of range; give 1 to {MAX_AGENTS}", self.per_node));
         }
         match (self.agents, connections) {
             (Some(agents), Some(connections)) if agents > connections => Err(format!(
@@ -110,19 +110,19 @@ mod tests {
     #[test]
     fn a_place_is_local_auto_or_the_address_of_a_cluster() {
         for text in ["local", "auto", "ray://10.0.0.1:10001", "ray://head.svc:10001", "ray://[::1]:10001"] {
-            assert_eq!(text.parse::<On>().map(|on| on.to_string()), Ok(text.to_owned()));
+            assert_eq!(text.parse::<Backend>().map(|on| on.to_string()), Ok(text.to_owned()));
         }
         for text in
             ["", "Local", "ray", "ray://", "ray://head", "ray://:1", "ray://head:x", "http://head:1", "10.0.0.1:6379"]
         {
-            let why = text.parse::<On>().expect_err(text);
+            let why = text.parse::<Backend>().expect_err(text);
             assert!(why.contains(&format!("'{text}'")) && why.contains("ray://HOST:PORT"), "{why}");
         }
     }
 
     #[test]
     fn more_agents_than_there_is_to_share_are_refused() {
-        let asked = |agents, per_node| Asked { on: On::Local, agents, per_node, launcher: Vec::new() };
+        let asked = |agents, per_node| AgentSpec { backend: Backend::Local, agents, per_node, launcher: Vec::new() };
         assert_eq!(asked(Some(4), 1).check(Some(4)), Ok(()));
         assert_eq!(asked(None, 1).check(Some(1)), Ok(()));
         for (asked, word) in [

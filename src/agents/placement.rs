@@ -13,10 +13,10 @@ pub(super) trait Placement: Debug + Send {
     fn nodes(&self) -> &[String];
 
     /// Tells an agent a line; never waits for it.
-    fn tell(&mut self, agent: usize, line: &str);
+    fn send(&mut self, agent: usize, line: &str);
 
     /// What happens next, if something does within this time.
-    fn watch(&mut self, patience: Nanos) -> Option<Event>;
+    fn next_event(&mut self, patience: Nanos) -> Option<PlacementEvent>;
 
     /// Ends all agents: asks, and after this time does not ask any more.
     fn stop(&mut self, patience: Nanos);
@@ -27,14 +27,14 @@ pub(super) trait Placement: Debug + Send {
 
 /// What happens where agents run.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum PlacementEvent {
     /// An agent said a line, which was here at this time of our clock.
-    Said(usize, Nanos, String),
+    Line(usize, Nanos, String),
     /// An agent is gone, and why.
-    Lost(usize, String),
+    Failed(usize, String),
 }
 
 /// How many agents are on the node of agent `index`.
-pub(super) fn here(nodes: &[String], index: usize) -> u64 {
+pub(super) fn agents_on_node(nodes: &[String], index: usize) -> u64 {
     nodes.get(index).map_or(1, |own| nodes.iter().filter(|node| *node == own).count() as u64)
 }

@@ -5,15 +5,15 @@ use std::io::{self, BufRead, Read};
 use serde::{Deserialize, Serialize};
 
 use crate::decide::Nanos;
-use crate::load::{Options, Place};
-use crate::measure::parcel::{Parcel, Slip};
+use crate::load::{AgentPosition, Options};
+use crate::measure::parcel::{WireCounts, WireInterval};
 
 /// What an agent is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
+pub enum AgentCommand {
     /// To get ready for its part of a load.
-    Load(Box<Job>),
+    Load(Box<LoadAssignment>),
     /// To say what its clock shows; the number comes back. Also a sign that somebody is there.
     Probe(u64),
     /// To begin when its own clock shows this.
@@ -24,13 +24,15 @@ pub enum Order {
 
 /// A load, and which part of it is whose.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Job {
+pub struct LoadAssignment {
     /// The whole load.
     pub options: Options,
     /// Which part of it.
-    pub place: Place,
+    #[serde(rename = "place")]
+    pub position: AgentPosition,
     /// How often to tell what was counted.
-    pub stretch: Nanos,
+    #[serde(rename = "stretch")]
+    pub interval: Nanos,
     /// How many connections all agents together make before the start.
     pub preconnect: u64,
 }
@@ -38,7 +40,7 @@ pub struct Job {
 /// What an agent tells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum News {
+pub enum AgentEvent {
     /// It is there: the version of weir that it is.
     Hello(String),
     /// What its clock showed when it was asked for it.
@@ -51,17 +53,20 @@ pub enum News {
     /// It is ready to begin, with so many threads.
     Ready(u64),
     /// It cannot drive this load, and why.
-    Refused(String),
+    #[serde(rename = "refused")]
+    Rejected(String),
     /// What happened in a stretch, and all that was counted in it.
-    Stretch(u64, Slip),
+    #[serde(rename = "stretch")]
+    Interval(u64, WireInterval),
     /// What some of its threads saw of a stretch when others had nothing to do any more.
-    Rest(u64, Slip),
+    #[serde(rename = "rest")]
+    PartialInterval(u64, WireInterval),
     /// It is done; what was counted and not told yet.
-    Done(Box<Parcel>),
+    Done(Box<WireCounts>),
 }
 
 /// The longest line: all bodies of a load, or a second of an agent, with plenty of room.
-const LONGEST_LINE: u64 = 256 << 20;
+const MAX_LINE_BYTES: u64 = 256 << 20;
 
 /// The next line, without its end; None at the end of the stream.
 ///
@@ -69,7 +74,7 @@ const LONGEST_LINE: u64 = 256 << 20;
 /// The stream's, or a line that does not end.
 pub fn next_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
-    let length = from.take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+    let length = from.take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
     if length == 0 {
         return Ok(None);
     }
@@ -83,29 +88,34 @@ pub fn next_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
 ///
 /// # Errors
 /// It is nothing that an agent tells; why, in one line.
-pub fn news(line: &str) -> Result<News, String> {
+pub fn parse_event(line: &str) -> Result<AgentEvent, String> {
     serde_json::from_str(line).map_err(|e| format!("it said what is no news: {e}").replace(char::is_control, " "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Body;
+    use crate::load::RequestBodySource;
 
     #[test]
     fn a_job_comes_back_as_it_was() {
         let options = Options {
             url: "http://h/".into(),
             rate: Some(0.1),
-            bodies: vec![Body::Bytes(vec![0, 255, 10]), Body::File("a b".into())],
+            bodies: vec![RequestBodySource::Bytes(vec![0, 255, 10]), RequestBodySource::File("a b".into())],
             seed: Some(u64::MAX),
             ..Options::default()
         };
-        let place = Place { index: 1, of: 3, here: 2 };
-        let order = Order::Load(Box::new(Job { options, place, stretch: Nanos::SECOND, preconnect: 7 }));
+        let place = AgentPosition { index: 1, count: 3, on_host: 2 };
+        let order = AgentCommand::Load(Box::new(LoadAssignment {
+            options,
+            position: place,
+            interval: Nanos::SECOND,
+            preconnect: 7,
+        }));
         let line = serde_json::to_string(&order).expect("it serialises");
         assert!(!line.contains('\n'));
-        assert_eq!(serde_json::from_str::<Order>(&line).expect("own line"), order);
+        assert_eq!(serde_json::from_str::<AgentCommand>(&line).expect("own line"), order);
     }
 
     #[test]

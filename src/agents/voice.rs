@@ -11,33 +11,33 @@ use std::thread;
 use super::speech;
 use crate::decide::Nanos;
 use crate::machine::clock::{self, Clock};
-use crate::machine::guard::Ending;
+use crate::machine::guard::ProgramExit;
 
 /// A process that is talked to.
 #[derive(Debug)]
-pub(super) struct Voice {
+pub(super) struct ChildChannel {
     child: Child,
     /// What it is to be told; without it, it hears the end.
-    orders: Option<Sender<String>>,
-    complaints: Arc<Mutex<VecDeque<String>>>,
+    stdin_lines: Option<Sender<String>>,
+    stderr_lines: Arc<Mutex<VecDeque<String>>>,
     /// Is cut off when it complains no more.
-    complains: Receiver<()>,
+    stderr_closed: Receiver<()>,
 }
 
 /// A line that a process said, and when by our clock; without one it has fallen silent for good.
-pub(super) type Heard = (Nanos, Option<String>);
+pub(super) type ChildLine = (Nanos, Option<String>);
 
 /// Complaints that are kept, and how much of each.
-const KEPT: usize = 20;
-const LONGEST: usize = 500;
+const MAX_STDERR_LINES: usize = 20;
+const MAX_LINE_CHARS: usize = 500;
 /// So long the last complaints may take, once a process has ended.
-const LAST_WORDS: Nanos = Nanos::from_millis(500);
+const STDERR_TIMEOUT: Nanos = Nanos::from_millis(500);
 /// How often it is looked whether a process has ended.
-const LOOK: Nanos = Nanos::from_millis(2);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(2);
 
-impl Voice {
+impl ChildChannel {
     /// Starts the command; what it says goes to `hear`, from a thread of its own.
-    pub(super) fn start(mut command: Command, hear: impl Fn(Heard) + Send + 'static) -> io::Result<Self> {
+    pub(super) fn start(mut command: Command, hear: impl Fn(ChildLine) + Send + 'static) -> io::Result<Self> {
         let mut child = command
             // A group of its own: Ctrl-C is for us alone.
             .process_group(0)
@@ -72,56 +72,56 @@ impl Voice {
             let _complaining = complaining;
             for line in BufReader::new(stderr).lines().map_while(Result::ok).filter(|line| !line.trim().is_empty()) {
                 let mut kept = lock(&kept);
-                if kept.len() == KEPT {
+                if kept.len() == MAX_STDERR_LINES {
                     kept.pop_front();
                 }
-                kept.push_back(line.chars().take(LONGEST).collect());
+                kept.push_back(line.chars().take(MAX_LINE_CHARS).collect());
             }
         });
-        Ok(Self { child, orders: Some(orders), complaints, complains })
+        Ok(Self { child, stdin_lines: Some(orders), stderr_lines: complaints, stderr_closed: complains })
     }
 
     /// Tells it a line.
-    pub(super) fn tell(&self, mut line: String) {
+    pub(super) fn send(&self, mut line: String) {
         line.push('\n');
-        if let Some(orders) = &self.orders {
+        if let Some(orders) = &self.stdin_lines {
             let _ = orders.send(line);
         }
     }
 
     /// Its last complaints, the oldest first.
-    pub(super) fn complaints(&self) -> Vec<String> {
-        lock(&self.complaints).iter().cloned().collect()
+    pub(super) fn last_stderr_lines(&self) -> Vec<String> {
+        lock(&self.stderr_lines).iter().cloned().collect()
     }
 
     /// How it ended, in words, once it has fallen silent; then all its complaints are there, too.
-    pub(super) fn ending(&mut self) -> String {
-        match self.ends_within(Nanos::SECOND) {
+    pub(super) fn exit_description(&mut self) -> String {
+        match self.wait_exit(Nanos::SECOND) {
             Some(status) => {
                 // Something that it has started may hold its stderr open for ever.
-                let _ = self.complains.recv_timeout(LAST_WORDS.as_duration());
-                ending(status)
+                let _ = self.stderr_closed.recv_timeout(STDERR_TIMEOUT.as_duration());
+                describe_exit(status)
             }
             None => "it closed its stdout".to_owned(),
         }
     }
 
     /// Lets it hear the end.
-    pub(super) fn hang_up(&mut self) {
-        self.orders = None;
+    pub(super) fn close_stdin(&mut self) {
+        self.stdin_lines = None;
     }
 
     /// Waits for its end, and makes sure of it.
-    pub(super) fn end(&mut self, patience: Nanos) {
-        self.hang_up();
-        if self.ends_within(patience).is_none() {
+    pub(super) fn stop(&mut self, patience: Nanos) {
+        self.close_stdin();
+        if self.wait_exit(patience).is_none() {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 
-    fn ends_within(&mut self, patience: Nanos) -> Option<ExitStatus> {
-        let clock = Clock::started(Nanos::ZERO);
+    fn wait_exit(&mut self, patience: Nanos) -> Option<ExitStatus> {
+        let clock = Clock::started_ago(Nanos::ZERO);
         loop {
             // Nobody else waits for it.
             if let Ok(Some(status)) = self.child.try_wait() {
@@ -131,21 +131,21 @@ impl Voice {
             if now >= patience {
                 return None;
             }
-            clock.sleep_until(now + LOOK);
+            clock.sleep_until(now + POLL_INTERVAL);
         }
     }
 }
 
-impl Drop for Voice {
+impl Drop for ChildChannel {
     fn drop(&mut self) {
-        self.end(Nanos::ZERO);
+        self.stop(Nanos::ZERO);
     }
 }
 
-fn ending(status: ExitStatus) -> String {
+fn describe_exit(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
-    let signal = status.signal().map(Ending::Signal);
-    status.code().map(Ending::Code).or(signal).map_or_else(|| "it ended".to_owned(), |ending| ending.to_string())
+    let signal = status.signal().map(ProgramExit::Signal);
+    status.code().map(ProgramExit::Code).or(signal).map_or_else(|| "it ended".to_owned(), |ending| ending.to_string())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -11,86 +11,86 @@ use http::response::Parts;
 use http_body::{Body, Frame, SizeHint};
 use tokio::task::AbortHandle;
 
-use super::attempt::Whole;
-use super::places::Place;
-use super::story::Story;
-use super::upstream::Occupied;
-use crate::decide::admit::Refusal;
-use crate::http::client::{Incoming, SendError, Upgraded};
+use super::attempt::BufferedBody;
+use super::places::CallPermit;
+use super::story::CallTrace;
+use super::upstream::HostPermit;
+use crate::decide::admit::Rejection;
+use crate::http::client::{IncomingBody, SendError, UpgradedConnection};
 use crate::machine::timer::Sleep;
 
 /// A success, or the last answer of a call that had none.
 #[derive(Debug)]
-pub struct Answer {
+pub struct CallResponse {
     /// Status and headers, as the upstream sent them.
     pub head: Parts,
     /// What it carries.
-    pub body: AnswerBody,
+    pub body: CallBody,
     /// What happened on the way.
-    pub story: Story,
+    pub call_trace: CallTrace,
 }
 
 /// A call without a success.
 #[derive(Debug)]
-pub struct Failed {
+pub struct CallFailure {
     /// Why.
-    pub reason: Reason,
+    pub reason: CallFailureReason,
     /// The last answer that came, if any did and it was no success.
-    pub last: Option<(Parts, AnswerBody)>,
+    pub last_response: Option<(Parts, CallBody)>,
     /// What happened on the way.
-    pub story: Story,
+    pub call_trace: CallTrace,
 }
 
 /// Why a call has no success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum CallFailureReason {
     /// All attempts failed, and nothing was left to try.
     AllFailed,
     /// The deadline came first.
-    Late,
+    DeadlineExceeded,
     /// Nothing was sent: there is too much.
-    Refused(Refusal),
+    Rejected(Rejection),
 }
 
 /// The body of an answer.
 #[derive(Debug)]
-pub enum AnswerBody {
+pub enum CallBody {
     /// It is there.
-    Whole(Bytes),
+    Buffered(Bytes),
     /// It still comes, or has trailers. It occupies its upstream until it has come, is dropped, or is cut.
-    Coming(Box<Coming>),
+    Streaming(Box<StreamingBody>),
 }
 
-/// See [`AnswerBody::Coming`].
+/// See [`CallBody::Streaming`].
 #[derive(Debug)]
-pub struct Coming {
+pub struct StreamingBody {
     /// What has come and was not given out yet.
-    whole: Whole,
+    buffered: BufferedBody,
     /// What is still to come, as long as there is more.
-    source: Option<Rc<Source>>,
+    source: Option<Rc<BodySource>>,
     /// Ends the source at the deadline.
-    alarm: Option<Alarm>,
+    deadline_task: Option<DeadlineTask>,
 }
 
 /// What comes, and what it occupies. At the deadline it is let go also if nobody asks for more of it.
 #[derive(Debug)]
-struct Source {
-    rest: RefCell<Rest>,
+struct BodySource {
+    state: RefCell<BodySourceState>,
     /// Who waits for more.
     reader: RefCell<Option<Waker>>,
 }
 
 #[derive(Debug)]
-enum Rest {
-    Comes(Box<(Incoming, Occupied)>),
-    Late,
+enum BodySourceState {
+    Open(Box<(IncomingBody, HostPermit)>),
+    DeadlineExceeded,
 }
 
 /// A task that ends with this.
 #[derive(Debug)]
-struct Alarm(AbortHandle);
+struct DeadlineTask(AbortHandle);
 
-impl Drop for Alarm {
+impl Drop for DeadlineTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -98,29 +98,29 @@ impl Drop for Alarm {
 
 /// Why an answer's body ended early.
 #[derive(Debug)]
-pub enum Cut {
+pub enum CallBodyError {
     /// The deadline has passed.
-    Late,
+    DeadlineExceeded,
     /// The upstream ended it.
     Upstream(SendError),
 }
 
-impl std::error::Error for Cut {}
+impl std::error::Error for CallBodyError {}
 
-impl fmt::Display for Cut {
+impl fmt::Display for CallBodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Late => f.write_str("the deadline has passed"),
+            Self::DeadlineExceeded => f.write_str("the deadline has passed"),
             Self::Upstream(error) => error.fmt(f),
         }
     }
 }
 
-impl AnswerBody {
-    pub(super) fn whole(whole: Whole) -> Self {
+impl CallBody {
+    pub(super) fn buffered(whole: BufferedBody) -> Self {
         match whole {
-            Whole { bytes, trailers: None } => Self::Whole(bytes),
-            whole => Self::Coming(Box::new(Coming { whole, source: None, alarm: None })),
+            BufferedBody { bytes, trailers: None } => Self::Buffered(bytes),
+            whole => Self::Streaming(Box::new(StreamingBody { buffered: whole, source: None, deadline_task: None })),
         }
     }
 
@@ -128,133 +128,136 @@ impl AnswerBody {
     ///
     /// # Errors
     /// The body, if it still comes.
-    pub fn with_whole(self, change: impl FnOnce(Bytes) -> Bytes) -> Result<Self, Self> {
+    pub fn map_buffered(self, change: impl FnOnce(Bytes) -> Bytes) -> Result<Self, Self> {
         match self {
-            Self::Whole(bytes) => Ok(Self::Whole(change(bytes))),
-            Self::Coming(mut coming) if coming.source.is_none() => {
-                coming.whole.bytes = change(std::mem::take(&mut coming.whole.bytes));
-                Ok(Self::Coming(coming))
+            Self::Buffered(bytes) => Ok(Self::Buffered(change(bytes))),
+            Self::Streaming(mut coming) if coming.source.is_none() => {
+                coming.buffered.bytes = change(std::mem::take(&mut coming.buffered.bytes));
+                Ok(Self::Streaming(coming))
             }
             coming => Err(coming),
         }
     }
 
     /// The connection itself, after an answer of 101.
-    pub fn upgraded(self) -> Option<Upgraded> {
+    pub fn into_upgraded(self) -> Option<UpgradedConnection> {
         match self {
-            Self::Whole(_) => None,
-            Self::Coming(coming) => match Rc::into_inner(coming.source?)?.rest.into_inner() {
-                Rest::Comes(mut both) => {
+            Self::Buffered(_) => None,
+            Self::Streaming(coming) => match Rc::into_inner(coming.source?)?.state.into_inner() {
+                BodySourceState::Open(mut both) => {
                     both.1.complete();
-                    both.0.upgraded()
+                    both.0.into_upgraded()
                 }
-                Rest::Late => None,
+                BodySourceState::DeadlineExceeded => None,
             },
         }
     }
 }
 
-impl Body for AnswerBody {
+impl Body for CallBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = CallBodyError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CallBodyError>>> {
         match &mut *self {
-            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Coming(coming) => coming.poll(cx),
+            Self::Buffered(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Buffered(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Streaming(coming) => coming.poll(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Whole(bytes) => bytes.is_empty(),
-            Self::Coming(coming) => coming.has_ended(),
+            Self::Buffered(bytes) => bytes.is_empty(),
+            Self::Streaming(coming) => coming.has_ended(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Coming(coming) => match &coming.source {
-                Some(source) => source.size_hint(coming.whole.bytes.len() as u64),
+            Self::Buffered(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Streaming(coming) => match &coming.source {
+                Some(source) => source.size_hint(coming.buffered.bytes.len() as u64),
                 // With a length that is known in HTTP/1.1 there would be no place for trailers.
-                None if coming.whole.trailers.is_some() => SizeHint::new(),
-                None => SizeHint::with_exact(coming.whole.bytes.len() as u64),
+                None if coming.buffered.trailers.is_some() => SizeHint::new(),
+                None => SizeHint::with_exact(coming.buffered.bytes.len() as u64),
             },
         }
     }
 }
 
-impl Coming {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        if !self.whole.bytes.is_empty() {
-            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.whole.bytes)))));
+impl StreamingBody {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CallBodyError>>> {
+        if !self.buffered.bytes.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.buffered.bytes)))));
         }
-        if let Some(trailers) = self.whole.trailers.take() {
+        if let Some(trailers) = self.buffered.trailers.take() {
             return Poll::Ready(Some(Ok(Frame::trailers(*trailers))));
         }
         let Some(source) = &self.source else { return Poll::Ready(None) };
         let frame = ready!(source.poll(cx));
         // With its end it lets go of connection and place, however long it is kept.
         if source.has_ended() || !matches!(frame, Some(Ok(_))) {
-            (self.source, self.alarm) = (None, None);
+            (self.source, self.deadline_task) = (None, None);
         }
         Poll::Ready(frame)
     }
 
     fn has_ended(&self) -> bool {
         let ended = self.source.as_ref().is_none_or(|source| source.has_ended());
-        ended && self.whole.bytes.is_empty() && self.whole.trailers.is_none()
+        ended && self.buffered.bytes.is_empty() && self.buffered.trailers.is_none()
     }
 }
 
-impl Coming {
+impl StreamingBody {
     /// An answer that goes on behind `first`.
-    pub(super) fn new(first: Bytes, incoming: Incoming, mut occupied: Occupied) -> Self {
-        occupied.given();
-        let rest = RefCell::new(Rest::Comes(Box::new((incoming, occupied))));
-        let source = Source { rest, reader: RefCell::default() };
-        let whole = Whole { bytes: first, trailers: None };
-        Self { whole, source: Some(Rc::new(source)), alarm: None }
+    pub(super) fn new(first: Bytes, incoming: IncomingBody, mut occupied: HostPermit) -> Self {
+        occupied.start_read_delay();
+        let rest = RefCell::new(BodySourceState::Open(Box::new((incoming, occupied))));
+        let source = BodySource { state: rest, reader: RefCell::default() };
+        let buffered = BufferedBody { bytes: first, trailers: None };
+        Self { buffered, source: Some(Rc::new(source)), deadline_task: None }
     }
 
     /// Whether it occupies one of few connections.
     pub(super) fn is_limited(&self) -> bool {
-        let limited = |rest: &Rest| matches!(rest, Rest::Comes(both) if both.1.origin().is_limited());
-        self.source.as_ref().is_some_and(|source| limited(&source.rest.borrow()))
+        let limited =
+            |rest: &BodySourceState| matches!(rest, BodySourceState::Open(both) if both.1.origin().is_limited());
+        self.source.as_ref().is_some_and(|source| limited(&source.state.borrow()))
     }
 
     /// It keeps its route's place.
-    pub(super) fn keeps(&mut self, place: Option<Place>) {
+    pub(super) fn set_route_permit(&mut self, place: Option<CallPermit>) {
         if let Some(source) = &self.source
-            && let Rest::Comes(both) = &mut *source.rest.borrow_mut()
+            && let BodySourceState::Open(both) = &mut *source.state.borrow_mut()
         {
-            both.1.route = place;
+            both.1.route_permit = place;
         }
     }
 
     /// It is cut when this has ended. A task waits for that: a caller that takes nothing more does not poll, and would
     /// hold its place at the upstream for as long as it likes.
-    pub(super) fn ends_with(&mut self, deadline: Sleep) {
+    pub(super) fn set_deadline(&mut self, deadline: Sleep) {
         let Some(source) = &self.source else { return };
         let source = Rc::downgrade(source);
         let alarm = tokio::task::spawn_local(async move {
             deadline.await;
             if let Some(source) = source.upgrade() {
-                source.cut();
+                source.expire();
             }
         });
-        self.alarm = Some(Alarm(alarm.abort_handle()));
+        self.deadline_task = Some(DeadlineTask(alarm.abort_handle()));
     }
 }
 
-impl Source {
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let mut rest = self.rest.borrow_mut();
-        let Rest::Comes(both) = &mut *rest else { return Poll::Ready(Some(Err(Cut::Late))) };
+impl BodySource {
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CallBodyError>>> {
+        let mut rest = self.state.borrow_mut();
+        let BodySourceState::Open(both) = &mut *rest else {
+            return Poll::Ready(Some(Err(CallBodyError::DeadlineExceeded)));
+        };
         let (incoming, occupied) = &mut **both;
-        occupied.wanted();
+        occupied.end_read_delay();
         let Poll::Ready(frame) = Pin::new(&mut *incoming).poll_frame(cx) else {
             let mut reader = self.reader.borrow_mut();
             if !reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
@@ -265,30 +268,30 @@ impl Source {
         if let Some(Ok(frame)) = &frame
             && let Some(trailers) = frame.trailers_ref()
         {
-            occupied.ended_with(trailers);
+            occupied.on_trailers(trailers);
         }
         if frame.is_none() || incoming.is_end_stream() {
             occupied.complete();
         } else {
-            occupied.given();
+            occupied.start_read_delay();
         }
         Poll::Ready(frame.map(|frame| {
             frame.map_err(|error| {
-                occupied.broke(error.kind.fault());
-                Cut::Upstream(error)
+                occupied.body_failed(error.kind.side());
+                CallBodyError::Upstream(error)
             })
         }))
     }
 
     fn has_ended(&self) -> bool {
-        matches!(&*self.rest.borrow(), Rest::Comes(both) if both.0.is_end_stream())
+        matches!(&*self.state.borrow(), BodySourceState::Open(both) if both.0.is_end_stream())
     }
 
     /// Of what is still to come, with so much before it.
     fn size_hint(&self, first: u64) -> SizeHint {
-        let mut hint = match &*self.rest.borrow() {
-            Rest::Comes(both) => both.0.size_hint(),
-            Rest::Late => SizeHint::new(),
+        let mut hint = match &*self.state.borrow() {
+            BodySourceState::Open(both) => both.0.size_hint(),
+            BodySourceState::DeadlineExceeded => SizeHint::new(),
         };
         if let Some(upper) = hint.upper() {
             hint.set_upper(upper + first);
@@ -298,8 +301,8 @@ impl Source {
     }
 
     /// The deadline has come.
-    fn cut(&self) {
-        let rest = self.rest.replace(Rest::Late);
+    fn expire(&self) {
+        let rest = self.state.replace(BodySourceState::DeadlineExceeded);
         drop(rest);
         if let Some(reader) = self.reader.take() {
             reader.wake();

@@ -2,16 +2,16 @@
 
 use http::{HeaderMap, Method};
 
-use super::plan::Plan;
+use super::plan::CallPlan;
 use super::trace::TraceContext;
 use crate::decide::Nanos;
 use crate::decide::admit::Priority;
 
 /// What a caller asks.
 #[derive(Debug)]
-pub struct Ask<'a> {
+pub struct CallRequest<'a> {
     /// What may be done for it.
-    pub plan: &'a Plan,
+    pub plan: &'a CallPlan,
     /// The method.
     pub method: &'a Method,
     /// Path and query.
@@ -27,13 +27,13 @@ pub struct Ask<'a> {
     pub trace: Option<TraceContext>,
     /// How much it matters where there is too much.
     pub priority: Priority,
-    /// Of equal priority, those with a high one come first; see [`super::Engine::spread`].
+    /// Of equal priority, those with a high one come first; see [`super::CallEngine::spread`].
     pub spread: u8,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> CallRequest<'a> {
     /// Without a deadline of the caller's own, a switch of protocols, or a trace; of normal priority.
-    pub fn new(plan: &'a Plan, method: &'a Method, target: &'a str, headers: &'a HeaderMap) -> Self {
+    pub fn new(plan: &'a CallPlan, method: &'a Method, target: &'a str, headers: &'a HeaderMap) -> Self {
         Self {
             plan,
             method,

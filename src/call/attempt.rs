@@ -9,133 +9,141 @@ use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 use http_body_util::BodyExt;
 
-use super::answer::Coming;
-use super::ask::Ask;
-use super::headers::{Headers, List};
+use super::answer::StreamingBody;
+use super::ask::CallRequest;
+use super::headers::{AttemptHeaders, HeaderList};
 use super::success::grpc_failure;
-use super::upstream::Occupied;
+use super::upstream::HostPermit;
 use crate::decide::Nanos;
 use crate::decide::feedback::retry_after;
 use crate::decide::grpc::Codes;
-use crate::decide::policy::{Failure, Kind};
-use crate::http::client::{Client, Incoming, OutBody, Outgoing};
+use crate::decide::policy::{AttemptFailure, FailureKind};
+use crate::http::client::{Client, IncomingBody, OutgoingBody, OutgoingRequest};
 use crate::machine::clock;
 
 /// What an attempt brought.
 #[derive(Debug)]
-pub(super) enum Brought {
-    Success(Parts, Carried),
+pub(super) enum AttemptOutcome {
+    Success(Parts, AttemptBody),
     Failure {
-        failure: Failure,
+        failure: AttemptFailure,
         /// In words, if there is more to say than the kind.
         cause: Option<Cow<'static, str>>,
         /// How long the upstream asks us to wait.
         retry_after: Option<Nanos>,
         /// The answer, if there was one.
-        answer: Option<(Parts, Carried)>,
+        response: Option<(Parts, AttemptBody)>,
     },
 }
 
 /// A body, and the place at its upstream as long as it still comes.
 #[derive(Debug)]
-pub(super) enum Carried {
-    Whole(Whole),
+pub(super) enum AttemptBody {
+    Buffered(BufferedBody),
     /// In a box, as it will stay.
-    Coming(Box<Coming>),
+    Streaming(Box<StreamingBody>),
 }
 
 /// A body that has come.
 #[derive(Debug, Default)]
-pub(super) struct Whole {
+pub(super) struct BufferedBody {
     pub(super) bytes: Bytes,
     pub(super) trailers: Option<Box<HeaderMap>>,
 }
 
-fn failed(failure: Failure, cause: impl Into<Cow<'static, str>>) -> Brought {
-    Brought::Failure { failure, cause: Some(cause.into()), retry_after: None, answer: None }
+fn failed_outcome(failure: AttemptFailure, cause: impl Into<Cow<'static, str>>) -> AttemptOutcome {
+    AttemptOutcome::Failure { failure, cause: Some(cause.into()), retry_after: None, response: None }
 }
 
-impl Brought {
+impl AttemptOutcome {
     /// What an attempt brings that is not there.
-    pub(super) fn nothing() -> Self {
-        failed(Failure::Kind(Kind::Closed), "it was cancelled")
+    pub(super) fn cancelled() -> Self {
+        failed_outcome(AttemptFailure::Kind(FailureKind::Closed), "it was cancelled")
     }
 }
 
 /// One copy of `ask` that has a place to go to.
 #[derive(Debug)]
-pub(super) struct Launched<'a> {
+pub(super) struct LaunchedAttempt<'a> {
     pub(super) client: &'a Client,
-    pub(super) headers: &'a Headers,
-    pub(super) ask: &'a Ask<'a>,
-    pub(super) body: OutBody,
-    pub(super) more: List,
-    pub(super) occupied: Occupied,
+    pub(super) headers: &'a AttemptHeaders,
+    pub(super) request: &'a CallRequest<'a>,
+    pub(super) body: OutgoingBody,
+    pub(super) extra_headers: HeaderList,
+    pub(super) host_permit: HostPermit,
 }
 
 /// Sends it, and judges what comes back.
-pub(super) async fn attempt(launched: Launched<'_>) -> Brought {
-    let Launched { client, headers, ask, body, more, mut occupied } = launched;
+pub(super) async fn attempt(launched: LaunchedAttempt<'_>) -> AttemptOutcome {
+    let LaunchedAttempt { client, headers, request: ask, body, extra_headers: more, host_permit: mut occupied } =
+        launched;
     // While its caller still speaks, an answer's first word may be due to its next.
-    let may_wait = ask.plan.policy.repeats() && !matches!(body, OutBody::Stream(_));
-    let outgoing = Outgoing {
+    let may_wait = ask.plan.policy.allows_extra_attempts() && !matches!(body, OutgoingBody::Stream(_));
+    let outgoing = OutgoingRequest {
         method: ask.method,
         target: ask.target,
         headers: ask.headers,
-        more: &more,
+        extra_headers: &more,
         body,
         upgrade: ask.upgrade,
     };
     let sent = client.send(occupied.origin(), outgoing).await;
-    headers.spare(more);
+    headers.recycle(more);
     let answer = match sent {
         Ok(answer) => answer,
         Err(error) => {
-            let failure = Failure::Kind(error.kind);
+            let failure = AttemptFailure::Kind(error.kind);
             occupied.failed(failure);
-            return failed(failure, error.text);
+            return failed_outcome(failure, error.text);
         }
     };
-    judge(ask, answer, may_wait, occupied).await
+    evaluate_response(ask, answer, may_wait, occupied).await
 }
 
-async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, may_wait: bool, mut occupied: Occupied) -> Brought {
+async fn evaluate_response(
+    ask: &CallRequest<'_>,
+    answer: http::Response<IncomingBody>,
+    may_wait: bool,
+    mut occupied: HostPermit,
+) -> AttemptOutcome {
     let success = &ask.plan.success;
     let (head, mut body) = answer.into_parts();
-    occupied.answered(head.status.as_u16());
-    let mut judged = success.judge_head(&head);
+    occupied.response_started(head.status.as_u16());
+    let mut judged = success.check_head(&head);
     let codes = success.codes(&head);
     // What comes after a 101 is no body; the body that the others speak of is elsewhere (RFC 9110, 9.3.2, 15.4.5).
     let bodiless = *ask.method == Method::HEAD
         || matches!(head.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::NOT_MODIFIED);
     let wanted = match judged {
         _ if bodiless => false,
-        Ok(()) => success.wants_body(),
-        Err(_) => success.whole,
+        Ok(()) => success.needs_body(),
+        Err(_) => success.require_complete,
     };
-    let carried = match body.take_whole() {
-        Some(bytes) if wanted && judged.is_ok() && bytes.len() > success.most => Err(too_long(success.most)),
-        Some(bytes) if body.is_end_stream() => Ok(Come::Whole(Whole { bytes, trailers: None })),
-        Some(bytes) => Ok(Come::Whole(Whole { bytes, trailers: last(body).await })),
+    let carried = match body.take_complete() {
+        Some(bytes) if wanted && judged.is_ok() && bytes.len() > success.max_body_bytes => {
+            Err(too_long(success.max_body_bytes))
+        }
+        Some(bytes) if body.is_end_stream() => Ok(BodyRead::Complete(BufferedBody { bytes, trailers: None })),
+        Some(bytes) => Ok(BodyRead::Complete(BufferedBody { bytes, trailers: read_trailers(body).await })),
         // A stream may end with its head.
         None if body.is_end_stream() && head.status != StatusCode::SWITCHING_PROTOCOLS => {
-            Ok(Come::Whole(Whole::default()))
+            Ok(BodyRead::Complete(BufferedBody::default()))
         }
-        None if wanted => read(body, success.most).await.map(Come::Whole),
+        None if wanted => read_body(body, success.max_body_bytes).await.map(BodyRead::Complete),
         // How a call of gRPC has ended stands in its trailers; one that has failed has nothing before them.
-        None if may_wait && judged.is_ok() && codes != Codes::NONE => begun(body).await,
-        None => Ok(Come::Begun(Bytes::new(), body)),
+        None if may_wait && judged.is_ok() && codes != Codes::NONE => read_start(body).await,
+        None => Ok(BodyRead::Started(Bytes::new(), body)),
     };
     let carried = match carried {
         Ok(carried) => carried,
         Err((kind, cause)) => {
-            let failure = judged.err().unwrap_or(Failure::Kind(kind));
+            let failure = judged.err().unwrap_or(AttemptFailure::Kind(kind));
             occupied.failed(failure);
-            return failed(failure, cause);
+            return failed_outcome(failure, cause);
         }
     };
-    if let (Ok(()), false, Come::Whole(whole)) = (judged, bodiless, &carried) {
-        judged = success.judge_body(&whole.bytes);
+    if let (Ok(()), false, BodyRead::Complete(whole)) = (judged, bodiless, &carried) {
+        judged = success.check_body(&whole.bytes);
         if let (Ok(()), Some(trailers)) = (judged, &whole.trailers) {
             judged = grpc_failure(codes, trailers).map_or(Ok(()), Err);
         }
@@ -145,51 +153,53 @@ async fn judge(ask: &Ask<'_>, answer: http::Response<Incoming>, may_wait: bool, 
         Err(failure) => occupied.failed(failure),
     }
     let carried = match carried {
-        Come::Whole(whole) => {
+        BodyRead::Complete(whole) => {
             occupied.complete();
-            Carried::Whole(whole)
+            AttemptBody::Buffered(whole)
         }
-        Come::Begun(first, rest) => {
+        BodyRead::Started(first, rest) => {
             if judged.is_ok() {
-                occupied.fails_with(codes);
+                occupied.set_failing_codes(codes);
             }
-            Carried::Coming(Box::new(Coming::new(first, rest, occupied)))
+            AttemptBody::Streaming(Box::new(StreamingBody::new(first, rest, occupied)))
         }
     };
-    Brought::judged(judged, head, carried)
+    AttemptOutcome::from_response(judged, head, carried)
 }
 
 /// As much of an answer's body as is there, or was waited for.
-enum Come {
-    Whole(Whole),
+enum BodyRead {
+    Complete(BufferedBody),
     /// What came first, and the rest.
-    Begun(Bytes, Incoming),
+    Started(Bytes, IncomingBody),
 }
 
 /// Waits for the beginning of a body, or for what stands in its place.
-async fn begun(mut body: Incoming) -> Result<Come, Broken> {
-    let Some(frame) = body.frame().await else { return Ok(Come::Whole(Whole::default())) };
+async fn read_start(mut body: IncomingBody) -> Result<BodyRead, BodyReadError> {
+    let Some(frame) = body.frame().await else { return Ok(BodyRead::Complete(BufferedBody::default())) };
     let frame = frame.map_err(|error| (error.kind, error.text))?;
     Ok(match frame.into_data() {
-        Ok(first) => Come::Begun(first, body),
-        Err(frame) => Come::Whole(Whole { bytes: Bytes::new(), trailers: frame.into_trailers().ok().map(Box::new) }),
+        Ok(first) => BodyRead::Started(first, body),
+        Err(frame) => {
+            BodyRead::Complete(BufferedBody { bytes: Bytes::new(), trailers: frame.into_trailers().ok().map(Box::new) })
+        }
     })
 }
 
 /// Why a body was not read to its end.
-type Broken = (Kind, Cow<'static, str>);
+type BodyReadError = (FailureKind, Cow<'static, str>);
 
-fn too_long(most: usize) -> Broken {
-    (Kind::Body, format!("the answer is longer than the {most} bytes that are looked at").into())
+fn too_long(most: usize) -> BodyReadError {
+    (FailureKind::Body, format!("the answer is longer than the {most} bytes that are looked at").into())
 }
 
 /// The trailers of a body that has come.
-async fn last(mut body: Incoming) -> Option<Box<HeaderMap>> {
+async fn read_trailers(mut body: IncomingBody) -> Option<Box<HeaderMap>> {
     Some(Box::new(body.frame().await?.ok()?.into_trailers().ok()?))
 }
 
 /// Reads a body of at most `most` bytes.
-async fn read(mut body: Incoming, most: usize) -> Result<Whole, Broken> {
+async fn read_body(mut body: IncomingBody, most: usize) -> Result<BufferedBody, BodyReadError> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     let mut trailers = None;
@@ -212,17 +222,17 @@ async fn read(mut body: Incoming, most: usize) -> Result<Whole, Broken> {
         }
     }
     let bytes = if rest.is_empty() { first } else { [&first[..], &rest[..]].concat().into() };
-    Ok(Whole { bytes, trailers })
+    Ok(BufferedBody { bytes, trailers })
 }
 
-impl Brought {
-    fn judged(judged: Result<(), Failure>, head: Parts, carried: Carried) -> Self {
+impl AttemptOutcome {
+    fn from_response(judged: Result<(), AttemptFailure>, head: Parts, carried: AttemptBody) -> Self {
         match judged {
             Ok(()) => Self::Success(head, carried),
             Err(failure) => {
                 let told = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
                 let retry_after = told.and_then(|text| retry_after(text, clock::wall()));
-                Self::Failure { failure, cause: None, retry_after, answer: Some((head, carried)) }
+                Self::Failure { failure, cause: None, retry_after, response: Some((head, carried)) }
             }
         }
     }

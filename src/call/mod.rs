@@ -1,10 +1,10 @@
 //! One call and its attempts, under a policy: deadline, hedge, retry, budget. The gateway and the client libraries
 //! stand on it.
 //!
-//! - [`Plan`]: what is the same for many calls; [`Upstream`]: where their attempts go
-//! - [`Engine`]: one per event loop; [`Engine::call`] is the whole journey of a call
-//! - [`Answer`], [`Failed`]: how a call ends; [`story`]: what happened on the way
-//! - [`Places`]: how many there may be at once; `entry`: a call's way in, `guard`: what an upstream is spared, `waiting`: its wait for a place
+//! - [`CallPlan`]: what is the same for many calls; [`Upstream`]: where their attempts go
+//! - [`CallEngine`]: one per event loop; [`CallEngine::call`] is the whole journey of a call
+//! - [`CallResponse`], [`CallFailure`]: how a call ends; [`story`]: what happened on the way
+//! - [`PermitPool`]: how many there may be at once; `entry`: a call's way in, `guard`: what an upstream is spared, `waiting`: its wait for a place
 //! - `attempt`: one copy of it on its way; `headers`: what it tells its upstream; `counts`: what is counted of all; `upload`: a body that its caller still sends
 //! - [`TraceContext`]: a call's place in a trace
 //!
@@ -28,12 +28,12 @@ mod upload;
 mod upstream;
 mod waiting;
 
-pub use self::answer::{Answer, AnswerBody, Cut, Failed, Reason};
-pub use self::ask::Ask;
+pub use self::answer::{CallBody, CallBodyError, CallFailure, CallFailureReason, CallResponse};
+pub use self::ask::CallRequest;
 pub use self::counts::{CallCounts, UpstreamCounts};
-pub use self::engine::Engine;
-pub use self::places::Places;
-pub use self::plan::Plan;
-pub use self::success::{BadSchema, Success};
+pub use self::engine::CallEngine;
+pub use self::places::PermitPool;
+pub use self::plan::CallPlan;
+pub use self::success::{InvalidSchema, Success};
 pub use self::trace::TraceContext;
-pub use self::upstream::{Host, Upstream};
+pub use self::upstream::{Upstream, UpstreamHost};

@@ -11,71 +11,77 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use tokio::sync::oneshot;
 
 use super::pulse;
-use super::waiting::Waiting;
+use super::waiting::PermitWait;
 use crate::decide::Nanos;
 use crate::decide::admit::{
-    Action, Admission, Arrival, End, GivenUp, LimitTerms, Refusal, Room, Sample, Terms, Ticket, Verdict,
+    AbandonReason, Admission, AdmissionConfig, AdmissionVerdict, CallArrival, ConcurrencyLimitConfig, QueueAction,
+    QueueTicket, Rejection, ServiceOutcome, ServiceSample, Slots,
 };
 use crate::machine::clock::Clock;
 
 /// Places that all event loops share.
-pub struct Places {
-    room: Arc<Room>,
-    slow: Mutex<Slow>,
+pub struct PermitPool {
+    slots: Arc<Slots>,
+    locked: Mutex<LockedPermitPool>,
     waited_ns: AtomicU64,
 }
 
 /// What becomes of one that waits. A place that nobody takes any more gives itself back.
-pub(super) type Told = Result<Place, Refusal>;
+pub(super) type PermitResult = Result<CallPermit, Rejection>;
 
-struct Slow {
+struct LockedPermitPool {
     admission: Admission,
-    waiters: HashMap<Ticket, oneshot::Sender<Told>>,
+    waiters: HashMap<QueueTicket, oneshot::Sender<PermitResult>>,
     /// A buffer.
-    actions: Vec<Action>,
+    actions: Vec<QueueAction>,
 }
 
 /// One that waited, and what it is told once the lock is free again.
-type Letter = (Option<oneshot::Sender<Told>>, Option<Refusal>);
+type PermitNotification = (Option<oneshot::Sender<PermitResult>>, Option<Rejection>);
 
 /// What becomes of one that asks for a place.
-pub(super) enum Asked {
-    Runs(Place),
-    Waits(Waiting),
-    Refused(Refusal),
+pub(super) enum AcquireResult {
+    Granted(CallPermit),
+    Queued(PermitWait),
+    Rejected(Rejection),
 }
 
-impl fmt::Debug for Places {
+impl fmt::Debug for PermitPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Places").field("room", &self.room).finish_non_exhaustive()
+        f.debug_struct("Places").field("room", &self.slots).finish_non_exhaustive()
     }
 }
 
-impl Places {
+impl PermitPool {
     /// Nobody is in.
-    pub fn new(terms: &Terms, now: Nanos) -> Self {
+    pub fn new(terms: &AdmissionConfig, now: Nanos) -> Self {
         let admission = Admission::new(terms, now);
-        let room = Arc::clone(admission.room());
-        let slow = Mutex::new(Slow { admission, waiters: HashMap::new(), actions: Vec::new() });
-        Self { room, slow, waited_ns: AtomicU64::new(0) }
+        let slots = Arc::clone(admission.slots());
+        let locked = Mutex::new(LockedPermitPool { admission, waiters: HashMap::new(), actions: Vec::new() });
+        Self { slots, locked, waited_ns: AtomicU64::new(0) }
     }
 
     /// The terms of `at_once` places (one, if that is 0), for which `waiting` more may wait as long as their deadlines let
     /// them, first come first served.
-    pub fn fixed(at_once: usize, waiting: usize) -> Terms {
+    pub fn fixed(at_once: usize, waiting: usize) -> AdmissionConfig {
         let most = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let limit = LimitTerms::Fixed(most(at_once).max(1));
-        Terms { limit, patience: Nanos::NEVER, haste: Nanos::NEVER, queue: most(waiting) }
+        let limit = ConcurrencyLimitConfig::Fixed(most(at_once).max(1));
+        AdmissionConfig {
+            limit,
+            max_queue_wait: Nanos::NEVER,
+            overload_queue_wait: Nanos::NEVER,
+            max_queued: most(waiting),
+        }
     }
 
     /// How many are in, how many may be, and how many wait.
-    pub fn room(&self) -> &Room {
-        &self.room
+    pub fn slots(&self) -> &Slots {
+        &self.slots
     }
 
     /// How much less time an answer takes unhindered than of late, in (0, 1]; none where the limit is fixed.
     pub fn gradient(&self) -> Option<f64> {
-        self.slow().admission.adaptive().map(crate::decide::admit::Adaptive::gradient)
+        self.locked().admission.adaptive().map(crate::decide::admit::AdaptiveLimit::gradient)
     }
 
     /// How long all have waited for a place, together, in seconds.
@@ -83,63 +89,75 @@ impl Places {
         self.waited_ns.load(Relaxed) as f64 / 1e9
     }
 
-    fn slow(&self) -> MutexGuard<'_, Slow> {
-        self.slow.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> MutexGuard<'_, LockedPermitPool> {
+        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a place, if there is one at once and nobody waits for it.
-    pub(super) fn enter(self: &Arc<Self>, clock: Clock, now: Nanos, rank: u32) -> Option<Place> {
-        self.room.enter(rank).then(|| self.place(clock, now))
+    pub(super) fn try_acquire(self: &Arc<Self>, clock: Clock, now: Nanos, rank: u32) -> Option<CallPermit> {
+        self.slots.try_acquire(rank).then(|| self.permit(clock, now))
     }
 
-    fn place(self: &Arc<Self>, clock: Clock, began: Nanos) -> Place {
-        Place {
-            places: Arc::clone(self),
+    fn permit(self: &Arc<Self>, clock: Clock, began: Nanos) -> CallPermit {
+        CallPermit {
+            pool: Arc::clone(self),
             clock,
             began,
-            beside: self.room.in_flight(),
-            idle: Nanos::ZERO,
-            fate: Fate::Ended(End::Failed),
+            in_flight_at_start: self.slots.in_flight(),
+            read_delay: Nanos::ZERO,
+            outcome: PermitOutcome::Ended(ServiceOutcome::Failed),
         }
     }
 
-    /// Asks for a place, for one that [`Self::enter`] had none for.
-    pub(super) fn ask(self: &Arc<Self>, clock: Clock, now: Nanos, arrival: &Arrival) -> Asked {
-        let mut slow = self.slow();
-        let Slow { admission, waiters, actions } = &mut *slow;
-        admission.paused(pulse::lost(clock, now));
+    /// Asks for a place, for one that [`Self::try_acquire`] had none for.
+    pub(super) fn acquire(self: &Arc<Self>, clock: Clock, now: Nanos, arrival: &CallArrival) -> AcquireResult {
+        let mut slow = self.locked();
+        let LockedPermitPool { admission, waiters, actions } = &mut *slow;
+        admission.set_total_pause(pulse::total_pause(clock, now));
         let asked = match admission.arrive(now, arrival, actions) {
-            Verdict::Run => Asked::Runs(self.place(clock, now)),
-            Verdict::Refuse(refusal) => Asked::Refused(refusal),
-            Verdict::Wait(ticket, look_at) => {
+            AdmissionVerdict::Run => AcquireResult::Granted(self.permit(clock, now)),
+            AdmissionVerdict::Reject(refusal) => AcquireResult::Rejected(refusal),
+            AdmissionVerdict::Wait(ticket, look_at) => {
                 let (sender, told) = oneshot::channel();
                 waiters.insert(ticket, sender);
-                Asked::Waits(Waiting::new(Arc::clone(self), ticket, told, clock, now, look_at.min(arrival.deadline)))
+                AcquireResult::Queued(PermitWait::new(
+                    Arc::clone(self),
+                    ticket,
+                    told,
+                    clock,
+                    now,
+                    look_at.min(arrival.deadline),
+                ))
             }
         };
-        let letters = slow.letters();
+        let letters = slow.notifications();
         drop(slow);
-        self.deliver(letters, clock, now);
+        self.notify_waiters(letters, clock, now);
         asked
     }
 
     /// Refuses one that there is no hope for, before anything else is done for it.
-    pub(super) fn turn_away(self: &Arc<Self>, clock: Clock, now: Nanos, arrival: &Arrival) -> Option<Refusal> {
-        if !self.room.sheds(arrival.rank()) {
+    pub(super) fn shed_early(self: &Arc<Self>, clock: Clock, now: Nanos, arrival: &CallArrival) -> Option<Rejection> {
+        if !self.slots.sheds(arrival.rank()) {
             return None;
         }
-        match self.ask(clock, now, arrival) {
-            Asked::Refused(refusal) => Some(refusal),
+        match self.acquire(clock, now, arrival) {
+            AcquireResult::Rejected(refusal) => Some(refusal),
             // There is hope by now.
-            Asked::Runs(_) | Asked::Waits(_) => None,
+            AcquireResult::Granted(_) | AcquireResult::Queued(_) => None,
         }
     }
 
-    /// See [`Admission::overdue`].
-    pub(super) fn overdue(&self, clock: Clock, now: Nanos, ticket: Ticket) -> Option<Result<Nanos, Refusal>> {
-        let mut slow = self.slow();
-        slow.admission.paused(pulse::lost(clock, now));
-        let found = slow.admission.overdue(now, ticket);
+    /// See [`Admission::recheck`].
+    pub(super) fn check_overdue(
+        &self,
+        clock: Clock,
+        now: Nanos,
+        ticket: QueueTicket,
+    ) -> Option<Result<Nanos, Rejection>> {
+        let mut slow = self.locked();
+        slow.admission.set_total_pause(pulse::total_pause(clock, now));
+        let found = slow.admission.recheck(now, ticket);
         if let Some(Err(_)) = found {
             slow.waiters.remove(&ticket);
         }
@@ -147,58 +165,63 @@ impl Places {
     }
 
     /// One that waits, or has waited for so long, does not do so any more.
-    pub(super) fn withdraw(&self, ticket: Ticket, waited: Nanos) {
+    pub(super) fn withdraw(&self, ticket: QueueTicket, waited: Nanos) {
         self.waited_ns.fetch_add(waited.0, Relaxed);
-        let mut slow = self.slow();
+        let mut slow = self.locked();
         slow.admission.withdraw(ticket);
         let sender = slow.waiters.remove(&ticket);
         drop(slow);
         drop(sender);
     }
 
-    fn leave(self: &Arc<Self>, clock: Clock, (began, beside, idle): (Nanos, u32, Nanos), fate: Fate) {
+    fn release(self: &Arc<Self>, clock: Clock, (began, beside, idle): (Nanos, u32, Nanos), fate: PermitOutcome) {
         let mut slow = match fate {
             // Those that wait need the place; a sample can be spared.
-            Fate::Ended(end) if !self.room.leave(end) => {
-                if self.room.spares(began) {
+            PermitOutcome::Ended(end) if !self.slots.release(end) => {
+                if self.slots.can_skip_sample(began) {
                     return;
                 }
-                match self.slow.try_lock() {
+                match self.locked.try_lock() {
                     Err(TryLockError::WouldBlock) => return,
                     Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                     Ok(slow) => slow,
                 }
             }
-            Fate::Ended(_) | Fate::GivenUp(_) => self.slow(),
+            PermitOutcome::Ended(_) | PermitOutcome::Cancelled(_) => self.locked(),
         };
         let now = clock.now();
-        let sample = Sample { began, beside, lag: pulse::lag(clock, began, now), idle };
-        let Slow { admission, actions, .. } = &mut *slow;
-        admission.paused(pulse::lost(clock, now));
+        let sample = ServiceSample {
+            started: began,
+            in_flight_at_start: beside,
+            lag: pulse::lag(clock, began, now),
+            read_delay: idle,
+        };
+        let LockedPermitPool { admission, actions, .. } = &mut *slow;
+        admission.set_total_pause(pulse::total_pause(clock, now));
         match fate {
-            Fate::Ended(end) => admission.ended(now, &sample, end, actions),
-            Fate::GivenUp(why) => admission.given_up(now, &sample, why, actions),
+            PermitOutcome::Ended(end) => admission.ended(now, &sample, end, actions),
+            PermitOutcome::Cancelled(why) => admission.abandoned(now, &sample, why, actions),
         }
-        let letters = slow.letters();
+        let letters = slow.notifications();
         drop(slow);
-        self.deliver(letters, clock, now);
+        self.notify_waiters(letters, clock, now);
     }
 
     /// Without the lock: what is woken may run at once.
-    fn deliver(self: &Arc<Self>, letters: Vec<Letter>, clock: Clock, now: Nanos) {
+    fn notify_waiters(self: &Arc<Self>, letters: Vec<PermitNotification>, clock: Clock, now: Nanos) {
         for (to, refusal) in letters {
-            let told = refusal.map_or_else(|| Ok(self.place(clock, now)), Err);
+            let told = refusal.map_or_else(|| Ok(self.permit(clock, now)), Err);
             // Who has just left is told in vain.
             let _ = to.map(|to| to.send(told));
         }
     }
 }
 
-impl Slow {
-    fn letters(&mut self) -> Vec<Letter> {
+impl LockedPermitPool {
+    fn notifications(&mut self) -> Vec<PermitNotification> {
         let letter = |action| match action {
-            Action::Run(ticket) => (self.waiters.remove(&ticket), None),
-            Action::Refuse(ticket, refusal) => (self.waiters.remove(&ticket), Some(refusal)),
+            QueueAction::Run(ticket) => (self.waiters.remove(&ticket), None),
+            QueueAction::Reject(ticket, refusal) => (self.waiters.remove(&ticket), Some(refusal)),
         };
         self.actions.drain(..).map(letter).collect()
     }
@@ -206,37 +229,37 @@ impl Slow {
 
 /// What became of one that had a place.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Fate {
-    Ended(End),
-    GivenUp(GivenUp),
+pub(super) enum PermitOutcome {
+    Ended(ServiceOutcome),
+    Cancelled(AbandonReason),
 }
 
 /// A place; it is given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    places: Arc<Places>,
+pub(super) struct CallPermit {
+    pool: Arc<PermitPool>,
     clock: Clock,
     began: Nanos,
-    beside: u32,
-    idle: Nanos,
-    fate: Fate,
+    in_flight_at_start: u32,
+    read_delay: Nanos,
+    outcome: PermitOutcome,
 }
 
-impl Place {
+impl CallPermit {
     /// From now on it is used by this clock's event loop.
     pub(super) fn begin(&mut self, clock: Clock, now: Nanos) {
         (self.clock, self.began) = (clock, now);
     }
 
     /// The outcome of the call that has it, and how long its caller alone has kept it; without one, nothing was sent.
-    pub(super) fn ends(&mut self, fate: Fate, idle: Nanos) {
-        (self.fate, self.idle) = (fate, idle);
+    pub(super) fn set_outcome(&mut self, fate: PermitOutcome, idle: Nanos) {
+        (self.outcome, self.read_delay) = (fate, idle);
     }
 }
 
-impl Drop for Place {
+impl Drop for CallPermit {
     fn drop(&mut self) {
-        let (clock, fate) = (self.clock, self.fate);
-        self.places.leave(clock, (self.began, self.beside, self.idle), fate);
+        let (clock, fate) = (self.clock, self.outcome);
+        self.pool.release(clock, (self.began, self.in_flight_at_start, self.read_delay), fate);
     }
 }

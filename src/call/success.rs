@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use serde::de::IgnoredAny;
 
 use crate::decide::grpc::{Code, Codes, is_grpc};
-use crate::decide::policy::{Failure, Kind};
+use crate::decide::policy::{AttemptFailure, FailureKind};
 
 /// When an attempt's answer is a success.
 #[derive(Clone, Debug)]
@@ -25,20 +25,20 @@ pub struct Success {
     /// The JSON Schema that its body must follow.
     pub(crate) schema: Option<Arc<Validator>>,
     /// The longest body that is looked at, in bytes.
-    pub most: usize,
+    pub max_body_bytes: usize,
     /// Whether it must have come whole, whatever it holds.
-    pub whole: bool,
+    pub require_complete: bool,
     /// The codes with which a gRPC answer is no success, in its head or in its trailers.
     pub grpc: Codes,
 }
 
 /// A schema that is none.
 #[derive(Debug)]
-pub struct BadSchema(String);
+pub struct InvalidSchema(String);
 
-impl std::error::Error for BadSchema {}
+impl std::error::Error for InvalidSchema {}
 
-impl fmt::Display for BadSchema {
+impl fmt::Display for InvalidSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not a JSON Schema: {}", self.0)
     }
@@ -52,8 +52,8 @@ impl Default for Success {
             headers: Vec::new(),
             json: false,
             schema: None,
-            most: 1 << 20,
-            whole: false,
+            max_body_bytes: 1 << 20,
+            require_complete: false,
             grpc: Codes::failures(),
         }
     }
@@ -64,31 +64,32 @@ impl Success {
     ///
     /// # Errors
     /// When it is no schema.
-    pub fn with_schema(mut self, schema: &serde_json::Value) -> Result<Self, BadSchema> {
-        self.schema = Some(Arc::new(jsonschema::validator_for(schema).map_err(|error| BadSchema(error.to_string()))?));
+    pub fn with_schema(mut self, schema: &serde_json::Value) -> Result<Self, InvalidSchema> {
+        self.schema =
+            Some(Arc::new(jsonschema::validator_for(schema).map_err(|error| InvalidSchema(error.to_string()))?));
         Ok(self)
     }
 
     /// Whether bodies are looked into. They are taken as they are sent: who asks so should not accept any content
     /// coding (RFC 9110, 12.5.3).
-    pub fn looks_into_bodies(&self) -> bool {
+    pub fn inspects_bodies(&self) -> bool {
         self.json || self.schema.is_some()
     }
 
     /// Whether the head alone does not tell.
-    pub(super) fn wants_body(&self) -> bool {
-        self.whole || self.looks_into_bodies()
+    pub(super) fn needs_body(&self) -> bool {
+        self.require_complete || self.inspects_bodies()
     }
 
     /// What is wrong with an answer's head.
-    pub(super) fn judge_head(&self, head: &Parts) -> Result<(), Failure> {
+    pub(super) fn check_head(&self, head: &Parts) -> Result<(), AttemptFailure> {
         let status = head.status.as_u16();
         if !self.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status)) {
-            return Err(Failure::Status(status));
+            return Err(AttemptFailure::Status(status));
         }
         let has = |(name, value): &(HeaderName, HeaderValue)| head.headers.get_all(name).iter().any(|v| v == value);
         if !self.headers.iter().all(has) {
-            return Err(Failure::Kind(Kind::Header));
+            return Err(AttemptFailure::Kind(FailureKind::Header));
         }
         grpc_failure(self.codes(head), &head.headers).map_or(Ok(()), Err)
     }
@@ -100,22 +101,22 @@ impl Success {
     }
 
     /// What is wrong with an answer's body.
-    pub(super) fn judge_body(&self, body: &Bytes) -> Result<(), Failure> {
+    pub(super) fn check_body(&self, body: &Bytes) -> Result<(), AttemptFailure> {
         let fits = match &self.schema {
             Some(schema) => serde_json::from_slice(body).is_ok_and(|value| schema.is_valid(&value)),
             None => !self.json || serde_json::from_slice::<IgnoredAny>(body).is_ok(),
         };
-        if fits { Ok(()) } else { Err(Failure::Kind(Kind::Body)) }
+        if fits { Ok(()) } else { Err(AttemptFailure::Kind(FailureKind::Body)) }
     }
 }
 
 /// What is wrong by the gRPC status in these headers or trailers, if these codes are.
-pub(super) fn grpc_failure(failing: Codes, headers: &HeaderMap) -> Option<Failure> {
+pub(super) fn grpc_failure(failing: Codes, headers: &HeaderMap) -> Option<AttemptFailure> {
     if failing == Codes::NONE {
         return None;
     }
     let code = Code::read(headers.get("grpc-status")?.as_bytes());
-    failing.contains(code).then_some(Failure::Grpc(code))
+    failing.contains(code).then_some(AttemptFailure::Grpc(code))
 }
 
 #[cfg(test)]
@@ -132,8 +133,8 @@ mod tests {
     fn by_default_only_trouble_is_no_success() {
         let success = Success::default();
         for (status, good) in [(200, true), (304, true), (404, true), (408, false), (429, false), (500, false)] {
-            let judged = success.judge_head(&head(status));
-            assert_eq!(judged, if good { Ok(()) } else { Err(Failure::Status(status)) });
+            let judged = success.check_head(&head(status));
+            assert_eq!(judged, if good { Ok(()) } else { Err(AttemptFailure::Status(status)) });
         }
     }
 
@@ -143,8 +144,8 @@ mod tests {
             headers: vec![(HeaderName::from_static("x-ok"), HeaderValue::from_static(value))],
             ..Success::default()
         };
-        assert_eq!(wanting("yes").judge_head(&head(200)), Ok(()));
-        assert_eq!(wanting("no").judge_head(&head(200)), Err(Failure::Kind(Kind::Header)));
+        assert_eq!(wanting("yes").check_head(&head(200)), Ok(()));
+        assert_eq!(wanting("no").check_head(&head(200)), Err(AttemptFailure::Kind(FailureKind::Header)));
     }
 
     #[test]
@@ -152,7 +153,7 @@ mod tests {
         let json = Success { json: true, ..Success::default() };
         let schema = serde_json::json!({"required": ["time"], "properties": {"time": {"type": "integer"}}});
         let strict = json.clone().with_schema(&schema).unwrap();
-        let wrong = Err(Failure::Kind(Kind::Body));
+        let wrong = Err(AttemptFailure::Kind(FailureKind::Body));
         for (body, is_json, follows) in [
             (r#"{"time": 3}"#, Ok(()), Ok(())),
             (r#"{"time": "3"}"#, Ok(()), wrong),
@@ -160,8 +161,8 @@ mod tests {
             ("", wrong, wrong),
             ("{} {}", wrong, wrong),
         ] {
-            assert_eq!(json.judge_body(&Bytes::from(body)), is_json, "{body}");
-            assert_eq!(strict.judge_body(&Bytes::from(body)), follows, "{body}");
+            assert_eq!(json.check_body(&Bytes::from(body)), is_json, "{body}");
+            assert_eq!(strict.check_body(&Bytes::from(body)), follows, "{body}");
         }
     }
 

@@ -19,14 +19,14 @@ pub struct TraceContext {
 const KNOWN_FLAGS: u8 = 0b11;
 
 /// `00-<32 digits>-<16 digits>-<2 digits>`
-const LENGTH: usize = 55;
+const TRACEPARENT_BYTES: usize = 55;
 
 impl TraceContext {
     /// Reads a header's value. None if it is to be ignored: malformed, or with an id of zeros.
     ///
     /// Of a version that is not known yet, what version 00 has is read and the rest left out.
     pub fn parse(value: &[u8]) -> Option<Self> {
-        let (known, rest) = value.split_at_checked(LENGTH)?;
+        let (known, rest) = value.split_at_checked(TRACEPARENT_BYTES)?;
         if [2, 35, 52].iter().any(|dash| known[*dash] != b'-') {
             return None;
         }

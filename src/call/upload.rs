@@ -11,38 +11,38 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::http::client::{OutBody, Streamed};
+use crate::http::client::{BodyStream, OutgoingBody};
 
 /// Whether an upload waits for its caller.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Owes(Rc<Cell<bool>>);
+pub(super) struct UploadState(Rc<Cell<bool>>);
 
-impl Owes {
+impl UploadState {
     /// Whether the caller is to send more before anything else can happen.
-    pub(super) fn more(&self) -> bool {
+    pub(super) fn awaits_caller(&self) -> bool {
         self.0.get()
     }
 }
 
 /// A body that tells when it waits.
-struct Watched {
-    body: Streamed,
-    owes: Owes,
+struct TrackedBody {
+    body: BodyStream,
+    upload: UploadState,
 }
 
 /// The body, and what tells of it.
-pub(super) fn watched(body: Streamed) -> (OutBody, Owes) {
-    let owes = Owes::default();
-    (OutBody::Stream(Box::pin(Watched { body, owes: owes.clone() })), owes)
+pub(super) fn track_upload(body: BodyStream) -> (OutgoingBody, UploadState) {
+    let owes = UploadState::default();
+    (OutgoingBody::Stream(Box::pin(TrackedBody { body, upload: owes.clone() })), owes)
 }
 
-impl Body for Watched {
+impl Body for TrackedBody {
     type Data = Bytes;
     type Error = Box<dyn std::error::Error + Send + Sync>;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let frame = self.body.as_mut().poll_frame(cx);
-        self.owes.0.set(frame.is_pending());
+        self.upload.0.set(frame.is_pending());
         frame
     }
 

@@ -4,52 +4,53 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::places::{Places, Told};
+use super::places::{PermitPool, PermitResult};
 use crate::decide::Nanos;
-use crate::decide::admit::{Refusal, Ticket, Why};
+use crate::decide::admit::{QueueTicket, Rejection, RejectionReason};
 use crate::machine::clock::Clock;
 use crate::machine::timer::Timer;
 
 /// A call that waits for a place; dropped, it does not want it any more.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    places: Arc<Places>,
-    ticket: Ticket,
-    told: oneshot::Receiver<Told>,
+pub(super) struct PermitWait {
+    pool: Arc<PermitPool>,
+    ticket: QueueTicket,
+    result: oneshot::Receiver<PermitResult>,
     clock: Clock,
     since: Nanos,
-    look_at: Nanos,
+    recheck_at: Nanos,
 }
 
-impl Waiting {
+impl PermitWait {
     pub(super) fn new(
-        places: Arc<Places>,
-        ticket: Ticket,
-        told: oneshot::Receiver<Told>,
+        pool: Arc<PermitPool>,
+        ticket: QueueTicket,
+        result: oneshot::Receiver<PermitResult>,
         clock: Clock,
         since: Nanos,
-        look_at: Nanos,
+        recheck_at: Nanos,
     ) -> Self {
-        Self { places, ticket, told, clock, since, look_at }
+        Self { pool, ticket, result, clock, since, recheck_at }
     }
 
     /// Until there is a place, or it has waited for too long.
-    pub(super) async fn ends(mut self, timer: &Timer) -> Told {
+    pub(super) async fn permit(mut self, timer: &Timer) -> PermitResult {
         loop {
             let told = tokio::select! {
                 biased;
-                told = &mut self.told => told,
-                () = timer.sleep_until(self.look_at), if self.look_at < Nanos::NEVER => match self.places.overdue(timer.clock(), timer.now(), self.ticket) {
+                told = &mut self.result => told,
+                () = timer.sleep_until(self.recheck_at), if self.recheck_at < Nanos::NEVER => match self.pool.check_overdue(timer.clock(), timer.now(), self.ticket) {
                     Some(Ok(look_at)) => {
-                        self.look_at = look_at;
+                        self.recheck_at = look_at;
                         continue;
                     }
                     Some(Err(refusal)) => return Err(refusal),
                     // Another thread has decided, and is about to tell.
-                    None => (&mut self.told).await,
+                    None => (&mut self.result).await,
                 },
             };
-            let mut told = told.unwrap_or(Err(Refusal { why: Why::Waited, retry_after: Nanos::SECOND }));
+            let mut told =
+                told.unwrap_or(Err(Rejection { reason: RejectionReason::QueueTimeout, retry_after: Nanos::SECOND }));
             if let Ok(place) = &mut told {
                 place.begin(timer.clock(), timer.now());
             }
@@ -58,8 +59,8 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for PermitWait {
     fn drop(&mut self) {
-        self.places.withdraw(self.ticket, self.clock.now() - self.since);
+        self.pool.withdraw(self.ticket, self.clock.now() - self.since);
     }
 }

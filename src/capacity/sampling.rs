@@ -8,49 +8,49 @@ use crate::machine::process_tree::ProcessTree;
 
 /// A service on this machine.
 #[derive(Debug)]
-pub(super) struct Sampling {
+pub(super) struct ServiceUsageSampler {
     tree: ProcessTree,
     /// When the look began, and the CPU time by then; ...
-    begun: Option<(Nanos, f64)>,
+    start: Option<(Nanos, f64)>,
     /// ... and how long all cores had been busy and idle.
-    machine: Option<(f64, f64)>,
+    machine_ticks: Option<(f64, f64)>,
 }
 
 /// What was used while a load was looked at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Used {
+pub(super) struct ServiceUsage {
     /// Cores that the service used on average.
     pub(super) service_cores: f64,
     /// The share of all cores that somebody used, whoever it was.
-    pub(super) machine_share: Option<f64>,
+    pub(super) machine_fraction: Option<f64>,
 }
 
-impl Sampling {
+impl ServiceUsageSampler {
     /// The process and all its descendants.
     ///
     /// # Errors
     /// When it is not there.
-    pub(super) fn of(pid: u32) -> Result<Self, CapacityError> {
+    pub(super) fn for_process(pid: u32) -> Result<Self, CapacityError> {
         let mut tree = ProcessTree::of(pid);
-        tree.sample(Nanos::ZERO).ok_or(CapacityError::Process(pid))?;
-        Ok(Self { tree, begun: None, machine: None })
+        tree.sample(Nanos::ZERO).ok_or(CapacityError::NoSuchProcess(pid))?;
+        Ok(Self { tree, start: None, machine_ticks: None })
     }
 
     /// From now on it counts.
     pub(super) fn begin(&mut self, now: Nanos) {
-        self.machine = busy_and_idle();
-        self.begun = self.tree.sample(now).map(|sample| (now, sample.cpu_s));
+        self.machine_ticks = busy_and_idle_ticks();
+        self.start = self.tree.sample(now).map(|sample| (now, sample.cpu_s));
     }
 
     /// What was used on average since the beginning.
-    pub(super) fn end(&mut self, now: Nanos) -> Option<Used> {
-        let (begun, before) = self.begun.take()?;
+    pub(super) fn end(&mut self, now: Nanos) -> Option<ServiceUsage> {
+        let (begun, before) = self.start.take()?;
         let used = self.tree.sample(now)?.cpu_s - before;
-        let machine = self.machine.take().zip(busy_and_idle());
+        let machine = self.machine_ticks.take().zip(busy_and_idle_ticks());
         let machine_share = machine.map(|(before, now)| (now.0 - before.0, now.1 - before.1));
-        (now > begun).then(|| Used {
+        (now > begun).then(|| ServiceUsage {
             service_cores: used / (now - begun).as_secs_f64(),
-            machine_share: machine_share
+            machine_fraction: machine_share
                 .filter(|(busy, idle)| busy + idle > 0.0)
                 .map(|(busy, idle)| busy / (busy + idle)),
         })
@@ -58,7 +58,7 @@ impl Sampling {
 }
 
 /// How long all cores have been busy and idle since the machine started, in ticks.
-fn busy_and_idle() -> Option<(f64, f64)> {
+fn busy_and_idle_ticks() -> Option<(f64, f64)> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     // cpu user nice system idle iowait irq softirq steal ...
     let ticks: Vec<f64> =

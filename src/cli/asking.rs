@@ -10,14 +10,14 @@ use clap::Args;
 use crate::decide::words;
 use crate::http::tls::TlsOptions;
 use crate::load::Options;
-use crate::load::options::Body;
+use crate::load::options::RequestBodySource;
 
 const REQUEST: &str = "Request";
 const CONNECTION: &str = "Connection";
 
 /// A request, and the connections that it goes over.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Asking {
+pub(super) struct RequestArgs {
     /// Where to, e.g. http://localhost:8080/path
     url: String,
 
@@ -29,7 +29,7 @@ pub(super) struct Asking {
     headers: Vec<String>,
     /// The body, or @FILE (@- is stdin); repeatable: each request takes one at random, by seed
     #[arg(short, long = "body", value_name = "TEXT|@FILE", allow_hyphen_values = true, help_heading = REQUEST)]
-    bodies: Vec<Body>,
+    bodies: Vec<RequestBodySource>,
     /// The bodies' weights, in their order
     #[arg(long, value_name = "W,W,...", value_delimiter = ',', help_heading = REQUEST)]
     weights: Vec<f64>,
@@ -41,8 +41,8 @@ pub(super) struct Asking {
     timeout: Option<Duration>,
 
     /// Close the connection after each answer
-    #[arg(long, help_heading = CONNECTION)]
-    no_keepalive: bool,
+    #[arg(long = "no-keepalive", help_heading = CONNECTION)]
+    no_keep_alive: bool,
     /// Requests in flight on a connection at a time
     #[arg(long, value_name = "N", help_heading = CONNECTION)]
     pipeline: Option<u64>,
@@ -53,8 +53,8 @@ pub(super) struct Asking {
     #[arg(long, value_name = "HOST:PORT", help_heading = CONNECTION)]
     connect_to: Option<String>,
     /// Trust the CA certificates in this PEM file only
-    #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
-    cacert: Option<PathBuf>,
+    #[arg(long = "cacert", value_name = "FILE", help_heading = CONNECTION)]
+    ca_cert: Option<PathBuf>,
     /// Our own certificate (PEM); needs --key
     #[arg(long, value_name = "FILE", help_heading = CONNECTION)]
     cert: Option<PathBuf>,
@@ -85,13 +85,14 @@ pub(super) fn is_secret(header: &str) -> bool {
     ["authorization", "cookie", "token", "secret", "api-key", "apikey"].iter().any(|word| name.ends_with(word))
 }
 
-impl Asking {
+impl RequestArgs {
     /// Reads the bodies that come from stdin: once, whoever drives the load.
     ///
     /// # Errors
     /// It cannot be read, in one line.
     pub(super) fn read_stdin(&mut self) -> Result<(), String> {
-        let is_stdin = |body: &&mut Body| matches!(body, Body::File(path) if path.as_os_str() == "-");
+        let is_stdin =
+            |body: &&mut RequestBodySource| matches!(body, RequestBodySource::File(path) if path.as_os_str() == "-");
         let mut wanted = self.bodies.iter_mut().filter(is_stdin);
         let Some(body) = wanted.next() else { return Ok(()) };
         if wanted.next().is_some() {
@@ -99,7 +100,7 @@ impl Asking {
         }
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes).map_err(|e| format!("-b @-: cannot read stdin: {e}"))?;
-        *body = Body::Bytes(bytes);
+        *body = RequestBodySource::Bytes(bytes);
         Ok(())
     }
 
@@ -123,11 +124,11 @@ impl Asking {
             weights: self.weights,
             auth: self.auth,
             timeout: self.timeout,
-            no_keepalive: self.no_keepalive,
+            no_keepalive: self.no_keep_alive,
             pipeline: self.pipeline,
             unix_socket: self.unix_socket,
             connect_to: self.connect_to,
-            tls: TlsOptions { cacert: self.cacert, cert: self.cert, key: self.key, insecure: self.insecure },
+            tls: TlsOptions { cacert: self.ca_cert, cert: self.cert, key: self.key, insecure: self.insecure },
             sni: self.sni,
             ..Options::default()
         }

@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::asking::{Asking, redacted};
-use super::driving::Driving;
+use super::asking::{RequestArgs, redacted};
+use super::driving::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
-use super::output::{Output, colors, print};
-use crate::capacity::{self, Asked, CapacityError, News};
+use super::output::{OutputFile, colors, print};
+use crate::capacity::{self, CapacityError, CapacityEvent, CapacityOptions};
 use crate::decide::schedule::Arrivals;
 use crate::decide::words;
-use crate::live::bar::{Bar, Extent};
+use crate::live::bar::{Extent, ProgressBar};
 use crate::load::{LoadError, Options};
-use crate::measure::capacity::answer::{Answer, Limit};
-use crate::measure::capacity::search::Range;
-use crate::measure::capacity::step::Length;
-use crate::measure::run::Model;
+use crate::measure::capacity::answer::{Bottleneck, CapacityReport};
+use crate::measure::capacity::search::SearchRange;
+use crate::measure::capacity::step::StepLength;
+use crate::measure::run::LoadModel;
 use crate::measure::slo::Slo;
 use crate::report::capacity as report;
 use crate::report::page::render;
@@ -37,20 +37,20 @@ pub(super) struct CapacityArgs {
     #[arg(long, value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
     from: Option<f64>,
     /// The highest load to try [default: 1,000,000/s, or 10,000 users]
-    #[arg(long, value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
-    most: Option<f64>,
+    #[arg(long = "most", value_name = "LOAD", value_parser = words::rate, help_heading = SEARCH)]
+    max_load: Option<f64>,
     /// How far apart the bounds may be in the end
-    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = words::share, help_heading = SEARCH)]
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = words::fraction, help_heading = SEARCH)]
     precision: f64,
     /// How long a load is tried at most; it takes less where it is clear
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = words::seconds, help_heading = SEARCH)]
-    step: Duration,
+    #[arg(long = "step", value_name = "TIME", default_value = "30s", value_parser = words::seconds, help_heading = SEARCH)]
+    step_length: Duration,
     /// How long the search may take in all [default: 30 times --step, at least 5m]
     #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = SEARCH)]
     max_time: Option<Duration>,
     /// The beginning of each load that is cut off, at least
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::seconds, help_heading = SEARCH)]
-    settle: Duration,
+    #[arg(long = "settle", value_name = "TIME", default_value = "1s", value_parser = words::seconds, help_heading = SEARCH)]
+    warmup: Duration,
     /// How arrivals are spread: constant, or poisson as those of many visitors are
     #[arg(long, value_name = "KIND", default_value = "poisson", value_parser = words::arrivals, help_heading = SEARCH)]
     arrivals: Arrivals,
@@ -68,16 +68,16 @@ pub(super) struct CapacityArgs {
     threads: Option<u64>,
 
     #[command(flatten)]
-    asking: Asking,
+    request_args: RequestArgs,
     #[command(flatten)]
-    driving: Driving,
+    agent_args: AgentArgs,
 
     /// Exit code 3 if the limit is weir's own
     #[arg(long, help_heading = RESULT)]
     strict: bool,
     /// The form of the report on stdout
-    #[arg(short, long, value_enum, default_value_t = Form::Text, help_heading = RESULT)]
-    format: Form,
+    #[arg(short, long, value_enum, default_value_t = CapacityFormat::Text, help_heading = RESULT)]
+    format: CapacityFormat,
     /// Keep the answer as JSON
     #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
     out: Option<PathBuf>,
@@ -87,12 +87,12 @@ pub(super) struct CapacityArgs {
 }
 
 /// The least that a search may take, if nothing says so.
-const LEAST_TIME: Duration = Duration::from_secs(300);
+const MIN_DEFAULT_SEARCH_TIME: Duration = Duration::from_secs(300);
 const SEARCH: &str = "Search";
 const RESULT: &str = "Result";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum CapacityFormat {
     /// For a terminal
     Text,
     /// One JSON object
@@ -112,34 +112,34 @@ pub(super) fn run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -
 fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let (format, strict) = (asked.format, asked.strict);
     let mut asked = asked;
-    let (out, html) = (Output::open(asked.out.as_deref())?, Output::open(asked.html.as_deref())?);
-    Output::apart(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
-    asked.asking.read_stdin()?;
-    let command = redacted(args, &asked.asking.secrets());
-    let agents = asked.driving.asked(args, None)?;
-    let asked = Asked { agents, ..asked.into_asked()? };
+    let (out, html) = (OutputFile::open(asked.out.as_deref())?, OutputFile::open(asked.html.as_deref())?);
+    OutputFile::ensure_distinct(&[("--out", out.as_ref()), ("--html", html.as_ref())])?;
+    asked.request_args.read_stdin()?;
+    let command = redacted(args, &asked.request_args.secrets());
+    let agents = asked.agent_args.agent_spec(args, None)?;
+    let asked = CapacityOptions { agents, ..asked.into_options()? };
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
-    let mut bar: Option<(usize, Bar)> = None;
+    let mut bar: Option<(usize, ProgressBar)> = None;
     let found = capacity::find(&asked, &command, &mut |news| {
         match news {
-            News::Trying { step, progress, .. } if !messages.is_quiet() => {
+            CapacityEvent::StepProgress { step, progress, .. } if !messages.is_quiet() => {
                 if bar.as_ref().is_none_or(|(number, _)| number != step) {
-                    let seconds = asked.length.most + asked.settle_s;
+                    let seconds = asked.step_length.max_s + asked.warmup_s;
                     finish(&mut bar);
                     let until = Duration::from_secs(seconds).into();
-                    bar = Some((*step, Bar::new(Extent { until, requests: None })));
+                    bar = Some((*step, ProgressBar::new(Extent { until, requests: None })));
                 }
                 if let Some(line) = bar.as_mut().and_then(|(_, bar)| bar.update(progress)) {
                     messages.note(&line);
                 }
             }
-            News::Trying { .. } => {}
-            News::Tried(tried) => {
+            CapacityEvent::StepProgress { .. } => {}
+            CapacityEvent::StepDone(tried) => {
                 finish(&mut bar);
                 messages.note(&report::step(asked.model, tried));
             }
         }
-        !interrupt.asked()
+        !interrupt.is_requested()
     });
     finish(&mut bar);
     let answer = match found {
@@ -148,17 +148,17 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
             messages.error(&why.to_string());
             return Ok(exit::INTERRUPTED);
         }
-        Err(CapacityError::Lost(why)) => {
+        Err(CapacityError::AgentLost(why)) => {
             messages.error(&why);
             return Ok(exit::UNTRUSTED);
         }
         Err(why) => return Err(why.to_string()),
     };
-    let taken = [&out, &html].into_iter().flatten().any(Output::is_stdout);
+    let taken = [&out, &html].into_iter().flatten().any(OutputFile::is_stdout);
     if !(taken && messages.is_quiet()) {
         let text = match format {
-            Form::Text => report::render(&answer, colors() && !taken),
-            Form::Json => answer.to_json(),
+            CapacityFormat::Text => report::render(&answer, colors() && !taken),
+            CapacityFormat::Json => answer.to_json(),
         };
         print(&text, taken)?;
     }
@@ -166,72 +166,72 @@ fn try_run(asked: CapacityArgs, args: &[OsString], messages: &Messages) -> Resul
         output.write(&answer.to_json())?;
     }
     if let Some(output) = html {
-        output.write(&render(&report::page::of_answer(&answer)))?;
+        output.write(&render(&report::page::of_capacity(&answer)))?;
     }
-    if let Some(why) = &answer.lost {
+    if let Some(why) = &answer.agent_failure {
         messages.error(why);
     }
-    Ok(code(&answer, strict))
+    Ok(exit_code(&answer, strict))
 }
 
-fn finish(bar: &mut Option<(usize, Bar)>) {
+fn finish(bar: &mut Option<(usize, ProgressBar)>) {
     if let Some((_, bar)) = bar.take() {
         bar.finish();
     }
 }
 
-fn code(answer: &Answer, strict: bool) -> u8 {
+fn exit_code(answer: &CapacityReport, strict: bool) -> u8 {
     match answer {
         answer if answer.interrupted => exit::INTERRUPTED,
-        answer if answer.lost.is_some() => exit::UNTRUSTED,
-        answer if strict && answer.limit == Limit::Generator => exit::UNTRUSTED,
+        answer if answer.agent_failure.is_some() => exit::UNTRUSTED,
+        answer if strict && answer.limit == Bottleneck::Generator => exit::UNTRUSTED,
         answer if answer.holds.is_none() => exit::OBJECTIVE,
         _ => exit::OK,
     }
 }
 
 impl CapacityArgs {
-    fn into_asked(self) -> Result<Asked, String> {
+    fn into_options(self) -> Result<CapacityOptions, String> {
         let (start, least, most) = if self.users { (1.0, 1.0, 10_000.0) } else { (100.0, 0.1, 1e6) };
-        let (start, most) = (self.from.unwrap_or(start), self.most.unwrap_or(most));
+        let (start, most) = (self.from.unwrap_or(start), self.max_load.unwrap_or(most));
         if !(start >= least && start <= most && most <= 1e8) {
             return Err(format!("--from: {start} is out of range; give {least} to {most}, which is --most"));
         }
         if !(0.005..=1.0).contains(&self.precision) {
             return Err(format!("--precision: {} is out of range; give 0.5% to 100%", self.precision));
         }
-        if !(3..=3600).contains(&self.step.as_secs()) {
+        if !(3..=3600).contains(&self.step_length.as_secs()) {
             return Err("--step: give 3s to 1h; shorter ones tell nothing".into());
         }
         if self.max_time.is_some_and(|time| time.is_zero()) {
             return Err("--max-time: 0 is no time; give e.g. 10m".into());
         }
-        if self.settle.as_secs() > 600 {
+        if self.warmup.as_secs() > 600 {
             return Err("--settle: give 10m at most".into());
         }
-        let length = Length { least: 3, most: self.step.as_secs() };
-        Ok(Asked {
+        let length = StepLength { min_s: 3, max_s: self.step_length.as_secs() };
+        Ok(CapacityOptions {
             options: Options {
                 connections: self.connections,
                 threads: self.threads,
                 arrivals: self.arrivals,
                 seed: Some(self.seed),
-                ..self.asking.into_options()
+                ..self.request_args.into_options()
             },
             slos: self.slos,
-            model: if self.users { Model::Closed } else { Model::Open },
-            range: Range {
+            model: if self.users { LoadModel::Closed } else { LoadModel::Open },
+            range: SearchRange {
                 start,
-                least,
-                most,
+                min_load: least,
+                max_load: most,
                 precision: self.precision,
-                whole: self.users,
-                gap: 1.0,
-                step_s: self.step.as_secs_f64(),
+                integer: self.users,
+                min_gap: 1.0,
+                step_s: self.step_length.as_secs_f64(),
             },
-            max_time: self.max_time.unwrap_or_else(|| (self.step * 30).max(LEAST_TIME)),
-            length,
-            settle_s: self.settle.as_secs_f64().ceil() as u64,
+            max_time: self.max_time.unwrap_or_else(|| (self.step_length * 30).max(MIN_DEFAULT_SEARCH_TIME)),
+            step_length: length,
+            warmup_s: self.warmup.as_secs_f64().ceil() as u64,
             pid: self.pid,
             agents: None,
         })

@@ -10,13 +10,13 @@ use clap::{Args, Parser, ValueEnum};
 use super::asking::redacted;
 use super::exit;
 use super::messages::Messages;
-use super::output::{Output, colors, print};
+use super::output::{OutputFile, colors, print};
 use crate::decide::words;
 use crate::measure::Run;
 use crate::measure::compare::Settings;
-use crate::report::comparison::{Asked, Comparison, Kept, Side, likeness, markdown, page, text};
+use crate::report::comparison::{MetricSelector, RunComparison, SavedRun, Side, likeness, markdown, page, text};
 use crate::report::page::render;
-use crate::report::read::{Reading, read};
+use crate::report::read::{ToolResult, read};
 
 /// What `weir compare` takes.
 #[derive(Debug, Args)]
@@ -26,12 +26,12 @@ pub struct CompareArgs {
     sides: Vec<PathBuf>,
     /// What to compare: rate, mean, p99 (any percentile), max, errors; repeatable [default: rate, p50, p99, errors]
     #[arg(short, long = "metric", value_name = "NAME", value_delimiter = ',')]
-    metrics: Vec<Asked>,
+    metrics: Vec<MetricSelector>,
     /// The least effect that matters
-    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = words::share)]
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = words::fraction)]
     minimum: f64,
     /// How sure a verdict has to be
-    #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = words::share)]
+    #[arg(long, value_name = "SHARE", default_value = "95%", value_parser = words::fraction)]
     confidence: f64,
     /// Compare runs of different machines, plans or tools, too
     #[arg(long)]
@@ -43,15 +43,15 @@ pub struct CompareArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// The form of the report on stdout
-    #[arg(short, long, value_enum, default_value_t = Form::Text)]
-    format: Form,
+    #[arg(short, long, value_enum, default_value_t = CompareFormat::Text)]
+    format: CompareFormat,
     /// Write the comparison as a page to look at: one file, for any browser
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum CompareFormat {
     /// For a terminal
     Text,
     /// For a comment on a pull request
@@ -62,14 +62,14 @@ enum Form {
 
 /// Sides that were held against each other, with what that was made of.
 #[derive(Debug)]
-pub struct Held {
+pub struct ComparisonResult {
     /// The verdicts.
-    pub comparison: Comparison,
+    pub comparison: RunComparison,
     sides: Vec<Side>,
-    metrics: Vec<Asked>,
+    metrics: Vec<MetricSelector>,
 }
 
-impl Held {
+impl ComparisonResult {
     /// The comparison as a page; `command` made it.
     pub fn html(&self, command: &[String]) -> String {
         render(&page::of_comparison(&self.comparison, &self.sides, &self.metrics, command))
@@ -82,12 +82,16 @@ impl CompareArgs {
     ///
     /// # Errors
     /// What cannot be read or compared, in one line.
-    pub fn compare(&self, given: Vec<Option<Vec<Run>>>, note: &mut dyn FnMut(&str)) -> Result<Held, String> {
+    pub fn compare(
+        &self,
+        given: Vec<Option<Vec<Run>>>,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<ComparisonResult, String> {
         let settings = settings(self)?;
         let mut given = given.into_iter();
         let sides = self.sides.iter().map(|path| match given.next().flatten() {
-            Some(runs) => of_runs(path, runs),
-            None => side(path, note),
+            Some(runs) => side_of_runs(path, runs),
+            None => read_side(path, note),
         });
         let sides = sides.collect::<Result<Vec<_>, _>>()?;
         let obstacles = likeness::obstacles(&sides);
@@ -95,9 +99,9 @@ impl CompareArgs {
             return Err(format!("{first}; --force compares them all the same"));
         }
         let notes = obstacles.into_iter().chain(likeness::unknowns(&sides)).collect();
-        let metrics = if self.metrics.is_empty() { Asked::USUAL.to_vec() } else { self.metrics.clone() };
-        let comparison = Comparison::new(&sides, &metrics, &settings, notes);
-        Ok(Held { comparison, sides, metrics })
+        let metrics = if self.metrics.is_empty() { MetricSelector::DEFAULTS.to_vec() } else { self.metrics.clone() };
+        let comparison = RunComparison::new(&sides, &metrics, &settings, notes);
+        Ok(ComparisonResult { comparison, sides, metrics })
     }
 }
 
@@ -108,11 +112,11 @@ impl CompareArgs {
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<CompareArgs, String> {
     #[derive(Parser)]
     #[command(name = "weir compare", no_binary_name = true, disable_help_flag = true)]
-    struct Alone {
+    struct CompareCommand {
         #[command(flatten)]
         compare: CompareArgs,
     }
-    Alone::try_parse_from(args).map(|alone| alone.compare).map_err(|error| super::one_line(&error, "compare"))
+    CompareCommand::try_parse_from(args).map(|alone| alone.compare).map_err(|error| super::one_line(&error, "compare"))
 }
 
 pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> u8 {
@@ -127,19 +131,19 @@ pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -
 
 fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
     let held = asked.compare(Vec::new(), &mut |words| messages.note(words))?;
-    let html = Output::open(asked.html.as_deref())?;
-    for side in html.iter().flat_map(|html| asked.sides.iter().map(move |side| html.spare("--html", side))) {
+    let html = OutputFile::open(asked.html.as_deref())?;
+    for side in html.iter().flat_map(|html| asked.sides.iter().map(move |side| html.ensure_not_input("--html", side))) {
         side?;
     }
-    let taken = html.as_ref().is_some_and(Output::is_stdout);
+    let taken = html.as_ref().is_some_and(OutputFile::is_stdout);
     if let Some(output) = html {
         output.write(&held.html(&redacted(args, &[])))?;
     }
     let comparison = &held.comparison;
     let shown = match asked.format {
-        Form::Text => text::render(comparison, colors() && !taken),
-        Form::Markdown => markdown::render(comparison),
-        Form::Json => comparison.to_json(),
+        CompareFormat::Text => text::render(comparison, colors() && !taken),
+        CompareFormat::Markdown => markdown::render(comparison),
+        CompareFormat::Json => comparison.to_json(),
     };
     if !(taken && messages.is_quiet()) {
         print(&shown, taken)?;
@@ -158,32 +162,32 @@ fn settings(asked: &CompareArgs) -> Result<Settings, String> {
     if asked.minimum > 1.0 {
         return Err(format!("--minimum: {} is out of range; give 0% to 100%", asked.minimum));
     }
-    Ok(Settings { minimum: asked.minimum, confidence: asked.confidence, seed: asked.seed, ..Settings::default() })
+    Ok(Settings { min_effect: asked.minimum, confidence: asked.confidence, seed: asked.seed, ..Settings::default() })
 }
 
 /// Runs that somebody has at hand, under the name of the side.
-fn of_runs(name: &Path, runs: Vec<Run>) -> Result<Side, String> {
+fn side_of_runs(name: &Path, runs: Vec<Run>) -> Result<Side, String> {
     let name = name.display().to_string();
     if runs.is_empty() {
         return Err(format!("{name}: no run on this side; give one at least"));
     }
-    let kept = |(i, run): (u64, Run)| Kept { file: format!("{name}{i}"), reading: Reading::of_run(run) };
+    let kept = |(i, run): (u64, Run)| SavedRun { file: format!("{name}{i}"), result: ToolResult::of_run(run) };
     Ok(Side { runs: (1..).zip(runs).map(kept).collect(), name })
 }
 
 /// A file is one run; a folder holds runs, and files that are none are named and left out.
-fn side(path: &Path, note: &mut dyn FnMut(&str)) -> Result<Side, String> {
+fn read_side(path: &Path, note: &mut dyn FnMut(&str)) -> Result<Side, String> {
     let name = path.display().to_string();
     let cannot = |error: io::Error| format!("cannot read {name}: {error}");
     if !path.is_dir() {
-        return Ok(Side { runs: vec![kept(path)?], name });
+        return Ok(Side { runs: vec![read_run(path)?], name });
     }
     let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(cannot)?;
     let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     files.sort();
     let mut runs = Vec::new();
     for file in files {
-        match kept(&file) {
+        match read_run(&file) {
             Ok(run) => runs.push(run),
             Err(why) => note(&format!("{why}; left out")),
         }
@@ -194,9 +198,9 @@ fn side(path: &Path, note: &mut dyn FnMut(&str)) -> Result<Side, String> {
     Ok(Side { name, runs })
 }
 
-fn kept(path: &Path) -> Result<Kept, String> {
+fn read_run(path: &Path) -> Result<SavedRun, String> {
     let file = path.display().to_string();
     let bytes = fs::read(path).map_err(|error| format!("cannot read {file}: {error}"))?;
     let reading = read(&String::from_utf8_lossy(&bytes)).map_err(|why| format!("{file}: {why}"))?;
-    Ok(Kept { file, reading })
+    Ok(SavedRun { file, result: reading })
 }

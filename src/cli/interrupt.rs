@@ -12,9 +12,9 @@ use super::exit;
 /// Whether somebody wants the run to end. The handlers go when it is dropped.
 #[derive(Debug)]
 pub(super) struct Interrupt {
-    asked: Arc<AtomicBool>,
+    requested: Arc<AtomicBool>,
     /// It was SIGTERM.
-    term: Arc<AtomicBool>,
+    sigterm: Arc<AtomicBool>,
     handlers: Vec<SigId>,
 }
 
@@ -32,17 +32,17 @@ impl Interrupt {
             handlers.push(flag::register_conditional_shutdown(signal, exit::INTERRUPTED.into(), Arc::clone(&asked))?);
             handlers.push(flag::register(signal, Arc::clone(&asked))?);
         }
-        Ok(Self { asked, term, handlers })
+        Ok(Self { requested: asked, sigterm: term, handlers })
     }
 
     /// Whether one of the signals has come.
-    pub(super) fn asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
+    pub(super) fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
     }
 
     /// Whether it was SIGTERM, which asks for an end in good order.
-    pub(super) fn was_told_to_end(&self) -> bool {
-        self.term.load(Ordering::Relaxed)
+    pub(super) fn is_sigterm(&self) -> bool {
+        self.sigterm.load(Ordering::Relaxed)
     }
 }
 

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 
 /// The program, and what stands before a command of ours, whatever it was started through: its own arguments are the last of
 /// the process's.
-pub(super) fn launcher(args: &[OsString]) -> Vec<OsString> {
+pub(super) fn self_command(args: &[OsString]) -> Vec<OsString> {
     let line = fs::read("/proc/self/cmdline").unwrap_or_default();
     let all: Vec<OsString> = line.split(|b| *b == 0).map(|word| OsString::from_vec(word.to_vec())).collect();
     // The line ends with a 0, so there is an empty word behind the last.
     let before = all.len().saturating_sub(args.len());
     let through = all.get(1..before).unwrap_or_default();
-    [vec![program(all.first().map_or(OsStr::new(""), OsString::as_os_str))], through.to_vec()].concat()
+    [vec![program_path(all.first().map_or(OsStr::new(""), OsString::as_os_str))], through.to_vec()].concat()
 }
 
 /// The program by the name that it was called by: a Python knows from that name to which environment it belongs, and the name
 /// is mostly a link.
-fn program(called: &OsStr) -> OsString {
+fn program_path(called: &OsStr) -> OsString {
     let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("weir"));
     let is_own =
         |path: &PathBuf| fs::canonicalize(path).is_ok_and(|real| fs::canonicalize(&own).is_ok_and(|own| own == real));

@@ -10,15 +10,15 @@ use super::exit;
 
 /// Listens for signals from the moment it is made.
 #[derive(Debug)]
-pub(super) struct Life {
+pub(super) struct ServerLifecycle {
     signals: Signals,
 }
 
 /// Which signal ended it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End(i32);
+pub(super) struct ExitSignal(i32);
 
-impl Life {
+impl ServerLifecycle {
     /// To be made before the service says that it is there: whoever reads that may send a signal at once. SIGINT and
     /// SIGTERM end it, `others` do not.
     ///
@@ -33,7 +33,7 @@ impl Life {
     ///
     /// # Errors
     /// When nobody takes what stdout says.
-    pub(super) fn begin(&mut self, url: &str, mut hangup: impl FnMut()) -> Result<End, String> {
+    pub(super) fn run_until_signal(&mut self, url: &str, mut hangup: impl FnMut()) -> Result<ExitSignal, String> {
         let line = serde_json::json!({ "listening": url });
         writeln!(io::stdout(), "{line}")
             .and_then(|()| io::stdout().flush())
@@ -41,13 +41,13 @@ impl Life {
         loop {
             match self.signals.forever().next() {
                 Some(SIGHUP) => hangup(),
-                other => return Ok(End(other.unwrap_or(SIGTERM))),
+                other => return Ok(ExitSignal(other.unwrap_or(SIGTERM))),
             }
         }
     }
 
     /// Stops, and says with which code to exit; if a second signal comes meanwhile, `at_once` has it end.
-    pub(super) fn finish(self, end: End, at_once: impl FnOnce() + Send, stop: impl FnOnce()) -> u8 {
+    pub(super) fn finish(self, end: ExitSignal, at_once: impl FnOnce() + Send, stop: impl FnOnce()) -> u8 {
         let mut signals = self.signals;
         let handle = signals.handle();
         thread::scope(|scope| {

@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Command, FromArgMatches};
 
-use super::asking::{Asking, redacted};
-use super::driving::Driving;
+use super::asking::{RequestArgs, redacted};
+use super::driving::AgentArgs;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
-use super::output::{Output, colors, print};
-use crate::agents::{Crew, life};
-use crate::decide::schedule::{Arrivals, Stage};
+use super::output::{OutputFile, colors, print};
+use crate::agents::{Coordinator, life};
+use crate::decide::schedule::{Arrivals, LoadStage};
 use crate::decide::words;
-use crate::live::bar::{Bar, Extent};
-use crate::load::{self, LoadError, Options, Plan};
+use crate::live::bar::{Extent, ProgressBar};
+use crate::load::{self, LoadError, LoadPlan, Options};
 use crate::measure::Run;
 use crate::measure::slo::Slo;
-use crate::report::{Format, csv, jtl, page, render, text};
+use crate::report::{ReportFormat, csv, jtl, page, render, text};
 
 #[derive(Debug, Args)]
 pub(super) struct LoadArgs {
@@ -47,8 +47,8 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "N", value_parser = words::count, help_heading = USERS)]
     loops: Option<u64>,
     /// A new connection for each request
-    #[arg(long, help_heading = USERS)]
-    fresh: bool,
+    #[arg(long = "fresh", help_heading = USERS)]
+    new_connections: bool,
 
     /// Requests per second that start whether or not answers come; also e.g. 10k, 6000/m
     #[arg(short, long, value_name = "PER_S", value_parser = words::rate, help_heading = OPEN)]
@@ -57,16 +57,16 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "KIND", default_value = "constant", value_parser = words::arrivals, help_heading = OPEN)]
     arrivals: Arrivals,
     /// Rates that change, e.g. 0-200/30s,200/1m
-    #[arg(long, value_name = "STAGES", value_parser = Stages::read, help_heading = OPEN)]
-    stages: Option<Stages>,
+    #[arg(long, value_name = "STAGES", value_parser = StagesFlag::read, help_heading = OPEN)]
+    stages: Option<StagesFlag>,
     /// Never sleep: sends as close to their time as the machine allows, for a whole core per thread
     #[arg(long, help_heading = OPEN)]
     spin: bool,
 
     #[command(flatten)]
-    asking: Asking,
+    request_args: RequestArgs,
     #[command(flatten)]
-    driving: Driving,
+    agent_args: AgentArgs,
 
     /// Leave the requests of this first stretch out of the result
     #[arg(long, value_name = "TIME", value_parser = words::seconds, help_heading = RESULT)]
@@ -81,8 +81,8 @@ pub(super) struct LoadArgs {
     #[arg(long, action = ArgAction::SetTrue, help_heading = RESULT)]
     strict: bool,
     /// The form of the report on stdout
-    #[arg(short, long, value_enum, default_value_t = Format::Text, help_heading = RESULT)]
-    format: Format,
+    #[arg(short, long, value_enum, default_value_t = ReportFormat::Text, help_heading = RESULT)]
+    format: ReportFormat,
     /// Keep the run as JSON, for 'weir report'; - is stdout, and the report then goes to stderr
     #[arg(short, long, value_name = "FILE", help_heading = RESULT)]
     out: Option<PathBuf>,
@@ -104,9 +104,9 @@ const RESULT: &str = "Result";
 
 /// Stages as one value: clap takes a bare list for a repeatable option.
 #[derive(Clone, Debug)]
-struct Stages(Vec<Stage>);
+struct StagesFlag(Vec<LoadStage>);
 
-impl Stages {
+impl StagesFlag {
     fn read(text: &str) -> Result<Self, String> {
         words::stages(text).map(Self)
     }
@@ -139,7 +139,7 @@ pub(super) fn run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> u8
 }
 
 /// The life of an agent.
-pub(super) fn agent(messages: &Messages) -> u8 {
+pub(super) fn run_agent(messages: &Messages) -> u8 {
     match life::run() {
         Ok(()) => exit::OK,
         Err(error) => {
@@ -151,38 +151,38 @@ pub(super) fn agent(messages: &Messages) -> u8 {
 
 /// All that can go wrong before the run comes back as one line; what goes wrong after it does not lose the run.
 fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
-    if asked.driving.has_agents() && asked.jtl.is_some() {
+    if asked.agent_args.has_agents() && asked.jtl.is_some() {
         return Err("--jtl and --on do not go together; agents send what they count, and not each request".to_owned());
     }
-    let outputs = Outputs::open(&asked)?;
+    let outputs = LoadOutputs::open(&asked)?;
     let mut asked = asked;
-    asked.asking.read_stdin()?;
+    asked.request_args.read_stdin()?;
     let (format, strict, slos) = (asked.format, asked.strict, asked.slos.clone());
-    let command = redacted(args, &asked.asking.secrets());
-    let driving = asked.driving.clone();
+    let command = redacted(args, &asked.request_args.secrets());
+    let driving = asked.agent_args.clone();
     let options = asked.into_options();
-    let plan = Plan::new(&options).map_err(|e| e.to_string())?;
-    let agents = driving.asked(args, Some(plan.connections))?;
+    let plan = LoadPlan::new(&options).map_err(|e| e.to_string())?;
+    let agents = driving.agent_spec(args, Some(plan.connections))?;
     let interrupt = Interrupt::install().map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
     let label = plan.target.path.split('?').next().unwrap_or("/");
-    let begin = |it: &Output| {
+    let begin = |it: &OutputFile| {
         let file = it.file.try_clone()?;
-        Ok(jtl::Log::new(file, !it.is_stdout(), label, &plan.target.url))
+        Ok(jtl::JtlLog::new(file, !it.is_stdout(), label, &plan.target.url))
     };
     let log = outputs.jtl.as_ref().map(begin).transpose().map_err(|e: io::Error| format!("--jtl: {e}"))?;
-    let mut bar =
-        (!messages.is_quiet()).then(|| Bar::new(Extent { until: plan.until, requests: plan.expected_requests() }));
-    let mut watch = |progress: &crate::measure::Progress<'_>| {
+    let mut bar = (!messages.is_quiet())
+        .then(|| ProgressBar::new(Extent { until: plan.until, requests: plan.expected_requests() }));
+    let mut watch = |progress: &crate::measure::RunProgress<'_>| {
         if let Some(line) = bar.as_mut().and_then(|bar| bar.update(progress)) {
             messages.note(&line);
         }
-        !interrupt.asked()
+        !interrupt.is_requested()
     };
     // Until the end: what was measured is written before agents are taken leave of.
     let mut crew = None;
     let run = match agents {
         None => load::run(&plan, &command, &mut watch, log.as_ref()),
-        Some(asked) => Crew::place(&asked, &options, &mut || !interrupt.asked())
+        Some(asked) => Coordinator::place(&asked, &options, &mut || !interrupt.is_requested())
             .and_then(|placed| crew.insert(placed).run(&options, &plan, &command, &mut watch)),
     };
     if let Some(bar) = bar {
@@ -197,29 +197,29 @@ fn try_run(asked: LoadArgs, args: &[OsString], messages: &Messages) -> Result<u8
         Err(why) => return Err(why.to_string()),
     };
     run.slo = slos.iter().map(|slo| slo.check(&run)).collect();
-    if matches!(format, Format::Ab | Format::Wrk | Format::Jmeter) {
+    if matches!(format, ReportFormat::Ab | ReportFormat::Wrk | ReportFormat::Jmeter) {
         // Other tools' reports have no place for it.
         text::failures(&run).iter().for_each(|words| messages.note(words));
         run.trust.reasons.iter().for_each(|reason| messages.note(&format!("not to be trusted: {reason}")));
     }
-    let taken = outputs.take_stdout();
+    let taken = outputs.uses_stdout();
     let shown = match taken && messages.is_quiet() {
         true => Ok(()),
         false => print(&render(&run, format, colors() && !taken), taken),
     };
-    let shown = shown.map_or_else(|why| messages.failed(&why), |()| exit::OK);
+    let shown = shown.map_or_else(|why| messages.usage_error(&why), |()| exit::OK);
     let kept = outputs.write(&run, log, messages);
-    Ok(code(&run, strict, shown.max(kept), messages))
+    Ok(exit_code(&run, strict, shown.max(kept), messages))
 }
 
-fn code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
+fn exit_code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
     if run.interrupted {
         return exit::INTERRUPTED;
     }
     if written != exit::OK {
         return written;
     }
-    if let Some(why) = run.lost_agent() {
+    if let Some(why) = run.failed_agent() {
         messages.error(why);
         return exit::UNTRUSTED;
     }
@@ -240,39 +240,39 @@ fn code(run: &Run, strict: bool, written: u8, messages: &Messages) -> u8 {
 }
 
 /// The files to write.
-struct Outputs {
-    json: Option<Output>,
-    csv: Option<Output>,
-    html: Option<Output>,
-    jtl: Option<Output>,
+struct LoadOutputs {
+    json: Option<OutputFile>,
+    csv: Option<OutputFile>,
+    html: Option<OutputFile>,
+    jtl: Option<OutputFile>,
 }
 
-impl Outputs {
+impl LoadOutputs {
     fn open(asked: &LoadArgs) -> Result<Self, String> {
-        let open = |path: &Option<PathBuf>| Output::open(path.as_deref());
+        let open = |path: &Option<PathBuf>| OutputFile::open(path.as_deref());
         let all =
             Self { json: open(&asked.out)?, csv: open(&asked.csv)?, html: open(&asked.html)?, jtl: open(&asked.jtl)? };
-        Output::apart(&all.named())?;
+        OutputFile::ensure_distinct(&all.by_flag())?;
         Ok(all)
     }
 
-    fn named(&self) -> [(&'static str, Option<&Output>); 4] {
+    fn by_flag(&self) -> [(&'static str, Option<&OutputFile>); 4] {
         let Self { json, csv, html, jtl } = self;
         [("--out", json.as_ref()), ("--csv", csv.as_ref()), ("--html", html.as_ref()), ("--jtl", jtl.as_ref())]
     }
 
     /// Whether one of them is stdout.
-    fn take_stdout(&self) -> bool {
-        self.named().iter().any(|(_, output)| output.is_some_and(Output::is_stdout))
+    fn uses_stdout(&self) -> bool {
+        self.by_flag().iter().any(|(_, output)| output.is_some_and(OutputFile::is_stdout))
     }
 
     /// Writes all files; one that fails does not keep the others from being written.
-    fn write(self, run: &Run, log: Option<jtl::Log>, messages: &Messages) -> u8 {
+    fn write(self, run: &Run, log: Option<jtl::JtlLog>, messages: &Messages) -> u8 {
         let done = [
             self.json.map(|output| output.write(&run.to_json())),
             self.csv.map(|output| output.write(&csv::series(run))),
             self.html.map(|output| output.write(&page::render(&page::of_run(run)))),
-            self.jtl.zip(log).map(|(output, log)| output.told(log.finish())),
+            self.jtl.zip(log).map(|(output, log)| output.finish(log.finish())),
         ];
         let mut code = exit::OK;
         for why in done.into_iter().flatten().filter_map(Result::err) {
@@ -293,14 +293,14 @@ impl LoadArgs {
             users: self.users,
             ramp_up: self.ramp_up,
             loops: self.loops,
-            fresh: self.fresh,
+            fresh: self.new_connections,
             rate: self.rate,
             arrivals: self.arrivals,
             stages: self.stages.map(|s| s.0).unwrap_or_default(),
             warmup: self.warmup,
             seed: Some(self.seed),
             spin: self.spin,
-            ..self.asking.into_options()
+            ..self.request_args.into_options()
         }
     }
 }

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::decide::patience::Limits;
+use crate::decide::patience::Timeouts;
 use crate::decide::words;
-use crate::server::{Options, Tell};
+use crate::server::{Logger, Options};
 
 /// The heading of these flags in the help.
 pub(super) const SERVER: &str = "Server";
 
 /// How to serve, wherever that is.
 #[derive(Debug, Args)]
-pub(super) struct Manner {
+pub(super) struct ServerArgs {
     /// Append a line of JSON per request to this file; '-' is stderr
     #[arg(long, value_name = "FILE", help_heading = SERVER)]
     access_log: Option<PathBuf>,
@@ -38,21 +38,21 @@ pub(super) struct Manner {
     max_headers: u32,
 }
 
-impl Manner {
+impl ServerArgs {
     /// The place is the caller's to say.
-    pub(super) fn options(&self, tell: Tell) -> Options {
+    pub(super) fn options(&self, tell: Logger) -> Options {
         Options {
-            limits: Limits {
+            timeouts: Timeouts {
                 idle: self.idle_timeout.into(),
                 head: self.head_timeout.into(),
                 body: self.stall_timeout.into(),
                 write: self.stall_timeout.into(),
-                ..Limits::default()
+                ..Timeouts::default()
             },
-            most_head: self.max_head as usize,
-            most_fields: self.max_headers as usize,
+            max_head_bytes: self.max_head as usize,
+            max_header_fields: self.max_headers as usize,
             access_log: self.access_log.clone(),
-            tell,
+            logger: tell,
             ..Options::default()
         }
     }

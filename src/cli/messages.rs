@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-use super::{Common, LogFormat, exit};
+use super::{CommonArgs, LogFormat, exit};
 
 /// Says things on stderr.
 #[derive(Clone, Copy, Debug)]
@@ -13,12 +13,12 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    pub(super) fn new(common: &Common) -> Self {
+    pub(super) fn new(common: &CommonArgs) -> Self {
         Self { quiet: common.quiet, format: common.log_format }
     }
 
     /// For arguments that could not be read: as far as they say how.
-    pub(super) fn for_unread(args: &[OsString]) -> Self {
+    pub(super) fn for_invalid_args(args: &[OsString]) -> Self {
         let json = args.iter().any(|arg| arg == "--log-format=json")
             || args.windows(2).any(|pair| pair[0] == "--log-format" && pair[1] == "json");
         Self { quiet: false, format: if json { LogFormat::Json } else { LogFormat::Text } }
@@ -31,11 +31,11 @@ impl Messages {
 
     /// What went wrong.
     pub(super) fn error(&self, text: &str) {
-        self.say("error", &without_number(text));
+        self.write("error", &without_os_error(text));
     }
 
     /// What went wrong, as the exit code that it means.
-    pub(super) fn failed(&self, text: &str) -> u8 {
+    pub(super) fn usage_error(&self, text: &str) -> u8 {
         self.error(text);
         exit::USAGE
     }
@@ -43,15 +43,15 @@ impl Messages {
     /// What is worth knowing.
     pub(super) fn note(&self, text: &str) {
         if !self.quiet {
-            self.say("note", text);
+            self.write("note", text);
         }
     }
 
     /// What was asked for with a flag: many lines that belong together, the first of them a heading.
-    pub(super) fn tale(&self, text: &str) {
+    pub(super) fn block(&self, text: &str) {
         match self.format {
             LogFormat::Text => {
-                let lines: String = text.lines().map(|line| format!("{}\n", tame(line))).collect();
+                let lines: String = text.lines().map(|line| format!("{}\n", replace_control(line))).collect();
                 // One write, so that two tales do not mix.
                 let _ = io::stderr().lock().write_all(lines.as_bytes());
             }
@@ -62,8 +62,8 @@ impl Messages {
         }
     }
 
-    fn say(&self, level: &str, text: &str) {
-        let text = tame(text);
+    fn write(&self, level: &str, text: &str) {
+        let text = replace_control(text);
         let line = match self.format {
             LogFormat::Text => format!("weir: {text}"),
             LogFormat::Json => serde_json::json!({ "level": level, "message": text }).to_string(),
@@ -74,12 +74,12 @@ impl Messages {
 }
 
 /// What a message quotes (a URL, a path) may hold line breaks or steer the terminal.
-fn tame(text: &str) -> String {
+fn replace_control(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
 /// The system's words on an error without its number, which nobody knows by heart.
-fn without_number(text: &str) -> String {
+fn without_os_error(text: &str) -> String {
     let Some((before, rest)) = text.split_once(" (os error ") else { return text.to_owned() };
     let after = rest.split_once(')').map_or("", |(_, after)| after);
     format!("{before}{after}")

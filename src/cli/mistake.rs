@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::document::problem::nearest;
 
 /// Words of other tools for flags of ours.
-const ALSO: [(&str, &str); 20] = [
+const FLAG_SYNONYMS: [(&str, &str); 20] = [
     ("concurrency", "connections"),
     ("clients", "connections"),
     ("rps", "rate"),
@@ -32,7 +32,7 @@ const ALSO: [(&str, &str); 20] = [
 ];
 
 /// The command that was meant, with its name as it is typed: the last one that the arguments name.
-pub(super) fn asked(mut command: Command, args: &[OsString]) -> Command {
+pub(super) fn target_command(mut command: Command, args: &[OsString]) -> Command {
     command.build();
     let mut found = command;
     let mut name = found.get_name().to_owned();
@@ -46,7 +46,7 @@ pub(super) fn asked(mut command: Command, args: &[OsString]) -> Command {
 }
 
 /// What is wrong with the arguments, and what to do.
-pub(super) fn line(error: &clap::Error, asked: &Command) -> String {
+pub(super) fn message(error: &clap::Error, asked: &Command) -> String {
     let text = error.render().to_string();
     let parts: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
     let what = parts.iter().filter(|line| !line.is_empty() && !line.starts_with("tip:"));
@@ -65,17 +65,17 @@ fn suggestion(error: &clap::Error, asked: &Command) -> Option<String> {
         _ => None,
     };
     if error.kind() == ErrorKind::UnknownArgument {
-        return flag(&given(ContextKind::InvalidArg)?, asked);
+        return suggest_flag(&given(ContextKind::InvalidArg)?, asked);
     }
     given(ContextKind::SuggestedValue).or_else(|| given(ContextKind::SuggestedSubcommand))
 }
 
-fn flag(given: &str, asked: &Command) -> Option<String> {
+fn suggest_flag(given: &str, asked: &Command) -> Option<String> {
     let given = given.strip_prefix("--")?.split(['=', ' ']).next()?;
     let known: Vec<&str> =
         asked.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long).collect();
     let same = |(word, _): &&(&str, &str)| *word == given;
-    let foreign = ALSO.iter().find(same).map(|(_, own)| *own).filter(|own| known.contains(own));
+    let foreign = FLAG_SYNONYMS.iter().find(same).map(|(_, own)| *own).filter(|own| known.contains(own));
     let begun = || known.iter().copied().find(|flag| given.len() >= 3 && flag.starts_with(given));
     foreign.or_else(begun).or_else(|| nearest(given, &known)).map(|flag| format!("--{flag}"))
 }
@@ -93,7 +93,7 @@ mod tests {
         };
         let error = command().try_get_matches_from(args).expect_err("a mistake");
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-        line(&error, &asked(command(), &args))
+        message(&error, &target_command(command(), &args))
     }
 
     #[test]

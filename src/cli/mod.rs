@@ -45,14 +45,14 @@ pub mod exit {
 #[command(name = "weir", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
     #[command(flatten)]
-    common: Common,
+    common: CommonArgs,
 }
 
 /// What every command takes.
 #[derive(Debug, Args)]
-struct Common {
+struct CommonArgs {
     /// No progress, no notes; errors only
     #[arg(short, long, global = true)]
     quiet: bool,
@@ -68,7 +68,7 @@ enum LogFormat {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Drive load at a service and see how it behaves
     #[command(visible_alias = "run")]
     Load(Box<load::LoadArgs>),
@@ -86,7 +86,7 @@ enum Command {
     #[command(name = crate::study::GUARD, hide = true)]
     Guard,
     /// Drive a part of a load that several agents drive together
-    #[command(name = crate::agents::AGENT, hide = true)]
+    #[command(name = crate::agents::AGENT_COMMAND, hide = true)]
     Agent,
     /// Find out how much load a service can take and still keep its objectives
     Capacity(Box<capacity::CapacityArgs>),
@@ -101,21 +101,21 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, &args, &Messages::for_unread(&args)),
+        Err(error) => return usage(&error, &args, &Messages::for_invalid_args(&args)),
     };
     let messages = Messages::new(&cli.common);
     match cli.command {
-        Command::Load(asked) => load::run(*asked, &args, &messages),
-        Command::Serve(asked) => serve::run(asked, &messages),
-        Command::Gate(asked) => gate::run(&asked, &messages),
-        Command::Send(asked) => send::run(&asked, &messages),
-        Command::Simulate(asked) => simulate::run(&asked, &messages),
-        Command::Study(asked) => study::run(&asked, &args, &messages),
-        Command::Guard => study::guard(&messages),
-        Command::Agent => load::agent(&messages),
-        Command::Capacity(asked) => capacity::run(*asked, &args, &messages),
-        Command::Compare(asked) => compare::run(&asked, &args, &messages),
-        Command::Report(asked) => report::run(&asked, &messages),
+        CliCommand::Load(asked) => load::run(*asked, &args, &messages),
+        CliCommand::Serve(asked) => serve::run(asked, &messages),
+        CliCommand::Gate(asked) => gate::run(&asked, &messages),
+        CliCommand::Send(asked) => send::run(&asked, &messages),
+        CliCommand::Simulate(asked) => simulate::run(&asked, &messages),
+        CliCommand::Study(asked) => study::run(&asked, &args, &messages),
+        CliCommand::Guard => study::guard(&messages),
+        CliCommand::Agent => load::run_agent(&messages),
+        CliCommand::Capacity(asked) => capacity::run(*asked, &args, &messages),
+        CliCommand::Compare(asked) => compare::run(&asked, &args, &messages),
+        CliCommand::Report(asked) => report::run(&asked, &messages),
     }
 }
 
@@ -129,11 +129,11 @@ fn usage(error: &clap::Error, args: &[OsString], messages: &Messages) -> u8 {
         let _ = error.print();
         return exit::USAGE;
     }
-    messages.error(&mistake::line(error, &mistake::asked(Cli::command(), args)));
+    messages.error(&mistake::message(error, &mistake::target_command(Cli::command(), args)));
     exit::USAGE
 }
 
 /// What is wrong with arguments of this command that stand elsewhere than on our command line.
 fn one_line(error: &clap::Error, command: &str) -> String {
-    mistake::line(error, &mistake::asked(Cli::command(), &["weir".into(), command.into()]))
+    mistake::message(error, &mistake::target_command(Cli::command(), &["weir".into(), command.into()]))
 }

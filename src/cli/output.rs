@@ -12,7 +12,7 @@ use crate::report::jtl;
 
 /// A file to write; `-` is stdout.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct OutputFile {
     path: PathBuf,
     /// The file; what was in it is there still.
     pub(super) file: File,
@@ -20,7 +20,7 @@ pub(super) struct Output {
     is_new: bool,
 }
 
-impl Output {
+impl OutputFile {
     /// The file, if one was asked for. It is not emptied yet: work that cannot begin must not cost an earlier result.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Output {
     ///
     /// # Errors
     /// Which two, in one line.
-    pub(super) fn apart(all: &[(&str, Option<&Self>)]) -> Result<(), String> {
+    pub(super) fn ensure_distinct(all: &[(&str, Option<&Self>)]) -> Result<(), String> {
         let there = || all.iter().filter_map(|(flag, output)| Some((*flag, (*output)?)));
         for (at, (flag, output)) in there().enumerate() {
             if let Some((other, _)) = there().take(at).find(|(_, other)| output.is_same(other)) {
@@ -59,7 +59,7 @@ impl Output {
     ///
     /// # Errors
     /// Which output it is, in one line.
-    pub(super) fn spare(&self, flag: &str, input: &Path) -> Result<(), String> {
+    pub(super) fn ensure_not_input(&self, flag: &str, input: &Path) -> Result<(), String> {
         let read = fs::metadata(input).ok().filter(Metadata::is_file).map(|of| (of.dev(), of.ino()));
         if read.is_some() && self.identity() == read {
             return Err(format!(
@@ -91,16 +91,16 @@ impl Output {
     /// It cannot be written: why, in one line.
     pub(super) fn write(mut self, text: &str) -> Result<(), String> {
         // What stdout goes to may hold more than ours.
-        let emptied = if self.is_stdout() { Ok(()) } else { jtl::empty(&self.file) };
+        let emptied = if self.is_stdout() { Ok(()) } else { jtl::truncate(&self.file) };
         let written = emptied.and_then(|()| self.file.write_all(text.as_bytes())).and_then(|()| sync(&self.file));
-        self.told(written)
+        self.finish(written)
     }
 
     /// The work is done: what became of the file, as a person is told. A reader of stdout that has gone away is no fault.
     ///
     /// # Errors
     /// It could not be written: why, in one line.
-    pub(super) fn told(mut self, written: io::Result<()>) -> Result<(), String> {
+    pub(super) fn finish(mut self, written: io::Result<()>) -> Result<(), String> {
         self.is_new = false;
         match written {
             Err(error) if self.is_stdout() && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -109,7 +109,7 @@ impl Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for OutputFile {
     fn drop(&mut self) {
         let is_empty = || self.file.metadata().is_ok_and(|of| of.is_file() && of.len() == 0);
         if self.is_new && is_empty() {

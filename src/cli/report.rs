@@ -8,9 +8,9 @@ use clap::Args;
 
 use super::exit;
 use super::messages::Messages;
-use super::output::{Output, colors, print};
+use super::output::{OutputFile, colors, print};
 use crate::measure::Run;
-use crate::report::{Format, csv, page, render};
+use crate::report::{ReportFormat, csv, page, render};
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
@@ -18,8 +18,8 @@ pub(super) struct ReportArgs {
     #[arg(value_name = "RUN.json")]
     file: PathBuf,
     /// The form of the report
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
     /// Write the run second by second, as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -40,17 +40,17 @@ pub(super) fn run(asked: &ReportArgs, messages: &Messages) -> u8 {
             return exit::USAGE;
         }
     };
-    write(&run, asked, messages.is_quiet()).map_or_else(|why| messages.failed(&why), |()| exit::OK)
+    write(&run, asked, messages.is_quiet()).map_or_else(|why| messages.usage_error(&why), |()| exit::OK)
 }
 
 /// Writes what was asked for.
 fn write(run: &Run, asked: &ReportArgs, is_quiet: bool) -> Result<(), String> {
-    let (csv, html) = (Output::open(asked.csv.as_deref())?, Output::open(asked.html.as_deref())?);
-    Output::apart(&[("--csv", csv.as_ref()), ("--html", html.as_ref())])?;
+    let (csv, html) = (OutputFile::open(asked.csv.as_deref())?, OutputFile::open(asked.html.as_deref())?);
+    OutputFile::ensure_distinct(&[("--csv", csv.as_ref()), ("--html", html.as_ref())])?;
     for (flag, output) in [("--csv", &csv), ("--html", &html)] {
-        output.as_ref().map_or(Ok(()), |output| output.spare(flag, &asked.file))?;
+        output.as_ref().map_or(Ok(()), |output| output.ensure_not_input(flag, &asked.file))?;
     }
-    let taken = [&csv, &html].into_iter().flatten().any(Output::is_stdout);
+    let taken = [&csv, &html].into_iter().flatten().any(OutputFile::is_stdout);
     if let Some(output) = csv {
         output.write(&csv::series(run))?;
     }

@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::driving::Driving;
+use super::driving::AgentArgs;
 use super::interrupt::Interrupt;
-use super::launcher::launcher;
+use super::launcher::self_command;
 use super::messages::Messages;
-use super::output::Output;
+use super::output::OutputFile;
 use super::{exit, load};
 use crate::decide::Nanos;
-use crate::live::board::Board;
+use crate::live::board::Dashboard;
 use crate::machine;
-use crate::study::cell::Cell;
+use crate::study::cell::Measurement;
 use crate::study::definition::Definition;
-use crate::study::file::{self, EXAMPLE, LoadWords};
+use crate::study::file::{self, EXAMPLE, LoadSyntax};
 use crate::study::findings::Findings;
-use crate::study::{self, Asked, Far, News, Outcome, text};
+use crate::study::{self, StudyEvent, StudyOptions, StudyOutcome, StudyProgress, text};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(super) struct StudyArgs {
     #[command(subcommand)]
-    new: Option<New>,
+    command: Option<StudyCommand>,
     /// The study's file, or a folder with a study.toml in it
     #[arg(value_name = "FILE|FOLDER", required = true)]
     file: Option<PathBuf>,
@@ -40,23 +40,23 @@ pub(super) struct StudyArgs {
     #[arg(long)]
     check: bool,
     /// Measure everything anew
-    #[arg(long)]
-    fresh: bool,
+    #[arg(long = "fresh")]
+    remeasure: bool,
     /// Exit code 3 if a measurement is not to be trusted
     #[arg(long)]
     strict: bool,
     /// The form of the findings on stdout
-    #[arg(short, long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(short, long, value_enum, default_value_t = StudyFormat::Text)]
+    format: StudyFormat,
     #[command(flatten)]
-    driving: Driving,
+    agent_args: AgentArgs,
     /// Write the page elsewhere, too; it is always in the results' folder, as report.html
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
-enum New {
+enum StudyCommand {
     /// Write a study's file to begin with: it works, and says what else there is
     New {
         /// The file to write; one that is there already is left alone
@@ -66,18 +66,18 @@ enum New {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum StudyFormat {
     Text,
     Json,
 }
 
 /// What is wrong, in one line each.
-type Wrong = Vec<String>;
+type StudyErrors = Vec<String>;
 
 pub(super) fn run(asked: &StudyArgs, args: &[OsString], messages: &Messages) -> u8 {
-    let tried = match (&asked.new, &asked.file) {
-        (Some(New::New { file }), _) => new(file, messages),
-        (None, Some(file)) => study(asked, file, args, messages),
+    let tried = match (&asked.command, &asked.file) {
+        (Some(StudyCommand::New { file }), _) => write_example(file, messages),
+        (None, Some(file)) => run_study(asked, file, args, messages),
         (None, None) => Err(vec!["name the file of a study, or write one with 'weir study new'".to_owned()]),
     };
     tried.unwrap_or_else(|wrong| {
@@ -97,7 +97,7 @@ pub(super) fn guard(messages: &Messages) -> u8 {
     }
 }
 
-fn new(path: &Path, messages: &Messages) -> Result<u8, Wrong> {
+fn write_example(path: &Path, messages: &Messages) -> Result<u8, StudyErrors> {
     let wrong = |error: io::Error| vec![format!("cannot write {}: {error}", path.display())];
     let mut file = fs::File::create_new(path).map_err(wrong)?;
     file.write_all(EXAMPLE.as_bytes()).map_err(wrong)?;
@@ -105,74 +105,75 @@ fn new(path: &Path, messages: &Messages) -> Result<u8, Wrong> {
     Ok(exit::OK)
 }
 
-fn study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Messages) -> Result<u8, Wrong> {
+fn run_study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Messages) -> Result<u8, StudyErrors> {
     let path = if named.is_dir() { named.join("study.toml") } else { named.to_owned() };
     let flags = load::flags();
-    let words = LoadWords { flags: &flags, read: &load::parse };
+    let words = LoadSyntax { flags: &flags, parse: &load::parse };
     let definition = read(&path, &words, asked.quick, messages)?;
     if asked.check {
-        let line = format!("{}: {}: fine", path.display(), contents(&definition));
-        return say(&line).map(|()| exit::OK);
+        let line = format!("{}: {}: fine", path.display(), summary(&definition));
+        return print(&line).map(|()| exit::OK);
     }
-    let html = Output::open(asked.html.as_deref()).map_err(|why| vec![why])?;
+    let html = OutputFile::open(asked.html.as_deref()).map_err(|why| vec![why])?;
     let interrupt = Interrupt::install().map_err(|error| vec![format!("cannot listen for Ctrl-C: {error}")])?;
     let beside = || path.parent().unwrap_or(Path::new("")).join("results");
     let out = asked.out.clone().unwrap_or_else(beside);
-    let launcher = launcher(args);
-    let agents = asked.driving.asked(args, None).map_err(|why| vec![why])?;
-    let to_run = Asked {
+    let launcher = self_command(args);
+    let agents = asked.agent_args.agent_spec(args, None).map_err(|why| vec![why])?;
+    let to_run = StudyOptions {
         definition: &definition,
-        words: &words,
+        load_syntax: &words,
         launcher: &launcher,
         agents: agents.as_ref(),
         out: &out,
-        fresh: asked.fresh,
+        remeasure: asked.remeasure,
     };
-    let mut view = View::new(messages, &definition);
-    let outcome = study::run(&to_run, &|| !interrupt.asked(), &mut |news| view.show(news)).map_err(|why| vec![why])?;
+    let mut view = StudyProgressView::new(messages, &definition);
+    let outcome =
+        study::run(&to_run, &|| !interrupt.is_requested(), &mut |news| view.show(news)).map_err(|why| vec![why])?;
     view.finish();
     let findings = Findings::new(&definition, &outcome);
-    let kept = study::keep(&findings).map_err(|why| vec![why])?;
+    let kept = study::write_report(&findings).map_err(|why| vec![why])?;
     if let Some(output) = html {
         output.write(&kept.html).map_err(|why| vec![why])?;
     }
     let report = format!("{} (and report.md)", out.join("report.html").display());
     match asked.format {
-        Format::Text => say(text::render(&findings, &report).trim_end())?,
-        Format::Json => say(&format!("{:#}", text::json(&findings)))?,
+        StudyFormat::Text => print(text::render(&findings, &report).trim_end())?,
+        StudyFormat::Json => print(&format!("{:#}", text::json(&findings)))?,
     }
-    if let (Some(why), false) = (lost(&outcome), outcome.interrupted) {
+    if let (Some(why), false) = (lost_agent(&outcome), outcome.interrupted) {
         messages.error(why);
     }
-    Ok(code(&outcome, asked.strict))
+    Ok(exit_code(&outcome, asked.strict))
 }
 
-fn code(outcome: &Outcome, strict: bool) -> u8 {
+fn exit_code(outcome: &StudyOutcome, strict: bool) -> u8 {
     if outcome.interrupted {
         return exit::INTERRUPTED;
     }
-    if lost(outcome).is_some() {
+    if lost_agent(outcome).is_some() {
         return exit::UNTRUSTED;
     }
-    let mut measured = outcome.cells.iter().filter(|cell| cell.is_measured()).peekable();
+    let mut measured = outcome.measurements.iter().filter(|cell| cell.is_measured()).peekable();
     if measured.peek().is_none() {
         // Nothing could be measured: that is no result.
         return exit::USAGE;
     }
-    if strict && !measured.all(Cell::is_trusted) { exit::UNTRUSTED } else { exit::OK }
+    if strict && !measured.all(Measurement::is_trusted) { exit::UNTRUSTED } else { exit::OK }
 }
 
 /// The first agent that was lost, and how, if one was.
-fn lost(outcome: &Outcome) -> Option<&str> {
-    outcome.cells.iter().find_map(|cell| cell.lost.as_deref())
+fn lost_agent(outcome: &StudyOutcome) -> Option<&str> {
+    outcome.measurements.iter().find_map(|cell| cell.lost_agent.as_deref())
 }
 
-fn read(path: &Path, words: &LoadWords<'_>, quick: bool, messages: &Messages) -> Result<Definition, Wrong> {
+fn read(path: &Path, words: &LoadSyntax<'_>, quick: bool, messages: &Messages) -> Result<Definition, StudyErrors> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| vec![format!("cannot read {shown}: {error}")])?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let named = |problems: Vec<crate::document::Problem>| -> Wrong {
+    let named = |problems: Vec<crate::document::Diagnostic>| -> StudyErrors {
         problems.iter().map(|problem| format!("{shown}:{problem}")).collect()
     };
     let (definition, warnings) = file::parse(&text, folder, words, quick).map_err(named)?;
@@ -181,7 +182,7 @@ fn read(path: &Path, words: &LoadWords<'_>, quick: bool, messages: &Messages) ->
 }
 
 /// A definition in a few words.
-fn contents(definition: &Definition) -> String {
+fn summary(definition: &Definition) -> String {
     let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
     let (variants, points, repeats) =
         (definition.variants.len(), definition.points().len(), definition.repeats as usize);
@@ -191,7 +192,7 @@ fn contents(definition: &Definition) -> String {
 }
 
 /// Prints on stdout; a reader that has gone away (`| head`) is no fault.
-fn say(text: &str) -> Result<(), Wrong> {
+fn print(text: &str) -> Result<(), StudyErrors> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -202,35 +203,35 @@ fn say(text: &str) -> Result<(), Wrong> {
 }
 
 /// How far the study is: a bar on a terminal, a line per measurement elsewhere.
-struct View<'a> {
+struct StudyProgressView<'a> {
     messages: &'a Messages,
     definition: &'a Definition,
-    board: Option<Board>,
+    board: Option<Dashboard>,
 }
 
-impl<'a> View<'a> {
+impl<'a> StudyProgressView<'a> {
     fn new(messages: &'a Messages, definition: &'a Definition) -> Self {
-        let board = (!messages.is_quiet()).then(Board::new).filter(Board::is_shown);
+        let board = (!messages.is_quiet()).then(Dashboard::new).filter(Dashboard::is_shown);
         Self { messages, definition, board }
     }
 
-    fn show(&mut self, news: &News<'_>) {
+    fn show(&mut self, news: &StudyEvent<'_>) {
         match (news, &mut self.board) {
-            (News::SettingUp(name), _) => self.messages.note(&format!("setting up {name}")),
-            (News::Begins(place, far), Some(board)) => {
+            (StudyEvent::SettingUp(name), _) => self.messages.note(&format!("setting up {name}")),
+            (StudyEvent::Started(place, far), Some(board)) => {
                 let name = &self.definition.variants[place.variant].program.name;
-                board.update(far.done as u64, far.of as u64, &format!("{}  {name}", shown(far)), &[]);
+                board.update(far.done as u64, far.total as u64, &format!("{}  {name}", shown(far)), &[]);
             }
-            (News::Done(cell, far), Some(board)) => {
+            (StudyEvent::Finished(cell, far), Some(board)) => {
                 if let Some(failure) = &cell.failure {
-                    board.aside(|| self.messages.note(&format!("{}: {}", cell.variant, failure.why)));
+                    board.print_above(|| self.messages.note(&format!("{}: {}", cell.variant, failure.reason)));
                 }
-                board.update(far.done as u64, far.of as u64, &shown(far), &[]);
+                board.update(far.done as u64, far.total as u64, &shown(far), &[]);
             }
-            (News::Begins(..), None) => {}
-            (News::Done(cell, far), None) => {
-                let point = study::name_of(&cell.point);
-                let said = cell.failure.as_ref().map_or_else(String::new, |failure| format!(": {}", failure.why));
+            (StudyEvent::Started(..), None) => {}
+            (StudyEvent::Finished(cell, far), None) => {
+                let point = study::point_name(&cell.point);
+                let said = cell.failure.as_ref().map_or_else(String::new, |failure| format!(": {}", failure.reason));
                 self.messages.note(&format!("{}  {} at {point}{said}", shown(far), cell.variant));
             }
         }
@@ -243,10 +244,10 @@ impl<'a> View<'a> {
     }
 }
 
-fn shown(far: &Far) -> String {
-    let left = far.left.filter(|left| *left > Nanos::ZERO).map(|left| {
+fn shown(far: &StudyProgress) -> String {
+    let left = far.remaining.filter(|left| *left > Nanos::ZERO).map(|left| {
         let seconds = std::time::Duration::from_secs(left.0.div_ceil(Nanos::SECOND.0));
         format!(", about {seconds:?} left")
     });
-    format!("{}/{}{}", far.done, far.of, left.unwrap_or_default())
+    format!("{}/{}{}", far.done, far.total, left.unwrap_or_default())
 }

@@ -5,31 +5,31 @@
 //! then is the nonce looked at, so that a bad nonce costs its slot all the same.
 
 use super::Nanos;
-use super::limit::{Limiter, Refusal};
+use super::limit::{LimitRejection, ServerLimiter};
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judgement {
+pub enum QuotaDecision {
     /// It is done.
     Accepted,
     /// The key was refused too often, and will never be heard again.
     Blocked,
     /// Too many requests.
-    Exceeded(Refusal),
+    Exceeded(LimitRejection),
     /// Its nonce is no whole number above the last one; it counts in the windows all the same.
     InvalidNonce,
 }
 
-impl Judgement {
-    /// Whether it took its weight (its slots) from the windows: then [`Account::finished`] is due when it has been answered.
-    pub fn took_slot(self) -> bool {
+impl QuotaDecision {
+    /// Whether it took its weight (its slots) from the windows: then [`KeyQuota::finished`] is due when it has been answered.
+    pub fn consumed_slot(self) -> bool {
         matches!(self, Self::Accepted | Self::InvalidNonce)
     }
 }
 
 /// How many of a key's requests ended in which way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct QuotaCounts {
     /// Done.
     pub accepted: u64,
     /// Refused because the key was blocked.
@@ -42,18 +42,18 @@ pub struct Counts {
 
 /// One key at a service.
 #[derive(Clone, Debug)]
-pub struct Account {
-    limiter: Limiter,
+pub struct KeyQuota {
+    limiter: ServerLimiter,
     last_nonce: i128,
     /// How many refusals by the limiter block the key; 0: it is never blocked.
     block_after: u64,
-    counts: Counts,
+    counts: QuotaCounts,
 }
 
-impl Account {
+impl KeyQuota {
     /// A key that has sent nothing yet.
-    pub fn new(limiter: Limiter, block_after: u64) -> Self {
-        Self { limiter, last_nonce: 0, block_after, counts: Counts::default() }
+    pub fn new(limiter: ServerLimiter, block_after: u64) -> Self {
+        Self { limiter, last_nonce: 0, block_after, counts: QuotaCounts::default() }
     }
 
     /// Whether the key was refused too often.
@@ -62,43 +62,43 @@ impl Account {
     }
 
     /// A request of the key comes at `now`; `nonce` is what [`nonce`] read.
-    pub fn judge(&mut self, now: Nanos, weight: u64, nonce: Option<i128>) -> Judgement {
+    pub fn judge(&mut self, now: Nanos, weight: u64, nonce: Option<i128>) -> QuotaDecision {
         if self.blocked() {
             self.counts.blocked += 1;
-            return Judgement::Blocked;
+            return QuotaDecision::Blocked;
         }
         if let Err(refusal) = self.limiter.judge(now, weight) {
             self.counts.exceeded += 1;
-            return Judgement::Exceeded(refusal);
+            return QuotaDecision::Exceeded(refusal);
         }
         let Some(nonce) = nonce.filter(|nonce| *nonce > self.last_nonce) else {
             self.counts.invalid_nonce += 1;
-            return Judgement::InvalidNonce;
+            return QuotaDecision::InvalidNonce;
         };
         self.last_nonce = nonce;
         self.counts.accepted += 1;
-        Judgement::Accepted
+        QuotaDecision::Accepted
     }
 
-    /// A request that [took its slot](Judgement::took_slot) has been answered.
+    /// A request that [took its slot](QuotaDecision::consumed_slot) has been answered.
     pub fn finished(&mut self, weight: u64) {
         self.limiter.finished(weight);
     }
 
     /// The key's windows.
-    pub fn limiter(&mut self) -> &mut Limiter {
+    pub fn limiter(&mut self) -> &mut ServerLimiter {
         &mut self.limiter
     }
 
     /// What became of its requests so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> QuotaCounts {
         self.counts
     }
 }
 
 /// Reads a nonce as Python's `int()` reads text: blanks around it, a sign, underscores between digits. Numbers beyond
 /// 128 bits are none.
-pub fn nonce(text: &str) -> Option<i128> {
+pub fn parse_nonce(text: &str) -> Option<i128> {
     let text = text.trim();
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut groups = digits.split('_');
@@ -110,13 +110,13 @@ pub fn nonce(text: &str) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::limit::{Model, Retry, Window};
+    use super::super::limit::{LimitModel, LimitWindow, RetryTime};
     use super::*;
     use proptest::prelude::*;
 
-    fn account(limit: &str, block_after: u64) -> Account {
-        let window = Window::read(limit, Model::SlidingLog).expect("valid");
-        Account::new(Limiter::new(&[window], Nanos::MILLI), block_after)
+    fn account(limit: &str, block_after: u64) -> KeyQuota {
+        let window = LimitWindow::read(limit, LimitModel::SlidingLog).expect("valid");
+        KeyQuota::new(ServerLimiter::new(&[window], Nanos::MILLI), block_after)
     }
 
     /// The seed's exchange, line by line: a ring of 20 times that begins with zeros.
@@ -146,12 +146,12 @@ mod tests {
         }
     }
 
-    fn word(judgement: Judgement) -> &'static str {
+    fn word(judgement: QuotaDecision) -> &'static str {
         match judgement {
-            Judgement::Accepted => "accepted",
-            Judgement::Blocked => "blocked",
-            Judgement::Exceeded(_) => "exceeded",
-            Judgement::InvalidNonce => "nonce",
+            QuotaDecision::Accepted => "accepted",
+            QuotaDecision::Blocked => "blocked",
+            QuotaDecision::Exceeded(_) => "exceeded",
+            QuotaDecision::InvalidNonce => "nonce",
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
                 prop_assert_eq!(word(judged), expected);
                 counted[["accepted", "blocked", "exceeded", "nonce"].iter().position(|w| *w == expected).expect("known")] += 1;
             }
-            let Counts { accepted, blocked, exceeded, invalid_nonce } = account.counts();
+            let QuotaCounts { accepted, blocked, exceeded, invalid_nonce } = account.counts();
             prop_assert_eq!([accepted, blocked, exceeded, invalid_nonce], counted);
         }
     }
@@ -187,11 +187,11 @@ mod tests {
     #[test]
     fn ten_refusals_block_a_key_for_ever() {
         let mut account = account("1/1s", 10);
-        assert_eq!(account.judge(Nanos::ZERO, 1, Some(1)), Judgement::Accepted);
+        assert_eq!(account.judge(Nanos::ZERO, 1, Some(1)), QuotaDecision::Accepted);
         for _ in 0..10 {
-            assert!(matches!(account.judge(Nanos::ZERO, 1, Some(2)), Judgement::Exceeded(_)));
+            assert!(matches!(account.judge(Nanos::ZERO, 1, Some(2)), QuotaDecision::Exceeded(_)));
         }
-        assert_eq!(account.judge(Nanos::from_secs(3600), 1, Some(2)), Judgement::Blocked);
+        assert_eq!(account.judge(Nanos::from_secs(3600), 1, Some(2)), QuotaDecision::Blocked);
     }
 
     #[test]
@@ -206,33 +206,36 @@ mod tests {
     #[test]
     fn a_bad_nonce_costs_its_slot_and_leaves_the_last_one() {
         let mut account = account("3/1s", 10);
-        assert_eq!(account.judge(Nanos::ZERO, 1, Some(7)), Judgement::Accepted);
-        assert_eq!(account.judge(Nanos::ZERO, 1, Some(7)), Judgement::InvalidNonce);
-        assert_eq!(account.judge(Nanos::ZERO, 1, None), Judgement::InvalidNonce);
-        let retry = Retry::After(Nanos::from_millis(1001));
-        assert_eq!(account.judge(Nanos::ZERO, 1, Some(8)), Judgement::Exceeded(Refusal { window: 0, retry }));
-        assert_eq!(account.judge(Nanos::from_millis(1001), 1, Some(8)), Judgement::Accepted);
+        assert_eq!(account.judge(Nanos::ZERO, 1, Some(7)), QuotaDecision::Accepted);
+        assert_eq!(account.judge(Nanos::ZERO, 1, Some(7)), QuotaDecision::InvalidNonce);
+        assert_eq!(account.judge(Nanos::ZERO, 1, None), QuotaDecision::InvalidNonce);
+        let retry = RetryTime::After(Nanos::from_millis(1001));
+        assert_eq!(
+            account.judge(Nanos::ZERO, 1, Some(8)),
+            QuotaDecision::Exceeded(LimitRejection { window: 0, retry })
+        );
+        assert_eq!(account.judge(Nanos::from_millis(1001), 1, Some(8)), QuotaDecision::Accepted);
     }
 
     #[test]
     fn a_concurrent_slot_is_free_once_its_request_is_answered() {
         let mut account = account("concurrency:1", 10);
         let judged = account.judge(Nanos::ZERO, 1, None);
-        assert!(judged == Judgement::InvalidNonce && judged.took_slot());
-        assert!(!account.judge(Nanos::ZERO, 1, Some(1)).took_slot());
+        assert!(judged == QuotaDecision::InvalidNonce && judged.consumed_slot());
+        assert!(!account.judge(Nanos::ZERO, 1, Some(1)).consumed_slot());
         account.finished(1);
-        assert_eq!(account.judge(Nanos::ZERO, 1, Some(1)), Judgement::Accepted);
+        assert_eq!(account.judge(Nanos::ZERO, 1, Some(1)), QuotaDecision::Accepted);
     }
 
     #[test]
     fn a_nonce_is_what_python_reads_as_a_whole_number() {
         for (text, number) in [("1", 1), ("+7", 7), ("-7", -7), (" 007\n", 7), ("1_000", 1000)] {
-            assert_eq!(nonce(text), Some(number), "{text:?}");
+            assert_eq!(parse_nonce(text), Some(number), "{text:?}");
         }
-        assert_eq!(nonce(&i128::MAX.to_string()), Some(i128::MAX));
+        assert_eq!(parse_nonce(&i128::MAX.to_string()), Some(i128::MAX));
         let beyond = "9".repeat(60);
         for text in ["", " ", "+", "1.0", "1e3", "0x1", "_1", "1_", "1__0", "+ 1", "+-1", "1 2", "one", &beyond] {
-            assert_eq!(nonce(text), None, "{text:?}");
+            assert_eq!(parse_nonce(text), None, "{text:?}");
         }
     }
 }

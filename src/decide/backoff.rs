@@ -10,20 +10,20 @@ use super::policy::Backoff;
 
 /// The waits of one call, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub struct Waits {
+pub struct BackoffDelays {
     last: Nanos,
     dice: Dice,
 }
 
-impl Waits {
+impl BackoffDelays {
     /// Before the first; `dice` are for this call alone.
     pub fn new(backoff: Backoff, dice: Dice) -> Self {
-        Self { last: backoff.first, dice }
+        Self { last: backoff.min, dice }
     }
 
     /// The next: from `first` to three times the last one, and never above `most`.
-    pub fn draw(&mut self, backoff: Backoff) -> Nanos {
-        let Backoff { first, most } = backoff;
+    pub fn next_delay(&mut self, backoff: Backoff) -> Nanos {
+        let Backoff { min: first, max: most } = backoff;
         let span = Nanos(self.last.0.saturating_mul(3)) - first;
         let more = Nanos((span.0 as f64 * self.dice.unit()) as u64);
         self.last = (first + more).min(most);
@@ -38,16 +38,17 @@ mod tests {
 
     #[test]
     fn waits_grow_and_are_spread_over_their_range() {
-        let backoff = Backoff { first: Nanos::from_millis(25), most: Nanos::from_secs(1) };
-        let firsts: Vec<f64> =
-            (0..10_000).map(|call| Waits::new(backoff, Dice::new(call, 5)).draw(backoff).as_millis_f64()).collect();
+        let backoff = Backoff { min: Nanos::from_millis(25), max: Nanos::from_secs(1) };
+        let firsts: Vec<f64> = (0..10_000)
+            .map(|call| BackoffDelays::new(backoff, Dice::new(call, 5)).next_delay(backoff).as_millis_f64())
+            .collect();
         // Uniform between 25 and 75 ms.
         let mean = firsts.iter().sum::<f64>() / 1e4;
         assert!((mean - 50.0).abs() < 0.5, "{mean}");
         assert!(firsts.iter().any(|ms| *ms < 26.0) && firsts.iter().any(|ms| *ms > 74.0));
         let tenth = |call| {
-            let mut waits = Waits::new(backoff, Dice::new(call, 5));
-            (0..10).map(|_| waits.draw(backoff)).last().unwrap_or_default().as_millis_f64()
+            let mut waits = BackoffDelays::new(backoff, Dice::new(call, 5));
+            (0..10).map(|_| waits.next_delay(backoff)).last().unwrap_or_default().as_millis_f64()
         };
         let mean = (0..1000).map(tenth).sum::<f64>() / 1e3;
         assert!(mean > 300.0, "{mean}");
@@ -58,22 +59,22 @@ mod tests {
         fn a_wait_is_between_the_shortest_and_three_times_the_last(
             first in 0_u64..1 << 62, more in 0_u64..1 << 62, seed: u64
         ) {
-            let backoff = Backoff { first: Nanos(first), most: Nanos(first + more) };
-            let mut waits = Waits::new(backoff, Dice::new(seed, 1));
-            let mut last = backoff.first;
+            let backoff = Backoff { min: Nanos(first), max: Nanos(first + more) };
+            let mut waits = BackoffDelays::new(backoff, Dice::new(seed, 1));
+            let mut last = backoff.min;
             for _ in 0..20 {
-                let wait = waits.draw(backoff);
+                let wait = waits.next_delay(backoff);
                 // A draw is rounded as a float, so 3 x last may be missed by the last digits of a huge one.
                 let most = (last.0 as f64 * 3.0 * (1.0 + 1e-12)).ceil() as u64;
-                prop_assert!(wait >= backoff.first && wait <= backoff.most && wait.0 <= most, "{wait} after {last}");
+                prop_assert!(wait >= backoff.min && wait <= backoff.max && wait.0 <= most, "{wait} after {last}");
                 last = wait;
             }
         }
 
         #[test]
         fn a_longest_wait_below_the_shortest_is_heeded(first: u64, most: u64, seed: u64) {
-            let backoff = Backoff { first: Nanos(first), most: Nanos(most) };
-            prop_assert!(Waits::new(backoff, Dice::new(seed, 1)).draw(backoff).0 <= most);
+            let backoff = Backoff { min: Nanos(first), max: Nanos(most) };
+            prop_assert!(BackoffDelays::new(backoff, Dice::new(seed, 1)).next_delay(backoff).0 <= most);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::Nanos;
 
 /// A way to write how much time is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum DeadlineFormat {
     /// `grpc-timeout`: one to eight digits and a unit, H, M, S, m, u or n (gRPC over HTTP/2, Requests).
     Grpc,
     /// Whole milliseconds, as in `x-envoy-expected-rq-timeout-ms`.
@@ -19,7 +19,7 @@ pub enum Form {
 }
 
 /// The units of gRPC, from the finest, and their lengths in nanoseconds.
-const UNITS: [(u8, u64); 6] = [
+const GRPC_UNITS: [(u8, u64); 6] = [
     (b'n', 1),
     (b'u', 1_000),
     (b'm', 1_000_000),
@@ -27,28 +27,28 @@ const UNITS: [(u8, u64); 6] = [
     (b'M', 60_000_000_000),
     (b'H', 3_600_000_000_000),
 ];
-const GRPC_DIGITS: usize = 8;
-const GRPC_MOST: u64 = 99_999_999;
+const MAX_GRPC_DIGITS: usize = 8;
+const MAX_GRPC_VALUE: u64 = 99_999_999;
 
-impl Form {
+impl DeadlineFormat {
     /// The time that a header's value tells; None if it is not of this form. More than fits is [`Nanos::NEVER`].
     pub fn read(self, value: &[u8]) -> Option<Nanos> {
         match self {
             Self::Grpc => {
                 let (unit, digits) = value.split_last()?;
-                let (_, length) = UNITS.into_iter().find(|(name, _)| name == unit)?;
-                (digits.len() <= GRPC_DIGITS).then_some(())?;
-                Some(Nanos(whole(digits)?.saturating_mul(length)))
+                let (_, length) = GRPC_UNITS.into_iter().find(|(name, _)| name == unit)?;
+                (digits.len() <= MAX_GRPC_DIGITS).then_some(())?;
+                Some(Nanos(parse_digits(digits)?.saturating_mul(length)))
             }
             // By the custom of proxies 0 is no limit.
-            Self::Millis => Some(Nanos(whole(value).filter(|ms| *ms > 0)?.saturating_mul(1_000_000))),
+            Self::Millis => Some(Nanos(parse_digits(value).filter(|ms| *ms > 0)?.saturating_mul(1_000_000))),
             Self::Seconds => {
                 let point = value.iter().position(|byte| *byte == b'.');
                 let (seconds, fraction) = point.map_or((value, &b"0"[..]), |at| (&value[..at], &value[at + 1..]));
-                whole(fraction)?;
+                parse_digits(fraction)?;
                 // Nine digits are nanoseconds; what is finer is cut off.
                 let ns = (0..9).fold(0, |ns, place| ns * 10 + fraction.get(place).map_or(0, |b| u64::from(b - b'0')));
-                Some(Nanos(whole(seconds)?.saturating_mul(1_000_000_000)) + Nanos(ns))
+                Some(Nanos(parse_digits(seconds)?.saturating_mul(1_000_000_000)) + Nanos(ns))
             }
         }
     }
@@ -61,9 +61,10 @@ impl Form {
         match self {
             Self::Grpc => {
                 let left = left.0.max(1);
-                let fits = |(name, length): (u8, u64)| Some((name, left / length)).filter(|(_, n)| *n <= GRPC_MOST);
+                let fits =
+                    |(name, length): (u8, u64)| Some((name, left / length)).filter(|(_, n)| *n <= MAX_GRPC_VALUE);
                 // 2^64 ns are five million hours, so the coarsest always fits.
-                let (name, number) = UNITS.into_iter().find_map(fits).unwrap_or((b'H', GRPC_MOST));
+                let (name, number) = GRPC_UNITS.into_iter().find_map(fits).unwrap_or((b'H', MAX_GRPC_VALUE));
                 write!(out, "{number}{}", char::from(name))
             }
             Self::Millis => write!(out, "{}", (left.0 / 1_000_000).max(1)),
@@ -82,7 +83,7 @@ impl Form {
 }
 
 /// A whole number, of digits alone; the greatest if it is greater than that.
-fn whole(digits: &[u8]) -> Option<u64> {
+fn parse_digits(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
@@ -94,9 +95,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FORMS: [Form; 3] = [Form::Grpc, Form::Millis, Form::Seconds];
+    const FORMATS: [DeadlineFormat; 3] = [DeadlineFormat::Grpc, DeadlineFormat::Millis, DeadlineFormat::Seconds];
 
-    fn written(form: Form, left: Nanos) -> String {
+    fn written(form: DeadlineFormat, left: Nanos) -> String {
         let mut out = String::new();
         form.write(left, &mut out).unwrap();
         out
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn times_are_read_as_the_protocols_say() {
-        let read = |form: Form, text: &str| form.read(text.as_bytes()).map(|time| time.0);
+        let read = |form: DeadlineFormat, text: &str| form.read(text.as_bytes()).map(|time| time.0);
         for (text, ns) in [
             ("1n", 1),
             ("250m", 250_000_000),
@@ -115,23 +116,23 @@ mod tests {
             ("0m", 0),
             ("99999999H", u64::MAX),
         ] {
-            assert_eq!(read(Form::Grpc, text), Some(ns), "{text}");
+            assert_eq!(read(DeadlineFormat::Grpc, text), Some(ns), "{text}");
         }
         for text in ["", "m", "1", "1s", "-1m", "+1m", "123456789m", "1.5S", " 1m", "1m ", "1mm", "1\u{b5}"] {
-            assert_eq!(read(Form::Grpc, text), None, "{text}");
+            assert_eq!(read(DeadlineFormat::Grpc, text), None, "{text}");
         }
-        assert_eq!(read(Form::Millis, "1500"), Some(1_500_000_000));
-        assert_eq!(read(Form::Millis, "99999999999999999999999999"), Some(u64::MAX));
+        assert_eq!(read(DeadlineFormat::Millis, "1500"), Some(1_500_000_000));
+        assert_eq!(read(DeadlineFormat::Millis, "99999999999999999999999999"), Some(u64::MAX));
         for text in ["", "1.5", "-1", "+1", "1ms", " 1", "0x1"] {
-            assert_eq!(read(Form::Millis, text), None, "{text}");
+            assert_eq!(read(DeadlineFormat::Millis, text), None, "{text}");
         }
         for (text, ns) in
             [("2", 2_000_000_000), ("0.25", 250_000_000), ("1.0000000019", 1_000_000_001), ("0.5000", 500_000_000)]
         {
-            assert_eq!(read(Form::Seconds, text), Some(ns), "{text}");
+            assert_eq!(read(DeadlineFormat::Seconds, text), Some(ns), "{text}");
         }
         for text in ["", ".", ".5", "5.", "1.2.3", "1e3", "-1", "inf", "NaN", "1.x", "1.00000000000x"] {
-            assert_eq!(read(Form::Seconds, text), None, "{text}");
+            assert_eq!(read(DeadlineFormat::Seconds, text), None, "{text}");
         }
     }
 
@@ -145,7 +146,7 @@ mod tests {
             (100_000_000_000, "100000m", "100000", "100"),
             (u64::MAX, "5124095H", "18446744073709", "18446744073.709551615"),
         ] {
-            let all = FORMS.map(|form| written(form, Nanos(ns)));
+            let all = FORMATS.map(|form| written(form, Nanos(ns)));
             assert_eq!(all, [grpc, millis, seconds]);
         }
     }
@@ -154,15 +155,15 @@ mod tests {
         #[test]
         fn what_is_written_is_read_back_a_little_shorter_at_most(ns: u64, shift in 0_u32..64) {
             let left = Nanos((ns >> shift).max(1));
-            for form in FORMS {
+            for form in FORMATS {
                 let text = written(form, left);
                 let read = form.read(text.as_bytes());
-                prop_assert!(text.len() <= 24 && (form != Form::Grpc || text.len() <= 9), "{}", text);
+                prop_assert!(text.len() <= 24 && (form != DeadlineFormat::Grpc || text.len() <= 9), "{}", text);
                 let finest = match form {
                     // At least five digits are left of a number that is too long.
-                    Form::Grpc => Nanos(left.0 / 99_000 + 1),
-                    Form::Millis => Nanos::MILLI,
-                    Form::Seconds => Nanos(1),
+                    DeadlineFormat::Grpc => Nanos(left.0 / 99_000 + 1),
+                    DeadlineFormat::Millis => Nanos::MILLI,
+                    DeadlineFormat::Seconds => Nanos(1),
                 };
                 let Some(read) = read else { return Err(TestCaseError::fail(text)) };
                 prop_assert!(read <= left || left < finest, "{} for {}", text, left);
@@ -172,7 +173,7 @@ mod tests {
 
         #[test]
         fn no_bytes_upset_the_reading(bytes in prop::collection::vec(any::<u8>(), 0..30), text in "[0-9.]{0,25}[numSMH]?") {
-            for form in FORMS {
+            for form in FORMATS {
                 form.read(&bytes);
                 form.read(text.as_bytes());
             }

@@ -16,7 +16,7 @@ pub enum Delay {
     /// Always the same.
     Constant(Nanos),
     /// Anything between two delays is as likely.
-    Uniform(Hump),
+    Uniform(DelayRange),
     /// What response times often look like: most near the median, and a long tail. Its logarithm is normal.
     Lognormal {
         /// Half of the delays are shorter.
@@ -30,13 +30,13 @@ pub enum Delay {
         mean: Nanos,
     },
     /// A fast way and a slow one, as with a cache.
-    TwoHumped {
+    Bimodal {
         /// Most delays, by custom.
-        first: Hump,
+        first: DelayRange,
         /// The others.
-        second: Hump,
+        second: DelayRange,
         /// How many of all are in the second, in [0, 1].
-        second_share: f64,
+        second_fraction: f64,
     },
     /// One of these, each as likely; never empty ([`Delay::samples`]).
     Samples(Vec<Nanos>),
@@ -44,20 +44,20 @@ pub enum Delay {
 
 /// Delays between two, each as likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hump {
+pub struct DelayRange {
     /// The shortest.
     pub low: Nanos,
     /// The longest; not less than `low`.
     pub high: Nanos,
 }
 
-impl Hump {
+impl DelayRange {
     fn at(self, unit: f64) -> Nanos {
         self.low + Nanos(((self.high - self.low).0 as f64 * unit).round() as u64)
     }
 
     /// The share of them that is not longer than this.
-    fn below(self, delay: Nanos) -> f64 {
+    fn fraction_below(self, delay: Nanos) -> f64 {
         let length = (self.high - self.low).0;
         if length == 0 {
             return f64::from(u8::from(delay >= self.low));
@@ -68,7 +68,7 @@ impl Hump {
 
 impl Delay {
     /// A day. Longer ones are refused; the endless tail of a lognormal is cut here.
-    pub const LONGEST: Nanos = Nanos::from_secs(24 * 3600);
+    pub const MAX: Nanos = Nanos::from_secs(24 * 3600);
 
     /// The delay of request `k`.
     pub fn at(&self, dice: &Dice, k: u64) -> Nanos {
@@ -79,13 +79,13 @@ impl Delay {
             Self::Lognormal { median, sigma } => {
                 // Box and Muller. A draw is never 0, so this is at most 8.6 standard deviations.
                 let normal = (-2.0 * draw(0).ln()).sqrt() * (TAU * draw(1)).cos();
-                Nanos::from_secs_f64(median.as_secs_f64() * (sigma * normal).exp()).min(Self::LONGEST)
+                Nanos::from_secs_f64(median.as_secs_f64() * (sigma * normal).exp()).min(Self::MAX)
             }
             Self::Exponential { mean } => {
                 // A draw is never 0, so this is at most 37 times the mean.
-                Nanos::from_secs_f64(mean.as_secs_f64() * -draw(1).ln()).min(Self::LONGEST)
+                Nanos::from_secs_f64(mean.as_secs_f64() * -draw(1).ln()).min(Self::MAX)
             }
-            Self::TwoHumped { first, second, second_share } => {
+            Self::Bimodal { first, second, second_fraction: second_share } => {
                 if draw(0) <= *second_share {
                     second.at(draw(1))
                 } else {
@@ -101,13 +101,13 @@ impl Delay {
 
     /// The mean; the cut at [`Delay::LONGEST`] aside.
     pub fn mean(&self) -> Nanos {
-        let middle = |hump: &Hump| (hump.low.as_secs_f64() + hump.high.as_secs_f64()) / 2.0;
+        let middle = |hump: &DelayRange| (hump.low.as_secs_f64() + hump.high.as_secs_f64()) / 2.0;
         let seconds = match self {
             Self::Constant(delay) => return *delay,
             Self::Uniform(hump) => middle(hump),
             Self::Lognormal { median, sigma } => median.as_secs_f64() * (sigma * sigma / 2.0).exp(),
             Self::Exponential { mean } => return *mean,
-            Self::TwoHumped { first, second, second_share } => {
+            Self::Bimodal { first, second, second_fraction: second_share } => {
                 (1.0 - second_share) * middle(first) + second_share * middle(second)
             }
             Self::Samples(all) => all.iter().map(|one| one.as_secs_f64()).sum::<f64>() / all.len().max(1) as f64,
@@ -124,9 +124,10 @@ impl Delay {
                 Nanos::from_secs_f64(median.as_secs_f64() * (NORMAL_P99 * sigma).exp())
             }
             Self::Exponential { mean } => Nanos::from_secs_f64(mean.as_secs_f64() * 100.0_f64.ln()),
-            Self::TwoHumped { first, second, second_share } => {
+            Self::Bimodal { first, second, second_fraction: second_share } => {
                 // Humps may overlap in any way: the least delay that 99 % do not exceed, by halving.
-                let below = |at| (1.0 - second_share) * first.below(at) + second_share * second.below(at);
+                let below =
+                    |at| (1.0 - second_share) * first.fraction_below(at) + second_share * second.fraction_below(at);
                 let (mut low, mut high) = (first.low.min(second.low).0, first.high.max(second.high).0);
                 while low < high {
                     let middle = low + (high - low) / 2;
@@ -157,7 +158,7 @@ impl Delay {
     /// What is expected, in words.
     pub fn read(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let wrong = || format!("'{text}' is not a delay; write {FORMS}");
+        let wrong = || format!("'{text}' is not a delay; write {SYNTAX_EXAMPLES}");
         let (kind, rest) = match text.split_once(':') {
             Some((kind, rest)) => (kind.trim(), rest.trim()),
             None if text.contains("..") => ("uniform", text),
@@ -165,19 +166,19 @@ impl Delay {
         };
         let parts: Vec<&str> = rest.split(',').map(str::trim).collect();
         match (kind, parts.as_slice()) {
-            ("constant", [delay]) if !delay.is_empty() => Ok(Self::Constant(length(delay)?)),
-            ("exponential", [mean]) => Ok(Self::Exponential { mean: length(mean)? }),
-            ("uniform", [range]) => Ok(Self::Uniform(hump(range)?)),
+            ("constant", [delay]) if !delay.is_empty() => Ok(Self::Constant(parse_delay(delay)?)),
+            ("exponential", [mean]) => Ok(Self::Exponential { mean: parse_delay(mean)? }),
+            ("uniform", [range]) => Ok(Self::Uniform(parse_range(range)?)),
             ("lognormal", [median, spread]) => {
-                let median = length(median)?;
+                let median = parse_delay(median)?;
                 if median == Nanos::ZERO {
                     return Err(format!("the median in '{text}' is 0; a lognormal delay needs one above 0"));
                 }
-                Ok(Self::Lognormal { median, sigma: sigma(median, spread)? })
+                Ok(Self::Lognormal { median, sigma: parse_sigma(median, spread)? })
             }
             ("humps", [first, second, share]) => {
-                let (first, second) = (hump(first)?, hump(second)?);
-                Ok(Self::TwoHumped { first, second, second_share: percentage(share)? })
+                let (first, second) = (parse_range(first)?, parse_range(second)?);
+                Ok(Self::Bimodal { first, second, second_fraction: parse_fraction(share)? })
             }
             _ => Err(wrong()),
         }
@@ -193,7 +194,7 @@ impl Delay {
         for (index, line) in file.lines().enumerate() {
             let text = line.split('#').next().unwrap_or_default().trim();
             if !text.is_empty() {
-                all.push(sample(text).map_err(|why| format!("line {}: {why}", index + 1))?);
+                all.push(parse_sample(text).map_err(|why| format!("line {}: {why}", index + 1))?);
             }
         }
         if all.is_empty() {
@@ -203,36 +204,37 @@ impl Delay {
     }
 }
 
-const FORMS: &str = "e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms or humps:50ms..100ms,400ms..900ms,20%";
+const SYNTAX_EXAMPLES: &str =
+    "e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms or humps:50ms..100ms,400ms..900ms,20%";
 
 /// Where the 99th percentile of a normal distribution is, in standard deviations.
 const NORMAL_P99: f64 = 2.326_347_874_040_841;
 
-fn length(text: &str) -> Result<Nanos, String> {
+fn parse_delay(text: &str) -> Result<Nanos, String> {
     within_a_day(Nanos::from(words::time(text)?), text)
 }
 
 fn within_a_day(delay: Nanos, text: &str) -> Result<Nanos, String> {
-    if delay > Delay::LONGEST {
+    if delay > Delay::MAX {
         return Err(format!("'{text}' is too long for a delay; a day (24h) is the most"));
     }
     Ok(delay)
 }
 
-fn hump(text: &str) -> Result<Hump, String> {
+fn parse_range(text: &str) -> Result<DelayRange, String> {
     let Some((low, high)) = text.split_once("..") else {
         return Err(format!("'{text}' is not a range of delays; write e.g. 100ms..600ms"));
     };
-    let hump = Hump { low: length(low.trim())?, high: length(high.trim())? };
+    let hump = DelayRange { low: parse_delay(low.trim())?, high: parse_delay(high.trim())? };
     if hump.low > hump.high {
         return Err(format!("'{text}' goes backwards; write the shorter delay first"));
     }
     Ok(hump)
 }
 
-fn sigma(median: Nanos, text: &str) -> Result<f64, String> {
+fn parse_sigma(median: Nanos, text: &str) -> Result<f64, String> {
     if let Some(p99) = text.strip_prefix("p99=") {
-        let p99 = length(p99.trim())?;
+        let p99 = parse_delay(p99.trim())?;
         if p99 < median {
             return Err(format!("'{text}' is below the median {median}; half of the delays are above that"));
         }
@@ -242,15 +244,15 @@ fn sigma(median: Nanos, text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|sigma| (0.0..=10.0).contains(sigma)).ok_or_else(wrong)
 }
 
-fn percentage(text: &str) -> Result<f64, String> {
+fn parse_fraction(text: &str) -> Result<f64, String> {
     let wrong = || format!("'{text}' is no share of the second hump; write e.g. 20%");
     let percent: f64 = text.strip_suffix('%').and_then(|number| number.trim().parse().ok()).ok_or_else(wrong)?;
     if (0.0..=100.0).contains(&percent) { Ok(percent / 100.0) } else { Err(wrong()) }
 }
 
-fn sample(text: &str) -> Result<Nanos, String> {
+fn parse_sample(text: &str) -> Result<Nanos, String> {
     let Ok(ms) = text.parse::<f64>() else {
-        return length(text).map_err(|why| format!("{why}, or a plain number of milliseconds"));
+        return parse_delay(text).map_err(|why| format!("{why}, or a plain number of milliseconds"));
     };
     if !(ms >= 0.0 && ms.is_finite()) {
         return Err(format!("'{text}' is not a delay; write milliseconds (12.5) or a time with its unit (1.2s)"));
@@ -267,8 +269,8 @@ mod tests {
         Nanos::from_millis(ms)
     }
 
-    fn range(low: u64, high: u64) -> Hump {
-        Hump { low: ms(low), high: ms(high) }
+    fn range(low: u64, high: u64) -> DelayRange {
+        DelayRange { low: ms(low), high: ms(high) }
     }
 
     /// Many draws, the shortest first, in milliseconds.
@@ -305,7 +307,7 @@ mod tests {
             ("lognormal:200ms, p99=200ms", Delay::Lognormal { median: ms(200), sigma: 0.0 }),
             (
                 "humps:50ms..100ms,400ms..900ms,20%",
-                Delay::TwoHumped { first: range(50, 100), second: range(400, 900), second_share: 0.2 },
+                Delay::Bimodal { first: range(50, 100), second: range(400, 900), second_fraction: 0.2 },
             ),
         ] {
             assert_eq!(Delay::read(text), Ok(delay), "{text}");
@@ -441,17 +443,17 @@ mod tests {
     }
 
     fn delays() -> impl Strategy<Value = Delay> {
-        let time = || (0..=Delay::LONGEST.0).prop_map(Nanos);
-        let hump = move || (time(), time()).prop_map(|(a, b)| Hump { low: a.min(b), high: a.max(b) });
+        let time = || (0..=Delay::MAX.0).prop_map(Nanos);
+        let hump = move || (time(), time()).prop_map(|(a, b)| DelayRange { low: a.min(b), high: a.max(b) });
         prop_oneof![
             time().prop_map(Delay::Constant),
             hump().prop_map(Delay::Uniform),
             (time(), 0.0..=10.0).prop_map(|(median, sigma)| Delay::Lognormal { median, sigma }),
             time().prop_map(|mean| Delay::Exponential { mean }),
-            (hump(), hump(), 0.0..=1.0).prop_map(|(first, second, second_share)| Delay::TwoHumped {
+            (hump(), hump(), 0.0..=1.0).prop_map(|(first, second, second_share)| Delay::Bimodal {
                 first,
                 second,
-                second_share
+                second_fraction: second_share
             }),
             prop::collection::vec(time(), 1..9).prop_map(Delay::Samples),
         ]
@@ -468,12 +470,12 @@ mod tests {
             backwards.reverse();
             prop_assert_eq!(&forwards, &backwards);
             for drawn in forwards {
-                let inside = |hump: &Hump| (hump.low..=hump.high).contains(&drawn);
+                let inside = |hump: &DelayRange| (hump.low..=hump.high).contains(&drawn);
                 let possible = match &delay {
                     Delay::Constant(only) => drawn == *only,
                     Delay::Uniform(hump) => inside(hump),
-                    Delay::Lognormal { .. } | Delay::Exponential { .. } => drawn <= Delay::LONGEST,
-                    Delay::TwoHumped { first, second, .. } => inside(first) || inside(second),
+                    Delay::Lognormal { .. } | Delay::Exponential { .. } => drawn <= Delay::MAX,
+                    Delay::Bimodal { first, second, .. } => inside(first) || inside(second),
                     Delay::Samples(all) => all.contains(&drawn),
                 };
                 prop_assert!(possible, "{}", drawn);
@@ -483,7 +485,7 @@ mod tests {
         #[test]
         fn no_text_upsets_the_reading(text in "(constant|uniform|lognormal|exponential|humps)?:?[0-9ems.,%=p#\n-]{0,30}") {
             for read in [Delay::read(&text), Delay::samples(&text)].into_iter().flatten() {
-                prop_assert!(read.at(&Dice::new(1, 3), 7) <= Delay::LONGEST);
+                prop_assert!(read.at(&Dice::new(1, 3), 7) <= Delay::MAX);
             }
         }
     }

@@ -62,10 +62,10 @@ fn to_unit(bits: u64) -> f64 {
 
 /// Draws whole numbers, for worlds that tests make up.
 #[cfg(test)]
-pub(crate) struct Lots(pub(crate) Dice);
+pub(crate) struct TestRng(pub(crate) Dice);
 
 #[cfg(test)]
-impl Lots {
+impl TestRng {
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.0.bits() % n
     }

@@ -6,7 +6,7 @@
 //! | question | closed loop | open loop |
 //! |---|---|---|
 //! | [`Feed::due`]: what does the clock ask for? | the next user starts | the next arrival is due |
-//! | [`Feed::again`]: a connection is free: what now? | its user asks again at once | the longest-waiting arrival, if any |
+//! | [`Feed::next_on`]: a connection is free: what now? | its user asks again at once | the longest-waiting arrival, if any |
 //! | [`Feed::next_due`]: when is `due` to be asked again? | the next user's start | the next arrival |
 //!
 //! Nothing is stored per waiting arrival: what waits because no connection is free is just the stretch of the
@@ -15,16 +15,16 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::deal::Deal;
+use super::deal::Shard;
 use super::nanos::Nanos;
-use super::schedule::{Arrival, Schedule};
+use super::schedule::{Schedule, ScheduledArrival};
 use super::users::Users;
 
 /// A request to start now, and who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct DueRequest {
     /// What to send, and when it was meant to start.
-    pub arrival: Arrival,
+    pub arrival: ScheduledArrival,
     /// The user who asks; 0 in the open loop, which has none.
     pub user: u32,
 }
@@ -33,14 +33,14 @@ pub struct Start {
 #[derive(Clone, Debug)]
 pub enum Feed {
     /// N users, each waits for its answer.
-    Closed(Closed),
+    Closed(ClosedFeed),
     /// Arrivals come whether or not answers do.
-    Open(Open),
+    Open(OpenFeed),
 }
 
 impl Feed {
     /// What the clock asks for at `now`: it needs an idle connection, or a new one.
-    pub fn due(&mut self, now: Nanos) -> Option<Start> {
+    pub fn due(&mut self, now: Nanos) -> Option<DueRequest> {
         match self {
             Self::Closed(feed) => feed.due(now),
             Self::Open(feed) => feed.due(now),
@@ -57,18 +57,18 @@ impl Feed {
 
     /// The connection that `user` had is free at `now`: what it sends next. `None` in the closed loop means that the
     /// user has gone.
-    pub fn again(&mut self, user: u32, now: Nanos) -> Option<Start> {
+    pub fn next_on(&mut self, user: u32, now: Nanos) -> Option<DueRequest> {
         match self {
-            Self::Closed(feed) => feed.again(user, now),
+            Self::Closed(feed) => feed.next_on(user, now),
             Self::Open(feed) => feed.due(now),
         }
     }
 
     /// Like `again`, for a user whose connection could not be made: not before `until`. Without a pause, a refused
     /// port would be tried a hundred thousand times a second.
-    pub fn again_after(&mut self, user: u32, until: Nanos) {
+    pub fn pause_user(&mut self, user: u32, until: Nanos) {
         if let Self::Closed(feed) = self {
-            feed.pausing.push_back((until, user));
+            feed.paused.push_back((until, user));
         }
     }
 
@@ -107,160 +107,171 @@ impl Feed {
 
 /// The closed loop.
 #[derive(Clone, Debug)]
-pub struct Closed {
+pub struct ClosedFeed {
     users: Users,
     /// This thread's users are `next_user`, `next_user + step`, ...
     next_user: u64,
     step: u64,
     /// Requests left of each user that has started, by its local number.
-    left: Vec<u64>,
+    remaining: Vec<u64>,
     /// Users that wait after a failed connection, the earliest first: all pauses are equally long.
-    pausing: VecDeque<(Nanos, u32)>,
+    paused: VecDeque<(Nanos, u32)>,
     /// Which of its agent's requests this thread may still make.
-    tickets: Range<u64>,
+    permits: Range<u64>,
     /// The numbers that its agent's requests have in the whole plan.
-    numbers: Deal,
+    numbers: Shard,
     until: Nanos,
 }
 
-impl Closed {
+impl ClosedFeed {
     /// The users of thread `index` of `of` of the agent that has this part of them; they ask until `until`, and while there
     /// are tickets ([`Self::grant`]).
-    pub fn new(users: Users, until: Nanos, agent: Deal, index: u64, of: u64) -> Self {
-        let ours = agent.part(index, of);
+    pub fn new(users: Users, until: Nanos, agent: Shard, index: u64, of: u64) -> Self {
+        let ours = agent.split(index, of);
         let local = ours.count(users.count);
         Self {
             users,
             next_user: ours.first(),
             step: ours.step(),
-            left: Vec::with_capacity(usize::try_from(local).unwrap_or(0)),
-            pausing: VecDeque::new(),
-            tickets: 0..0,
+            remaining: Vec::with_capacity(usize::try_from(local).unwrap_or(0)),
+            paused: VecDeque::new(),
+            permits: 0..0,
             numbers: agent,
             until,
         }
     }
 
     /// How many tickets are left; the edge grants more before they run out.
-    pub fn tickets_left(&self) -> u64 {
-        self.tickets.end - self.tickets.start
+    pub fn permits_remaining(&self) -> u64 {
+        self.permits.end - self.permits.start
     }
 
     /// Replaces the used-up tickets.
     pub fn grant(&mut self, tickets: Range<u64>) {
-        self.tickets = tickets;
+        self.permits = tickets;
     }
 
-    fn due(&mut self, now: Nanos) -> Option<Start> {
-        if let Some(&(until, user)) = self.pausing.front()
+    fn due(&mut self, now: Nanos) -> Option<DueRequest> {
+        if let Some(&(until, user)) = self.paused.front()
             && until <= now
         {
-            self.pausing.pop_front();
-            return self.again(user, now);
+            self.paused.pop_front();
+            return self.next_on(user, now);
         }
         if self.next_user >= self.users.count || self.users.start(self.next_user) > now || now >= self.until {
             return None;
         }
-        let user = u32::try_from(self.left.len()).unwrap_or(u32::MAX);
-        self.left.push(self.users.loops.unwrap_or(u64::MAX));
+        let user = u32::try_from(self.remaining.len()).unwrap_or(u32::MAX);
+        self.remaining.push(self.users.loops.unwrap_or(u64::MAX));
         self.next_user = self.next_user.saturating_add(self.step);
-        self.again(user, now)
+        self.next_on(user, now)
     }
 
     fn next_due(&self) -> Option<Nanos> {
-        if self.tickets.is_empty() {
+        if self.permits.is_empty() {
             return None;
         }
         let start =
             (self.next_user < self.users.count).then(|| self.users.start(self.next_user)).filter(|t| *t < self.until);
-        let pause = self.pausing.front().map(|(until, _)| *until).filter(|t| *t < self.until);
+        let pause = self.paused.front().map(|(until, _)| *until).filter(|t| *t < self.until);
         start.into_iter().chain(pause).min()
     }
 
-    fn again(&mut self, user: u32, now: Nanos) -> Option<Start> {
-        let left = self.left.get_mut(user as usize)?;
+    fn next_on(&mut self, user: u32, now: Nanos) -> Option<DueRequest> {
+        let left = self.remaining.get_mut(user as usize)?;
         if *left == 0 || now >= self.until {
             return None;
         }
-        let number = self.numbers.nth(self.tickets.next()?);
+        let number = self.numbers.nth(self.permits.next()?);
         *left -= 1;
-        Some(Start { arrival: Arrival { intended: now, number }, user })
+        Some(DueRequest { arrival: ScheduledArrival { intended: now, number }, user })
     }
 
     fn stop(&mut self) {
         self.until = Nanos::ZERO;
-        self.pausing.clear();
+        self.paused.clear();
     }
 }
 
 /// The open loop.
 #[derive(Clone, Debug)]
-pub struct Open {
+pub struct OpenFeed {
     schedule: Schedule,
     /// The next arrival to hand out; due or not.
-    next: Option<Arrival>,
+    next: Option<ScheduledArrival>,
     /// Runs ahead of `schedule` to the present, to count what waits.
     ahead: std::iter::Peekable<Schedule>,
     /// Arrivals that `ahead` has passed, and that were handed out or dropped.
-    passed: u64,
-    taken: u64,
+    arrived: u64,
+    dequeued: u64,
     /// How long an arrival waits for a connection before it is dropped.
-    patience: Nanos,
+    max_wait: Nanos,
     /// Drops of arrivals meant to start before this (the warm-up) are not counted.
-    from: Nanos,
+    counted_from: Nanos,
     offered: u64,
     dropped: u64,
     /// Arrivals from this number on are not sent.
     limit: u64,
 }
 
-impl Open {
+impl OpenFeed {
     /// A share of a schedule; arrivals with a number of `limit` or more are left out, and one that has waited longer
     /// than `patience` for a connection is dropped.
-    pub fn new(mut schedule: Schedule, limit: u64, patience: Nanos) -> Self {
+    pub fn new(mut schedule: Schedule, limit: u64, max_wait: Nanos) -> Self {
         let ahead = schedule.clone().peekable();
         let next = schedule.next().filter(|a| a.number < limit);
-        Self { schedule, next, ahead, passed: 0, taken: 0, patience, from: Nanos::ZERO, offered: 0, dropped: 0, limit }
+        Self {
+            schedule,
+            next,
+            ahead,
+            arrived: 0,
+            dequeued: 0,
+            max_wait,
+            counted_from: Nanos::ZERO,
+            offered: 0,
+            dropped: 0,
+            limit,
+        }
     }
 
     /// Counts dropped arrivals only from those on that are meant to start at `from`, the end of the warm-up.
     pub fn counting_from(self, from: Nanos) -> Self {
-        Self { from, ..self }
+        Self { counted_from: from, ..self }
     }
 
-    fn due(&mut self, now: Nanos) -> Option<Start> {
+    fn due(&mut self, now: Nanos) -> Option<DueRequest> {
         loop {
-            let arrival = self.take(now)?;
-            if now - arrival.intended <= self.patience {
-                return Some(Start { arrival, user: 0 });
+            let arrival = self.take_due(now)?;
+            if now - arrival.intended <= self.max_wait {
+                return Some(DueRequest { arrival, user: 0 });
             }
             self.drop(&arrival);
         }
     }
 
     /// The next arrival, if it is due.
-    fn take(&mut self, now: Nanos) -> Option<Arrival> {
+    fn take_due(&mut self, now: Nanos) -> Option<ScheduledArrival> {
         let arrival = self.next.filter(|a| a.intended <= now)?;
         self.next = self.schedule.next().filter(|a| a.number < self.limit);
-        self.taken += 1;
-        self.offered += u64::from(arrival.intended >= self.from);
+        self.dequeued += 1;
+        self.offered += u64::from(arrival.intended >= self.counted_from);
         Some(arrival)
     }
 
-    fn drop(&mut self, arrival: &Arrival) {
-        self.dropped += u64::from(arrival.intended >= self.from);
+    fn drop(&mut self, arrival: &ScheduledArrival) {
+        self.dropped += u64::from(arrival.intended >= self.counted_from);
     }
 
     fn backlog(&mut self, now: Nanos) -> u64 {
         let limit = self.limit;
         while self.ahead.next_if(|a| a.intended <= now && a.number < limit).is_some() {
-            self.passed += 1;
+            self.arrived += 1;
         }
-        self.passed.saturating_sub(self.taken)
+        self.arrived.saturating_sub(self.dequeued)
     }
 
     fn stop(&mut self, now: Nanos) {
-        while let Some(arrival) = self.take(now) {
+        while let Some(arrival) = self.take_due(now) {
             self.drop(&arrival);
         }
         self.next = None;
@@ -269,17 +280,17 @@ impl Open {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schedule::{Arrivals, Stage};
+    use super::super::schedule::{Arrivals, LoadStage};
     use super::*;
     use proptest::prelude::*;
 
     fn open(rate: f64, seconds: u64, patience: Nanos) -> Feed {
-        let stages = vec![Stage { from_per_s: rate, to_per_s: rate, length: Nanos::from_secs(seconds) }];
-        Feed::Open(Open::new(Schedule::new(stages, Arrivals::Constant, 0), u64::MAX, patience))
+        let stages = vec![LoadStage { from_per_s: rate, to_per_s: rate, length: Nanos::from_secs(seconds) }];
+        Feed::Open(OpenFeed::new(Schedule::new(stages, Arrivals::Constant, 0), u64::MAX, patience))
     }
 
     fn closed(users: Users, until: Nanos, tickets: u64) -> Feed {
-        let mut feed = Closed::new(users, until, Deal::WHOLE, 0, 1);
+        let mut feed = ClosedFeed::new(users, until, Shard::WHOLE, 0, 1);
         feed.grant(0..tickets);
         Feed::Closed(feed)
     }
@@ -290,7 +301,7 @@ mod tests {
         let late = Nanos::from_millis(450);
         assert_eq!(feed.backlog(late), 5);
         let times: Vec<u64> =
-            std::iter::from_fn(|| feed.again(0, late)).map(|s| s.arrival.intended.0 / 1_000_000).collect();
+            std::iter::from_fn(|| feed.next_on(0, late)).map(|s| s.arrival.intended.0 / 1_000_000).collect();
         assert_eq!(times, [0, 100, 200, 300, 400]);
         assert_eq!(feed.next_due(), Some(Nanos::from_millis(500)));
         assert_eq!(feed.backlog(late), 0);
@@ -325,8 +336,8 @@ mod tests {
         assert_eq!(first.map(|s| s.user), Some(0));
         assert!(feed.due(Nanos(1)).is_none(), "the second user starts at 5 s");
         assert_eq!(feed.next_due(), Some(Nanos::from_secs(5)));
-        assert!(feed.again(0, Nanos(2)).is_some() && feed.again(0, Nanos(3)).is_some());
-        assert!(feed.again(0, Nanos(4)).is_none());
+        assert!(feed.next_on(0, Nanos(2)).is_some() && feed.next_on(0, Nanos(3)).is_some());
+        assert!(feed.next_on(0, Nanos(4)).is_none());
         assert_eq!(feed.due(Nanos::from_secs(5)).map(|s| s.user), Some(1));
     }
 
@@ -335,11 +346,11 @@ mod tests {
         let users = Users { count: 1, ramp_up: Nanos::ZERO, loops: None };
         let mut feed = closed(users, Nanos::from_secs(1), u64::MAX);
         assert!(feed.due(Nanos::ZERO).is_some());
-        feed.again_after(0, Nanos::from_millis(100));
+        feed.pause_user(0, Nanos::from_millis(100));
         assert!(feed.due(Nanos::from_millis(99)).is_none());
         assert_eq!(feed.next_due(), Some(Nanos::from_millis(100)));
         assert!(feed.due(Nanos::from_millis(100)).is_some());
-        feed.again_after(0, Nanos::from_secs(2));
+        feed.pause_user(0, Nanos::from_secs(2));
         assert_eq!(feed.next_due(), None, "the run is over by then");
     }
 
@@ -348,7 +359,7 @@ mod tests {
         let users = Users { count: 3, ramp_up: Nanos::ZERO, loops: None };
         let mut feed = closed(users, Nanos::NEVER, 5);
         let mut made = std::iter::from_fn(|| feed.due(Nanos(1))).count();
-        while feed.again(0, Nanos(2)).is_some() {
+        while feed.next_on(0, Nanos(2)).is_some() {
             made += 1;
         }
         assert_eq!(made, 5);
@@ -364,7 +375,7 @@ mod tests {
         ) {
             let mut feed = open(rate, 2, Nanos::from_millis(patience_ms));
             let total = Schedule::new(
-                vec![Stage { from_per_s: rate, to_per_s: rate, length: Nanos::from_secs(2) }], Arrivals::Constant, 0
+                vec![LoadStage { from_per_s: rate, to_per_s: rate, length: Nanos::from_secs(2) }], Arrivals::Constant, 0
             ).filter(|a| a.intended.0 <= steps.iter().map(|s| s.0 * 1_000_000).sum()).count() as u64;
             let (mut now, mut sent, mut last) = (Nanos::ZERO, 0_u64, None);
             for (ms, free) in steps {
@@ -379,7 +390,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(feed.backlog(now) + sent + feed.dropped(), feed.backlog(now) + match &feed {
-                    Feed::Open(o) => o.taken,
+                    Feed::Open(o) => o.dequeued,
                     Feed::Closed(_) => 0,
                 });
             }

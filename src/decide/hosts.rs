@@ -12,14 +12,14 @@
 use super::Nanos;
 
 /// More hosts than this are not looked at.
-pub const MOST_HOSTS: usize = u64::BITS as usize;
+pub const MAX_HOSTS: usize = u64::BITS as usize;
 
 /// Rests grow up to so many doublings.
-const MOST_DOUBLINGS: u32 = 4;
+const MAX_EJECTION_DOUBLINGS: u32 = 4;
 
 /// Who is next among equals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Balance {
+pub enum BalancePolicy {
     /// In turn, by weight.
     #[default]
     RoundRobin,
@@ -29,25 +29,25 @@ pub enum Balance {
 
 /// When a host sits out.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Health {
+pub struct OutlierRule {
     /// After so many failures in a row; 0: never.
-    pub failures: u32,
+    pub consecutive_failures: u32,
     /// How long at first.
-    pub rest: Nanos,
+    pub base_ejection: Nanos,
     /// The share of the hosts that may be out at once, in [0, 1]; one always stays.
-    pub most_out: f64,
+    pub max_ejected_fraction: f64,
 }
 
-impl Default for Health {
+impl Default for OutlierRule {
     /// Ten seconds after five failures, half of the hosts at most.
     fn default() -> Self {
-        Self { failures: 5, rest: Nanos::from_secs(10), most_out: 0.5 }
+        Self { consecutive_failures: 5, base_ejection: Nanos::from_secs(10), max_ejected_fraction: 0.5 }
     }
 }
 
 /// How an attempt at a host ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum HostOutcome {
     /// The host did its part.
     Ok,
     /// It did not.
@@ -57,137 +57,138 @@ pub enum Ended {
 }
 
 #[derive(Clone, Debug)]
-struct Host {
+struct BalancedHost {
     weight: u32,
     /// Of the round robin.
     credit: i64,
     in_flight: u32,
     failures_in_row: u32,
     /// When it is out: until when it rests, how often it has rested, whether it is on probation.
-    rests_until: Nanos,
-    rests: u32,
-    tried: bool,
+    ejected_until: Nanos,
+    ejections: u32,
+    probing: bool,
 }
 
 /// The hosts of one upstream, numbered from 0.
 #[derive(Clone, Debug)]
-pub struct Hosts {
-    all: Vec<Host>,
-    balance: Balance,
-    health: Health,
+pub struct HostBalancer {
+    hosts: Vec<BalancedHost>,
+    balance: BalancePolicy,
+    outlier_rule: OutlierRule,
     /// Those that are out, whether they rest or are tried.
-    out: u64,
+    ejected: u64,
 }
 
-impl Hosts {
+impl HostBalancer {
     /// All healthy and idle. A weight of 0 counts as 1; without any weight there is one host.
-    pub fn new(weights: &[u32], balance: Balance, health: Health) -> Self {
+    pub fn new(weights: &[u32], balance: BalancePolicy, outlier_rule: OutlierRule) -> Self {
         let weights = if weights.is_empty() { &[1] } else { weights };
-        let host = |weight: &u32| Host {
+        let host = |weight: &u32| BalancedHost {
             weight: (*weight).max(1),
             credit: 0,
             in_flight: 0,
             failures_in_row: 0,
-            rests_until: Nanos::ZERO,
-            rests: 0,
-            tried: false,
+            ejected_until: Nanos::ZERO,
+            ejections: 0,
+            probing: false,
         };
-        let all = weights.iter().take(MOST_HOSTS).map(host).collect();
-        Self { all, balance, health, out: 0 }
+        let hosts = weights.iter().take(MAX_HOSTS).map(host).collect();
+        Self { hosts, balance, outlier_rule, ejected: 0 }
     }
 
     /// The host for the next attempt: one that is not out and not in `avoid` (bit k is host k); if there is none, one
     /// that is not out; if all are, any.
     pub fn pick(&mut self, now: Nanos, avoid: u64) -> usize {
-        let all = u64::MAX >> (MOST_HOSTS - self.all.len());
-        let up = all & !self.out | self.ready(now);
+        let all = u64::MAX >> (MAX_HOSTS - self.hosts.len());
+        let up = all & !self.ejected | self.ready_to_probe(now);
         let from = [up & !avoid, up, all & !avoid].into_iter().find(|set| *set != 0).unwrap_or(all);
-        let from = if self.balance == Balance::LeastInFlight { self.least(from) } else { from };
-        self.in_turn(from)
+        let from = if self.balance == BalancePolicy::LeastInFlight { self.least_loaded(from) } else { from };
+        self.round_robin(from)
     }
 
     /// An attempt was sent to this host.
     pub fn began(&mut self, host: usize) {
-        if let Some(it) = self.all.get_mut(host) {
+        if let Some(it) = self.hosts.get_mut(host) {
             it.in_flight += 1;
-            it.tried = true;
+            it.probing = true;
         }
     }
 
     /// An attempt that was sent to this host has ended.
-    pub fn ended(&mut self, now: Nanos, host: usize, how: Ended) {
-        let Some(it) = self.all.get_mut(host) else { return };
+    pub fn ended(&mut self, now: Nanos, host: usize, how: HostOutcome) {
+        let Some(it) = self.hosts.get_mut(host) else { return };
         it.in_flight = it.in_flight.saturating_sub(1);
-        it.tried = false;
+        it.probing = false;
         match how {
-            Ended::Ok => self.well(host),
-            Ended::Failed => {
+            HostOutcome::Ok => self.restore(host),
+            HostOutcome::Failed => {
                 it.failures_in_row = it.failures_in_row.saturating_add(1);
-                let threshold = if it.rests > 0 { 1 } else { self.health.failures };
+                let threshold = if it.ejections > 0 { 1 } else { self.outlier_rule.consecutive_failures };
                 if threshold > 0 && it.failures_in_row >= threshold {
-                    self.rest(now, host);
+                    self.eject(now, host);
                 }
             }
-            Ended::Cancelled => {}
+            HostOutcome::Cancelled => {}
         }
     }
 
     /// What a check of the host's health, apart from all attempts, has found.
-    pub fn checked(&mut self, now: Nanos, host: usize, ok: bool) {
-        if ok { self.well(host) } else { self.rest(now, host) }
+    pub fn health_checked(&mut self, now: Nanos, host: usize, ok: bool) {
+        if ok { self.restore(host) } else { self.eject(now, host) }
     }
 
     /// Whether this host gets no attempts now, unless all are out.
-    pub fn is_out(&self, now: Nanos, host: usize) -> bool {
-        self.out & bit(host) & !self.ready(now) != 0
+    pub fn is_ejected(&self, now: Nanos, host: usize) -> bool {
+        self.ejected & bit(host) & !self.ready_to_probe(now) != 0
     }
 
     /// How many attempts this host has now.
     pub fn in_flight(&self, host: usize) -> u32 {
-        self.all.get(host).map_or(0, |it| it.in_flight)
+        self.hosts.get(host).map_or(0, |it| it.in_flight)
     }
 
     /// How many hosts there are; at least 1.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
-        self.all.len()
+        self.hosts.len()
     }
 
     /// Those that are out, have rested, and may be tried.
-    fn ready(&self, now: Nanos) -> u64 {
-        let ready = |it: &Host| !it.tried && it.rests_until <= now;
-        members(self.out).filter(|host| ready(&self.all[*host])).fold(0, |set, host| set | bit(host))
+    fn ready_to_probe(&self, now: Nanos) -> u64 {
+        let ready = |it: &BalancedHost| !it.probing && it.ejected_until <= now;
+        members(self.ejected).filter(|host| ready(&self.hosts[*host])).fold(0, |set, host| set | bit(host))
     }
 
-    fn well(&mut self, host: usize) {
-        if let Some(it) = self.all.get_mut(host) {
-            (it.failures_in_row, it.rests) = (0, 0);
-            self.out &= !bit(host);
+    fn restore(&mut self, host: usize) {
+        if let Some(it) = self.hosts.get_mut(host) {
+            (it.failures_in_row, it.ejections) = (0, 0);
+            self.ejected &= !bit(host);
         }
     }
 
     /// Puts the host out, if it is not one too many. One that rests already rests on as it was told.
-    fn rest(&mut self, now: Nanos, host: usize) {
-        let most = ((self.all.len() as f64 * self.health.most_out) as usize).min(self.all.len() - 1);
-        let is_out = self.out & bit(host) != 0;
-        let Some(it) = self.all.get_mut(host) else { return };
-        if is_out && now < it.rests_until || !is_out && self.out.count_ones() as usize >= most {
+    fn eject(&mut self, now: Nanos, host: usize) {
+        let most =
+            ((self.hosts.len() as f64 * self.outlier_rule.max_ejected_fraction) as usize).min(self.hosts.len() - 1);
+        let is_out = self.ejected & bit(host) != 0;
+        let Some(it) = self.hosts.get_mut(host) else { return };
+        if is_out && now < it.ejected_until || !is_out && self.ejected.count_ones() as usize >= most {
             return;
         }
-        let length = self.health.rest.0.saturating_mul(1 << it.rests.min(MOST_DOUBLINGS));
-        it.rests += 1;
-        it.rests_until = now + Nanos(length);
-        it.tried = false;
-        self.out |= bit(host);
+        let length = self.outlier_rule.base_ejection.0.saturating_mul(1 << it.ejections.min(MAX_EJECTION_DOUBLINGS));
+        it.ejections += 1;
+        it.ejected_until = now + Nanos(length);
+        it.probing = false;
+        self.ejected |= bit(host);
     }
 
     /// Those of a set that would have the fewest attempts in flight per weight with one more.
-    fn least(&self, from: u64) -> u64 {
+    fn least_loaded(&self, from: u64) -> u64 {
         let mut least = 0;
-        let mut best: Option<&Host> = None;
+        let mut best: Option<&BalancedHost> = None;
         for host in members(from) {
-            let it = &self.all[host];
-            let load = |of: &Host, per: &Host| (u64::from(of.in_flight) + 1) * u64::from(per.weight);
+            let it = &self.hosts[host];
+            let load = |of: &BalancedHost, per: &BalancedHost| (u64::from(of.in_flight) + 1) * u64::from(per.weight);
             match best.map(|best| load(it, best).cmp(&load(best, it))) {
                 Some(std::cmp::Ordering::Greater) => {}
                 Some(std::cmp::Ordering::Equal) => least |= bit(host),
@@ -197,11 +198,11 @@ impl Hosts {
         least
     }
 
-    fn in_turn(&mut self, from: u64) -> usize {
+    fn round_robin(&mut self, from: u64) -> usize {
         let mut sum = 0;
         let mut chosen: Option<(usize, i64)> = None;
         for host in members(from) {
-            let it = &mut self.all[host];
+            let it = &mut self.hosts[host];
             it.credit += i64::from(it.weight);
             sum += i64::from(it.weight);
             if chosen.is_none_or(|(_, credit)| credit < it.credit) {
@@ -209,7 +210,7 @@ impl Hosts {
             }
         }
         let host = chosen.map_or(0, |(host, _)| host);
-        self.all[host].credit -= sum;
+        self.hosts[host].credit -= sum;
         host
     }
 }
@@ -232,66 +233,71 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const STEADY: Health = Health { failures: 0, rest: Nanos::SECOND, most_out: 0.5 };
-    const TOUCHY: Health = Health { failures: 2, rest: Nanos::SECOND, most_out: 0.5 };
+    const STEADY: OutlierRule =
+        OutlierRule { consecutive_failures: 0, base_ejection: Nanos::SECOND, max_ejected_fraction: 0.5 };
+    const TOUCHY: OutlierRule =
+        OutlierRule { consecutive_failures: 2, base_ejection: Nanos::SECOND, max_ejected_fraction: 0.5 };
 
-    fn fails(hosts: &mut Hosts, now: Nanos, host: usize, times: u32) {
+    fn fails(hosts: &mut HostBalancer, now: Nanos, host: usize, times: u32) {
         for _ in 0..times {
             hosts.began(host);
-            hosts.ended(now, host, Ended::Failed);
+            hosts.ended(now, host, HostOutcome::Failed);
         }
     }
 
     #[test]
     fn turns_are_spread_evenly() {
-        let mut hosts = Hosts::new(&[5, 1, 1], Balance::RoundRobin, STEADY);
+        let mut hosts = HostBalancer::new(&[5, 1, 1], BalancePolicy::RoundRobin, STEADY);
         let turns: Vec<usize> = (0..7).map(|_| hosts.pick(Nanos::ZERO, 0)).collect();
         assert_eq!(turns, [0, 0, 1, 0, 2, 0, 0]);
     }
 
     #[test]
     fn a_host_rests_longer_each_time_and_is_tried_by_one() {
-        let mut hosts = Hosts::new(&[1, 1], Balance::RoundRobin, TOUCHY);
+        let mut hosts = HostBalancer::new(&[1, 1], BalancePolicy::RoundRobin, TOUCHY);
         let mut now = Nanos::from_secs(1);
         fails(&mut hosts, now, 0, 1);
-        assert!(!hosts.is_out(now, 0));
+        assert!(!hosts.is_ejected(now, 0));
         fails(&mut hosts, now, 0, 1);
         for rest in [1, 2, 4, 8, 16, 16] {
             let back = now + Nanos::from_secs(rest);
-            assert!(hosts.is_out(Nanos(back.0 - 1), 0) && !hosts.is_out(back, 0), "{rest}");
+            assert!(hosts.is_ejected(Nanos(back.0 - 1), 0) && !hosts.is_ejected(back, 0), "{rest}");
             assert!((0..4).all(|_| hosts.pick(Nanos(back.0 - 1), 0) == 1));
             now = back;
             assert_eq!(hosts.pick(now, 0b10), 0);
             hosts.began(0);
-            assert!(hosts.is_out(now, 0), "one at a time");
-            hosts.ended(now, 0, Ended::Failed);
+            assert!(hosts.is_ejected(now, 0), "one at a time");
+            hosts.ended(now, 0, HostOutcome::Failed);
         }
         now += Nanos::from_secs(16);
         hosts.began(0);
-        hosts.ended(now, 0, Ended::Cancelled);
-        assert!(!hosts.is_out(now, 0), "it may be tried again");
+        hosts.ended(now, 0, HostOutcome::Cancelled);
+        assert!(!hosts.is_ejected(now, 0), "it may be tried again");
         hosts.began(0);
-        hosts.ended(now, 0, Ended::Ok);
+        hosts.ended(now, 0, HostOutcome::Ok);
         hosts.began(0);
-        assert!(!hosts.is_out(now, 0));
+        assert!(!hosts.is_ejected(now, 0));
         fails(&mut hosts, now, 0, 2);
-        assert!(hosts.is_out(now + Nanos(999_999_999), 0) && !hosts.is_out(now + Nanos::SECOND, 0), "from the start");
+        assert!(
+            hosts.is_ejected(now + Nanos(999_999_999), 0) && !hosts.is_ejected(now + Nanos::SECOND, 0),
+            "from the start"
+        );
     }
 
     #[test]
     fn a_check_puts_a_host_out_and_back() {
-        let mut hosts = Hosts::new(&[1, 1, 1], Balance::RoundRobin, STEADY);
-        hosts.checked(Nanos(1), 2, false);
-        assert!(hosts.is_out(Nanos(2), 2));
-        hosts.checked(Nanos(1), 1, false);
-        assert!(!hosts.is_out(Nanos(2), 1), "half at most");
-        hosts.checked(Nanos(3), 2, true);
-        assert!(!hosts.is_out(Nanos(3), 2));
+        let mut hosts = HostBalancer::new(&[1, 1, 1], BalancePolicy::RoundRobin, STEADY);
+        hosts.health_checked(Nanos(1), 2, false);
+        assert!(hosts.is_ejected(Nanos(2), 2));
+        hosts.health_checked(Nanos(1), 1, false);
+        assert!(!hosts.is_ejected(Nanos(2), 1), "half at most");
+        hosts.health_checked(Nanos(3), 2, true);
+        assert!(!hosts.is_ejected(Nanos(3), 2));
     }
 
     #[test]
     fn who_is_free_comes_first_when_the_fewest_in_flight_count() {
-        let mut hosts = Hosts::new(&[2, 1], Balance::LeastInFlight, STEADY);
+        let mut hosts = HostBalancer::new(&[2, 1], BalancePolicy::LeastInFlight, STEADY);
         let mut taken = [0; 2];
         for _ in 0..30 {
             let host = hosts.pick(Nanos::ZERO, 0);
@@ -299,7 +305,7 @@ mod tests {
             taken[host] += 1;
         }
         assert_eq!(taken, [20, 10]);
-        (0..5).for_each(|_| hosts.ended(Nanos::ZERO, 1, Ended::Ok));
+        (0..5).for_each(|_| hosts.ended(Nanos::ZERO, 1, HostOutcome::Ok));
         assert!((0..5).all(|_| {
             let host = hosts.pick(Nanos::ZERO, 0);
             hosts.began(host);
@@ -310,8 +316,8 @@ mod tests {
 
     #[test]
     fn without_hosts_there_is_one_and_the_sixty_fourth_is_the_last() {
-        assert_eq!(Hosts::new(&[], Balance::RoundRobin, STEADY).pick(Nanos::ZERO, u64::MAX), 0);
-        let mut many = Hosts::new(&[0; 100], Balance::RoundRobin, STEADY);
+        assert_eq!(HostBalancer::new(&[], BalancePolicy::RoundRobin, STEADY).pick(Nanos::ZERO, u64::MAX), 0);
+        let mut many = HostBalancer::new(&[0; 100], BalancePolicy::RoundRobin, STEADY);
         let last = (0..64).map(|_| many.pick(Nanos::ZERO, 0)).max();
         assert_eq!((many.len(), last), (64, Some(63)));
     }
@@ -319,7 +325,7 @@ mod tests {
     proptest! {
         #[test]
         fn shares_follow_the_weights_in_every_round(weights in prop::collection::vec(1_u32..9, 1..9)) {
-            let mut hosts = Hosts::new(&weights, Balance::RoundRobin, STEADY);
+            let mut hosts = HostBalancer::new(&weights, BalancePolicy::RoundRobin, STEADY);
             for _ in 0..3 {
                 let mut turns = vec![0; weights.len()];
                 for _ in 0..weights.iter().sum() {
@@ -335,16 +341,16 @@ mod tests {
             least: bool, failures in 0_u32..4, most_out in 0.0..=1.0,
             steps in prop::collection::vec((0_u8..6, 0_usize..6, 0_u64..700, 0_u64..64), 1..200),
         ) {
-            let health = Health { failures, rest: Nanos(1000), most_out };
-            let balance = if least { Balance::LeastInFlight } else { Balance::RoundRobin };
-            let mut hosts = Hosts::new(&weights, balance, health);
+            let health = OutlierRule { consecutive_failures: failures, base_ejection: Nanos(1000), max_ejected_fraction: most_out };
+            let balance = if least { BalancePolicy::LeastInFlight } else { BalancePolicy::RoundRobin };
+            let mut hosts = HostBalancer::new(&weights, balance, health);
             let mut in_flight = vec![0_u32; weights.len()];
             let mut now = Nanos(0);
             for (kind, host, later, avoid) in steps {
                 let host = host % weights.len();
                 match kind {
                     0..3 => {
-                        let up: Vec<usize> = (0..weights.len()).filter(|host| !hosts.is_out(now, *host)).collect();
+                        let up: Vec<usize> = (0..weights.len()).filter(|host| !hosts.is_ejected(now, *host)).collect();
                         prop_assert!(up.len() as f64 >= (weights.len() as f64 * (1.0 - most_out)).floor());
                         let wanted: Vec<usize> = up.iter().copied().filter(|host| avoid >> host & 1 == 0).collect();
                         let host = hosts.pick(now, avoid);
@@ -354,9 +360,9 @@ mod tests {
                         hosts.began(host);
                         in_flight[host] += 1;
                     }
-                    3 => hosts.checked(now, host, later % 2 == 0),
+                    3 => hosts.health_checked(now, host, later % 2 == 0),
                     _ if in_flight[host] > 0 => {
-                        let how = [Ended::Ok, Ended::Failed, Ended::Failed, Ended::Cancelled][avoid as usize % 4];
+                        let how = [HostOutcome::Ok, HostOutcome::Failed, HostOutcome::Failed, HostOutcome::Cancelled][avoid as usize % 4];
                         hosts.ended(now, host, how);
                         in_flight[host] -= 1;
                     }

@@ -6,47 +6,47 @@
 //! once never have one wait, and nothing is marked ahead there.
 
 /// The most jobs of one line that are marked ahead.
-const MOST: usize = 2048;
+const MAX_MARKED_JOBS: usize = 2048;
 /// Round trips in a row without a job that waited, after which fewer are marked ahead.
-const CALM: u32 = 8;
+const CALM_ROUND_TRIPS: u32 = 8;
 
 /// How far ahead of the sends marks are set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ahead {
+pub struct MarkAhead {
     /// Of each line; 0 as long as no job has waited for its mark.
-    most: usize,
+    max_marked: usize,
     /// Jobs that had their turn since the last journey began, and whether one of them waited.
-    turns: usize,
+    jobs_due: usize,
     has_waited: bool,
     /// Journeys in a row in which none waited.
-    calm: u32,
+    calm_round_trips: u32,
 }
 
-impl Ahead {
+impl MarkAhead {
     /// How many jobs of each line are marked before they are sent; `None` if marks take no time.
-    pub fn most(&self) -> Option<usize> {
-        (self.most > 0).then_some(self.most)
+    pub fn max_marked(&self) -> Option<usize> {
+        (self.max_marked > 0).then_some(self.max_marked)
     }
 
     /// A job has its turn; it waits if its mark is not there.
-    pub fn turn(&mut self, waits: bool) {
-        self.turns += 1;
+    pub fn job_due(&mut self, waits: bool) {
+        self.jobs_due += 1;
         self.has_waited |= waits;
     }
 
     /// The next journey begins.
-    pub fn begin(&mut self) {
-        let turns = std::mem::take(&mut self.turns);
+    pub fn begin_round_trip(&mut self) {
+        let turns = std::mem::take(&mut self.jobs_due);
         if std::mem::take(&mut self.has_waited) {
             // One whose mark is on its way waits, too: for the next journey there have to be more than for this one.
-            self.most = (self.most + 1).max(turns).min(MOST);
-            self.calm = 0;
+            self.max_marked = (self.max_marked + 1).max(turns).min(MAX_MARKED_JOBS);
+            self.calm_round_trips = 0;
             return;
         }
-        self.calm += 1;
-        if self.calm == CALM {
-            self.calm = 0;
-            self.most -= self.most.saturating_sub(turns.max(1)).div_ceil(4);
+        self.calm_round_trips += 1;
+        if self.calm_round_trips == CALM_ROUND_TRIPS {
+            self.calm_round_trips = 0;
+            self.max_marked -= self.max_marked.saturating_sub(turns.max(1)).div_ceil(4);
         }
     }
 }
@@ -63,24 +63,24 @@ mod tests {
 
     /// A line of jobs in virtual time: turns come, journeys carry marks, and the process may die after any of it.
     #[derive(Default)]
-    struct World {
-        ahead: Ahead,
+    struct MarkSimulation {
+        mark_ahead: MarkAhead,
         /// Jobs from this one on have not had their turn.
         next: u64,
         /// On their way to the store, and durable there.
-        asked: BTreeSet<u64>,
+        requested: BTreeSet<u64>,
         marked: BTreeSet<u64>,
         waiting: VecDeque<u64>,
         sent: BTreeSet<u64>,
         waits: usize,
     }
 
-    impl World {
-        fn turn(&mut self) {
+    impl MarkSimulation {
+        fn job_due(&mut self) {
             let job = self.next;
             self.next += 1;
             let waits = !self.marked.contains(&job);
-            self.ahead.turn(waits);
+            self.mark_ahead.job_due(waits);
             if !waits {
                 self.sent.insert(job);
                 return;
@@ -90,21 +90,21 @@ mod tests {
         }
 
         /// What the next journey takes along.
-        fn begin(&mut self) {
-            self.ahead.begin();
-            let next = (self.next..).take(self.ahead.most().unwrap_or(0));
-            self.asked.extend(next.chain(self.waiting.iter().copied()).filter(|job| !self.marked.contains(job)));
+        fn begin_round_trip(&mut self) {
+            self.mark_ahead.begin_round_trip();
+            let next = (self.next..).take(self.mark_ahead.max_marked().unwrap_or(0));
+            self.requested.extend(next.chain(self.waiting.iter().copied()).filter(|job| !self.marked.contains(job)));
         }
 
-        fn end(&mut self) {
-            self.marked.append(&mut self.asked);
+        fn end_round_trip(&mut self) {
+            self.marked.append(&mut self.requested);
             while self.waiting.front().is_some_and(|job| self.marked.contains(job)) {
                 self.sent.extend(self.waiting.pop_front());
             }
         }
 
         /// What a death now leaves in doubt though it was not sent.
-        fn idle(&self) -> usize {
+        fn marked_unsent(&self) -> usize {
             self.marked.len() - self.sent.len()
         }
     }
@@ -114,7 +114,7 @@ mod tests {
         /// Turns and journeys in any order and of any length.
         #[test]
         fn no_job_goes_before_its_mark_and_few_are_marked_in_vain(seed: u64, pace in 1..40_u64, steps in 50..150_u64) {
-            let (mut world, mut dice) = (World::default(), Dice::new(seed, 0));
+            let (mut world, mut dice) = (MarkSimulation::default(), Dice::new(seed, 0));
             // In virtual microseconds: turns at a pace, journeys of 1 to 3 ms, one after the other.
             let (mut turn, mut ends) = (Nanos::ZERO, None::<Nanos>);
             let mut most_in_a_journey = 0;
@@ -123,21 +123,21 @@ mod tests {
                 let now = turn.min(ends.unwrap_or(Nanos::NEVER));
                 match ends {
                     Some(at) if at <= turn => {
-                        world.end();
+                        world.end_round_trip();
                         most_in_a_journey = most_in_a_journey.max(in_this);
                         (ends, in_this) = (None, 0);
                     }
                     _ => {
-                        world.turn();
+                        world.job_due();
                         in_this += 1;
                         turn = now + Nanos(2_000_000 / pace + dice.bits() % 100_000);
                     }
                 }
                 if ends.is_none() {
-                    world.begin();
+                    world.begin_round_trip();
                     ends = Some(now + Nanos(1_000_000 + dice.bits() % 2_000_000));
                 }
-                prop_assert!(world.idle() <= 2 * most_in_a_journey.max(in_this) + 4, "{} after {step}", world.idle());
+                prop_assert!(world.marked_unsent() <= 2 * most_in_a_journey.max(in_this) + 4, "{} after {step}", world.marked_unsent());
             }
             prop_assert!(world.sent.is_subset(&world.marked));
             prop_assert!(world.waits <= world.next as usize / 4 + 20, "{} of {}", world.waits, world.next);
@@ -146,13 +146,13 @@ mod tests {
 
     #[test]
     fn where_marks_take_no_time_nothing_is_marked_ahead() {
-        let mut ahead = Ahead::default();
-        assert_eq!(ahead.most(), None);
-        ahead.turn(false);
-        ahead.begin();
-        assert_eq!(ahead.most(), None);
-        ahead.turn(true);
-        ahead.begin();
-        assert_eq!(ahead.most(), Some(1), "one waited");
+        let mut ahead = MarkAhead::default();
+        assert_eq!(ahead.max_marked(), None);
+        ahead.job_due(false);
+        ahead.begin_round_trip();
+        assert_eq!(ahead.max_marked(), None);
+        ahead.job_due(true);
+        ahead.begin_round_trip();
+        assert_eq!(ahead.max_marked(), Some(1), "one waited");
     }
 }

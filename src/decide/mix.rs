@@ -50,13 +50,13 @@ pub struct Mix {
 /// Of 11 requests, 8 good, 1 garbage, 1 error, 1 slow.
 impl Default for Mix {
     fn default() -> Self {
-        Self::of([8.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0])
+        Self::from_weights([8.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0])
     }
 }
 
 impl Mix {
     /// Weights finite and >= 0, one of them above 0.
-    fn of(weights: [f64; 7]) -> Self {
+    fn from_weights(weights: [f64; 7]) -> Self {
         let mut sum = 0.0;
         Self {
             sums: weights.map(|weight| {
@@ -74,7 +74,7 @@ impl Mix {
     }
 
     /// The share of a behaviour, in [0, 1].
-    pub fn share(&self, behaviour: Behaviour) -> f64 {
+    pub fn fraction(&self, behaviour: Behaviour) -> f64 {
         let index = behaviour as usize;
         let below = if index == 0 { 0.0 } else { self.sums[index - 1] };
         (self.sums[index] - below) / self.sums[6]
@@ -90,8 +90,10 @@ impl Mix {
         let mut percentages = 0;
         let parts: Vec<&str> = text.split(',').map(str::trim).collect();
         for part in &parts {
-            let (name, number) = part.split_once('=').ok_or_else(|| format!("'{part}' is no share; write {FORMS}"))?;
-            let index = Behaviour::ALL.iter().position(|b| b.name() == name.trim()).ok_or_else(|| unknown(name))?;
+            let (name, number) =
+                part.split_once('=').ok_or_else(|| format!("'{part}' is no share; write {SYNTAX_EXAMPLES}"))?;
+            let index =
+                Behaviour::ALL.iter().position(|b| b.name() == name.trim()).ok_or_else(|| unknown_behaviour(name))?;
             let number = number.trim();
             let plain = number.strip_suffix('%');
             percentages += usize::from(plain.is_some());
@@ -105,26 +107,26 @@ impl Mix {
             }
         }
         if percentages == parts.len() {
-            rest_is_good(&mut weights, text)?;
+            fill_good(&mut weights, text)?;
         } else if percentages > 0 {
             return Err(format!("'{text}' has weights and percentages; write all of one kind"));
         }
         let weights = weights.map(|weight| weight.unwrap_or(0.0));
         if weights.iter().sum::<f64>() <= 0.0 {
-            return Err(format!("all shares in '{text}' are 0; write {FORMS}"));
+            return Err(format!("all shares in '{text}' are 0; write {SYNTAX_EXAMPLES}"));
         }
-        Ok(Self::of(weights))
+        Ok(Self::from_weights(weights))
     }
 }
 
-const FORMS: &str = "weights (good=8,error=1) or percentages (error=10%)";
+const SYNTAX_EXAMPLES: &str = "weights (good=8,error=1) or percentages (error=10%)";
 
-fn unknown(name: &str) -> String {
+fn unknown_behaviour(name: &str) -> String {
     let names = Behaviour::ALL.map(Behaviour::name).join(", ");
     format!("'{}' is no behaviour; choose from {names}", name.trim())
 }
 
-fn rest_is_good(weights: &mut [Option<f64>; 7], text: &str) -> Result<(), String> {
+fn fill_good(weights: &mut [Option<f64>; 7], text: &str) -> Result<(), String> {
     let sum: f64 = weights.iter().flatten().sum();
     // For the rounding of the sum; three times 33.3% is 99.9.
     let whole = (sum - 100.0).abs() < 1e-6;
@@ -143,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn shares(mix: &Mix) -> [f64; 7] {
-        Behaviour::ALL.map(|behaviour| mix.share(behaviour))
+        Behaviour::ALL.map(|behaviour| mix.fraction(behaviour))
     }
 
     #[test]
@@ -157,11 +159,11 @@ mod tests {
     #[test]
     fn what_percentages_leave_is_good() {
         let mix = Mix::read("error=10%,reset=0.5 %").expect("valid");
-        assert!((mix.share(Behaviour::Good) - 0.895).abs() < 1e-12, "{mix:?}");
+        assert!((mix.fraction(Behaviour::Good) - 0.895).abs() < 1e-12, "{mix:?}");
         let mix = Mix::read("good=33.3%,error=33.3%,hang=33.4%").expect("valid");
-        assert!((mix.share(Behaviour::Good) - 0.333).abs() < 1e-9, "{mix:?}");
+        assert!((mix.fraction(Behaviour::Good) - 0.333).abs() < 1e-9, "{mix:?}");
         let mix = Mix::read("error=100%").expect("valid");
-        assert_eq!(mix.share(Behaviour::Error), 1.0);
+        assert_eq!(mix.fraction(Behaviour::Error), 1.0);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub struct Nonces {
 }
 
 /// So far ahead a high-water mark is set: at one number per millisecond it is written once a second.
-const AHEAD: u64 = 1000;
+const HIGH_WATER_STEP: u64 = 1000;
 
 impl Nonces {
     /// All numbers will be above this one: 0, or the highest mark that was ever kept.
@@ -34,9 +34,9 @@ impl Nonces {
     }
 
     /// A new high-water mark, if the last number is above the old one: to be kept before that number is sent.
-    pub fn raise(&mut self) -> Option<u64> {
+    pub fn raise_high_water(&mut self) -> Option<u64> {
         (self.last > self.high_water).then(|| {
-            self.high_water = self.last.saturating_add(AHEAD);
+            self.high_water = self.last.saturating_add(HIGH_WATER_STEP);
             self.high_water
         })
     }
@@ -68,7 +68,7 @@ mod tests {
                 let next = nonces.next(Nanos(u64::from(*time) << 20));
                 prop_assert!(next > last, "{next} after {last}");
                 last = next;
-                if let Some(mark) = nonces.raise() {
+                if let Some(mark) = nonces.raise_high_water() {
                     kept = mark;
                     marks += 1;
                 }
@@ -82,7 +82,7 @@ mod tests {
             let mut nonces = Nonces::above(0);
             let begin = 1_700_000_000_000;
             let asked = (0..10_000).flat_map(|ms| (0..per_ms).map(move |_| Nanos::from_millis(begin + ms)));
-            let marks = asked.filter(|at| { nonces.next(*at); nonces.raise().is_some() }).count();
+            let marks = asked.filter(|at| { nonces.next(*at); nonces.raise_high_water().is_some() }).count();
             prop_assert!(marks as u64 <= 10 * per_ms);
         }
     }

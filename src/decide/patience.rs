@@ -4,7 +4,7 @@ use super::Nanos;
 
 /// The longest waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct Timeouts {
     /// For the first byte of a next request.
     pub idle: Nanos,
     /// For the rest of a request's head, from its first byte (a head that drips in is an attack known as slow loris).
@@ -17,7 +17,7 @@ pub struct Limits {
     pub tunnel: Nanos,
 }
 
-impl Default for Limits {
+impl Default for Timeouts {
     fn default() -> Self {
         Self {
             idle: Nanos::from_secs(75),
@@ -31,7 +31,7 @@ impl Default for Limits {
 
 /// What was waited for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expired {
+pub enum TimeoutKind {
     /// A next request.
     Idle,
     /// The rest of a head.
@@ -46,9 +46,9 @@ pub enum Expired {
 
 /// One connection's waiting. While the service itself works on an answer nobody is waited for.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct TimeoutTracker {
     /// Requests that are being answered; HTTP/2 has several at a time.
-    open: u32,
+    open_requests: u32,
     /// Since when nothing, or only part of a head, has come.
     idle: Nanos,
     head: Option<Nanos>,
@@ -58,42 +58,42 @@ pub struct Patience {
     tunnel: Option<Nanos>,
 }
 
-impl Patience {
+impl TimeoutTracker {
     /// A new connection.
     pub fn new(now: Nanos) -> Self {
-        Self { open: 0, idle: now, head: None, body: None, write: None, tunnel: None }
+        Self { open_requests: 0, idle: now, head: None, body: None, write: None, tunnel: None }
     }
 
     /// Whether nothing is asked and nothing is owed.
     pub fn is_idle(&self) -> bool {
-        self.open == 0 && self.head.is_none()
+        self.open_requests == 0 && self.head.is_none()
     }
 
     /// Whether, beside that, all that was answered has gone.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_drained(&self) -> bool {
         self.is_idle() && self.write.is_none()
     }
 
     /// Bytes have come.
-    pub fn came(&mut self, now: Nanos) {
+    pub fn received(&mut self, now: Nanos) {
         if let Some(last) = &mut self.tunnel {
             *last = now;
         } else if self.body.is_some() {
             self.body = Some(now);
-        } else if self.open == 0 && self.head.is_none() {
+        } else if self.open_requests == 0 && self.head.is_none() {
             self.head = Some(now);
         }
     }
 
     /// A head is complete.
-    pub fn began(&mut self) {
-        self.open += 1;
+    pub fn request_began(&mut self) {
+        self.open_requests += 1;
         self.head = None;
     }
 
     /// An answer is complete, or given up.
-    pub fn ended(&mut self, now: Nanos) {
-        self.open = self.open.saturating_sub(1);
+    pub fn request_ended(&mut self, now: Nanos) {
+        self.open_requests = self.open_requests.saturating_sub(1);
         self.idle = now;
     }
 
@@ -131,18 +131,18 @@ impl Patience {
     }
 
     /// What has been waited for longer than `limits` allow.
-    pub fn expired(&self, now: Nanos, limits: &Limits) -> Option<Expired> {
+    pub fn expired(&self, now: Nanos, limits: &Timeouts) -> Option<TimeoutKind> {
         let over = |since: Option<Nanos>, limit: Nanos| since.is_some_and(|since| now - since > limit);
         if over(self.write, limits.write) {
-            Some(Expired::Write)
+            Some(TimeoutKind::Write)
         } else if self.tunnel.is_some() {
-            over(self.tunnel, limits.tunnel).then_some(Expired::Tunnel)
+            over(self.tunnel, limits.tunnel).then_some(TimeoutKind::Tunnel)
         } else if over(self.body, limits.body) {
-            Some(Expired::Body)
+            Some(TimeoutKind::Body)
         } else if over(self.head, limits.head) {
-            Some(Expired::Head)
+            Some(TimeoutKind::Head)
         } else if self.is_idle() && over(Some(self.idle), limits.idle) {
-            Some(Expired::Idle)
+            Some(TimeoutKind::Idle)
         } else {
             None
         }
@@ -153,7 +153,7 @@ impl Patience {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits {
+    const TIMEOUTS: Timeouts = Timeouts {
         idle: Nanos::from_secs(75),
         head: Nanos::from_secs(10),
         body: Nanos::from_secs(30),
@@ -161,83 +161,83 @@ mod tests {
         tunnel: Nanos::from_secs(600),
     };
 
-    fn at(patience: &Patience, s: u64) -> Option<Expired> {
-        patience.expired(Nanos::from_secs(s), &LIMITS)
+    fn at(patience: &TimeoutTracker, s: u64) -> Option<TimeoutKind> {
+        patience.expired(Nanos::from_secs(s), &TIMEOUTS)
     }
 
     #[test]
     fn a_connection_that_asks_nothing_is_let_go_after_the_idle_limit() {
-        let patience = Patience::new(Nanos::from_secs(5));
+        let patience = TimeoutTracker::new(Nanos::from_secs(5));
         assert_eq!(at(&patience, 80), None);
-        assert_eq!(at(&patience, 81), Some(Expired::Idle));
+        assert_eq!(at(&patience, 81), Some(TimeoutKind::Idle));
     }
 
     #[test]
     fn a_head_that_drips_in_gains_no_time_by_its_bytes() {
-        let mut patience = Patience::new(Nanos::ZERO);
+        let mut patience = TimeoutTracker::new(Nanos::ZERO);
         for s in 0..=10 {
-            patience.came(Nanos::from_secs(s));
+            patience.received(Nanos::from_secs(s));
             assert_eq!(at(&patience, s), None);
         }
-        assert_eq!(at(&patience, 11), Some(Expired::Head));
+        assert_eq!(at(&patience, 11), Some(TimeoutKind::Head));
     }
 
     #[test]
     fn a_service_may_take_its_time() {
-        let mut patience = Patience::new(Nanos::ZERO);
-        patience.came(Nanos::ZERO);
-        patience.began();
+        let mut patience = TimeoutTracker::new(Nanos::ZERO);
+        patience.received(Nanos::ZERO);
+        patience.request_began();
         assert_eq!(at(&patience, 100_000), None);
-        patience.ended(Nanos::from_secs(100_000));
+        patience.request_ended(Nanos::from_secs(100_000));
         assert_eq!(at(&patience, 100_075), None);
-        assert_eq!(at(&patience, 100_076), Some(Expired::Idle));
+        assert_eq!(at(&patience, 100_076), Some(TimeoutKind::Idle));
     }
 
     #[test]
     fn a_body_gains_time_by_each_of_its_bytes() {
-        let mut patience = Patience::new(Nanos::ZERO);
-        patience.began();
+        let mut patience = TimeoutTracker::new(Nanos::ZERO);
+        patience.request_began();
         patience.wants_body(Nanos::ZERO);
-        patience.came(Nanos::from_secs(25));
+        patience.received(Nanos::from_secs(25));
         assert_eq!(at(&patience, 55), None);
-        assert_eq!(at(&patience, 56), Some(Expired::Body));
+        assert_eq!(at(&patience, 56), Some(TimeoutKind::Body));
         patience.has_body();
         assert_eq!(at(&patience, 56), None);
     }
 
     #[test]
     fn a_reader_that_does_not_read_is_let_go() {
-        let mut patience = Patience::new(Nanos::ZERO);
-        patience.began();
+        let mut patience = TimeoutTracker::new(Nanos::ZERO);
+        patience.request_began();
         patience.stalled(Nanos::from_secs(1));
         patience.stalled(Nanos::from_secs(15));
-        assert_eq!(at(&patience, 22), Some(Expired::Write));
+        assert_eq!(at(&patience, 22), Some(TimeoutKind::Write));
         patience.wrote(Nanos::from_secs(22));
         assert_eq!(at(&patience, 22), None);
     }
 
     #[test]
     fn a_tunnel_lives_by_its_bytes_in_either_direction() {
-        let mut patience = Patience::new(Nanos::ZERO);
-        patience.began();
-        patience.ended(Nanos::ZERO);
+        let mut patience = TimeoutTracker::new(Nanos::ZERO);
+        patience.request_began();
+        patience.request_ended(Nanos::ZERO);
         patience.switched(Nanos::ZERO);
         assert_eq!(at(&patience, 600), None);
-        patience.came(Nanos::from_secs(500));
+        patience.received(Nanos::from_secs(500));
         assert_eq!(at(&patience, 1100), None);
         patience.wrote(Nanos::from_secs(1000));
         assert_eq!(at(&patience, 1600), None);
-        assert_eq!(at(&patience, 1601), Some(Expired::Tunnel));
+        assert_eq!(at(&patience, 1601), Some(TimeoutKind::Tunnel));
     }
 
     #[test]
     fn http_2_is_idle_when_its_last_request_is_done() {
-        let mut patience = Patience::new(Nanos::ZERO);
-        patience.began();
-        patience.began();
-        patience.ended(Nanos::from_secs(1));
+        let mut patience = TimeoutTracker::new(Nanos::ZERO);
+        patience.request_began();
+        patience.request_began();
+        patience.request_ended(Nanos::from_secs(1));
         assert_eq!(at(&patience, 1000), None);
-        patience.ended(Nanos::from_secs(2));
-        assert_eq!(at(&patience, 1000), Some(Expired::Idle));
+        patience.request_ended(Nanos::from_secs(2));
+        assert_eq!(at(&patience, 1000), Some(TimeoutKind::Idle));
     }
 }

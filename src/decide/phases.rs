@@ -5,7 +5,7 @@ use super::words;
 
 /// What a service is like for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum ServicePhase {
     /// As its mix of behaviours says.
     Mix,
     /// Every answer is good.
@@ -22,7 +22,7 @@ pub enum Phase {
     Hung,
 }
 
-impl Phase {
+impl ServicePhase {
     /// All of them.
     pub const ALL: [Self; 7] =
         [Self::Mix, Self::Healthy, Self::Slow, Self::Failing, Self::Limited, Self::Dead, Self::Hung];
@@ -43,9 +43,9 @@ impl Phase {
 
 /// A phase, and the stretch of time that it lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spell {
+pub struct PhaseInterval {
     /// Which.
-    pub phase: Phase,
+    pub phase: ServicePhase,
     /// When it has begun.
     pub since: Nanos,
     /// When the next begins; [`Nanos::NEVER`] when none does.
@@ -56,26 +56,26 @@ pub struct Spell {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phases {
     /// Each phase and when it ends in the first round; never empty, and the ends rise.
-    ends: Vec<(Phase, Nanos)>,
+    ends: Vec<(ServicePhase, Nanos)>,
 }
 
 /// The mix of behaviours for ever.
 impl Default for Phases {
     fn default() -> Self {
-        Self { ends: vec![(Phase::Mix, Nanos::NEVER)] }
+        Self { ends: vec![(ServicePhase::Mix, Nanos::NEVER)] }
     }
 }
 
 impl Phases {
     /// What the service is like at `now`.
-    pub fn at(&self, now: Nanos) -> Spell {
+    pub fn at(&self, now: Nanos) -> PhaseInterval {
         let round = self.ends.last().map_or(Nanos::NEVER, |(_, end)| *end);
         let start = if round == Nanos::NEVER { Nanos::ZERO } else { now - Nanos(now.0 % round.0) };
         let within = now - start;
         let index = self.ends.partition_point(|(_, end)| *end <= within).min(self.ends.len() - 1);
         let since = if index == 0 { Nanos::ZERO } else { self.ends[index - 1].1 };
         let (phase, end) = self.ends[index];
-        Spell { phase, since: start + since, until: start + end }
+        PhaseInterval { phase, since: start + since, until: start + end }
     }
 
     /// Reads `healthy 30s, slow 10s, dead 5s`; a last phase without a length lasts for ever.
@@ -88,39 +88,43 @@ impl Phases {
         let parts: Vec<&str> = text.split(',').map(str::trim).collect();
         for (index, part) in parts.iter().enumerate() {
             let mut tokens = part.split_whitespace();
-            let name = tokens.next().ok_or_else(|| format!("a phase is missing in '{text}'; write e.g. {FORM}"))?;
-            let phase = Phase::ALL.into_iter().find(|phase| phase.name() == name).ok_or_else(|| unknown(name))?;
+            let name =
+                tokens.next().ok_or_else(|| format!("a phase is missing in '{text}'; write e.g. {PHASES_EXAMPLE}"))?;
+            let phase =
+                ServicePhase::ALL.into_iter().find(|phase| phase.name() == name).ok_or_else(|| unknown_phase(name))?;
             match (tokens.next(), tokens.next()) {
                 (None, _) if index + 1 < parts.len() => {
                     return Err(format!("'{part}' has no length; only the last phase may last for ever"));
                 }
                 (None, _) => end = Nanos::NEVER,
                 (Some(length), None) => end += self::length(length)?,
-                (Some(_), Some(_)) => return Err(format!("'{part}' is no phase; write its name and a time: {FORM}")),
+                (Some(_), Some(_)) => {
+                    return Err(format!("'{part}' is no phase; write its name and a time: {PHASES_EXAMPLE}"));
+                }
             }
             ends.push((phase, end));
         }
-        if end > LONGEST && end != Nanos::NEVER {
+        if end > MAX_LENGTH && end != Nanos::NEVER {
             return Err(format!("the phases in '{text}' last longer than a year together"));
         }
         Ok(Self { ends })
     }
 }
 
-const FORM: &str = "healthy 30s, slow 10s, dead 5s";
-const LONGEST: Nanos = Nanos::from_secs(366 * 24 * 3600);
+const PHASES_EXAMPLE: &str = "healthy 30s, slow 10s, dead 5s";
+const MAX_LENGTH: Nanos = Nanos::from_secs(366 * 24 * 3600);
 
 fn length(text: &str) -> Result<Nanos, String> {
     match Nanos::from(words::time(text)?) {
         Nanos::ZERO => Err(format!("a phase of '{text}' has no length; write at least 1us")),
         // Such a length could make the sum of all look like for ever.
-        length if length > LONGEST => Err(format!("a phase of '{text}' is too long; leave the length out for ever")),
+        length if length > MAX_LENGTH => Err(format!("a phase of '{text}' is too long; leave the length out for ever")),
         length => Ok(length),
     }
 }
 
-fn unknown(name: &str) -> String {
-    format!("'{name}' is no phase; choose from {}", Phase::ALL.map(Phase::name).join(", "))
+fn unknown_phase(name: &str) -> String {
+    format!("'{name}' is no phase; choose from {}", ServicePhase::ALL.map(ServicePhase::name).join(", "))
 }
 
 #[cfg(test)]
@@ -128,7 +132,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn at(phases: &Phases, s: f64) -> (Phase, f64, f64) {
+    fn at(phases: &Phases, s: f64) -> (ServicePhase, f64, f64) {
         let spell = phases.at(Nanos::from_secs_f64(s));
         (spell.phase, spell.since.as_secs_f64(), spell.until.as_secs_f64())
     }
@@ -136,19 +140,19 @@ mod tests {
     #[test]
     fn phases_follow_each_other_and_repeat() {
         let phases = Phases::read("healthy 30s, slow 10s,dead 5s").expect("valid");
-        assert_eq!(at(&phases, 0.0), (Phase::Healthy, 0.0, 30.0));
-        assert_eq!(at(&phases, 29.9), (Phase::Healthy, 0.0, 30.0));
-        assert_eq!(at(&phases, 30.0), (Phase::Slow, 30.0, 40.0));
-        assert_eq!(at(&phases, 44.0), (Phase::Dead, 40.0, 45.0));
-        assert_eq!(at(&phases, 45.0), (Phase::Healthy, 45.0, 75.0));
-        assert_eq!(at(&phases, 45.0 * 1000.0 + 41.0), (Phase::Dead, 45_040.0, 45_045.0));
+        assert_eq!(at(&phases, 0.0), (ServicePhase::Healthy, 0.0, 30.0));
+        assert_eq!(at(&phases, 29.9), (ServicePhase::Healthy, 0.0, 30.0));
+        assert_eq!(at(&phases, 30.0), (ServicePhase::Slow, 30.0, 40.0));
+        assert_eq!(at(&phases, 44.0), (ServicePhase::Dead, 40.0, 45.0));
+        assert_eq!(at(&phases, 45.0), (ServicePhase::Healthy, 45.0, 75.0));
+        assert_eq!(at(&phases, 45.0 * 1000.0 + 41.0), (ServicePhase::Dead, 45_040.0, 45_045.0));
     }
 
     #[test]
     fn a_last_phase_without_a_length_lasts_for_ever() {
         let phases = Phases::read("mix 1s, hung").expect("valid");
-        assert_eq!(at(&phases, 0.5), (Phase::Mix, 0.0, 1.0));
-        let spell = Spell { phase: Phase::Hung, since: Nanos::from_secs(1), until: Nanos::NEVER };
+        assert_eq!(at(&phases, 0.5), (ServicePhase::Mix, 0.0, 1.0));
+        let spell = PhaseInterval { phase: ServicePhase::Hung, since: Nanos::from_secs(1), until: Nanos::NEVER };
         assert_eq!(phases.at(Nanos::from_secs(1)), spell);
         assert_eq!(phases.at(Nanos::NEVER), spell);
         assert_eq!(Phases::read("mix"), Ok(Phases::default()));
@@ -180,7 +184,7 @@ mod tests {
             lengths in prop::collection::vec((0..7_usize, 1..50_u64), 1..6), endless: bool, now in 0..1000_u64
         ) {
             let mut text: Vec<String> =
-                lengths.iter().map(|(phase, ms)| format!("{} {ms}ms", Phase::ALL[*phase].name())).collect();
+                lengths.iter().map(|(phase, ms)| format!("{} {ms}ms", ServicePhase::ALL[*phase].name())).collect();
             if endless {
                 text.push("failing".to_owned());
             }
@@ -189,19 +193,19 @@ mod tests {
             let naive = loop {
                 let Some((phase, ms)) = lengths.get(turn) else {
                     if endless {
-                        break (Phase::Failing, since * 1_000_000, u64::MAX);
+                        break (ServicePhase::Failing, since * 1_000_000, u64::MAX);
                     }
                     turn = 0;
                     continue;
                 };
                 if now < since + ms {
-                    break (Phase::ALL[*phase], since * 1_000_000, (since + ms) * 1_000_000);
+                    break (ServicePhase::ALL[*phase], since * 1_000_000, (since + ms) * 1_000_000);
                 }
                 since += ms;
                 turn += 1;
             };
             let spell = phases.at(Nanos::from_millis(now));
-            prop_assert_eq!(spell, Spell { phase: naive.0, since: Nanos(naive.1), until: Nanos(naive.2) });
+            prop_assert_eq!(spell, PhaseInterval { phase: naive.0, since: Nanos(naive.1), until: Nanos(naive.2) });
         }
 
         #[test]

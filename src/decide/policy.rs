@@ -2,23 +2,23 @@
 
 use super::Nanos;
 use super::grpc::{Code, Codes};
-use super::hedge::{MOST_ATTEMPTS, MOST_STAGES};
+use super::hedge::{MAX_ATTEMPTS, MAX_STAGES};
 
 /// What a call may do for its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
     /// The caller has an answer so long after the call's start; [`Nanos::NEVER`] for no limit.
     pub deadline: Nanos,
-    /// An attempt that has not succeeded so long after its own start has failed ([`Kind::Timeout`]); or never.
+    /// An attempt that has not succeeded so long after its own start has failed ([`FailureKind::Timeout`]); or never.
     pub attempt_timeout: Nanos,
     /// More copies beside the first attempt, stage by stage; each waits for the one before it.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<HedgeStage>,
     /// New attempts in place of failed ones, once no stage is left for that.
-    pub retry: Retry,
+    pub retry: RetryPolicy,
     /// Which requests may be sent more than once.
-    pub repeat: Repeat,
+    pub retryable_methods: RetryableMethodClass,
     /// What all extra attempts (of stages and retries) may come to, for all calls together; None is without limit.
-    pub budget: Option<Budget>,
+    pub budget: Option<BudgetRule>,
 }
 
 impl Default for Policy {
@@ -28,28 +28,29 @@ impl Default for Policy {
             deadline: Nanos::NEVER,
             attempt_timeout: Nanos::NEVER,
             stages: Vec::new(),
-            retry: Retry::default(),
-            repeat: Repeat::default(),
-            budget: Some(Budget::default()),
+            retry: RetryPolicy::default(),
+            retryable_methods: RetryableMethodClass::default(),
+            budget: Some(BudgetRule::default()),
         }
     }
 }
 
 impl Policy {
     /// Whether there can be a second attempt at all.
-    pub fn repeats(&self) -> bool {
-        !self.stages.is_empty() || self.retry.times > 0
+    pub fn allows_extra_attempts(&self) -> bool {
+        !self.stages.is_empty() || self.retry.max_retries > 0
     }
 
     /// What of it is more than a call can have, and how much that is.
-    pub fn excess(&self) -> Option<(String, String)> {
-        let attempts = self.stages.iter().fold(1 + u64::from(self.retry.times), |sum, one| sum + u64::from(one.copies));
-        if self.stages.len() > MOST_STAGES {
+    pub fn validation_error(&self) -> Option<(String, String)> {
+        let attempts =
+            self.stages.iter().fold(1 + u64::from(self.retry.max_retries), |sum, one| sum + u64::from(one.attempts));
+        if self.stages.len() > MAX_STAGES {
             let what = format!("{} stages are too many", self.stages.len());
-            Some((what, format!("make it {MOST_STAGES} at most")))
-        } else if attempts > u64::from(MOST_ATTEMPTS) {
+            Some((what, format!("make it {MAX_STAGES} at most")))
+        } else if attempts > u64::from(MAX_ATTEMPTS) {
             let what = format!("{attempts} attempts per call (one, all copies, all retries) are too many");
-            Some((what, format!("make it {MOST_ATTEMPTS} at most")))
+            Some((what, format!("make it {MAX_ATTEMPTS} at most")))
         } else {
             None
         }
@@ -58,18 +59,18 @@ impl Policy {
 
 /// Copies that are launched together.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stage {
+pub struct HedgeStage {
     /// When, counted from the stage before (the first: from the call's start).
-    pub after: After,
+    pub after: StageTrigger,
     /// Whether an attempt's failure launches it at once.
     pub on_failure: bool,
     /// How many; at least 1.
-    pub copies: u32,
+    pub attempts: u32,
 }
 
 /// How long a stage waits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum After {
+pub enum StageTrigger {
     /// So long.
     Time(Nanos),
     /// As long as this share of recent first attempts took at most; in (0, 1). For ever while too few are known.
@@ -80,20 +81,20 @@ pub enum After {
 
 /// When a failed attempt is followed by another one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Retry {
+pub struct RetryPolicy {
     /// At most so many retries per call; 0 is none.
-    pub times: u32,
+    pub max_retries: u32,
     /// After which failures.
     pub on: Retryable,
     /// How long to wait before each.
     pub backoff: Backoff,
     /// Wait at least as long as the answer's Retry-After says; if that is past the deadline, there is no retry.
-    pub obey_retry_after: bool,
+    pub honor_retry_after: bool,
 }
 
-impl Default for Retry {
+impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { times: 0, on: Retryable::default(), backoff: Backoff::default(), obey_retry_after: true }
+        Self { max_retries: 0, on: Retryable::default(), backoff: Backoff::default(), honor_retry_after: true }
     }
 }
 
@@ -101,7 +102,7 @@ impl Default for Retry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retryable {
     /// The kinds without an answer, and answers with a wrong body.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<FailureKind>,
     /// Statuses, as inclusive ranges. A gRPC code is covered by the status that stands for it, too.
     pub statuses: Vec<(u16, u16)>,
     /// More gRPC codes.
@@ -111,19 +112,20 @@ pub struct Retryable {
 impl Default for Retryable {
     /// No answer, and 429, 502, 503, 504; so of gRPC RESOURCE_EXHAUSTED, UNAVAILABLE, DEADLINE_EXCEEDED.
     fn default() -> Self {
-        let kinds = vec![Kind::Dns, Kind::Connect, Kind::Closed, Kind::Reset, Kind::Timeout];
+        let kinds =
+            vec![FailureKind::Dns, FailureKind::Connect, FailureKind::Closed, FailureKind::Reset, FailureKind::Timeout];
         Self { kinds, statuses: vec![(429, 429), (502, 504)], grpc: Codes::NONE }
     }
 }
 
 impl Retryable {
     /// Whether this failure is one of them.
-    pub fn covers(&self, failure: Failure) -> bool {
+    pub fn covers(&self, failure: AttemptFailure) -> bool {
         let of_status = |status| self.statuses.iter().any(|(low, high)| (*low..=*high).contains(&status));
         match failure {
-            Failure::Kind(kind) => self.kinds.contains(&kind),
-            Failure::Status(status) => of_status(status),
-            Failure::Grpc(code) => self.grpc.contains(code) || code.as_http().is_some_and(of_status),
+            AttemptFailure::Kind(kind) => self.kinds.contains(&kind),
+            AttemptFailure::Status(status) => of_status(status),
+            AttemptFailure::Grpc(code) => self.grpc.contains(code) || code.as_http().is_some_and(of_status),
         }
     }
 }
@@ -133,64 +135,64 @@ impl Retryable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The shortest.
-    pub first: Nanos,
+    pub min: Nanos,
     /// The longest.
-    pub most: Nanos,
+    pub max: Nanos,
 }
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self { first: Nanos::from_millis(25), most: Nanos::from_secs(1) }
+        Self { min: Nanos::from_millis(25), max: Nanos::from_secs(1) }
     }
 }
 
 /// Which requests may be sent more than once (RFC 9110, 9.2.1 and 9.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Repeat {
+pub enum RetryableMethodClass {
     /// GET, HEAD, OPTIONS, TRACE: those that change nothing.
     #[default]
     Safe,
     /// PUT and DELETE, too: twice is the same as once.
     Idempotent,
     /// All.
-    Every,
+    All,
 }
 
 /// What extra attempts may come to: in any `window` that ends with one of them, at most `floor` and `share` of the
 /// calls that began in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Budget {
+pub struct BudgetRule {
     /// Extra attempts per call; in [0, 100].
-    pub share: f64,
+    pub fraction: f64,
     /// Extra attempts per window whatever the number of calls.
-    pub floor: u32,
+    pub min_per_window: u32,
     /// The window's length.
     pub window: Nanos,
 }
 
-impl Default for Budget {
+impl Default for BudgetRule {
     fn default() -> Self {
-        Self { share: 0.05, floor: 1, window: Nanos::SECOND }
+        Self { fraction: 0.05, min_per_window: 1, window: Nanos::SECOND }
     }
 }
 
 /// Why an attempt did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Failure {
+pub enum AttemptFailure {
     /// Without a valid answer, or with a body that is not what was asked for.
-    Kind(Kind),
+    Kind(FailureKind),
     /// An answer with a status that is no success.
     Status(u16),
     /// An answer whose gRPC status, in its head or behind its body, is no success.
     Grpc(Code),
 }
 
-impl Failure {
+impl AttemptFailure {
     /// The side that has caused it.
-    pub const fn fault(self) -> Fault {
+    pub const fn side(self) -> FailureSide {
         match self {
-            Self::Kind(kind) => kind.fault(),
-            Self::Status(_) | Self::Grpc(_) => Fault::Upstream,
+            Self::Kind(kind) => kind.side(),
+            Self::Status(_) | Self::Grpc(_) => FailureSide::Upstream,
         }
     }
 
@@ -206,7 +208,7 @@ impl Failure {
 
 /// The side that has caused a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
+pub enum FailureSide {
     /// The upstream, or the way to it: counted against the host, the breaker and the limit.
     Upstream,
     /// The caller: it says nothing of the upstream, and no other copy would fare better.
@@ -215,7 +217,7 @@ pub enum Fault {
 
 /// Kinds of failures that are not a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum FailureKind {
     /// The name has no address.
     Dns,
     /// No connection; the request was not sent.
@@ -239,7 +241,7 @@ pub enum Kind {
     Request,
 }
 
-impl Kind {
+impl FailureKind {
     /// All kinds.
     pub const ALL: [Self; 10] = [
         Self::Dns,
@@ -255,9 +257,9 @@ impl Kind {
     ];
 
     /// The side that has caused a failure of this kind.
-    pub const fn fault(self) -> Fault {
+    pub const fn side(self) -> FailureSide {
         match self {
-            Self::Request => Fault::Caller,
+            Self::Request => FailureSide::Caller,
             Self::Dns
             | Self::Connect
             | Self::Tls
@@ -266,13 +268,13 @@ impl Kind {
             | Self::Reset
             | Self::Protocol
             | Self::Body
-            | Self::Header => Fault::Upstream,
+            | Self::Header => FailureSide::Upstream,
         }
     }
 
     /// The kinds after which another attempt may be asked for.
     pub fn retryable() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|kind| kind.fault() == Fault::Upstream)
+        Self::ALL.into_iter().filter(|kind| kind.side() == FailureSide::Upstream)
     }
 
     /// The word for it in configurations, logs and metrics.

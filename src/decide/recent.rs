@@ -13,12 +13,12 @@
 use super::Nanos;
 
 /// Fewer times than this have no quantile.
-pub const FEWEST: u64 = 100;
+pub const MIN_SAMPLES: u64 = 100;
 
 /// An estimate is used again for so long.
-const FRESH: Nanos = Nanos::from_millis(20);
+const ESTIMATE_TTL: Nanos = Nanos::from_millis(20);
 /// A period that has too few times goes on, but not longer than so many periods.
-const MOST_PERIODS: u64 = 60;
+const MAX_PERIODS: u64 = 60;
 
 /// Below 2^4 ns nothing is told apart; every doubling from 2^11 ns has 2^7 buckets; all from 2^42 ns (73 min) is one.
 const UNIT_BITS: u32 = 4;
@@ -26,14 +26,14 @@ const SPLIT_BITS: u32 = 7;
 const BUCKETS: usize = 32 << SPLIT_BITS;
 
 #[derive(Clone, Debug)]
-struct Period {
+struct LatencyPeriod {
     counts: Vec<u32>,
     total: u64,
 }
 
 /// An estimate that was made.
 #[derive(Clone, Copy, Debug)]
-struct Estimate {
+struct QuantileEstimate {
     q: f64,
     made: Nanos,
     value: Nanos,
@@ -44,28 +44,28 @@ struct Estimate {
 /// Memory is fixed: 32 KiB. A record costs some nanoseconds, and so does a question: it is answered from memory, and
 /// anew every 20 ms.
 #[derive(Clone, Debug)]
-pub struct Recent {
+pub struct LatencyQuantile {
     period: Nanos,
     began: Nanos,
-    current: Period,
-    before: Period,
+    current: LatencyPeriod,
+    previous: LatencyPeriod,
     /// One for each quantile that is asked for, up to four.
-    estimates: [Option<Estimate>; 4],
+    estimates: [Option<QuantileEstimate>; 4],
 }
 
-impl Default for Recent {
+impl Default for LatencyQuantile {
     /// Periods of ten seconds.
     fn default() -> Self {
         Self::new(Nanos::from_secs(10))
     }
 }
 
-impl Recent {
+impl LatencyQuantile {
     /// Nothing is known yet.
     pub fn new(period: Nanos) -> Self {
-        let empty = Period { counts: vec![0; BUCKETS], total: 0 };
+        let empty = LatencyPeriod { counts: vec![0; BUCKETS], total: 0 };
         let period = period.max(Nanos(1));
-        Self { period, began: Nanos::ZERO, current: empty.clone(), before: empty, estimates: [None; 4] }
+        Self { period, began: Nanos::ZERO, current: empty.clone(), previous: empty, estimates: [None; 4] }
     }
 
     /// Something took so long, and ended now.
@@ -76,30 +76,30 @@ impl Recent {
         self.current.total += 1;
     }
 
-    /// The time that this share took at most; None while fewer than [`FEWEST`] are known.
+    /// The time that this share took at most; None while fewer than [`MIN_SAMPLES`] are known.
     ///
     /// It may be 20 ms old. [`Nanos::NEVER`] stands for more than 73 minutes.
     pub fn quantile(&mut self, now: Nanos, q: f64) -> Option<Nanos> {
         self.rotate(now);
-        if self.len() < FEWEST {
+        if self.len() < MIN_SAMPLES {
             return None;
         }
-        let same = |slot: &Option<Estimate>| slot.is_some_and(|known| known.q.to_bits() == q.to_bits());
+        let same = |slot: &Option<QuantileEstimate>| slot.is_some_and(|known| known.q.to_bits() == q.to_bits());
         let place = self.estimates.iter().position(same);
         if let Some(known) = place.and_then(|place| self.estimates[place])
-            && now < known.made + FRESH
+            && now < known.made + ESTIMATE_TTL
         {
             return Some(known.value);
         }
         let value = self.estimate(q);
         let place = place.or_else(|| self.estimates.iter().position(Option::is_none)).unwrap_or(0);
-        self.estimates[place] = Some(Estimate { q, made: now, value });
+        self.estimates[place] = Some(QuantileEstimate { q, made: now, value });
         Some(value)
     }
 
     /// How many times are known.
     pub fn len(&self) -> u64 {
-        self.current.total + self.before.total
+        self.current.total + self.previous.total
     }
 
     /// Whether none is.
@@ -113,7 +113,7 @@ impl Recent {
         let rank = ((q * total as f64).ceil() as u64).clamp(1, total);
         let mut above = total - rank;
         for number in (0..BUCKETS).rev() {
-            let here = u64::from(self.current.counts[number]) + u64::from(self.before.counts[number]);
+            let here = u64::from(self.current.counts[number]) + u64::from(self.previous.counts[number]);
             if here > above {
                 return upper_edge(number);
             }
@@ -129,21 +129,21 @@ impl Recent {
         if age < self.period {
             return;
         }
-        let forgotten = age.0 / self.period.0 >= MOST_PERIODS;
-        if self.current.total < FEWEST && !forgotten {
+        let forgotten = age.0 / self.period.0 >= MAX_PERIODS;
+        if self.current.total < MIN_SAMPLES && !forgotten {
             return;
         }
-        std::mem::swap(&mut self.current, &mut self.before);
+        std::mem::swap(&mut self.current, &mut self.previous);
         self.current.clear();
         if forgotten {
-            self.before.clear();
+            self.previous.clear();
         }
         self.began = now;
         self.estimates = [None; 4];
     }
 }
 
-impl Period {
+impl LatencyPeriod {
     fn clear(&mut self) {
         self.counts.fill(0);
         self.total = 0;
@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn there_is_no_estimate_below_a_hundred_times_and_one_from_then_on() {
-        let mut recent = Recent::default();
-        for n in 0..FEWEST {
+        let mut recent = LatencyQuantile::default();
+        for n in 0..MIN_SAMPLES {
             assert_eq!(recent.quantile(Nanos::from_millis(n), 0.9), None);
             recent.record(Nanos::from_millis(n), Nanos::from_millis(n));
         }
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_was_slow_is_forgotten_within_two_periods() {
-        let mut recent = Recent::new(Nanos::from_secs(10));
+        let mut recent = LatencyQuantile::new(Nanos::from_secs(10));
         let mut at = |ms: u64, took: u64| {
             recent.record(Nanos::from_millis(ms), Nanos::from_millis(took));
             recent.quantile(Nanos::from_millis(ms), 0.5).map(|time| time.as_millis_f64().round())
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_service_that_is_seldom_called_has_an_estimate() {
-        let mut recent = Recent::default();
+        let mut recent = LatencyQuantile::default();
         let known = (0..400).map(|s| {
             recent.record(Nanos::from_secs(s), Nanos::MILLI);
             recent.quantile(Nanos::from_secs(s), 0.99)
@@ -228,7 +228,7 @@ mod tests {
             times in prop::collection::vec(prop_oneof![0_u64..1000, 0_u64..1 << 36, 1_000_000_u64..90_000_000], 100..400),
             q in prop_oneof![0.0..=1.0_f64, Just(0.5), Just(0.98), Just(0.999)],
         ) {
-            let mut recent = Recent::default();
+            let mut recent = LatencyQuantile::default();
             // Half in the period before.
             for (k, time) in times.iter().enumerate() {
                 let now = if k < times.len() / 2 { Nanos(1) } else { Nanos::from_secs(11) };
@@ -245,7 +245,7 @@ mod tests {
 
         #[test]
         fn no_times_upset_it(records in prop::collection::vec((any::<u64>(), any::<u64>(), any::<f64>()), 1..300)) {
-            let mut recent = Recent::new(Nanos(records[0].0 >> 40));
+            let mut recent = LatencyQuantile::new(Nanos(records[0].0 >> 40));
             for (now, took, q) in records {
                 recent.record(Nanos(now), Nanos(took));
                 recent.quantile(Nanos(now), q);

@@ -12,24 +12,24 @@
 //! a million names that happens with a probability of 3e-8.
 
 /// The places of a set.
-const WAYS: usize = 16;
+const SET_SIZE: usize = 16;
 
 /// A value for each key; one that was never set, or forgotten, is the default.
 #[derive(Clone, Debug)]
-pub(super) struct Roster<V> {
-    keys: Vec<[u64; WAYS]>,
-    values: Vec<[V; WAYS]>,
+pub(super) struct SetCache<V> {
+    keys: Vec<[u64; SET_SIZE]>,
+    values: Vec<[V; SET_SIZE]>,
 }
 
-impl<V: Copy + Default> Roster<V> {
+impl<V: Copy + Default> SetCache<V> {
     /// All places are free: at least so many, rounded up to 16 times a power of two, and at most 2^24.
     pub(super) fn new(places: usize) -> Self {
-        let sets = places.clamp(1, 1 << 24).div_ceil(WAYS).next_power_of_two();
-        Self { keys: vec![[0; WAYS]; sets], values: vec![[V::default(); WAYS]; sets] }
+        let sets = places.clamp(1, 1 << 24).div_ceil(SET_SIZE).next_power_of_two();
+        Self { keys: vec![[0; SET_SIZE]; sets], values: vec![[V::default(); SET_SIZE]; sets] }
     }
 
     /// What is known of this key. If that is nothing, it takes the place whose value is worth the least.
-    pub(super) fn of<W: PartialOrd>(&mut self, key: u64, worth: impl Fn(&V) -> W) -> &mut V {
+    pub(super) fn get_or_insert<W: PartialOrd>(&mut self, key: u64, worth: impl Fn(&V) -> W) -> &mut V {
         let set = (key as usize) & (self.keys.len() - 1);
         let (keys, values) = (&mut self.keys[set], &mut self.values[set]);
         if let Some(way) = keys.iter().position(|of| *of == key) {
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn places_are_rounded_up_and_bounded() {
-        let places = |asked| Roster::<u8>::new(asked).values().count();
+        let places = |asked| SetCache::<u8>::new(asked).values().count();
         assert_eq!([0, 1, 16, 17, 65_536, 65_537, usize::MAX].map(places), [16, 16, 16, 32, 65_536, 131_072, 1 << 24]);
     }
 
@@ -74,12 +74,12 @@ mod tests {
         fn the_one_of_least_worth_in_its_set_makes_room(
             places in 1_usize..64, steps in prop::collection::vec((0_u64..200, 1_u32..1000), 1..400),
         ) {
-            let mut roster = Roster::<u32>::new(places);
-            let sets = (roster.values().count() / WAYS) as u64;
+            let mut roster = SetCache::<u32>::new(places);
+            let sets = (roster.values().count() / SET_SIZE) as u64;
             let mut naive: Vec<(u64, u32)> = Vec::new();
             for (key, worth) in steps {
                 let known = naive.iter().position(|(of, _)| *of == key);
-                let value = roster.of(key, |worth| *worth);
+                let value = roster.get_or_insert(key, |worth| *worth);
                 prop_assert_eq!(*value, known.map_or(0, |at| naive[at].1));
                 *value = worth;
                 if let Some(at) = known {
@@ -87,7 +87,7 @@ mod tests {
                     continue;
                 }
                 let in_set = |of: &u64| of % sets == key % sets;
-                if naive.iter().filter(|(of, _)| in_set(of)).count() == WAYS {
+                if naive.iter().filter(|(of, _)| in_set(of)).count() == SET_SIZE {
                     let worths = naive.iter().filter(|(of, _)| in_set(of)).map(|(_, worth)| *worth);
                     let least = worths.min().expect("full");
                     // Among equals it is not said which.

@@ -11,18 +11,18 @@
 //!        |_/_________\__ t         |__--_________ t
 //! ```
 //!
-//! [`Schedule::dealt`] deals the arrivals out like cards: part i of n holds the arrivals i, i+n, i+2n, ... So one
+//! [`Schedule::sharded`] deals the arrivals out like cards: part i of n holds the arrivals i, i+n, i+2n, ... So one
 //! thread and a hundred, on one machine and on ten, produce the same arrivals.
 
 use serde::{Deserialize, Serialize};
 
-use super::deal::Deal;
+use super::deal::Shard;
 use super::dice::Dice;
 use super::nanos::Nanos;
 
 /// One request that is meant to start at `intended`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct ScheduledArrival {
     /// When it is meant to start.
     pub intended: Nanos,
     /// Its number in the whole plan, from 0: picks its request from the source.
@@ -31,7 +31,7 @@ pub struct Arrival {
 
 /// A stretch of time in which the rate goes linearly from one value to another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stage {
+pub struct LoadStage {
     /// Arrivals per second at its start, finite and >= 0.
     pub from_per_s: f64,
     /// Arrivals per second at its end, finite and >= 0.
@@ -40,7 +40,7 @@ pub struct Stage {
     pub length: Nanos,
 }
 
-impl Stage {
+impl LoadStage {
     /// Expected arrivals in the whole stage.
     pub fn expected(&self) -> f64 {
         self.within(self.length.as_secs_f64())
@@ -78,13 +78,13 @@ pub enum Arrivals {
 /// The iterator of a share of the arrivals, in order of time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    stages: Vec<Stage>,
+    stages: Vec<LoadStage>,
     kind: Arrivals,
     dice: Dice,
     /// Every `step`-th arrival is ours, ...
     step: u64,
     /// ... and this is the next of ours.
-    wanted: u64,
+    next_number: u64,
     /// The next arrival of the whole plan.
     number: u64,
     /// Where on L the arrival `number` sits.
@@ -96,8 +96,8 @@ pub struct Schedule {
 
 impl Schedule {
     /// The whole plan's arrivals.
-    pub fn new(stages: Vec<Stage>, kind: Arrivals, seed: u64) -> Self {
-        let mut dice = Dice::new(seed, SALT);
+    pub fn new(stages: Vec<LoadStage>, kind: Arrivals, seed: u64) -> Self {
+        let mut dice = Dice::new(seed, SCHEDULE_SALT);
         let level = match kind {
             Arrivals::Constant => 0.0,
             Arrivals::Poisson => dice.exponential(),
@@ -107,7 +107,7 @@ impl Schedule {
             kind,
             dice,
             step: 1,
-            wanted: 0,
+            next_number: 0,
             number: 0,
             level,
             stage: 0,
@@ -117,8 +117,8 @@ impl Schedule {
     }
 
     /// This part of it. To be taken before the first `next`.
-    pub fn dealt(mut self, part: Deal) -> Self {
-        self.wanted = part.first();
+    pub fn sharded(mut self, part: Shard) -> Self {
+        self.next_number = part.first();
         self.step = part.step();
         self
     }
@@ -130,11 +130,11 @@ impl Schedule {
 
     /// Expected arrivals of the whole plan; exact for `Constant` but for rounding up.
     pub fn expected(&self) -> f64 {
-        self.stages.iter().map(Stage::expected).sum()
+        self.stages.iter().map(LoadStage::expected).sum()
     }
 
     /// When this many arrivals of the whole plan are expected; its end, if it has no more.
-    pub fn expects(&self, arrivals: u64) -> Nanos {
+    pub fn time_of(&self, arrivals: u64) -> Nanos {
         let (mut left, mut begun) = (arrivals as f64, Nanos::ZERO);
         for stage in &self.stages {
             if left < stage.expected() {
@@ -162,10 +162,10 @@ impl Schedule {
 }
 
 impl Iterator for Schedule {
-    type Item = Arrival;
+    type Item = ScheduledArrival;
 
-    fn next(&mut self) -> Option<Arrival> {
-        while self.number < self.wanted {
+    fn next(&mut self) -> Option<ScheduledArrival> {
+        while self.number < self.next_number {
             self.step_to_next();
         }
         loop {
@@ -173,10 +173,10 @@ impl Iterator for Schedule {
             let into = self.level - self.stage_level;
             // An arrival that falls on a stage's very end belongs to the next stage; after the last there is none.
             // The tolerance absorbs the rounding of rate x length, so 0.1/s over 30 s is 3 arrivals and not 4.
-            if into < stage.expected() - EPSILON {
+            if into < stage.expected() - ARRIVAL_TOLERANCE {
                 let intended = self.stage_start + Nanos::from_secs_f64(stage.when(into));
-                let arrival = Arrival { intended, number: self.number };
-                self.wanted = self.wanted.saturating_add(self.step);
+                let arrival = ScheduledArrival { intended, number: self.number };
+                self.next_number = self.next_number.saturating_add(self.step);
                 self.step_to_next();
                 return Some(arrival);
             }
@@ -187,21 +187,21 @@ impl Iterator for Schedule {
     }
 }
 
-const SALT: u64 = 1;
-const EPSILON: f64 = 1e-6;
+const SCHEDULE_SALT: u64 = 1;
+const ARRIVAL_TOLERANCE: f64 = 1e-6;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn steady(rate: f64, seconds: u64) -> Vec<Stage> {
-        vec![Stage { from_per_s: rate, to_per_s: rate, length: Nanos::from_secs(seconds) }]
+    fn steady(rate: f64, seconds: u64) -> Vec<LoadStage> {
+        vec![LoadStage { from_per_s: rate, to_per_s: rate, length: Nanos::from_secs(seconds) }]
     }
 
     #[test]
     fn a_constant_rate_is_even() {
-        let all: Vec<Arrival> = Schedule::new(steady(5000.0, 2), Arrivals::Constant, 0).collect();
+        let all: Vec<ScheduledArrival> = Schedule::new(steady(5000.0, 2), Arrivals::Constant, 0).collect();
         assert_eq!(all.len(), 10_000);
         for (k, arrival) in all.iter().enumerate() {
             assert_eq!(arrival.intended, Nanos(k as u64 * 200_000));
@@ -212,19 +212,19 @@ mod tests {
     #[test]
     fn a_number_of_arrivals_is_expected_when_that_many_have_come() {
         let stages = vec![
-            Stage { from_per_s: 0.0, to_per_s: 20.0, length: Nanos::from_secs(10) },
-            Stage { from_per_s: 50.0, to_per_s: 50.0, length: Nanos::from_secs(4) },
+            LoadStage { from_per_s: 0.0, to_per_s: 20.0, length: Nanos::from_secs(10) },
+            LoadStage { from_per_s: 50.0, to_per_s: 50.0, length: Nanos::from_secs(4) },
         ];
         let schedule = Schedule::new(stages, Arrivals::Constant, 1);
         for (arrivals, at) in [(0, 0.0), (25, 5.0), (100, 10.0), (150, 11.0), (300, 14.0), (9_999, 14.0)] {
-            assert!((schedule.expects(arrivals).as_secs_f64() - at).abs() < 1e-6, "{arrivals}");
+            assert!((schedule.time_of(arrivals).as_secs_f64() - at).abs() < 1e-6, "{arrivals}");
         }
     }
 
     #[test]
     fn a_ramp_from_nothing_follows_the_square_root() {
-        let ramp = vec![Stage { from_per_s: 0.0, to_per_s: 100.0, length: Nanos::from_secs(10) }];
-        let all: Vec<Arrival> = Schedule::new(ramp, Arrivals::Constant, 0).collect();
+        let ramp = vec![LoadStage { from_per_s: 0.0, to_per_s: 100.0, length: Nanos::from_secs(10) }];
+        let all: Vec<ScheduledArrival> = Schedule::new(ramp, Arrivals::Constant, 0).collect();
         assert_eq!(all.len(), 500);
         for arrival in &all {
             let expected = (arrival.number as f64 / 5.0).sqrt();
@@ -256,13 +256,13 @@ mod tests {
     fn a_billion_arrivals_do_not_drift() {
         let mut late = Schedule::new(steady(1e6, 2000), Arrivals::Constant, 0);
         late.number = 1_000_000_000;
-        late.wanted = late.number;
+        late.next_number = late.number;
         late.level = late.number as f64;
         assert_eq!(late.next().map(|a| a.intended), Some(Nanos::from_secs(1000)));
     }
 
-    fn stages() -> impl Strategy<Value = Vec<Stage>> {
-        let stage = (0.0..300.0_f64, 0.0..300.0_f64, 1..3000_u64).prop_map(|(a, b, ms)| Stage {
+    fn stages() -> impl Strategy<Value = Vec<LoadStage>> {
+        let stage = (0.0..300.0_f64, 0.0..300.0_f64, 1..3000_u64).prop_map(|(a, b, ms)| LoadStage {
             from_per_s: a,
             to_per_s: b,
             length: Nanos::from_millis(ms),
@@ -274,9 +274,9 @@ mod tests {
         #[test]
         fn any_number_of_shares_together_are_the_whole(stages in stages(), seed: u64, of in 1..9_u64, poisson: bool) {
             let kind = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
-            let whole: Vec<Arrival> = Schedule::new(stages.clone(), kind, seed).collect();
-            let mut dealt: Vec<Arrival> = (0..of)
-                .flat_map(|i| Schedule::new(stages.clone(), kind, seed).dealt(Deal::WHOLE.part(i, of)))
+            let whole: Vec<ScheduledArrival> = Schedule::new(stages.clone(), kind, seed).collect();
+            let mut dealt: Vec<ScheduledArrival> = (0..of)
+                .flat_map(|i| Schedule::new(stages.clone(), kind, seed).sharded(Shard::WHOLE.split(i, of)))
                 .collect();
             dealt.sort_by_key(|a| a.number);
             prop_assert_eq!(whole, dealt);

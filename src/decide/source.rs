@@ -4,13 +4,13 @@ use super::dice::Dice;
 
 /// A weighted choice among requests: which one the k-th arrival takes depends on the seed and k alone.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct RequestSource {
     /// Running sums of the weights, scaled so that the last is 1; never empty.
     bounds: Vec<f64>,
     dice: Dice,
 }
 
-impl Source {
+impl RequestSource {
     /// A choice among `weights.len()` requests; none, or only zeros, counts as one request.
     pub fn new(weights: &[f64], seed: u64) -> Self {
         let total: f64 = weights.iter().sum();
@@ -25,7 +25,7 @@ impl Source {
         if bounds.is_empty() || total <= 0.0 {
             bounds = vec![1.0];
         }
-        Self { bounds, dice: Dice::new(seed, SALT) }
+        Self { bounds, dice: Dice::new(seed, SOURCE_SALT) }
     }
 
     /// The index of the request for arrival `number`.
@@ -38,15 +38,15 @@ impl Source {
     }
 }
 
-const SALT: u64 = 2;
+const SOURCE_SALT: u64 = 2;
 
 #[cfg(test)]
 mod tests {
-    use super::Source;
+    use super::RequestSource;
 
     #[test]
     fn requests_come_in_the_shares_of_their_weights() {
-        let source = Source::new(&[1.0, 0.0, 3.0], 9);
+        let source = RequestSource::new(&[1.0, 0.0, 3.0], 9);
         let mut counts = [0_u32; 3];
         for k in 0..40_000 {
             counts[source.pick(k)] += 1;
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_picks_the_same_in_any_order() {
-        let source = Source::new(&[1.0; 7], 3);
+        let source = RequestSource::new(&[1.0; 7], 3);
         let forwards: Vec<usize> = (0..100).map(|k| source.pick(k)).collect();
         let mut backwards: Vec<usize> = (0..100).rev().map(|k| source.pick(k)).collect();
         backwards.reverse();

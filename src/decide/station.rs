@@ -21,9 +21,9 @@ use super::nanos::Nanos;
 
 /// What happens when more comes than the station can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overflow {
+pub enum StationOverflow {
     /// Who finds so many waiting is refused.
-    Refuse {
+    Reject {
         /// The most that wait; 0: who finds all servers busy is refused.
         queue: usize,
     },
@@ -35,7 +35,7 @@ pub enum Overflow {
 
 /// What becomes of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum StationOutcome {
     /// It is taken.
     Done {
         /// When its turn comes.
@@ -44,7 +44,7 @@ pub enum Verdict {
         done: Nanos,
     },
     /// It is refused.
-    Refused {
+    Rejected {
         /// After so long there is a place, if nobody else takes it.
         retry_after: Nanos,
     },
@@ -54,7 +54,7 @@ pub enum Verdict {
 #[derive(Clone, Debug)]
 pub struct Station {
     servers: usize,
-    overflow: Overflow,
+    overflow: StationOverflow,
     /// When each server that is busy will be free: after all requests that were promised to it.
     busy: BinaryHeap<Reverse<Nanos>>,
     /// When the turn of each waiting request comes; who came first has the first turn.
@@ -64,22 +64,22 @@ pub struct Station {
 
 impl Station {
     /// A station of `servers` >= 1.
-    pub fn new(servers: usize, overflow: Overflow) -> Self {
+    pub fn new(servers: usize, overflow: StationOverflow) -> Self {
         Self { servers: servers.max(1), overflow, busy: BinaryHeap::new(), waiting: VecDeque::new(), now: Nanos::ZERO }
     }
 
     /// A request arrives at `now` and needs `service` of a server's time. Time does not go back: an arrival that is
     /// reported late counts as arriving with the one before.
-    pub fn arrive(&mut self, now: Nanos, service: Nanos) -> Verdict {
-        self.pass(now);
+    pub fn arrive(&mut self, now: Nanos, service: Nanos) -> StationOutcome {
+        self.advance(now);
         let service = match self.overflow {
-            Overflow::Refuse { queue } => {
-                if let Some(free) = self.refusal(queue) {
-                    return Verdict::Refused { retry_after: free - self.now };
+            StationOverflow::Reject { queue } => {
+                if let Some(free) = self.full_until(queue) {
+                    return StationOutcome::Rejected { retry_after: free - self.now };
                 }
                 service
             }
-            Overflow::Slow => self.thrashed(service),
+            StationOverflow::Slow => self.degraded(service),
         };
         let start = if self.busy.len() < self.servers {
             self.now
@@ -90,17 +90,17 @@ impl Station {
         };
         let done = start + service;
         self.busy.push(Reverse(done));
-        Verdict::Done { start, done }
+        StationOutcome::Done { start, done }
     }
 
     /// How many are in the station at `now`, in service or waiting.
     pub fn in_system(&mut self, now: Nanos) -> usize {
-        self.pass(now);
+        self.advance(now);
         self.busy.len() + self.waiting.len()
     }
 
     /// Forgets what has happened by `now`: turns that have come, servers that are free again.
-    fn pass(&mut self, now: Nanos) {
+    fn advance(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         while self.waiting.front().is_some_and(|turn| *turn <= self.now) {
             self.waiting.pop_front();
@@ -111,14 +111,14 @@ impl Station {
     }
 
     /// When there is a place again, if there is none now.
-    fn refusal(&self, queue: usize) -> Option<Nanos> {
+    fn full_until(&self, queue: usize) -> Option<Nanos> {
         if self.busy.len() < self.servers || self.waiting.len() < queue {
             return None;
         }
         self.waiting.front().copied().or_else(|| self.busy.peek().map(|Reverse(free)| *free))
     }
 
-    fn thrashed(&self, service: Nanos) -> Nanos {
+    fn degraded(&self, service: Nanos) -> Nanos {
         // 1 + (n - N) / N is n / N; the arrival itself counts.
         let n = self.busy.len() + self.waiting.len() + 1;
         let longer = u128::from(service.0) * (n.max(self.servers) as u128) / self.servers as u128;
@@ -136,37 +136,37 @@ mod tests {
         Nanos::from_millis(ms)
     }
 
-    fn done(verdict: Verdict) -> Nanos {
+    fn done(verdict: StationOutcome) -> Nanos {
         match verdict {
-            Verdict::Done { done, .. } => done,
-            Verdict::Refused { .. } => panic!("refused"),
+            StationOutcome::Done { done, .. } => done,
+            StationOutcome::Rejected { .. } => panic!("refused"),
         }
     }
 
     #[test]
     fn two_servers_and_a_place_to_wait() {
-        let mut station = Station::new(2, Overflow::Refuse { queue: 1 });
-        assert_eq!(station.arrive(ms(0), ms(100)), Verdict::Done { start: ms(0), done: ms(100) });
-        assert_eq!(station.arrive(ms(10), ms(50)), Verdict::Done { start: ms(10), done: ms(60) });
-        assert_eq!(station.arrive(ms(20), ms(70)), Verdict::Done { start: ms(60), done: ms(130) });
+        let mut station = Station::new(2, StationOverflow::Reject { queue: 1 });
+        assert_eq!(station.arrive(ms(0), ms(100)), StationOutcome::Done { start: ms(0), done: ms(100) });
+        assert_eq!(station.arrive(ms(10), ms(50)), StationOutcome::Done { start: ms(10), done: ms(60) });
+        assert_eq!(station.arrive(ms(20), ms(70)), StationOutcome::Done { start: ms(60), done: ms(130) });
         assert_eq!(station.in_system(ms(20)), 3);
-        assert_eq!(station.arrive(ms(30), ms(1)), Verdict::Refused { retry_after: ms(30) });
-        assert_eq!(station.arrive(ms(60), ms(1)), Verdict::Done { start: ms(100), done: ms(101) });
+        assert_eq!(station.arrive(ms(30), ms(1)), StationOutcome::Rejected { retry_after: ms(30) });
+        assert_eq!(station.arrive(ms(60), ms(1)), StationOutcome::Done { start: ms(100), done: ms(101) });
         assert_eq!(station.in_system(ms(129)), 1);
         assert_eq!(station.in_system(ms(130)), 0);
     }
 
     #[test]
     fn without_a_queue_who_finds_all_busy_is_refused() {
-        let mut station = Station::new(1, Overflow::Refuse { queue: 0 });
+        let mut station = Station::new(1, StationOverflow::Reject { queue: 0 });
         assert_eq!(done(station.arrive(ms(0), ms(10))), ms(10));
-        assert_eq!(station.arrive(ms(4), ms(10)), Verdict::Refused { retry_after: ms(6) });
+        assert_eq!(station.arrive(ms(4), ms(10)), StationOutcome::Rejected { retry_after: ms(6) });
         assert_eq!(done(station.arrive(ms(10), ms(10))), ms(20));
     }
 
     #[test]
     fn with_twice_as_many_as_servers_work_takes_twice_as_long() {
-        let mut station = Station::new(4, Overflow::Slow);
+        let mut station = Station::new(4, StationOverflow::Slow);
         let all: Vec<Nanos> = (0..8).map(|_| done(station.arrive(ms(0), ms(100)))).collect();
         assert_eq!(all[..4], [ms(100); 4]);
         assert_eq!(all[4..], [ms(225), ms(250), ms(275), ms(300)]);
@@ -174,19 +174,19 @@ mod tests {
 
     #[test]
     fn an_arrival_that_is_reported_late_does_not_turn_time_back() {
-        let mut station = Station::new(2, Overflow::Refuse { queue: 9 });
+        let mut station = Station::new(2, StationOverflow::Reject { queue: 9 });
         station.arrive(ms(50), ms(1));
-        assert_eq!(station.arrive(ms(40), ms(1)), Verdict::Done { start: ms(50), done: ms(51) });
-        assert_eq!(station.arrive(ms(40), ms(1)), Verdict::Done { start: ms(51), done: ms(52) });
+        assert_eq!(station.arrive(ms(40), ms(1)), StationOutcome::Done { start: ms(50), done: ms(51) });
+        assert_eq!(station.arrive(ms(40), ms(1)), StationOutcome::Done { start: ms(51), done: ms(52) });
     }
 
-    fn is_done(verdict: Verdict) -> bool {
-        matches!(verdict, Verdict::Done { .. })
+    fn is_done(verdict: StationOutcome) -> bool {
+        matches!(verdict, StationOutcome::Done { .. })
     }
 
     /// Mean response time, in units of the mean service time, and the mean number that an arrival finds.
     fn simulated(utilisation: f64, exponential: bool) -> (f64, f64) {
-        let mut station = Station::new(1, Overflow::Refuse { queue: usize::MAX });
+        let mut station = Station::new(1, StationOverflow::Reject { queue: usize::MAX });
         let mut dice = Dice::new(3, 9);
         let (mut now, mut response, mut found, n) = (0.0, 0.0, 0, 400_000);
         for _ in 0..n {
@@ -212,15 +212,15 @@ mod tests {
     }
 
     /// The oracle: servers and a queue, moved on event by event.
-    struct Naive {
-        overflow: Overflow,
+    struct NaiveStation {
+        overflow: StationOverflow,
         /// What each server works on: a request's number and its end.
         servers: Vec<Option<(usize, Nanos)>>,
         queue: VecDeque<(usize, Nanos)>,
         started: Vec<Option<(Nanos, Nanos)>>,
     }
 
-    impl Naive {
+    impl NaiveStation {
         fn run_until(&mut self, now: Nanos) {
             while let Some(server) = (0..self.servers.len())
                 .filter(|s| self.servers[*s].is_some_and(|(_, end)| end <= now))
@@ -248,9 +248,9 @@ mod tests {
             self.started.push(None);
             let free = self.servers.iter().position(Option::is_none);
             let service = match self.overflow {
-                Overflow::Refuse { queue } if free.is_none() && self.queue.len() >= queue => return false,
-                Overflow::Refuse { .. } => service,
-                Overflow::Slow => {
+                StationOverflow::Reject { queue } if free.is_none() && self.queue.len() >= queue => return false,
+                StationOverflow::Reject { .. } => service,
+                StationOverflow::Slow => {
                     let (n, servers) = (self.in_system() + 1, self.servers.len());
                     let beyond = n.saturating_sub(servers) as u64;
                     Nanos(service.0 + service.0 * beyond / servers as u64)
@@ -271,10 +271,10 @@ mod tests {
             queue in prop::option::of(0..6_usize),
             arrivals in prop::collection::vec((0..40_u64, 0..100_u64), 1..120),
         ) {
-            let overflow = queue.map_or(Overflow::Slow, |queue| Overflow::Refuse { queue });
+            let overflow = queue.map_or(StationOverflow::Slow, |queue| StationOverflow::Reject { queue });
             let mut station = Station::new(servers, overflow);
             let mut naive =
-                Naive { overflow, servers: vec![None; servers], queue: VecDeque::new(), started: Vec::new() };
+                NaiveStation { overflow, servers: vec![None; servers], queue: VecDeque::new(), started: Vec::new() };
             let (mut now, mut told, mut work, mut last) = (Nanos::ZERO, Vec::new(), 0, Nanos::ZERO);
             for (gap, service) in arrivals {
                 now += Nanos(gap);
@@ -283,13 +283,13 @@ mod tests {
                 let verdict = station.arrive(now, Nanos(service));
                 prop_assert_eq!(naive.arrive(now, Nanos(service)), is_done(verdict));
                 match verdict {
-                    Verdict::Done { start, done } => {
+                    StationOutcome::Done { start, done } => {
                         prop_assert!(now <= start && done.0 - start.0 >= service);
                         work += done.0 - start.0;
                         last = last.max(done);
                         told.push(Some((start, done)));
                     }
-                    Verdict::Refused { retry_after } => {
+                    StationOutcome::Rejected { retry_after } => {
                         prop_assert!(retry_after > Nanos::ZERO);
                         let taken = |after| is_done(station.clone().arrive(now + after, Nanos(1)));
                         prop_assert!(taken(retry_after) && !taken(retry_after - Nanos(1)));

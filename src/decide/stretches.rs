@@ -2,41 +2,41 @@
 //!
 //! To know that exactly takes every instant of the window. Here 64 stretches stand for them. The oldest is forgotten
 //! once all of it is over, so that what is counted reaches back by the window at least, and by 1/63 of it more at most.
-//! Who must not count what is over takes the stretch that is [partly over](Stretches::partly_over) off.
+//! Who must not count what is over takes the stretch that is [partly over](SlidingCount::partly_expired) off.
 //!
 //! A count costs a comparison and two additions; memory is 512 bytes for each kind of thing.
 
 use super::Nanos;
 
-const STRETCHES: usize = 64;
+const INTERVALS: usize = 64;
 
 /// How often each of several kinds of things happened within a window's length.
 ///
 /// A time before the latest counts as the latest.
 #[derive(Clone, Debug)]
-pub(super) struct Stretches<const KINDS: usize> {
+pub(super) struct SlidingCount<const KINDS: usize> {
     window: u64,
     /// The length of a stretch: 63 of them are not shorter than the window.
     length: u64,
     /// A ring: stretch number k is at k % 64.
-    ring: [[u64; KINDS]; STRETCHES],
+    ring: [[u64; KINDS]; INTERVALS],
     /// Numbers of the oldest stretch that is not wholly over, and of the one that holds the latest time.
     oldest: u64,
     current: u64,
     latest: u64,
     /// When either of them is another one.
-    change: u64,
+    next_change: u64,
     /// Over the whole ring.
     sums: [u64; KINDS],
 }
 
-impl<const KINDS: usize> Stretches<KINDS> {
+impl<const KINDS: usize> SlidingCount<KINDS> {
     /// Nothing has happened yet.
     pub(super) fn new(window: Nanos) -> Self {
         let window = window.0.max(1);
-        let length = window.div_ceil(STRETCHES as u64 - 1);
-        let (ring, sums) = ([[0; KINDS]; STRETCHES], [0; KINDS]);
-        Self { window, length, ring, oldest: 0, current: 0, latest: 0, change: length, sums }
+        let length = window.div_ceil(INTERVALS as u64 - 1);
+        let (ring, sums) = ([[0; KINDS]; INTERVALS], [0; KINDS]);
+        Self { window, length, ring, oldest: 0, current: 0, latest: 0, next_change: length, sums }
     }
 
     /// Something of this kind happened now.
@@ -46,7 +46,7 @@ impl<const KINDS: usize> Stretches<KINDS> {
     }
 
     /// It happened at `at`, and is told now; it is not counted if that is over.
-    pub(super) fn count_back(&mut self, now: Nanos, at: Nanos, kind: usize) {
+    pub(super) fn count_at(&mut self, now: Nanos, at: Nanos, kind: usize) {
         self.advance(now);
         let number = at.0 / self.length;
         if number >= self.oldest {
@@ -55,12 +55,12 @@ impl<const KINDS: usize> Stretches<KINDS> {
     }
 
     /// How often each kind happened, what is partly over included.
-    pub(super) fn all(&self) -> [u64; KINDS] {
+    pub(super) fn totals(&self) -> [u64; KINDS] {
         self.sums
     }
 
     /// How often each kind happened in a stretch that has instants on both sides of the window's far end.
-    pub(super) fn partly_over(&self) -> [u64; KINDS] {
+    pub(super) fn partly_expired(&self) -> [u64; KINDS] {
         // The window is open at its far end: what happened exactly so long ago is over.
         let is_partly_over = self.oldest.saturating_mul(self.length).saturating_add(self.window) <= self.latest;
         if is_partly_over { self.ring[slot(self.oldest)] } else { [0; KINDS] }
@@ -69,7 +69,7 @@ impl<const KINDS: usize> Stretches<KINDS> {
     /// Forgets the stretches that are wholly over.
     pub(super) fn advance(&mut self, now: Nanos) {
         self.latest = self.latest.max(now.0);
-        if self.latest < self.change {
+        if self.latest < self.next_change {
             return;
         }
         let current = self.latest / self.length;
@@ -83,12 +83,12 @@ impl<const KINDS: usize> Stretches<KINDS> {
         }
         (self.oldest, self.current) = (oldest, current);
         let next = |number: u64| (number + 1).saturating_mul(self.length);
-        self.change = next(current).min(next(oldest).saturating_add(self.window - 1));
+        self.next_change = next(current).min(next(oldest).saturating_add(self.window - 1));
     }
 
     /// Forgets everything but the time.
     pub(super) fn clear(&mut self) {
-        (self.ring, self.sums) = ([[0; KINDS]; STRETCHES], [0; KINDS]);
+        (self.ring, self.sums) = ([[0; KINDS]; INTERVALS], [0; KINDS]);
     }
 
     fn add(&mut self, number: u64, kind: usize) {
@@ -98,7 +98,7 @@ impl<const KINDS: usize> Stretches<KINDS> {
 }
 
 fn slot(number: u64) -> usize {
-    (number % STRETCHES as u64) as usize
+    (number % INTERVALS as u64) as usize
 }
 
 #[cfg(test)]
@@ -113,7 +113,7 @@ mod tests {
             window in prop_oneof![1_u64..200, 1_u64..1_000_000_000],
             steps in prop::collection::vec((0_u8..8, 0_u8..3, 0_u64..4, any::<bool>()), 1..150),
         ) {
-            let mut stretches = Stretches::<2>::new(Nanos(window));
+            let mut stretches = SlidingCount::<2>::new(Nanos(window));
             let (mut at, mut now, length) = (Vec::new(), 0_u64, window.div_ceil(63));
             for (jump, times, back, kind) in steps {
                 now += match jump {
@@ -129,12 +129,12 @@ mod tests {
                 if back == 0 {
                     stretches.count(Nanos(now), usize::from(kind));
                 } else {
-                    stretches.count_back(Nanos(now), Nanos(then), usize::from(kind));
+                    stretches.count_at(Nanos(now), Nanos(then), usize::from(kind));
                 }
                 let within = |span: u64, kind: usize| {
                     at.iter().filter(|(at, of)| *of == kind && (now < span || *at > now - span)).count() as u64
                 };
-                let (all, partly) = (stretches.all(), stretches.partly_over());
+                let (all, partly) = (stretches.totals(), stretches.partly_expired());
                 for kind in 0..2 {
                     prop_assert!(all[kind] >= within(window, kind));
                     prop_assert!(all[kind] <= within(window + length, kind));

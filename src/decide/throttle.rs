@@ -16,7 +16,7 @@
 //! taken while the upstream refuses a few.
 
 use super::Nanos;
-use super::stretches::Stretches;
+use super::stretches::SlidingCount;
 
 /// How much is dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,22 +26,22 @@ pub struct ThrottleRule {
     /// Requests are remembered so long.
     pub window: Nanos,
     /// The greatest share that is dropped, below 1.
-    pub most: f64,
+    pub max_fraction: f64,
     /// Nothing is dropped while the window has fewer requests.
-    pub floor: u64,
+    pub min_requests: u64,
 }
 
 impl Default for ThrottleRule {
     /// Twice what it takes, by the last 10 s; one call in ten always goes through.
     fn default() -> Self {
-        Self { k: 2.0, window: Nanos::from_secs(10), most: 0.9, floor: 20 }
+        Self { k: 2.0, window: Nanos::from_secs(10), max_fraction: 0.9, min_requests: 20 }
     }
 }
 
 impl ThrottleRule {
     /// What is wrong with it, and the remedy.
-    pub fn fault(&self) -> Option<(String, String)> {
-        let Self { k, window, most, .. } = self;
+    pub fn validation_error(&self) -> Option<(String, String)> {
+        let Self { k, window, max_fraction: most, .. } = self;
         if !(*k >= 1.0 && k.is_finite()) {
             Some((format!("a k of {k} would drop calls that the upstream takes"), "make it 1 at least, e.g. 2".into()))
         } else if *window == Nanos::ZERO {
@@ -58,27 +58,27 @@ impl ThrottleRule {
 
 /// The kinds that are counted.
 const ACCEPTED: usize = 0;
-const REFUSED: usize = 1;
+const REJECTED: usize = 1;
 
 /// What one upstream made of the requests of a window's length. Memory is fixed, and nothing is allocated.
 #[derive(Clone, Debug)]
 pub struct Throttle {
     rule: ThrottleRule,
-    counts: Stretches<2>,
+    counts: SlidingCount<2>,
 }
 
 impl Throttle {
     /// Nothing is known yet, and nothing dropped.
     pub fn new(rule: ThrottleRule) -> Self {
-        Self { rule, counts: Stretches::new(rule.window) }
+        Self { rule, counts: SlidingCount::new(rule.window) }
     }
 
     /// Whether a request may be sent. `roll` is a draw that is uniform in [0, 1). A request that was let through has to
-    /// be told of by [`Self::accepted`] or [`Self::refused`], or was given up and says nothing.
+    /// be told of by [`Self::accepted`] or [`Self::rejected`], or was given up and says nothing.
     pub fn allows(&mut self, now: Nanos, roll: f64) -> bool {
-        let dropped = roll < self.share_dropped(now);
+        let dropped = roll < self.dropped_fraction(now);
         if dropped {
-            self.counts.count(now, REFUSED);
+            self.counts.count(now, REJECTED);
         }
         !dropped
     }
@@ -89,20 +89,20 @@ impl Throttle {
     }
 
     /// The upstream answered that there are too many.
-    pub fn refused(&mut self, now: Nanos) {
-        self.counts.count(now, REFUSED);
+    pub fn rejected(&mut self, now: Nanos) {
+        self.counts.count(now, REJECTED);
     }
 
     /// The share of requests that is dropped now, in [0, 1).
-    pub fn share_dropped(&mut self, now: Nanos) -> f64 {
+    pub fn dropped_fraction(&mut self, now: Nanos) -> f64 {
         self.counts.advance(now);
-        let [accepted, refused] = self.counts.all();
+        let [accepted, refused] = self.counts.totals();
         let requests = accepted + refused;
-        if requests < self.rule.floor {
+        if requests < self.rule.min_requests {
             return 0.0;
         }
         let share = (requests as f64 - self.rule.k * accepted as f64) / (requests as f64 + 1.0);
-        share.max(0.0).min(self.rule.most)
+        share.max(0.0).min(self.rule.max_fraction)
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
                 room = takes(second as u64) / 10;
             }
             while let Some((_, accepted)) = answers.pop_front_if(|(at, _)| *at <= now) {
-                if accepted { throttle.accepted(now) } else { throttle.refused(now) }
+                if accepted { throttle.accepted(now) } else { throttle.rejected(now) }
             }
             if throttle.allows(now, 1.0 - dice.unit()) {
                 answers.push_back((now + Nanos::from_millis(200), room > 0));
@@ -174,15 +174,15 @@ mod tests {
     #[test]
     fn a_rule_that_cannot_be_meant_is_told_with_its_remedy() {
         let rule = ThrottleRule::default();
-        assert_eq!(rule.fault(), None);
+        assert_eq!(rule.validation_error(), None);
         let faults = [
             ThrottleRule { k: 0.5, ..rule },
             ThrottleRule { k: f64::NAN, ..rule },
             ThrottleRule { window: Nanos::ZERO, ..rule },
-            ThrottleRule { most: 1.0, ..rule },
+            ThrottleRule { max_fraction: 1.0, ..rule },
         ];
-        let told =
-            faults.map(|rule| rule.fault().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
+        let told = faults
+            .map(|rule| rule.validation_error().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
         assert_eq!(
             told,
             [
@@ -203,7 +203,7 @@ mod tests {
             k in 1.0..4.0, most in 0.0..1.0, floor in 0_u64..10, window in 100_u64..10_000,
             steps in prop::collection::vec((0_u64..400, 0_u8..6, 0.0..1.0), 1..150),
         ) {
-            let mut throttle = Throttle::new(ThrottleRule { k, window: Nanos(window), most, floor });
+            let mut throttle = Throttle::new(ThrottleRule { k, window: Nanos(window), max_fraction: most, min_requests: floor });
             let (mut log, mut now) = (Vec::new(), 0_u64);
             for (later, what, roll) in steps {
                 now += later * window / 1000;
@@ -215,7 +215,7 @@ mod tests {
                 };
                 let edge = (now + 1).saturating_sub(window);
                 let possible: Vec<f64> = (edge.saturating_sub(window.div_ceil(63))..=edge).map(share).collect();
-                let told = throttle.share_dropped(Nanos(now));
+                let told = throttle.dropped_fraction(Nanos(now));
                 let is_one = possible.iter().any(|share| (share - told).abs() < 1e-12);
                 prop_assert!(is_one, "{told} is none of {possible:?}");
                 match what {
@@ -231,7 +231,7 @@ mod tests {
                         log.push((now, true));
                     }
                     _ => {
-                        throttle.refused(Nanos(now));
+                        throttle.rejected(Nanos(now));
                         log.push((now, false));
                     }
                 }
@@ -243,10 +243,10 @@ mod tests {
             k: f64, most: f64, floor: u64, window: u64,
             steps in prop::collection::vec((any::<u64>(), any::<f64>()), 1..40),
         ) {
-            let mut throttle = Throttle::new(ThrottleRule { k, window: Nanos(window), most, floor });
+            let mut throttle = Throttle::new(ThrottleRule { k, window: Nanos(window), max_fraction: most, min_requests: floor });
             for (now, roll) in steps {
                 throttle.allows(Nanos(now), roll);
-                throttle.refused(Nanos(now / 2));
+                throttle.rejected(Nanos(now / 2));
                 throttle.accepted(Nanos(now / 3));
             }
         }

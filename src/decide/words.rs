@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Nanos;
-use super::schedule::{Arrivals, Stage};
+use super::schedule::{Arrivals, LoadStage};
 
 /// Reads `300ms`, `1.5s`, `2m`, `1h`, `50us`, and several of them together, the largest unit first: `1m30s`.
 ///
@@ -93,18 +93,18 @@ fn scaled(text: &str) -> Option<f64> {
 ///
 /// # Errors
 /// Which stage is wrong and what is expected, in words.
-pub fn stages(text: &str) -> Result<Vec<Stage>, String> {
+pub fn stages(text: &str) -> Result<Vec<LoadStage>, String> {
     text.split(',').map(|part| stage(part.trim())).collect()
 }
 
-fn stage(text: &str) -> Result<Stage, String> {
+fn stage(text: &str) -> Result<LoadStage, String> {
     let wrong = || format!("'{text}' is not a stage; write RATE/TIME or FROM-TO/TIME, e.g. 0-200/30s,200/1m");
     let (rates, length) = text.split_once('/').ok_or_else(wrong)?;
     let (from, to) = rates.split_once('-').unwrap_or((rates, rates));
     let rate = |text: &str| text.parse::<f64>().ok().filter(|r| r.is_finite() && *r >= 0.0 && !text.starts_with('+'));
     let length = Nanos::from(time(length)?);
     match (rate(from), rate(to)) {
-        (Some(from_per_s), Some(to_per_s)) if length > Nanos::ZERO => Ok(Stage { from_per_s, to_per_s, length }),
+        (Some(from_per_s), Some(to_per_s)) if length > Nanos::ZERO => Ok(LoadStage { from_per_s, to_per_s, length }),
         _ => Err(wrong()),
     }
 }
@@ -125,7 +125,7 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
 ///
 /// # Errors
 /// What is expected, in words.
-pub fn share(text: &str) -> Result<f64, String> {
+pub fn fraction(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.trim().parse::<f64>().ok().map(|number| number / scale);
     share.filter(|share| (0.0..=100.0).contains(share)).ok_or_else(|| format!("'{text}' is no share; write e.g. 3%"))
@@ -174,17 +174,17 @@ mod tests {
 
     #[test]
     fn shares_as_people_write_them() {
-        assert_eq!((share("3%"), share("0.03"), share("2.5 %")), (Ok(0.03), Ok(0.03), Ok(0.025)));
+        assert_eq!((fraction("3%"), fraction("0.03"), fraction("2.5 %")), (Ok(0.03), Ok(0.03), Ok(0.025)));
         for wrong in ["", "%", "-1%", "a", "nan", "inf", "1e9%%"] {
-            assert!(share(wrong).is_err(), "{wrong}");
+            assert!(fraction(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn stages_as_people_write_them() {
         let read = stages("0-200/30s, 200/1m").expect("valid");
-        assert_eq!(read[0], Stage { from_per_s: 0.0, to_per_s: 200.0, length: Nanos::from_secs(30) });
-        assert_eq!(read[1], Stage { from_per_s: 200.0, to_per_s: 200.0, length: Nanos::from_secs(60) });
+        assert_eq!(read[0], LoadStage { from_per_s: 0.0, to_per_s: 200.0, length: Nanos::from_secs(30) });
+        assert_eq!(read[1], LoadStage { from_per_s: 200.0, to_per_s: 200.0, length: Nanos::from_secs(60) });
         for wrong in ["", "200", "200/", "/30s", "a/1s", "1-/1s", "-1/1s", "1/0s", "1/1s,"] {
             assert!(stages(wrong).is_err(), "{wrong}");
         }

@@ -14,10 +14,10 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use self::problem::Problem;
+pub use self::problem::Diagnostic;
 
-use self::problem::Notes;
-use self::read::Table;
+use self::problem::Diagnostics;
+use self::read::DocumentTable;
 
 /// Reads a document; `take` takes from it what there is to take, and notes what is wrong. Files that the document names
 /// are relative to `folder`. What comes back beside are warnings.
@@ -27,11 +27,11 @@ use self::read::Table;
 pub(crate) fn parse<T>(
     text: &str,
     folder: &Path,
-    take: impl FnOnce(&Table<'_>, &Notes<'_>) -> T,
-) -> Result<(T, Vec<Problem>), Vec<Problem>> {
-    let notes = Notes::new(text, folder);
-    let Some(document) = document(text, &notes) else { return Err(no_document(notes)) };
-    let taken = take(&Table::root(&document, &notes), &notes);
+    take: impl FnOnce(&DocumentTable<'_>, &Diagnostics<'_>) -> T,
+) -> Result<(T, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let notes = Diagnostics::new(text, folder);
+    let Some(document) = document(text, &notes) else { return Err(syntax_errors(notes)) };
+    let taken = take(&DocumentTable::root(&document, &notes), &notes);
     let (problems, warnings) = notes.finish();
     if problems.is_empty() { Ok((taken, warnings)) } else { Err(problems) }
 }
@@ -41,40 +41,40 @@ pub(crate) fn parse<T>(
 ///
 /// # Errors
 /// All that is wrong with either, in order of position.
-pub(crate) fn parse_over<T>(
+pub(crate) fn parse_with_override<T>(
     text: &str,
     folder: &Path,
     over: &str,
-    take: impl Fn(&Table<'_>, &Notes<'_>) -> T,
-) -> Result<(T, Option<T>, Vec<Problem>), Vec<Problem>> {
-    let notes = Notes::new(text, folder);
-    let Some(mut below) = document(text, &notes) else { return Err(no_document(notes)) };
+    take: impl Fn(&DocumentTable<'_>, &Diagnostics<'_>) -> T,
+) -> Result<(T, Option<T>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let notes = Diagnostics::new(text, folder);
+    let Some(mut below) = document(text, &notes) else { return Err(syntax_errors(notes)) };
     let above = below.remove(over);
     let laid = above.map(|above| {
         let mut laid = below.clone();
         match above.get_ref() {
-            DeValue::Table(above) => lay_over(&mut laid, above),
-            _ => notes.problem(above.span().start, over, "it is no table", format!("write [{over}]")),
+            DeValue::Table(above) => merge_tables(&mut laid, above),
+            _ => notes.error(above.span().start, over, "it is no table", format!("write [{over}]")),
         }
         laid
     });
-    let taken = take(&Table::root(&below, &notes), &notes);
-    let of_laid = laid.as_ref().map(|laid| take(&Table::root(laid, &notes), &notes));
+    let taken = take(&DocumentTable::root(&below, &notes), &notes);
+    let of_laid = laid.as_ref().map(|laid| take(&DocumentTable::root(laid, &notes), &notes));
     let (problems, warnings) = notes.finish();
     if problems.is_empty() { Ok((taken, of_laid, warnings)) } else { Err(problems) }
 }
 
 /// What the text says; None if it is no TOML, which is noted.
-fn document<'t>(text: &'t str, notes: &Notes<'_>) -> Option<DeTable<'t>> {
+fn document<'t>(text: &'t str, notes: &Diagnostics<'_>) -> Option<DeTable<'t>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let start = error.span().map_or(text.len(), |span| span.start);
-        notes.problem(start, "", format!("this is no TOML: {}", error.message()), "");
+        notes.error(start, "", format!("this is no TOML: {}", error.message()), "");
     }
     errors.is_empty().then(|| document.into_inner())
 }
 
-fn no_document(notes: Notes<'_>) -> Vec<Problem> {
+fn syntax_errors(notes: Diagnostics<'_>) -> Vec<Diagnostic> {
     let mut problems = notes.finish().0;
     // What follows on the same line is mostly caused by the first.
     problems.dedup_by_key(|problem| problem.line);
@@ -82,11 +82,11 @@ fn no_document(notes: Notes<'_>) -> Vec<Problem> {
 }
 
 /// Tables are merged, everything else is replaced.
-fn lay_over<'t>(below: &mut DeTable<'t>, above: &DeTable<'t>) {
+fn merge_tables<'t>(below: &mut DeTable<'t>, above: &DeTable<'t>) {
     for (key, value) in above {
         let there = below.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut);
         if let (Some(DeValue::Table(below)), DeValue::Table(above)) = (there, value.get_ref()) {
-            lay_over(below, above);
+            merge_tables(below, above);
         } else {
             below.insert(key.clone(), value.clone());
         }

@@ -6,63 +6,63 @@ use std::path::Path;
 
 /// One thing that is wrong, or surely not meant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
+pub struct Diagnostic {
     /// From 1.
     pub line: usize,
     /// In characters, from 1.
     pub column: usize,
     /// The keys that lead to it, such as `policies.quick.stages[0].after`; empty if the text is no TOML there.
-    pub at: String,
+    pub path: String,
     /// What is wrong.
-    pub what: String,
+    pub message: String,
     /// What to do; may be empty.
     pub remedy: String,
 }
 
 /// `12:5: listen: 80 is no string; write it in quotes`.
-impl fmt::Display for Problem {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: ", self.line, self.column)?;
-        if !self.at.is_empty() {
-            write!(f, "{}: ", self.at)?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
         }
-        f.write_str(&self.what)?;
+        f.write_str(&self.message)?;
         if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for Diagnostic {}
 
 /// What was found while a text is read.
 #[derive(Debug)]
-pub(crate) struct Notes<'a> {
+pub(crate) struct Diagnostics<'a> {
     text: &'a str,
     /// Where each line begins.
     lines: Vec<usize>,
     /// What files in the text are relative to.
     pub(crate) folder: &'a Path,
-    problems: RefCell<Vec<Problem>>,
-    warnings: RefCell<Vec<Problem>>,
+    errors: RefCell<Vec<Diagnostic>>,
+    warnings: RefCell<Vec<Diagnostic>>,
 }
 
-impl<'a> Notes<'a> {
+impl<'a> Diagnostics<'a> {
     pub(crate) fn new(text: &'a str, folder: &'a Path) -> Self {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Self { text, lines, folder, problems: RefCell::default(), warnings: RefCell::default() }
+        Self { text, lines, folder, errors: RefCell::default(), warnings: RefCell::default() }
     }
 
     /// `start` is an offset in bytes.
-    pub(crate) fn problem(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
-        self.problems.borrow_mut().push(self.place(start, at, what.into(), remedy.into()));
+    pub(crate) fn error(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
+        self.errors.borrow_mut().push(self.diagnostic(start, at, what.into(), remedy.into()));
     }
 
     pub(crate) fn warning(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
-        self.warnings.borrow_mut().push(self.place(start, at, what.into(), remedy.into()));
+        self.warnings.borrow_mut().push(self.diagnostic(start, at, what.into(), remedy.into()));
     }
 
-    fn place(&self, start: usize, at: &str, what: String, remedy: String) -> Problem {
+    fn diagnostic(&self, start: usize, at: &str, what: String, remedy: String) -> Diagnostic {
         let (line, column) = self.position(start);
-        Problem { line, column, at: at.to_owned(), what, remedy }
+        Diagnostic { line, column, path: at.to_owned(), message: what, remedy }
     }
 
     /// Line and column.
@@ -74,14 +74,14 @@ impl<'a> Notes<'a> {
     }
 
     /// Problems and warnings, in order of position.
-    pub(crate) fn finish(self) -> (Vec<Problem>, Vec<Problem>) {
-        let sorted = |notes: RefCell<Vec<Problem>>| {
+    pub(crate) fn finish(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+        let sorted = |notes: RefCell<Vec<Diagnostic>>| {
             let mut notes = notes.into_inner();
             notes.sort();
             notes.dedup();
             notes
         };
-        (sorted(self.problems), sorted(self.warnings))
+        (sorted(self.errors), sorted(self.warnings))
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
 }
 
 /// `did you mean "x"?`, or what there is.
-pub(crate) fn meant(given: &str, known: &[&str]) -> String {
+pub(crate) fn suggestion(given: &str, known: &[&str]) -> String {
     match nearest(given, known) {
         Some(word) => format!("did you mean \"{word}\"?"),
         None => one_of(known),
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn columns_are_counted_in_characters() {
-        let notes = Notes::new("a = 1\n\u{e4} = 2\n", Path::new(""));
+        let notes = Diagnostics::new("a = 1\n\u{e4} = 2\n", Path::new(""));
         assert_eq!(notes.position(0), (1, 1));
         assert_eq!(notes.position(9), (2, 3));
         assert_eq!(notes.position(1000), (3, 1));

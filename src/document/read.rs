@@ -7,43 +7,43 @@ use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::problem::{Notes, meant, one_of};
+use super::problem::{Diagnostics, one_of, suggestion};
 use super::words;
 use crate::decide::Nanos;
 
 /// A value and its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Node<'a> {
+pub(crate) struct DocumentNode<'a> {
     value: &'a DeValue<'a>,
     start: usize,
     /// The keys that lead to it.
-    pub(crate) at: String,
-    notes: &'a Notes<'a>,
+    pub(crate) path: String,
+    diagnostics: &'a Diagnostics<'a>,
 }
 
-impl<'a> Node<'a> {
-    fn new(value: &'a Spanned<DeValue<'a>>, at: String, notes: &'a Notes<'a>) -> Self {
-        Self { value: value.get_ref(), start: value.span().start, at, notes }
+impl<'a> DocumentNode<'a> {
+    fn new(value: &'a Spanned<DeValue<'a>>, path: String, diagnostics: &'a Diagnostics<'a>) -> Self {
+        Self { value: value.get_ref(), start: value.span().start, path, diagnostics }
     }
 
     /// All that was found so far.
-    pub(crate) fn notes(&self) -> &'a Notes<'a> {
-        self.notes
+    pub(crate) fn diagnostics(&self) -> &'a Diagnostics<'a> {
+        self.diagnostics
     }
 
     /// Notes a problem with it.
-    pub(crate) fn wrong(&self, what: impl Into<String>, remedy: impl Into<String>) {
-        self.notes.problem(self.start, &self.at, what, remedy);
+    pub(crate) fn error(&self, what: impl Into<String>, remedy: impl Into<String>) {
+        self.diagnostics.error(self.start, &self.path, what, remedy);
     }
 
     /// Notes that it is not what it should be: `"x" is no time; write ...`.
-    pub(crate) fn is_no(&self, kind: &str, remedy: impl Into<String>) {
-        self.wrong(format!("{} is no {kind}", self.shown()), remedy);
+    pub(crate) fn expected(&self, kind: &str, remedy: impl Into<String>) {
+        self.error(format!("{} is no {kind}", self.display()), remedy);
     }
 
     /// Notes what is legal and surely not meant.
-    pub(crate) fn odd(&self, what: impl Into<String>, remedy: impl Into<String>) {
-        self.notes.warning(self.start, &self.at, what, remedy);
+    pub(crate) fn warn(&self, what: impl Into<String>, remedy: impl Into<String>) {
+        self.diagnostics.warning(self.start, &self.path, what, remedy);
     }
 
     /// Its offset in bytes.
@@ -68,7 +68,7 @@ impl<'a> Node<'a> {
     }
 
     /// The value as a reader of the file knows it.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn display(&self) -> String {
         match self.value {
             DeValue::String(text) => {
                 let short: String = text.chars().take(60).collect();
@@ -87,7 +87,7 @@ impl<'a> Node<'a> {
     pub(crate) fn string(&self) -> Option<&'a str> {
         let text = self.value.as_str();
         if text.is_none() {
-            self.is_no("string", "write it in quotes");
+            self.expected("string", "write it in quotes");
         }
         text
     }
@@ -95,17 +95,17 @@ impl<'a> Node<'a> {
     pub(crate) fn boolean(&self) -> Option<bool> {
         let yes = self.value.as_bool();
         if yes.is_none() {
-            self.is_no("boolean", "write true or false");
+            self.expected("boolean", "write true or false");
         }
         yes
     }
 
-    pub(crate) fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
+    pub(crate) fn integer(&self, range: RangeInclusive<u64>) -> Option<u64> {
         let number = self.value.as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
             let kind = if self.is_integer() { "number for this" } else { "whole number" };
-            self.is_no(kind, format!("write one from {} to {}", range.start(), range.end()));
+            self.expected(kind, format!("write one from {} to {}", range.start(), range.end()));
         }
         number
     }
@@ -118,25 +118,25 @@ impl<'a> Node<'a> {
         };
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
-            self.is_no("number for this", format!("write one from {} to {}", range.start(), range.end()));
+            self.expected("number for this", format!("write one from {} to {}", range.start(), range.end()));
         }
         number
     }
 
     /// A time that may be none at all.
-    pub(crate) fn any_time(&self) -> Option<Nanos> {
+    pub(crate) fn time_or_zero(&self) -> Option<Nanos> {
         let time = self.value.as_str().and_then(words::time);
         if time.is_none() {
-            self.is_no("time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
+            self.expected("time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
         }
         time
     }
 
     /// A time above zero.
     pub(crate) fn time(&self) -> Option<Nanos> {
-        let time = self.any_time()?;
+        let time = self.time_or_zero()?;
         if time == Nanos::ZERO {
-            self.wrong("there has to be some time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
+            self.error("there has to be some time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
         }
         Some(time)
     }
@@ -145,12 +145,12 @@ impl<'a> Node<'a> {
     pub(crate) fn size(&self, range: RangeInclusive<usize>) -> Option<usize> {
         let size = self.value.as_str().and_then(words::size);
         let Some(size) = size else {
-            self.is_no("size", r#"write it as "512B", "64KiB" or "1MiB""#);
+            self.expected("size", r#"write it as "512B", "64KiB" or "1MiB""#);
             return None;
         };
         if !range.contains(&size) {
-            let (least, most) = (words::shown_size(*range.start()), words::shown_size(*range.end()));
-            self.is_no("size for this", format!("write one from \"{least}\" to \"{most}\""));
+            let (least, most) = (words::format_size(*range.start()), words::format_size(*range.end()));
+            self.expected("size for this", format!("write one from \"{least}\" to \"{most}\""));
         }
         Some(size)
     }
@@ -160,7 +160,7 @@ impl<'a> Node<'a> {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let found = self.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
         if found.is_none() {
-            self.wrong(format!("{} is none of its words", self.shown()), one_of(&known));
+            self.error(format!("{} is none of its words", self.display()), one_of(&known));
         }
         found.map(|(_, value)| *value)
     }
@@ -168,14 +168,14 @@ impl<'a> Node<'a> {
     pub(crate) fn statuses(&self) -> Option<Vec<(u16, u16)>> {
         let nodes = if self.value.is_array() { self.list()? } else { vec![self.clone()] };
         if nodes.is_empty() {
-            self.wrong("there is no status in it", r#"write it as "200-299,304", as a number, or as a list of such"#);
+            self.error("there is no status in it", r#"write it as "200-299,304", as a number, or as a list of such"#);
             return None;
         }
         let mut all = Vec::new();
         for node in nodes {
             match node.status_words() {
                 Some(statuses) => all.extend(statuses),
-                None => node.is_no("status", r#"write it as 304, "200-299" or "2xx", with numbers from 100 to 599"#),
+                None => node.expected("status", r#"write it as 304, "200-299" or "2xx", with numbers from 100 to 599"#),
             }
         }
         (!all.is_empty()).then_some(all)
@@ -192,97 +192,108 @@ impl<'a> Node<'a> {
 
     pub(crate) fn list(&self) -> Option<Vec<Self>> {
         let Some(list) = self.value.as_array() else {
-            self.is_no("list", "write it in brackets, [ ... ]");
+            self.expected("list", "write it in brackets, [ ... ]");
             return None;
         };
         let node = |(index, value): (usize, &'a Spanned<DeValue<'a>>)| {
-            Self::new(value, format!("{}[{index}]", self.at), self.notes)
+            Self::new(value, format!("{}[{index}]", self.path), self.diagnostics)
         };
         Some(list.iter().enumerate().map(node).collect())
     }
 
-    pub(crate) fn table(&self) -> Option<Table<'a>> {
+    pub(crate) fn table(&self) -> Option<DocumentTable<'a>> {
         let Some(inner) = self.value.as_table() else {
-            self.is_no("table", "write it in braces, { key = value }");
+            self.expected("table", "write it in braces, { key = value }");
             return None;
         };
-        Some(Table { inner, start: self.start, at: self.at.clone(), notes: self.notes, known: RefCell::default() })
+        Some(DocumentTable {
+            inner,
+            start: self.start,
+            path: self.path.clone(),
+            diagnostics: self.diagnostics,
+            read_keys: RefCell::default(),
+        })
     }
 }
 
 /// A table and its place. Remembers which keys it was asked for: all others are unknown.
 #[derive(Debug)]
-pub(crate) struct Table<'a> {
+pub(crate) struct DocumentTable<'a> {
     inner: &'a DeTable<'a>,
     start: usize,
-    at: String,
-    notes: &'a Notes<'a>,
-    known: RefCell<Vec<&'static str>>,
+    path: String,
+    diagnostics: &'a Diagnostics<'a>,
+    read_keys: RefCell<Vec<&'static str>>,
 }
 
 /// A key that the file's author has chosen, and its value.
 #[derive(Debug)]
-pub(crate) struct Named<'a> {
+pub(crate) struct NamedNode<'a> {
     pub(crate) key: &'a str,
     /// Where the key stands.
     pub(crate) start: usize,
-    pub(crate) node: Node<'a>,
+    pub(crate) node: DocumentNode<'a>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> DocumentTable<'a> {
     /// The whole document.
-    pub(crate) fn root(inner: &'a DeTable<'a>, notes: &'a Notes<'a>) -> Self {
-        Self { inner, start: 0, at: String::new(), notes, known: RefCell::default() }
+    pub(crate) fn root(inner: &'a DeTable<'a>, diagnostics: &'a Diagnostics<'a>) -> Self {
+        Self { inner, start: 0, path: String::new(), diagnostics, read_keys: RefCell::default() }
     }
 
-    pub(crate) fn get(&self, key: &'static str) -> Option<Node<'a>> {
-        self.known.borrow_mut().push(key);
-        self.inner.get(key).map(|value| Node::new(value, joined(&self.at, key), self.notes))
+    pub(crate) fn get(&self, key: &'static str) -> Option<DocumentNode<'a>> {
+        self.read_keys.borrow_mut().push(key);
+        self.inner.get(key).map(|value| DocumentNode::new(value, join_path(&self.path, key), self.diagnostics))
     }
 
     /// All members, in order of position.
-    pub(crate) fn members(&self) -> Vec<Named<'a>> {
+    pub(crate) fn members(&self) -> Vec<NamedNode<'a>> {
         let named = |(key, value): (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>)| {
-            let node = Node::new(value, joined(&self.at, key.get_ref()), self.notes);
-            Named { key: key.get_ref(), start: key.span().start, node }
+            let node = DocumentNode::new(value, join_path(&self.path, key.get_ref()), self.diagnostics);
+            NamedNode { key: key.get_ref(), start: key.span().start, node }
         };
-        let mut members: Vec<Named<'a>> = self.inner.iter().map(named).collect();
+        let mut members: Vec<NamedNode<'a>> = self.inner.iter().map(named).collect();
         members.sort_by_key(|member| member.start);
         members
     }
 
-    pub(crate) fn wrong(&self, what: impl Into<String>, remedy: impl Into<String>) {
-        self.notes.problem(self.start, &self.at, what, remedy);
+    pub(crate) fn error(&self, what: impl Into<String>, remedy: impl Into<String>) {
+        self.diagnostics.error(self.start, &self.path, what, remedy);
     }
 
-    pub(crate) fn odd(&self, what: impl Into<String>, remedy: impl Into<String>) {
-        self.notes.warning(self.start, &self.at, what, remedy);
+    pub(crate) fn warn(&self, what: impl Into<String>, remedy: impl Into<String>) {
+        self.diagnostics.warning(self.start, &self.path, what, remedy);
     }
 
     /// Notes the keys that nobody has asked for.
-    pub(crate) fn close(&self) {
-        let known = self.known.borrow();
+    pub(crate) fn check_unknown_keys(&self) {
+        let known = self.read_keys.borrow();
         for member in self.members().iter().filter(|member| !known.contains(&member.key)) {
-            self.notes.problem(member.start, &member.node.at, "there is no such key", meant(member.key, &known));
+            self.diagnostics.error(
+                member.start,
+                &member.node.path,
+                "there is no such key",
+                suggestion(member.key, &known),
+            );
         }
     }
 }
 
 /// The members of a table of tables. Their names are labels of metrics, words in logs and names of files, so they are simple.
-pub(crate) fn named<'a>(node: Option<&Node<'a>>) -> Vec<Named<'a>> {
-    let members = node.and_then(Node::table).map(|table| table.members()).unwrap_or_default();
+pub(crate) fn named_nodes<'a>(node: Option<&DocumentNode<'a>>) -> Vec<NamedNode<'a>> {
+    let members = node.and_then(DocumentNode::table).map(|table| table.members()).unwrap_or_default();
     for it in &members {
         let simple = it.key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         if it.key.is_empty() || it.key.len() > 64 || !simple {
             let what = format!("{:?} is no name", it.key);
-            it.node.notes.problem(it.start, &it.node.at, what, "take up to 64 letters, digits, \"-\" and \"_\"");
+            it.node.diagnostics.error(it.start, &it.node.path, what, "take up to 64 letters, digits, \"-\" and \"_\"");
         }
     }
     members
 }
 
 /// `at.key`; what TOML wants in quotes is in quotes.
-fn joined(at: &str, key: &str) -> String {
+fn join_path(at: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let dot = if at.is_empty() { "" } else { "." };
     if bare { format!("{at}{dot}{key}") } else { format!("{at}{dot}{key:?}") }

@@ -26,7 +26,7 @@ fn range(text: &str) -> Option<(u16, u16)> {
     (from <= to).then_some((from, to))
 }
 
-const UNITS: [(&str, usize); 7] = [
+const SIZE_UNITS: [(&str, usize); 7] = [
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
@@ -38,16 +38,16 @@ const UNITS: [(&str, usize); 7] = [
 
 /// Reads `512B`, `64KiB`, `1MB`: a whole number and a unit.
 pub(crate) fn size(text: &str) -> Option<usize> {
-    let (digits, per_unit) = UNITS.into_iter().find_map(|(unit, per)| Some((text.strip_suffix(unit)?, per)))?;
+    let (digits, per_unit) = SIZE_UNITS.into_iter().find_map(|(unit, per)| Some((text.strip_suffix(unit)?, per)))?;
     let digits = digits.trim_end();
     let number = Some(digits).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
     number.parse::<usize>().ok()?.checked_mul(per_unit)
 }
 
 /// The other way round.
-pub(crate) fn shown_size(bytes: usize) -> String {
+pub(crate) fn format_size(bytes: usize) -> String {
     let fits = |(_, per): &(&str, usize)| bytes > 0 && bytes.is_multiple_of(*per);
-    let (unit, per) = UNITS[..3].iter().rev().find(|unit| fits(unit)).copied().unwrap_or(("B", 1));
+    let (unit, per) = SIZE_UNITS[..3].iter().rev().find(|unit| fits(unit)).copied().unwrap_or(("B", 1));
     format!("{}{unit}", bytes / per)
 }
 
@@ -74,7 +74,7 @@ mod tests {
             assert_eq!(size(wrong), None, "{wrong}");
         }
         for bytes in [0, 1, 1000, 1024, 1 << 20, 5 << 30] {
-            assert_eq!(size(&shown_size(bytes)), Some(bytes));
+            assert_eq!(size(&format_size(bytes)), Some(bytes));
         }
     }
 }

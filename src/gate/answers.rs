@@ -5,23 +5,23 @@ use std::fmt::Write;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
-use crate::call::story::{End, Story};
+use crate::call::story::{AttemptStatus, CallTrace};
 use crate::decide::Nanos;
-use crate::decide::admit::{Refusal, Why};
+use crate::decide::admit::{Rejection, RejectionReason};
 use crate::decide::grpc::{Code, is_grpc};
-use crate::decide::policy::Fault;
-use crate::server::Body;
+use crate::decide::policy::FailureSide;
+use crate::server::ResponseBody;
 
 /// What a caller understands as an answer of the gate's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speaks {
+pub(super) enum ErrorFormat {
     /// A status and a body.
     Http,
     /// A gRPC status: without it a client can only guess from the status of HTTP.
     Grpc,
 }
 
-impl Speaks {
+impl ErrorFormat {
     /// By the request's Content-Type.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let grpc = headers.get(header::CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
@@ -29,7 +29,7 @@ impl Speaks {
     }
 
     /// An answer of the gate's own as this caller understands it.
-    pub(super) fn own(self, answer: Response<Body>) -> Response<Body> {
+    pub(super) fn format(self, answer: Response<ResponseBody>) -> Response<ResponseBody> {
         match self {
             Self::Http => answer,
             Self::Grpc => trailers_only(&answer),
@@ -39,11 +39,14 @@ impl Speaks {
 
 /// An answer of gRPC that is nothing but its end: status 200, and the gRPC status in the only headers there are
 /// (grpc/grpc, doc/PROTOCOL-HTTP2.md, Trailers-Only).
-fn trailers_only(answer: &Response<Body>) -> Response<Body> {
+fn trailers_only(answer: &Response<ResponseBody>) -> Response<ResponseBody> {
     let code = Code::of_http(answer.status().as_u16());
-    let message =
-        answer.body().whole().filter(|line| line.len() <= MOST_MESSAGE).map(|line| percent(line.trim_ascii()));
-    let mut told = Response::new(Body::empty());
+    let message = answer
+        .body()
+        .as_bytes()
+        .filter(|line| line.len() <= MAX_MESSAGE_BYTES)
+        .map(|line| percent_encode(line.trim_ascii()));
+    let mut told = Response::new(ResponseBody::empty());
     let headers = told.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     headers.insert("grpc-status", HeaderValue::from(u16::from(code.number())));
@@ -57,10 +60,10 @@ fn trailers_only(answer: &Response<Body>) -> Response<Body> {
 }
 
 /// The longest text that becomes a message of gRPC.
-const MOST_MESSAGE: usize = 1024;
+const MAX_MESSAGE_BYTES: usize = 1024;
 
 /// A text as `grpc-message` has it: what is not printable ASCII, and `%`, as `%XX`.
-fn percent(text: &[u8]) -> String {
+fn percent_encode(text: &[u8]) -> String {
     let mut message = String::with_capacity(text.len());
     for byte in text {
         match byte {
@@ -75,15 +78,15 @@ fn percent(text: &[u8]) -> String {
 }
 
 /// One line of text.
-pub(super) fn text(status: StatusCode, line: &str) -> Response<Body> {
-    let mut answer = Response::new(Body::from(format!("{line}\n")));
+pub(super) fn text(status: StatusCode, line: &str) -> Response<ResponseBody> {
+    let mut answer = Response::new(ResponseBody::from(format!("{line}\n")));
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     answer
 }
 
 /// The path is there, the method is not.
-pub(super) fn not_allowed(allow: &str) -> Response<Body> {
+pub(super) fn not_allowed(allow: &str) -> Response<ResponseBody> {
     let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, &format!("this route takes {allow}"));
     if let Ok(allow) = HeaderValue::try_from(allow) {
         answer.headers_mut().insert(header::ALLOW, allow);
@@ -92,17 +95,29 @@ pub(super) fn not_allowed(allow: &str) -> Response<Body> {
 }
 
 /// There is too much. It costs next to nothing, since it is what most get then.
-pub(super) fn refused(refusal: Refusal) -> Response<Body> {
-    let (status, line) = match refusal.why {
-        Why::Shed => (StatusCode::SERVICE_UNAVAILABLE, "too much load: others come first (shed)\n"),
-        Why::Full => (StatusCode::SERVICE_UNAVAILABLE, "too much load: no place is free soon (full)\n"),
-        Why::Late => (StatusCode::SERVICE_UNAVAILABLE, "too much load: no answer would be in time (late)\n"),
-        Why::Waited => (StatusCode::SERVICE_UNAVAILABLE, "too much load: no place became free (waited)\n"),
-        Why::Rate => (StatusCode::TOO_MANY_REQUESTS, "this caller has sent as many requests as it may (rate)\n"),
-        Why::Broken => (StatusCode::SERVICE_UNAVAILABLE, "the upstream has failed too often (broken)\n"),
-        Why::Throttled => (StatusCode::SERVICE_UNAVAILABLE, "the upstream takes fewer requests (throttled)\n"),
+pub(super) fn rejected(refusal: Rejection) -> Response<ResponseBody> {
+    let (status, line) = match refusal.reason {
+        RejectionReason::Shed => (StatusCode::SERVICE_UNAVAILABLE, "too much load: others come first (shed)\n"),
+        RejectionReason::QueueFull => {
+            (StatusCode::SERVICE_UNAVAILABLE, "too much load: no place is free soon (full)\n")
+        }
+        RejectionReason::DeadlineExceeded => {
+            (StatusCode::SERVICE_UNAVAILABLE, "too much load: no answer would be in time (late)\n")
+        }
+        RejectionReason::QueueTimeout => {
+            (StatusCode::SERVICE_UNAVAILABLE, "too much load: no place became free (waited)\n")
+        }
+        RejectionReason::RateLimited => {
+            (StatusCode::TOO_MANY_REQUESTS, "this caller has sent as many requests as it may (rate)\n")
+        }
+        RejectionReason::CircuitOpen => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the upstream has failed too often (broken)\n")
+        }
+        RejectionReason::Throttled => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the upstream takes fewer requests (throttled)\n")
+        }
     };
-    let mut answer = Response::new(Body::from(Bytes::from_static(line.as_bytes())));
+    let mut answer = Response::new(ResponseBody::from(Bytes::from_static(line.as_bytes())));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     headers.reserve(2);
@@ -113,9 +128,9 @@ pub(super) fn refused(refusal: Refusal) -> Response<Body> {
 }
 
 /// The request itself was at fault, if the last attempt has failed for that.
-pub(super) fn bad_request(story: &Story) -> Option<Response<Body>> {
+pub(super) fn bad_request(story: &CallTrace) -> Option<Response<ResponseBody>> {
     match &story.attempts.last()?.end {
-        End::Failed(failure, cause) if failure.fault() == Fault::Caller => {
+        AttemptStatus::Failed(failure, cause) if failure.side() == FailureSide::Caller => {
             let why = cause.as_deref().unwrap_or("the request cannot be sent");
             Some(text(StatusCode::BAD_REQUEST, why))
         }
@@ -124,9 +139,9 @@ pub(super) fn bad_request(story: &Story) -> Option<Response<Body>> {
 }
 
 /// No attempt brought an answer that could be passed on.
-pub(super) fn no_answer(story: &Story) -> Response<Body> {
+pub(super) fn no_response(story: &CallTrace) -> Response<ResponseBody> {
     let why = story.attempts.iter().rev().find_map(|attempt| match &attempt.end {
-        End::Failed(failure, _) => failure.name(),
+        AttemptStatus::Failed(failure, _) => failure.name(),
         _ => None,
     });
     let attempts = story.attempts.len();

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use super::config::Proxies;
 
 /// Headers of one connection, whatever `Connection` says. `TE` and `Trailer` stay: trailers are passed on.
-const OF_THE_CONNECTION: [HeaderName; 6] = [
+const HOP_BY_HOP_HEADERS: [HeaderName; 6] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
@@ -24,35 +24,35 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 /// The protocol that the client wants to switch to, if it says so in full.
 pub(super) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let protocol = headers.get(header::UPGRADE)?;
-    let asked = headers.get_all(header::CONNECTION).iter().any(|value| names(value).any(|name| name == "upgrade"));
+    let asked = headers.get_all(header::CONNECTION).iter().any(|value| tokens(value).any(|name| name == "upgrade"));
     asked.then(|| protocol.clone())
 }
 
 /// Removes what concerns one connection.
-pub(super) fn end_here(headers: &mut HeaderMap) {
+pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     // One look at the names costs less than to look each of ours up, and most messages have none.
-    if !headers.keys().any(|name| OF_THE_CONNECTION.contains(name)) {
+    if !headers.keys().any(|name| HOP_BY_HOP_HEADERS.contains(name)) {
         return;
     }
     let named: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)
         .iter()
-        .flat_map(names)
+        .flat_map(tokens)
         // "close" and "keep-alive" are words, and a peer that names the others wants to smuggle: without them a request
         // would be another one.
         .filter(|name| !matches!(name.as_str(), "close" | "host" | "content-length" | "content-type" | "authorization"))
         .filter_map(|name| name.parse().ok())
         .collect();
-    for name in named.iter().chain(&OF_THE_CONNECTION) {
+    for name in named.iter().chain(&HOP_BY_HOP_HEADERS) {
         headers.remove(name);
     }
 }
 
 /// Of the transfer codings that the client takes, keeps only that it takes trailers: to undo the others is not its
 /// business here.
-pub(super) fn trailers_only(headers: &mut HeaderMap) {
+pub(super) fn keep_te_trailers(headers: &mut HeaderMap) {
     if headers.contains_key(header::TE) {
-        let trailers = headers.get_all(header::TE).iter().any(|value| names(value).any(|name| name == "trailers"));
+        let trailers = headers.get_all(header::TE).iter().any(|value| tokens(value).any(|name| name == "trailers"));
         headers.remove(header::TE);
         if trailers {
             headers.insert(header::TE, HeaderValue::from_static("trailers"));
@@ -61,7 +61,7 @@ pub(super) fn trailers_only(headers: &mut HeaderMap) {
 }
 
 /// HTTP/2 lets cookies come one by one, HTTP/1.1 does not (RFC 9113, 8.2.3).
-pub(super) fn one_cookie(headers: &mut HeaderMap) {
+pub(super) fn join_cookies(headers: &mut HeaderMap) {
     let mut cookies = headers.get_all(header::COOKIE).iter();
     if let (Some(first), Some(second)) = (cookies.next(), cookies.next()) {
         let mut all = [first.as_bytes(), b"; ", second.as_bytes()].concat();
@@ -91,14 +91,14 @@ pub(super) fn is_host(value: &[u8]) -> bool {
 }
 
 /// The words of a list, in lower case.
-fn names(value: &HeaderValue) -> impl Iterator<Item = String> {
+fn tokens(value: &HeaderValue) -> impl Iterator<Item = String> {
     let text = value.to_str().unwrap_or_default();
     text.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| !name.is_empty())
 }
 
 /// Whose request this is: the last address on the way, from the peer back, that is no trusted proxy's. What is written
 /// before an address that cannot be read counts for nothing.
-pub(super) fn client(headers: &HeaderMap, peer: IpAddr, proxies: &Proxies) -> IpAddr {
+pub(super) fn client_address(headers: &HeaderMap, peer: IpAddr, proxies: &Proxies) -> IpAddr {
     let mut client = peer.to_canonical();
     let lines = headers.get_all(FORWARDED_FOR).iter().rev();
     for entry in lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')) {
@@ -125,23 +125,23 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
 
 /// Whether a header tells a proxy's caller, host or path. Where `-` and `_` are one (CGI, WSGI), `x_real_ip` is such a
 /// header, too.
-fn speaks_for_a_proxy(name: &str) -> bool {
-    const NAMES: [&str; 4] = ["forwarded", "x-real-ip", "x-original-url", "x-rewrite-url"];
-    let is = |known: &str| name.len() == known.len() && begins_with(name, known);
-    begins_with(name, "x-forwarded-") || NAMES.into_iter().any(is)
+fn is_forwarding_header(name: &str) -> bool {
+    const FORWARDING_HEADERS: [&str; 4] = ["forwarded", "x-real-ip", "x-original-url", "x-rewrite-url"];
+    let is = |known: &str| name.len() == known.len() && has_prefix(name, known);
+    has_prefix(name, "x-forwarded-") || FORWARDING_HEADERS.into_iter().any(is)
 }
 
-fn begins_with(name: &str, known: &str) -> bool {
+fn has_prefix(name: &str, known: &str) -> bool {
     let same = |(ours, theirs): (u8, u8)| ours == theirs || (ours, theirs) == (b'_', b'-');
     name.len() >= known.len() && name.bytes().zip(known.bytes()).all(same)
 }
 
 /// Says for whom the upstream is asked. What the client itself says of that counts only if it is trusted; else it is
 /// removed, by whatever name an upstream might read it.
-pub(super) fn forwarded(headers: &mut HeaderMap, client: &HeaderValue, host: Option<&HeaderValue>, trusted: bool) {
+pub(super) fn set_forwarded(headers: &mut HeaderMap, client: &HeaderValue, host: Option<&HeaderValue>, trusted: bool) {
     let said = |name: &HeaderName| {
         let name = name.as_str();
-        speaks_for_a_proxy(name) && (!trusted || name.contains('_'))
+        is_forwarding_header(name) && (!trusted || name.contains('_'))
     };
     if headers.keys().any(said) {
         let names: Vec<HeaderName> = headers.keys().filter(|name| said(name)).cloned().collect();
@@ -174,7 +174,7 @@ pub(super) fn forwarded(headers: &mut HeaderMap, client: &HeaderValue, host: Opt
 
 /// Of an answer without content, removes what speaks of it (RFC 9110, 8.6): 204 has no Content-Length, and what stands in
 /// that of an answer to HEAD, or of a 304, is that of another answer.
-pub(super) fn without_content(status: StatusCode, headers: &mut HeaderMap) {
+pub(super) fn remove_content_headers(status: StatusCode, headers: &mut HeaderMap) {
     if status == StatusCode::NO_CONTENT || status.is_informational() {
         headers.remove(header::CONTENT_LENGTH);
     }
@@ -205,7 +205,7 @@ mod tests {
             ("upgrade", "websocket"),
             ("x-stays", "1"),
         ]);
-        end_here(&mut all);
+        remove_hop_by_hop(&mut all);
         assert_eq!(all, headers(&[("x-stays", "1")]));
     }
 
@@ -213,7 +213,7 @@ mod tests {
     fn a_client_cannot_have_the_headers_removed_that_a_request_lives_by() {
         let mut all =
             headers(&[("connection", "host, authorization, content-length"), ("host", "a"), ("authorization", "b")]);
-        end_here(&mut all);
+        remove_hop_by_hop(&mut all);
         assert_eq!(all, headers(&[("host", "a"), ("authorization", "b")]));
     }
 
@@ -228,17 +228,17 @@ mod tests {
     #[test]
     fn of_te_only_trailers_are_passed_on() {
         let mut all = headers(&[("te", "gzip;q=0.5, Trailers"), ("te", "deflate")]);
-        trailers_only(&mut all);
+        keep_te_trailers(&mut all);
         assert_eq!(all, headers(&[("te", "trailers")]));
         let mut all = headers(&[("te", "gzip")]);
-        trailers_only(&mut all);
+        keep_te_trailers(&mut all);
         assert_eq!(all, headers(&[]));
     }
 
     #[test]
     fn cookies_that_come_one_by_one_become_one_header() {
         let mut all = headers(&[("cookie", "a=1"), ("x-stays", "1"), ("cookie", "b=2"), ("cookie", "c=3; d=4")]);
-        one_cookie(&mut all);
+        join_cookies(&mut all);
         assert_eq!(all, headers(&[("cookie", "a=1; b=2; c=3; d=4"), ("x-stays", "1")]));
     }
 
@@ -259,14 +259,14 @@ mod tests {
         let host = HeaderValue::from_static("api.example");
         let mut strange = headers(&[("x-forwarded-for", "6.6.6.6"), ("x-forwarded-proto", "https")]);
         let mut trusted = strange.clone();
-        forwarded(&mut strange, &HeaderValue::from_static("10.0.0.1"), Some(&host), false);
+        set_forwarded(&mut strange, &HeaderValue::from_static("10.0.0.1"), Some(&host), false);
         let own = [("x-forwarded-for", "10.0.0.1"), ("x-forwarded-proto", "http"), ("x-forwarded-host", "api.example")];
         assert_eq!(strange, headers(&own));
-        forwarded(&mut trusted, &HeaderValue::from_static("10.0.0.1"), Some(&host), true);
+        set_forwarded(&mut trusted, &HeaderValue::from_static("10.0.0.1"), Some(&host), true);
         assert_eq!(trusted.get("x-forwarded-for").unwrap(), "6.6.6.6, 10.0.0.1");
         assert_eq!(trusted.get("x-forwarded-proto").unwrap(), "https");
         let mut lines = headers(&[("x-forwarded-for", "1.1.1.1, 2.2.2.2"), ("x-forwarded-for", "3.3.3.3")]);
-        forwarded(&mut lines, &HeaderValue::from_static("10.0.0.1"), Some(&host), true);
+        set_forwarded(&mut lines, &HeaderValue::from_static("10.0.0.1"), Some(&host), true);
         assert_eq!(lines.get("x-forwarded-for").unwrap(), "1.1.1.1, 2.2.2.2, 3.3.3.3, 10.0.0.1");
         assert_eq!(lines.get_all("x-forwarded-for").iter().count(), 1);
     }
@@ -287,11 +287,11 @@ mod tests {
             ("forwarded-by", false),
             ("x_request_id", false),
         ] {
-            assert_eq!(speaks_for_a_proxy(name), is, "{name}");
+            assert_eq!(is_forwarding_header(name), is, "{name}");
         }
         let client = HeaderValue::from_static("::1");
         let mut trusted = headers(&[("forwarded", "for=6.6.6.6"), ("x-real-ip", "6.6.6.6"), ("x_real_ip", "7.7.7.7")]);
-        forwarded(&mut trusted, &client, None, true);
+        set_forwarded(&mut trusted, &client, None, true);
         let lines: Vec<_> = trusted.get_all("forwarded").iter().collect();
         assert_eq!(lines, ["for=6.6.6.6", "for=\"[::1]\""]);
         assert_eq!((trusted.get("x-real-ip").unwrap().as_bytes(), trusted.get("x_real_ip")), (&b"6.6.6.6"[..], None));
@@ -320,7 +320,7 @@ mod tests {
             ("10.0.0.1", &[""], "10.0.0.1"),
         ] {
             let said: HeaderMap = said.iter().map(|line| (FORWARDED_FOR, HeaderValue::from_static(line))).collect();
-            assert_eq!(client(&said, peer.parse().unwrap(), &proxies).to_string(), expected, "{peer} {said:?}");
+            assert_eq!(client_address(&said, peer.parse().unwrap(), &proxies).to_string(), expected, "{peer} {said:?}");
         }
     }
 
@@ -348,14 +348,14 @@ mod tests {
                 }
             }
             let said = lines.iter().map(|line| (FORWARDED_FOR, HeaderValue::try_from(line).unwrap())).collect();
-            prop_assert_eq!(client(&said, *peer, &proxies), naive(&chain, &proxies));
+            prop_assert_eq!(client_address(&said, *peer, &proxies), naive(&chain, &proxies));
         }
 
         #[test]
         fn any_bytes_lead_to_an_address(said in proptest::collection::vec(any::<u8>(), 0..60)) {
             if let Ok(value) = HeaderValue::from_bytes(&said) {
                 let said = HeaderMap::from_iter([(FORWARDED_FOR, value)]);
-                client(&said, [10, 0, 0, 1].into(), &proxies(&["0.0.0.0/0"]));
+                client_address(&said, [10, 0, 0, 1].into(), &proxies(&["0.0.0.0/0"]));
             }
         }
     }

@@ -8,23 +8,23 @@ use serde_json::{Map, Value};
 
 /// Members to add.
 #[derive(Clone, Debug)]
-pub(super) struct Merge {
+pub(super) struct JsonMerge {
     members: Vec<(String, Value)>,
     /// Them as JSON, without braces.
-    text: String,
+    members_json: String,
 }
 
-impl Merge {
+impl JsonMerge {
     /// None if there is nothing to add.
     pub(super) fn new(members: &[(String, Value)]) -> Option<Self> {
         let as_text = |(name, value): &(String, Value)| format!("{}:{value}", Value::from(name.as_str()));
         let text = members.iter().map(as_text).collect::<Vec<_>>().join(",");
-        (!members.is_empty()).then(|| Self { members: members.to_vec(), text })
+        (!members.is_empty()).then(|| Self { members: members.to_vec(), members_json: text })
     }
 
     /// The object with these members behind its own, and in place of its own where it has them. What is no object stays
     /// as it is.
-    pub(super) fn extended(&self, body: Bytes) -> Bytes {
+    pub(super) fn apply(&self, body: Bytes) -> Bytes {
         let Ok(own) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(&body) else { return body };
         if self.members.iter().any(|(name, _)| own.contains_key(name)) {
             let Ok(mut object) = serde_json::from_slice::<Map<String, Value>>(&body) else { return body };
@@ -34,7 +34,7 @@ impl Merge {
         let end = body.iter().rposition(|byte| *byte == b'}').unwrap_or(body.len());
         let inside = body[..end].trim_ascii_end();
         let comma: &[u8] = if own.is_empty() { b"" } else { b"," };
-        [inside, comma, self.text.as_bytes(), b"}"].concat().into()
+        [inside, comma, self.members_json.as_bytes(), b"}"].concat().into()
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn members_are_added_behind_and_replace_their_like() {
-        let merge = Merge::new(&[("message".to_owned(), json!("SUCCESS"))]).unwrap();
+        let merge = JsonMerge::new(&[("message".to_owned(), json!("SUCCESS"))]).unwrap();
         for (body, expected) in [
             (r#"{"time":336}"#, r#"{"time":336,"message":"SUCCESS"}"#),
             ("{ \"time\" : 336 }\n", r#"{ "time" : 336,"message":"SUCCESS"}"#),
@@ -57,8 +57,8 @@ mod tests {
             ("[1]", "[1]"),
             ("3", "3"),
         ] {
-            assert_eq!(merge.extended(Bytes::from(body)), expected);
+            assert_eq!(merge.apply(Bytes::from(body)), expected);
         }
-        assert!(Merge::new(&[]).is_none());
+        assert!(JsonMerge::new(&[]).is_none());
     }
 }

@@ -17,11 +17,11 @@ pub(super) fn target<'a>(rule: &Rewrite, captures: &Captures<'_>, path: &str, ur
             return asked.into();
         }
     }
-    let mut target = rule.path.as_ref().map_or_else(|| path.to_owned(), |path| filled(path, captures));
+    let mut target = rule.path.as_ref().map_or_else(|| path.to_owned(), |path| expand_template(path, captures));
     let query = match &rule.query {
         QueryRule::Keep => uri.query().map(Cow::Borrowed),
         QueryRule::Drop => None,
-        QueryRule::Set(query) => Some(Cow::Owned(filled(query, captures))),
+        QueryRule::Set(query) => Some(Cow::Owned(expand_template(query, captures))),
     };
     if let Some(query) = query {
         target.push('?');
@@ -31,7 +31,7 @@ pub(super) fn target<'a>(rule: &Rewrite, captures: &Captures<'_>, path: &str, ur
 }
 
 /// The template with what the path held. A capture that is empty or unknown stands for nothing.
-fn filled(template: &str, captures: &Captures<'_>) -> String {
+fn expand_template(template: &str, captures: &Captures<'_>) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
@@ -50,15 +50,16 @@ mod tests {
 
     use super::*;
     use crate::gate::config::{Config, RouteConfig};
-    use crate::gate::routes::{Found, Routes};
-    use crate::http::path::{PathRule, normal};
+    use crate::gate::routes::{RouteMatch, Routes};
+    use crate::http::path::{PathRule, normalize};
 
     fn rewritten(path: Option<&str>, query: QueryRule, asked: &str) -> String {
-        let config = Config { routes: vec![RouteConfig::to("upstream", "/api/{id}/{*rest}")], ..Config::default() };
+        let config =
+            Config { routes: vec![RouteConfig::forward_all("upstream", "/api/{id}/{*rest}")], ..Config::default() };
         let (routes, uri) = (Routes::new(&config).unwrap(), asked.parse::<Uri>().unwrap());
         let rule = PathRule { pass_ambiguous: true, ..PathRule::default() };
-        let normal = normal(uri.path(), rule).unwrap();
-        let Found::Route { captures: held, .. } = routes.find(&http::Method::GET, None, &normal) else {
+        let normal = normalize(uri.path(), rule).unwrap();
+        let RouteMatch::Route { captures: held, .. } = routes.find(&http::Method::GET, None, &normal) else {
             panic!("no route for {asked}");
         };
         let rewrite = Rewrite { path: path.map(str::to_owned), query, ..Rewrite::default() };

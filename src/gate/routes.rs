@@ -9,7 +9,7 @@ use super::config::{Config, RouteConfig, captures};
 /// All routes.
 #[derive(Clone)]
 pub(super) struct Routes {
-    paths: Router<Vec<Entry>>,
+    paths: Router<Vec<RouteEntry>>,
 }
 
 impl std::fmt::Debug for Routes {
@@ -20,7 +20,7 @@ impl std::fmt::Debug for Routes {
 
 /// One route that a path leads to.
 #[derive(Clone, Debug)]
-struct Entry {
+struct RouteEntry {
     index: usize,
     methods: Vec<Method>,
     host: Option<String>,
@@ -32,30 +32,30 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Captures<'a> {
     names: &'a [String],
-    held: matchit::Params<'a, 'a>,
+    values: matchit::Params<'a, 'a>,
 }
 
 impl<'a> Captures<'a> {
     /// What the path holds where its route has this name.
     pub(super) fn get(&self, name: &str) -> Option<&'a str> {
         let place = self.names.iter().position(|known| known == name)?;
-        self.held.iter().nth(place).map(|(_, held)| held)
+        self.values.iter().nth(place).map(|(_, held)| held)
     }
 }
 
 /// What was found for a request.
 #[derive(Debug)]
-pub(super) enum Found<'a> {
+pub(super) enum RouteMatch<'a> {
     /// A route, by its place in the configuration.
     Route {
         index: usize,
         captures: Captures<'a>,
     },
     /// The path is there, but not for this method; these are allowed.
-    Method {
+    MethodNotAllowed {
         allow: String,
     },
-    Nothing,
+    NotFound,
 }
 
 impl Routes {
@@ -64,12 +64,12 @@ impl Routes {
     /// # Errors
     /// When two of them cannot be told apart, in one line.
     pub(super) fn new(config: &Config) -> Result<Self, String> {
-        let mut by_path: Vec<(String, Vec<Entry>)> = Vec::new();
+        let mut by_path: Vec<(String, Vec<RouteEntry>)> = Vec::new();
         for (index, RouteConfig { path, methods, host, .. }) in config.routes.iter().enumerate() {
             let names = captures(path).map_err(|(what, _)| format!("route {path}: {what}"))?;
             let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-            let path = numbered(path);
-            let entry = Entry { index, methods: methods.clone(), host: host.clone(), names };
+            let path = number_captures(path);
+            let entry = RouteEntry { index, methods: methods.clone(), host: host.clone(), names };
             match by_path.iter_mut().find(|(known, _)| *known == path) {
                 Some((_, entries)) => entries.push(entry),
                 None => by_path.push((path, vec![entry])),
@@ -92,30 +92,33 @@ impl Routes {
     }
 
     /// Finds the route of a request by its path in normal form.
-    pub(super) fn find<'a>(&'a self, method: &Method, host: Option<&str>, path: &'a str) -> Found<'a> {
-        let Ok(Match { value: entries, params: held }) = self.paths.at(path) else { return Found::Nothing };
+    pub(super) fn find<'a>(&'a self, method: &Method, host: Option<&str>, path: &'a str) -> RouteMatch<'a> {
+        let Ok(Match { value: entries, params: held }) = self.paths.at(path) else { return RouteMatch::NotFound };
         let mut there = false;
         for entry in entries {
-            if !entry.host.as_deref().is_none_or(|wanted| host.is_some_and(|host| is_host(host, wanted))) {
+            if !entry.host.as_deref().is_none_or(|wanted| host.is_some_and(|host| matches_host(host, wanted))) {
                 continue;
             }
             if entry.methods.is_empty() || entry.methods.contains(method) {
-                return Found::Route { index: entry.index, captures: Captures { names: &entry.names, held } };
+                return RouteMatch::Route {
+                    index: entry.index,
+                    captures: Captures { names: &entry.names, values: held },
+                };
             }
             there = true;
         }
         if !there {
-            return Found::Nothing;
+            return RouteMatch::NotFound;
         }
         let mut allow: Vec<&str> = entries.iter().flat_map(|entry| &entry.methods).map(Method::as_str).collect();
         allow.sort_unstable();
         allow.dedup();
-        Found::Method { allow: allow.join(", ") }
+        RouteMatch::MethodNotAllowed { allow: allow.join(", ") }
     }
 }
 
 /// The path with numbers in place of its captures' names: routes may call the same place by different names.
-fn numbered(path: &str) -> String {
+fn number_captures(path: &str) -> String {
     let mut count = 0;
     let mut segment = |segment: &str| {
         let star = if segment.starts_with("{*") { "*" } else { "" };
@@ -129,7 +132,7 @@ fn numbered(path: &str) -> String {
 }
 
 /// Whether a Host header's value names `wanted` (lower case, without port).
-fn is_host(host: &str, wanted: &str) -> bool {
+fn matches_host(host: &str, wanted: &str) -> bool {
     let name = match host.rfind(':') {
         // Not a colon within the brackets of an IPv6 address.
         Some(colon) if !host[colon..].contains(']') => &host[..colon],
@@ -149,20 +152,20 @@ mod tests {
         let routes = routes.iter().map(|(methods, path, host)| RouteConfig {
             methods: methods.split_whitespace().map(|method| method.parse().unwrap()).collect(),
             host: host.map(str::to_owned),
-            ..RouteConfig::to("upstream", path)
+            ..RouteConfig::forward_all("upstream", path)
         });
         Routes::new(&Config { routes: routes.collect(), ..Config::default() }).unwrap()
     }
 
     fn found(routes: &Routes, method: &str, host: &str, path: &str) -> String {
         match routes.find(&method.parse().unwrap(), Some(host), path) {
-            Found::Route { index, captures } => {
+            RouteMatch::Route { index, captures } => {
                 let held = captures.names.iter().map(|name| (name, captures.get(name)));
                 let held = held.filter_map(|(name, value)| Some(format!(" {name}={}", value?)));
                 format!("{index}{}", held.collect::<String>())
             }
-            Found::Method { allow } => format!("allow {allow}"),
-            Found::Nothing => "nothing".to_owned(),
+            RouteMatch::MethodNotAllowed { allow } => format!("allow {allow}"),
+            RouteMatch::NotFound => "nothing".to_owned(),
         }
     }
 

@@ -9,86 +9,86 @@ use http::{HeaderMap, HeaderName, Method, Response, StatusCode, Uri, header};
 
 use super::answers;
 use super::config::{
-    AnswerRule, Check, Config, DeadlineFrom, DeadlinePlace, HostRule, OwnAnswer, Proxies, Rewrite, RouteConfig,
-    SuccessRule, UpstreamConfig,
+    Config, DeadlineFrom, DeadlineLocation, HealthCheck, HostRule, LocalResponse, Proxies, ResponseRule, Rewrite,
+    RouteConfig, SuccessRule, UpstreamConfig,
 };
-use super::merge::Merge;
+use super::merge::JsonMerge;
 use super::rewrite;
 use super::routes::{Captures, Routes};
-use super::sharing::{Limit, Sharing, hash};
-use super::standing::{Standing, Terms};
-use crate::call::{Host, Places, Plan, Success, Upstream};
+use super::sharing::{DistributedLimit, DistributedLimits, hash};
+use super::standing::{CallerPolicy, CallerPolicyConfig};
+use crate::call::{CallPlan, PermitPool, Success, Upstream, UpstreamHost};
 use crate::decide::Nanos;
-use crate::decide::admit::{self, Refusal};
-use crate::decide::budget::Ledger;
+use crate::decide::admit::{self, Rejection};
+use crate::decide::budget::RetryBudget;
 use crate::decide::callers::CallerRule;
-use crate::decide::deadline::Form;
-use crate::decide::hedge::Replay;
-use crate::decide::policy::Budget;
-use crate::http::client::{Origin, Reach};
+use crate::decide::deadline::DeadlineFormat;
+use crate::decide::hedge::ResendRule;
+use crate::decide::policy::BudgetRule;
+use crate::http::client::{ConnectOptions, Origin};
 use crate::http::path::PathRule;
 use crate::http::target::Target;
 use crate::http::tls::{Tls, TlsOptions};
-use crate::server::Body;
+use crate::server::ResponseBody;
 
 /// A configuration made ready.
 #[derive(Debug)]
-pub(super) struct Setup {
-    pub(super) table: Routes,
+pub(super) struct GateRuntime {
+    pub(super) route_table: Routes,
     /// How paths are read.
-    pub(super) paths: PathRule,
+    pub(super) path_rule: PathRule,
     /// In the order of the configuration.
-    pub(super) routes: Vec<Route>,
-    pub(super) upstreams: Vec<(String, Service)>,
+    pub(super) routes: Vec<GateRoute>,
+    pub(super) upstreams: Vec<(String, UpstreamRuntime)>,
     /// By policy and upstream.
-    budgets: HashMap<(String, String), Account>,
+    budgets: HashMap<(String, String), SharedBudget>,
 }
 
 /// What the extra attempts of one policy's calls to one upstream may come to.
 #[derive(Clone, Debug)]
-struct Account {
-    terms: Budget,
-    ledger: Arc<Mutex<Ledger>>,
+struct SharedBudget {
+    config: BudgetRule,
+    budget: Arc<Mutex<RetryBudget>>,
     /// Its number among limits that are shared.
-    number: u64,
+    limit_id: u64,
 }
 
 /// An upstream as the configuration has it.
 #[derive(Clone, Debug)]
-pub(super) struct Service {
-    pub(super) hosts: Arc<Upstream>,
-    pub(super) check: Option<Check>,
+pub(super) struct UpstreamRuntime {
+    pub(super) upstream: Arc<Upstream>,
+    pub(super) health_check: Option<HealthCheck>,
     /// What it was made from: a reload that leaves it alone keeps its connections and its health.
-    made_from: UpstreamConfig,
+    config: UpstreamConfig,
     /// What its certificate files held, in short.
-    certificates: u64,
+    certificates_digest: u64,
 }
 
 /// A route made ready.
 #[derive(Debug)]
-pub(super) struct Route {
+pub(super) struct GateRoute {
     /// For metrics and logs.
     pub(super) name: String,
     /// The name of its upstream.
     pub(super) upstream: String,
-    pub(super) plan: Plan,
-    pub(super) caller_deadlines: Vec<(HeaderName, Form)>,
+    pub(super) plan: CallPlan,
+    pub(super) caller_deadlines: Vec<(HeaderName, DeadlineFormat)>,
     pub(super) buffer: usize,
     pub(super) proxies: Arc<Proxies>,
-    pub(super) standing: Arc<Standing>,
+    pub(super) caller_policy: Arc<CallerPolicy>,
     /// The number of its rate among limits that are shared, if it is.
-    rate: Option<u64>,
+    rate_limit_id: Option<u64>,
     /// What its places are made from.
-    limit: Option<admit::Terms>,
+    admission_config: Option<admit::AdmissionConfig>,
     deadline_from: Option<DeadlineFrom>,
     rewrite: Rewrite,
-    answer: AnswerRule,
-    merge: Option<Merge>,
+    response_rule: ResponseRule,
+    merge: Option<JsonMerge>,
 }
 
-impl Setup {
+impl GateRuntime {
     /// Makes a configuration ready; what `before` has and this leaves alone is kept. Limits that are shared are to be
-    /// told what is ours of them before it is used ([`Sharing::tell`]).
+    /// told what is ours of them before it is used ([`DistributedLimits::apply`]).
     ///
     /// # Errors
     /// What of it this machine does not have, in one line.
@@ -96,41 +96,49 @@ impl Setup {
         config: &Config,
         before: Option<&Self>,
         now: Nanos,
-        sharing: Option<&Sharing>,
+        sharing: Option<&DistributedLimits>,
     ) -> Result<Self, String> {
         let table = Routes::new(config)?;
         let mut upstreams = Vec::new();
         for asked in &config.upstreams {
-            let is_same = |kept: &&Service| kept.made_from == *asked && kept.certificates == digest(&asked.tls);
-            let kept = before.and_then(|before| before.service(&asked.name)).filter(is_same);
+            let is_same =
+                |kept: &&UpstreamRuntime| kept.config == *asked && kept.certificates_digest == digest(&asked.tls);
+            let kept = before.and_then(|before| before.upstream(&asked.name)).filter(is_same);
             let service = match kept {
                 Some(kept) => kept.clone(),
-                None => Service::new(asked, now).map_err(|why| format!("upstream {}: {why}", asked.name))?,
+                None => UpstreamRuntime::new(asked, now).map_err(|why| format!("upstream {}: {why}", asked.name))?,
             };
             upstreams.push((asked.name.clone(), service));
         }
-        let mut setup = Self { table, paths: config.paths, routes: Vec::new(), upstreams, budgets: HashMap::new() };
+        let mut setup = Self {
+            route_table: table,
+            path_rule: config.path_rule,
+            routes: Vec::new(),
+            upstreams,
+            budgets: HashMap::new(),
+        };
         for asked in &config.routes {
-            let upstream = setup.service(&asked.upstream).ok_or_else(|| format!("no upstream {}", asked.upstream))?;
-            let mut route = Route::new(asked, Arc::clone(&upstream.hosts), &config.trusted_proxies, now, sharing)?;
-            let of_this = |before: &&Route| before.name == route.name;
+            let upstream = setup.upstream(&asked.upstream).ok_or_else(|| format!("no upstream {}", asked.upstream))?;
+            let mut route =
+                GateRoute::new(asked, Arc::clone(&upstream.upstream), &config.trusted_proxies, now, sharing)?;
+            let of_this = |before: &&GateRoute| before.name == route.name;
             if let Some(before) = before.and_then(|before| before.routes.iter().find(of_this)) {
                 route.plan.counts = Arc::clone(&before.plan.counts);
-                if before.limit == asked.limit {
-                    route.plan.places.clone_from(&before.plan.places);
+                if before.admission_config == asked.admission {
+                    route.plan.permits.clone_from(&before.plan.permits);
                 }
-                if before.standing.is_made_from(&Terms::of(asked, &config.trusted_proxies)) {
-                    route.standing = Arc::clone(&before.standing);
+                if before.caller_policy.has_config(&CallerPolicyConfig::of(asked, &config.trusted_proxies)) {
+                    route.caller_policy = Arc::clone(&before.caller_policy);
                 }
             }
-            if let Some(terms) = asked.policy.policy.budget.filter(|_| asked.policy.policy.repeats()) {
+            if let Some(terms) = asked.policy.policy.budget.filter(|_| asked.policy.policy.allows_extra_attempts()) {
                 let key = (asked.policy.name.clone(), asked.upstream.clone());
-                let kept = before.and_then(|before| before.account(&key, terms, &route.plan.upstream));
-                let number = number_of_budget(&key, terms);
-                let ledger = || if sharing.is_some() { Ledger::shared(terms) } else { Ledger::new(terms) };
-                let fresh = || Account { terms, ledger: Arc::new(Mutex::new(ledger())), number };
+                let kept = before.and_then(|before| before.existing_budget(&key, terms, &route.plan.upstream));
+                let number = budget_limit_id(&key, terms);
+                let ledger = || if sharing.is_some() { RetryBudget::shared(terms) } else { RetryBudget::new(terms) };
+                let fresh = || SharedBudget { config: terms, budget: Arc::new(Mutex::new(ledger())), limit_id: number };
                 let account = setup.budgets.entry(key).or_insert_with(|| kept.unwrap_or_else(fresh));
-                route.plan.ledger = Some(Arc::clone(&account.ledger));
+                route.plan.budget = Some(Arc::clone(&account.budget));
             }
             setup.routes.push(route);
         }
@@ -138,23 +146,31 @@ impl Setup {
     }
 
     /// The limits that may be shared.
-    pub(super) fn limits(&self) -> impl Iterator<Item = Limit<'_>> {
-        let rates = self.routes.iter().filter_map(|route| Some(Limit::Rate(route.rate?, &route.standing)));
-        rates.chain(self.budgets.values().map(|account| Limit::Budget(account.number, &account.ledger)))
+    pub(super) fn limits(&self) -> impl Iterator<Item = DistributedLimit<'_>> {
+        let rates = self
+            .routes
+            .iter()
+            .filter_map(|route| Some(DistributedLimit::Rate(route.rate_limit_id?, &route.caller_policy)));
+        rates.chain(self.budgets.values().map(|account| DistributedLimit::Budget(account.limit_id, &account.budget)))
     }
 
     /// What was spent of this budget counts on, as long as the upstream is the same.
-    fn account(&self, key: &(String, String), terms: Budget, upstream: &Arc<Upstream>) -> Option<Account> {
-        let same = self.service(&key.1).is_some_and(|kept| Arc::ptr_eq(&kept.hosts, upstream));
-        self.budgets.get(key).filter(|kept| same && kept.terms == terms).cloned()
+    fn existing_budget(
+        &self,
+        key: &(String, String),
+        terms: BudgetRule,
+        upstream: &Arc<Upstream>,
+    ) -> Option<SharedBudget> {
+        let same = self.upstream(&key.1).is_some_and(|kept| Arc::ptr_eq(&kept.upstream, upstream));
+        self.budgets.get(key).filter(|kept| same && kept.config == terms).cloned()
     }
 
-    fn service(&self, name: &str) -> Option<&Service> {
+    fn upstream(&self, name: &str) -> Option<&UpstreamRuntime> {
         self.upstreams.iter().find(|(known, _)| known == name).map(|(_, service)| service)
     }
 }
 
-impl Service {
+impl UpstreamRuntime {
     fn new(asked: &UpstreamConfig, now: Nanos) -> Result<Self, String> {
         // Before they are used: what changes meanwhile is seen by the next reload.
         let certificates = digest(&asked.tls);
@@ -163,24 +179,29 @@ impl Service {
         let mut hosts = Vec::new();
         for host in &asked.hosts {
             let target = Target::parse(&host.url).map_err(|error| error.to_string())?;
-            let reach = Reach {
+            let reach = ConnectOptions {
                 socket: host.socket.clone(),
                 tls: tls.clone(),
                 server_name: asked.server_name.clone(),
                 protocol: asked.protocol,
                 connect_timeout: asked.connect_timeout,
                 stall_timeout: asked.stall_timeout,
-                keep_idle: Some(asked.keep_idle),
-                most_connections: asked.max_connections,
+                idle_timeout: Some(asked.idle_timeout),
+                max_connections: asked.max_connections,
             };
             let origin = Origin::new(&target, &reach).map_err(|error| error.to_string())?;
-            hosts.push(Host { origin: Arc::new(origin), weight: host.weight });
+            hosts.push(UpstreamHost { origin: Arc::new(origin), weight: host.weight });
         }
         let mut upstream = Upstream::new(hosts, asked.balance, asked.health).with_guard(asked.breaker, asked.throttle);
-        if let Some(terms) = &asked.limit {
+        if let Some(terms) = &asked.admission {
             upstream = upstream.with_admission(terms, now);
         }
-        Ok(Self { hosts: Arc::new(upstream), check: asked.check.clone(), made_from: asked.clone(), certificates })
+        Ok(Self {
+            upstream: Arc::new(upstream),
+            health_check: asked.health_check.clone(),
+            config: asked.clone(),
+            certificates_digest: certificates,
+        })
     }
 }
 
@@ -193,66 +214,67 @@ fn digest(tls: &TlsOptions) -> u64 {
     hasher.finish()
 }
 
-impl Route {
+impl GateRoute {
     fn new(
         asked: &RouteConfig,
         upstream: Arc<Upstream>,
         proxies: &Arc<Proxies>,
         now: Nanos,
-        sharing: Option<&Sharing>,
+        sharing: Option<&DistributedLimits>,
     ) -> Result<Self, String> {
         let policy = &asked.policy;
-        let mut success = success(&policy.success)?;
+        let mut success = success_check(&policy.success)?;
         // What is merged into must be there whole.
-        success.json |= !asked.answer.merge.is_empty();
-        let mut plan = Plan::new(policy.policy.clone(), success, upstream);
-        plan.places = asked.limit.as_ref().map(|terms| Arc::new(Places::new(terms, now)));
+        success.json |= !asked.response.merge.is_empty();
+        let mut plan = CallPlan::new(policy.policy.clone(), success, upstream);
+        plan.permits = asked.admission.as_ref().map(|terms| Arc::new(PermitPool::new(terms, now)));
         plan.deadline_headers.clone_from(&policy.deadlines_out);
         let methods: Vec<&str> = asked.methods.iter().map(Method::as_str).collect();
         let parts = [&methods.join(","), asked.host.as_deref().unwrap_or_default(), &asked.path];
         let name = parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ");
-        let rate = sharing.and(asked.rate).map(|rule| number_of_rate(&name, &rule));
+        let rate = sharing.and(asked.rate).map(|rule| rate_limit_id(&name, &rule));
         let salt = sharing.map(|sharing| sharing.salt);
         Ok(Self {
             name,
             upstream: asked.upstream.clone(),
             plan,
             caller_deadlines: policy.deadlines_in.clone(),
-            buffer: policy.buffer,
+            buffer: policy.max_buffer_bytes,
             proxies: Arc::clone(proxies),
-            standing: Arc::new(Standing::new(Terms::of(asked, proxies), salt)),
-            rate,
-            limit: asked.limit.clone(),
+            caller_policy: Arc::new(CallerPolicy::new(CallerPolicyConfig::of(asked, proxies), salt)),
+            rate_limit_id: rate,
+            admission_config: asked.admission.clone(),
             deadline_from: asked.deadline_from.clone(),
             rewrite: asked.rewrite.clone(),
-            merge: Merge::new(&asked.answer.merge),
-            answer: asked.answer.clone(),
+            merge: JsonMerge::new(&asked.response.merge),
+            response_rule: asked.response.clone(),
         })
     }
 
     /// Whether a request of this method may be sent more than once.
-    pub(super) fn repeats(&self, method: &Method) -> bool {
+    pub(super) fn is_retryable(&self, method: &Method) -> bool {
         let policy = &self.plan.policy;
-        policy.repeats() && Replay::of(policy.repeat, method.as_str()) == Replay::Freely
+        policy.allows_extra_attempts()
+            && ResendRule::of(policy.retryable_methods, method.as_str()) == ResendRule::Always
     }
 
     /// The deadline that the caller writes into the target, or why it is none.
-    pub(super) fn own_deadline(
+    pub(super) fn target_deadline(
         &self,
         captures: &Captures<'_>,
         query: Option<&str>,
-    ) -> Result<Option<Nanos>, &OwnAnswer> {
+    ) -> Result<Option<Nanos>, &LocalResponse> {
         let Some(from) = &self.deadline_from else { return Ok(None) };
-        let text = match &from.place {
-            DeadlinePlace::Path(name) => captures.get(name).map(Cow::Borrowed),
-            DeadlinePlace::Query(name) => form_urlencoded::parse(query.unwrap_or_default().as_bytes())
+        let text = match &from.location {
+            DeadlineLocation::Path(name) => captures.get(name).map(Cow::Borrowed),
+            DeadlineLocation::Query(name) => form_urlencoded::parse(query.unwrap_or_default().as_bytes())
                 .find(|(key, _)| key == name.as_str())
                 .map(|(_, value)| value),
         };
-        let number = text.as_deref().and_then(whole).ok_or(&from.bad)?;
+        let number = text.as_deref().and_then(parse_integer).ok_or(&from.invalid_response)?;
         match u64::try_from(number) {
             Ok(number) if number > from.above => Ok(Some(Nanos(from.unit.0.saturating_mul(number)))),
-            _ => Err(&from.low),
+            _ => Err(&from.too_low_response),
         }
     }
 
@@ -267,33 +289,33 @@ impl Route {
             HostRule::Upstream => drop(headers.remove(header::HOST)),
             HostRule::Set(host) => drop(headers.insert(header::HOST, host.clone())),
         }
-        change(headers, &self.rewrite.remove, &self.rewrite.set);
+        edit_headers(headers, &self.rewrite.remove, &self.rewrite.set);
     }
 
-    pub(super) fn rewrite_answer(&self, headers: &mut HeaderMap) {
-        change(headers, &self.rewrite.answer_remove, &self.rewrite.answer_set);
+    pub(super) fn rewrite_response(&self, headers: &mut HeaderMap) {
+        edit_headers(headers, &self.rewrite.response_remove, &self.rewrite.response_set);
     }
 
-    pub(super) fn merge(&self) -> Option<&Merge> {
+    pub(super) fn merge(&self) -> Option<&JsonMerge> {
         self.merge.as_ref()
     }
 
     /// The answer at the deadline.
-    pub(super) fn late(&self) -> Response<Body> {
+    pub(super) fn deadline_response(&self) -> Response<ResponseBody> {
         let plain = || answers::text(StatusCode::GATEWAY_TIMEOUT, "no success before the deadline");
-        self.answer.late.as_ref().map_or_else(plain, OwnAnswer::response)
+        self.response_rule.deadline_exceeded.as_ref().map_or_else(plain, LocalResponse::response)
     }
 
     /// The answer when all has failed, if the last answer is not to be passed on.
-    pub(super) fn failed(&self) -> Option<Response<Body>> {
-        self.answer.failed.as_ref().map(OwnAnswer::response)
+    pub(super) fn failure_response(&self) -> Option<Response<ResponseBody>> {
+        self.response_rule.failed.as_ref().map(LocalResponse::response)
     }
 
     /// The answer to a call that is not taken.
-    pub(super) fn refused(&self, refusal: Refusal) -> Response<Body> {
-        let mut answer = answers::refused(refusal);
-        if let Some(own) = &self.answer.refused {
-            *answer.body_mut() = Body::from(own.body.clone());
+    pub(super) fn rejection_response(&self, refusal: Rejection) -> Response<ResponseBody> {
+        let mut answer = answers::rejected(refusal);
+        if let Some(own) = &self.response_rule.rejected {
+            *answer.body_mut() = ResponseBody::from(own.body.clone());
             answer.headers_mut().insert(header::CONTENT_TYPE, own.content_type.clone());
         }
         answer
@@ -301,19 +323,19 @@ impl Route {
 }
 
 /// Gates whose limits differ share none: while a change is rolled out, the old and the new one are two.
-fn number_of_rate(route: &str, rule: &CallerRule) -> u64 {
+fn rate_limit_id(route: &str, rule: &CallerRule) -> u64 {
     let CallerRule { limit, per, burst, .. } = rule;
     hash(&[b"rate", route.as_bytes(), &limit.to_be_bytes(), &per.0.to_be_bytes(), &burst.to_be_bytes()])
 }
 
-fn number_of_budget((policy, upstream): &(String, String), terms: Budget) -> u64 {
-    let Budget { share, floor, window } = terms;
+fn budget_limit_id((policy, upstream): &(String, String), terms: BudgetRule) -> u64 {
+    let BudgetRule { fraction: share, min_per_window: floor, window } = terms;
     let numbers = [&share.to_be_bytes()[..], &floor.to_be_bytes(), &window.0.to_be_bytes()].concat();
     hash(&[b"budget", policy.as_bytes(), upstream.as_bytes(), &numbers])
 }
 
 /// A whole number as people write one; of those that are too large, the largest.
-fn whole(text: &str) -> Option<i64> {
+fn parse_integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
@@ -322,7 +344,7 @@ fn whole(text: &str) -> Option<i64> {
     Some(text.parse().unwrap_or(most))
 }
 
-fn change(headers: &mut HeaderMap, remove: &[HeaderName], set: &[(HeaderName, http::HeaderValue)]) {
+fn edit_headers(headers: &mut HeaderMap, remove: &[HeaderName], set: &[(HeaderName, http::HeaderValue)]) {
     for name in remove {
         headers.remove(name);
     }
@@ -331,12 +353,12 @@ fn change(headers: &mut HeaderMap, remove: &[HeaderName], set: &[(HeaderName, ht
     }
 }
 
-fn success(rule: &SuccessRule) -> Result<Success, String> {
+fn success_check(rule: &SuccessRule) -> Result<Success, String> {
     let success = Success {
         statuses: rule.statuses.clone(),
         headers: rule.headers.clone(),
         json: rule.json,
-        most: rule.max_answer,
+        max_body_bytes: rule.max_body_bytes,
         grpc: rule.grpc,
         ..Success::default()
     };
@@ -346,10 +368,10 @@ fn success(rule: &SuccessRule) -> Result<Success, String> {
     }
 }
 
-impl OwnAnswer {
+impl LocalResponse {
     /// It as a response.
-    pub(super) fn response(&self) -> Response<Body> {
-        let mut answer = Response::new(Body::from(self.body.clone()));
+    pub(super) fn response(&self) -> Response<ResponseBody> {
+        let mut answer = Response::new(ResponseBody::from(self.body.clone()));
         *answer.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         answer.headers_mut().insert(header::CONTENT_TYPE, self.content_type.clone());
         answer

@@ -4,7 +4,7 @@
 //! A decision by a path holds only if the next reader takes it for the same one. So a path is first brought into normal
 //! form, and it is this form that is compared and passed on: escapes of letters, digits and `-._~` are decoded, other
 //! escapes have capital digits, what has to be escaped is, `//` is one slash, and dot segments are gone. What services
-//! read in different ways even so is a [`Doubt`].
+//! read in different ways even so is a [`AmbiguousPath`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,7 +27,7 @@ impl Default for PathRule {
 
 /// Why a path can be read in two ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doubt {
+pub enum AmbiguousPath {
     /// `%2F`, `%5C` or `\`: some take it for the end of a segment.
     Separator,
     /// `%00`: some take it for the end of the path.
@@ -38,7 +38,7 @@ pub enum Doubt {
     DotParameters,
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for AmbiguousPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Separator => "an escaped slash, or a backslash",
@@ -53,11 +53,11 @@ impl fmt::Display for Doubt {
 ///
 /// # Errors
 /// Why the path can be read in two ways, unless the rule lets that pass.
-pub fn normal(path: &str, rule: PathRule) -> Result<Cow<'_, str>, Doubt> {
+pub fn normalize(path: &str, rule: PathRule) -> Result<Cow<'_, str>, AmbiguousPath> {
     if !path.starts_with('/') || is_plain(path.as_bytes()) {
         return Ok(Cow::Borrowed(path));
     }
-    let decoded = decoded(path.as_bytes(), rule)?;
+    let decoded = normalize_escapes(path.as_bytes(), rule)?;
     let mut segments: Vec<&[u8]> = Vec::new();
     let mut ends_open = false;
     for segment in decoded.split(|byte| *byte == b'/').skip(1) {
@@ -68,7 +68,7 @@ pub fn normal(path: &str, rule: PathRule) -> Result<Cow<'_, str>, Doubt> {
                 segments.pop();
                 ends_open = true;
             }
-            _ if !rule.pass_ambiguous && is_dots_with_parameters(segment) => return Err(Doubt::DotParameters),
+            _ if !rule.pass_ambiguous && is_dots_with_parameters(segment) => return Err(AmbiguousPath::DotParameters),
             _ => segments.push(segment),
         }
     }
@@ -100,27 +100,27 @@ fn is_unreserved(byte: u8) -> bool {
 }
 
 /// Each byte in its one spelling.
-fn decoded(path: &[u8], rule: PathRule) -> Result<Vec<u8>, Doubt> {
+fn normalize_escapes(path: &[u8], rule: PathRule) -> Result<Vec<u8>, AmbiguousPath> {
     let doubt = |doubt| if rule.pass_ambiguous { Ok(()) } else { Err(doubt) };
     let mut out = Vec::with_capacity(path.len());
     let mut rest = path;
     while let Some((byte, after)) = rest.split_first() {
         rest = after;
         let value = match *byte {
-            b'%' => match escaped(after) {
+            b'%' => match decode_hex_byte(after) {
                 Some(value) => {
                     rest = &after[2..];
                     value
                 }
                 None => {
-                    doubt(Doubt::Escape)?;
+                    doubt(AmbiguousPath::Escape)?;
                     // As itself it would make an escape with what is decoded behind it.
                     out.extend(b"%25");
                     continue;
                 }
             },
             b'\\' => {
-                doubt(Doubt::Separator)?;
+                doubt(AmbiguousPath::Separator)?;
                 out.push(b'\\');
                 continue;
             }
@@ -135,22 +135,22 @@ fn decoded(path: &[u8], rule: PathRule) -> Result<Vec<u8>, Doubt> {
             other => other,
         };
         match value {
-            b'/' | b'\\' => doubt(Doubt::Separator)?,
-            0 => doubt(Doubt::Nul)?,
+            b'/' | b'\\' => doubt(AmbiguousPath::Separator)?,
+            0 => doubt(AmbiguousPath::Nul)?,
             _ => {}
         }
         if is_unreserved(value) {
             out.push(value);
         } else {
-            const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-            out.extend([b'%', DIGITS[usize::from(value >> 4)], DIGITS[usize::from(value & 15)]]);
+            const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+            out.extend([b'%', HEX_DIGITS[usize::from(value >> 4)], HEX_DIGITS[usize::from(value & 15)]]);
         }
     }
     Ok(out)
 }
 
 /// The byte that two hexadecimal digits stand for.
-fn escaped(digits: &[u8]) -> Option<u8> {
+fn decode_hex_byte(digits: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(*digits.get(at)?).to_digit(16);
     u8::try_from(digit(0)? << 4 | digit(1)?).ok()
 }
@@ -169,8 +169,8 @@ mod tests {
 
     use super::*;
 
-    fn by_default(path: &str) -> Result<String, Doubt> {
-        normal(path, PathRule::default()).map(Cow::into_owned)
+    fn by_default(path: &str) -> Result<String, AmbiguousPath> {
+        normalize(path, PathRule::default()).map(Cow::into_owned)
     }
 
     #[test]
@@ -213,19 +213,19 @@ mod tests {
     fn what_can_be_read_in_two_ways_is_in_doubt_unless_it_may_pass() {
         let pass = PathRule { pass_ambiguous: true, ..PathRule::default() };
         for (path, doubt, passed) in [
-            ("/a%2fb", Doubt::Separator, "/a%2Fb"),
-            ("/a%5cb", Doubt::Separator, "/a%5Cb"),
-            ("/a\\b", Doubt::Separator, "/a\\b"),
-            ("/a%00", Doubt::Nul, "/a%00"),
-            ("/a%", Doubt::Escape, "/a%25"),
-            ("/a%4", Doubt::Escape, "/a%254"),
-            ("/a%zz", Doubt::Escape, "/a%25zz"),
-            ("/x/..;/login", Doubt::DotParameters, "/x/..;/login"),
-            ("/x/.;a/login", Doubt::DotParameters, "/x/.;a/login"),
-            ("/x/%2e.%3b/login", Doubt::DotParameters, "/x/..%3B/login"),
+            ("/a%2fb", AmbiguousPath::Separator, "/a%2Fb"),
+            ("/a%5cb", AmbiguousPath::Separator, "/a%5Cb"),
+            ("/a\\b", AmbiguousPath::Separator, "/a\\b"),
+            ("/a%00", AmbiguousPath::Nul, "/a%00"),
+            ("/a%", AmbiguousPath::Escape, "/a%25"),
+            ("/a%4", AmbiguousPath::Escape, "/a%254"),
+            ("/a%zz", AmbiguousPath::Escape, "/a%25zz"),
+            ("/x/..;/login", AmbiguousPath::DotParameters, "/x/..;/login"),
+            ("/x/.;a/login", AmbiguousPath::DotParameters, "/x/.;a/login"),
+            ("/x/%2e.%3b/login", AmbiguousPath::DotParameters, "/x/..%3B/login"),
         ] {
             assert_eq!(by_default(path), Err(doubt), "{path}");
-            assert_eq!(normal(path, pass).unwrap(), passed, "{path}");
+            assert_eq!(normalize(path, pass).unwrap(), passed, "{path}");
         }
     }
 
@@ -235,7 +235,7 @@ mod tests {
         for (path, expected) in
             [("//a//b//", "//a//b//"), ("/a//../b", "/a/b"), ("//", "//"), ("/a/./b", "/a/b"), ("/a//.", "/a//")]
         {
-            assert_eq!(normal(path, rule).unwrap(), expected, "{path}");
+            assert_eq!(normalize(path, rule).unwrap(), expected, "{path}");
         }
     }
 
@@ -300,14 +300,14 @@ mod tests {
         ) {
             let path = format!("/{}", parts.concat());
             let rule = PathRule { merge_slashes, pass_ambiguous: true };
-            prop_assert_eq!(normal(&path, rule).unwrap(), naive(&path, rule), "{}", path);
+            prop_assert_eq!(normalize(&path, rule).unwrap(), naive(&path, rule), "{}", path);
         }
 
         #[test]
         fn a_normal_form_is_its_own_and_has_no_dots(path in "/[ -~\u{e9}]{0,40}", merge_slashes: bool, pass_ambiguous: bool) {
             let rule = PathRule { merge_slashes, pass_ambiguous };
-            if let Ok(once) = normal(&path, rule) {
-                let again = normal(&once, rule).map(Cow::into_owned);
+            if let Ok(once) = normalize(&path, rule) {
+                let again = normalize(&once, rule).map(Cow::into_owned);
                 prop_assert_eq!(again.as_deref(), Ok(&*once));
                 prop_assert!(once.starts_with('/') && !once.split('/').any(|segment| segment == "." || segment == ".."));
                 prop_assert!(!merge_slashes || !once.contains("//"));

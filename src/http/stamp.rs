@@ -34,7 +34,7 @@ pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Room for one control message that holds a `timespec`, aligned as `cmsghdr` asks.
 #[repr(C)]
-union Control {
+union ControlBuffer {
     _align: libc::cmsghdr,
     bytes: [u8; 64],
 }
@@ -44,14 +44,14 @@ union Control {
 /// # Errors
 /// As `recvmsg`.
 pub fn recv(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, Option<WallNanos>)> {
-    let mut control = MaybeUninit::<Control>::uninit();
+    let mut control = MaybeUninit::<ControlBuffer>::uninit();
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: all-zero bytes are a valid `msghdr` (null pointers, zero lengths).
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of::<Control>() as _;
+    message.msg_controllen = size_of::<ControlBuffer>() as _;
     // SAFETY: `message` points to one iovec over `buffer` and to a control area of the stated size, both live and
     // exclusively borrowed for the call.
     let read = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };

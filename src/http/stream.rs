@@ -11,35 +11,35 @@ use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, Soc
 use rustls::ClientConnection;
 
 use super::stamp;
-use super::target::Address;
+use super::target::SocketAddress;
 use super::tls::Tls;
 use crate::decide::WallNanos;
 
 /// A connection.
 #[derive(Debug)]
 pub struct Stream {
-    socket: Socket,
+    socket: RawSocket,
     tls: Option<Box<ClientConnection>>,
 }
 
 /// What a read brought.
 #[derive(Clone, Copy, Debug)]
-pub struct Received {
+pub struct StreamRead {
     /// Bytes; 0 when the peer has closed.
     pub bytes: usize,
     /// Whether nothing more was there: an edge-triggered poller will say so when there is.
     pub drained: bool,
     /// When the last of it came, if the kernel stamps this connection.
-    pub stamp: Option<WallNanos>,
+    pub received_at: Option<WallNanos>,
 }
 
 #[derive(Debug)]
-struct Socket {
+struct RawSocket {
     fd: OwnedFd,
-    inet: bool,
-    stamped: bool,
+    is_inet: bool,
+    has_timestamps: bool,
     drained: bool,
-    stamp: Option<WallNanos>,
+    received_at: Option<WallNanos>,
 }
 
 impl Stream {
@@ -47,15 +47,18 @@ impl Stream {
     ///
     /// # Errors
     /// When that cannot even begin: no route, no descriptor, no port left.
-    pub fn connect(address: &Address, stamped: bool) -> io::Result<Self> {
+    pub fn connect(address: &SocketAddress, stamped: bool) -> io::Result<Self> {
         let fd = match address {
-            Address::Inet(address) => connect_inet(address)?,
-            Address::Unix(path) => connect_unix(path)?,
+            SocketAddress::Inet(address) => connect_inet(address)?,
+            SocketAddress::Unix(path) => connect_unix(path)?,
         };
         // A socket without stamps still works, and is timed at the read.
         let stamped = stamped && stamp::enable(fd.as_fd()).is_ok();
-        let inet = matches!(address, Address::Inet(_));
-        Ok(Self { socket: Socket { fd, inet, stamped, drained: false, stamp: None }, tls: None })
+        let inet = matches!(address, SocketAddress::Inet(_));
+        Ok(Self {
+            socket: RawSocket { fd, is_inet: inet, has_timestamps: stamped, drained: false, received_at: None },
+            tls: None,
+        })
     }
 
     /// Whether connecting has worked.
@@ -108,10 +111,10 @@ impl Stream {
     /// # Errors
     /// `WouldBlock` when nothing is, else what is wrong with the connection; `InvalidData` for TLS.
     #[inline]
-    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<StreamRead> {
         let Some(tls) = &mut self.tls else {
             let bytes = self.socket.read(buffer)?;
-            return Ok(Received { bytes, drained: self.socket.drained, stamp: self.socket.stamp });
+            return Ok(StreamRead { bytes, drained: self.socket.drained, received_at: self.socket.received_at });
         };
         // What an earlier read (of the handshake, say) found says nothing about now.
         self.socket.drained = false;
@@ -120,7 +123,7 @@ impl Stream {
                 Ok(bytes) => {
                     // Nothing left in the socket, and nothing left in rustls.
                     let drained = self.socket.drained && bytes < buffer.len();
-                    return Ok(Received { bytes, drained, stamp: self.socket.stamp });
+                    return Ok(StreamRead { bytes, drained, received_at: self.socket.received_at });
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) => return Err(e),
@@ -138,10 +141,10 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn skip(&mut self, most: u64, scratch: &mut [u8]) -> io::Result<Received> {
+    pub fn skip(&mut self, most: u64, scratch: &mut [u8]) -> io::Result<StreamRead> {
         let length = usize::try_from(most).unwrap_or(usize::MAX).min(scratch.len());
         let (_, bytes) = net::recv(&self.socket.fd, &mut scratch[..length], RecvFlags::TRUNC)?;
-        Ok(Received { bytes, drained: bytes < length, stamp: None })
+        Ok(StreamRead { bytes, drained: bytes < length, received_at: None })
     }
 
     /// Whether the peer has neither closed nor sent anything that waits to be read.
@@ -152,7 +155,7 @@ impl Stream {
 
     /// Whether [`Self::skip`] may be used: on Unix sockets and under TLS the bytes must be read.
     pub fn can_skip(&self) -> bool {
-        self.tls.is_none() && self.socket.inet
+        self.tls.is_none() && self.socket.is_inet
     }
 
     /// Writes as much as the socket takes now of the pieces, in one call.
@@ -194,7 +197,7 @@ impl Stream {
     }
 
     /// Whether TLS holds something back that was taken and not yet sent.
-    pub fn holds_back(&self) -> bool {
+    pub fn has_pending_tls(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
@@ -222,12 +225,12 @@ impl AsFd for Stream {
     }
 }
 
-impl Read for Socket {
+impl Read for RawSocket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = if self.stamped {
+        let read = if self.has_timestamps {
             stamp::recv(self.fd.as_fd(), buffer).map(|(bytes, stamp)| {
-                self.stamp = stamp;
+                self.received_at = stamp;
                 bytes
             })
         } else {
@@ -239,7 +242,7 @@ impl Read for Socket {
     }
 }
 
-impl Write for Socket {
+impl Write for RawSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(net::send(&self.fd, bytes, SendFlags::NOSIGNAL)?)
     }
@@ -249,7 +252,7 @@ impl Write for Socket {
     }
 }
 
-fn flush(tls: &mut ClientConnection, socket: &mut Socket) -> io::Result<()> {
+fn flush(tls: &mut ClientConnection, socket: &mut RawSocket) -> io::Result<()> {
     while tls.wants_write() {
         tls.write_tls(socket)?;
     }

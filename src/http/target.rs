@@ -23,14 +23,14 @@ pub struct Target {
 
 /// An address that a socket can connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum SocketAddress {
     /// IPv4 or IPv6.
     Inet(SocketAddr),
     /// A socket in the file system.
     Unix(PathBuf),
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for SocketAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Inet(address) => write!(f, "{address}"),
@@ -114,7 +114,7 @@ impl Target {
     ///
     /// # Errors
     /// When the name has no address.
-    pub fn resolve(&self, connect_to: Option<&str>) -> Result<Vec<Address>, TargetError> {
+    pub fn resolve(&self, connect_to: Option<&str>) -> Result<Vec<SocketAddress>, TargetError> {
         let (host, port) = match connect_to {
             None => (self.host.as_str(), self.port),
             Some(text) => {
@@ -124,8 +124,11 @@ impl Target {
             }
         };
         let failed = |why: String| TargetError::Resolve(host.to_owned(), why);
-        let found: Vec<Address> =
-            (host, port).to_socket_addrs().map_err(|e| failed(plain(&e)))?.map(Address::Inet).collect();
+        let found: Vec<SocketAddress> = (host, port)
+            .to_socket_addrs()
+            .map_err(|e| failed(resolver_message(&e)))?
+            .map(SocketAddress::Inet)
+            .collect();
         if found.is_empty() { Err(failed("the name exists, but has none".into())) } else { Ok(found) }
     }
 }
@@ -145,7 +148,7 @@ fn port(text: &str) -> Option<u16> {
 }
 
 /// The resolver's message without the function's name in front of it.
-fn plain(error: &std::io::Error) -> String {
+fn resolver_message(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.rsplit(": ").next().unwrap_or(&text).to_owned()
 }
@@ -212,7 +215,7 @@ mod tests {
     fn connect_to_replaces_the_address_only() {
         let target = Target::parse("http://example.invalid/").expect("valid");
         let addresses = target.resolve(Some("[::1]:81")).expect("an address");
-        assert_eq!(addresses, [Address::Inet("[::1]:81".parse().expect("valid"))]);
+        assert_eq!(addresses, [SocketAddress::Inet("[::1]:81".parse().expect("valid"))]);
         assert!(matches!(target.resolve(Some("nope")), Err(TargetError::ConnectTo(_))));
     }
 }

@@ -32,7 +32,7 @@ pub enum TlsError {
     /// A file cannot be read, or holds nothing of use.
     File(&'static str, PathBuf, String),
     /// Certificate without key, or key without certificate.
-    Alone,
+    IncompletePair,
     /// Certificate and key do not belong together.
     Mismatch(String),
     /// The machine's own store of certificates is empty or unreadable.
@@ -45,7 +45,7 @@ impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(flag, path, why) => write!(f, "{flag} {}: {why}", path.display()),
-            Self::Alone => f.write_str("--cert and --key go together; give both"),
+            Self::IncompletePair => f.write_str("--cert and --key go together; give both"),
             Self::Mismatch(why) => write!(f, "--cert and --key do not fit: {why}"),
             Self::NoRoots(why) => {
                 write!(
@@ -95,12 +95,14 @@ fn configuration(options: &TlsOptions) -> Result<ClientConfig, TlsError> {
         .with_safe_default_protocol_versions()
         .map_err(|e| TlsError::Mismatch(e.to_string()))?;
     let trust = match &options.cacert {
-        _ if options.insecure => Some(Trust::Anybody),
-        Some(path) => Some(Trust::given(path, &provider)?),
+        _ if options.insecure => Some(CertificateTrust::Any),
+        Some(path) => Some(CertificateTrust::from_file(path, &provider)?),
         None => None,
     };
     let builder = match trust {
-        Some(trust) => builder.dangerous().with_custom_certificate_verifier(Arc::new(Verifier { trust, provider })),
+        Some(trust) => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(CertificateVerifier { trust, provider }))
+        }
         None => builder.with_root_certificates(native_roots()?),
     };
     let config = match (&options.cert, &options.key) {
@@ -111,7 +113,7 @@ fn configuration(options: &TlsOptions) -> Result<ClientConfig, TlsError> {
                 PrivateKeyDer::from_pem_file(key).map_err(|e| TlsError::File("--key", key.clone(), e.to_string()))?;
             builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::Mismatch(e.to_string()))?
         }
-        _ => return Err(TlsError::Alone),
+        _ => return Err(TlsError::IncompletePair),
     };
     Ok(config)
 }
@@ -137,19 +139,19 @@ fn certificates(flag: &'static str, path: &Path) -> Result<Vec<CertificateDer<'s
 
 /// Whose certificates are taken, where it is not left to the system's store.
 #[derive(Debug)]
-enum Trust {
+enum CertificateTrust {
     /// `-k`: anybody's.
-    Anybody,
+    Any,
     /// `--cacert`: what these certificates have signed, and these certificates themselves.
     ///
     /// The latter is for what `openssl req -x509` makes, and many a developer's service uses: a self-signed certificate
     /// that calls itself a CA. As the certificate of a service, webpki refuses it even where it is given as trusted;
     /// OpenSSL, and so curl, takes it. Its name is checked all the same.
-    Given(Arc<WebPkiServerVerifier>, Vec<CertificateDer<'static>>),
+    Certificates(Arc<WebPkiServerVerifier>, Vec<CertificateDer<'static>>),
 }
 
-impl Trust {
-    fn given(path: &Path, provider: &Arc<CryptoProvider>) -> Result<Self, TlsError> {
+impl CertificateTrust {
+    fn from_file(path: &Path, provider: &Arc<CryptoProvider>) -> Result<Self, TlsError> {
         let failed = |why: String| TlsError::File("--cacert", path.to_owned(), why);
         let given = certificates("--cacert", path)?;
         let mut roots = RootCertStore::empty();
@@ -159,19 +161,19 @@ impl Trust {
         let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
             .build()
             .map_err(|e| failed(e.to_string()))?;
-        Ok(Self::Given(webpki, given))
+        Ok(Self::Certificates(webpki, given))
     }
 }
 
-/// Checks a service's certificate against a [`Trust`]. The handshake's signatures are checked whatever that is: a broken
+/// Checks a service's certificate against a [`CertificateTrust`]. The handshake's signatures are checked whatever that is: a broken
 /// peer should not look sound.
 #[derive(Debug)]
-struct Verifier {
-    trust: Trust,
+struct CertificateVerifier {
+    trust: CertificateTrust,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -181,12 +183,14 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         match &self.trust {
-            Trust::Anybody => Ok(ServerCertVerified::assertion()),
-            Trust::Given(_, given) if given.iter().any(|given| given == end_entity) => {
+            CertificateTrust::Any => Ok(ServerCertVerified::assertion()),
+            CertificateTrust::Certificates(_, given) if given.iter().any(|given| given == end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
                 Ok(ServerCertVerified::assertion())
             }
-            Trust::Given(webpki, _) => webpki.verify_server_cert(end_entity, intermediates, name, ocsp, now),
+            CertificateTrust::Certificates(webpki, _) => {
+                webpki.verify_server_cert(end_entity, intermediates, name, ocsp, now)
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use console::Term;
 
 use crate::decide::Nanos;
-use crate::measure::Progress;
+use crate::measure::RunProgress;
 use crate::measure::recorder::Interval;
 
 /// What a run will take, as far as that is known.
@@ -20,60 +20,66 @@ pub struct Extent {
 
 /// How far a run is, on stderr.
 #[derive(Debug)]
-pub struct Bar {
+pub struct ProgressBar {
     /// None where the line cannot be taken back: no terminal, or one that is to get no escapes.
     terminal: Option<Term>,
     extent: Extent,
     /// What was said of the last second, the most important first.
-    last: Vec<String>,
+    last_summary: Vec<String>,
     /// Columns that stand on the terminal now.
-    shown: usize,
+    shown_columns: usize,
     /// When the next line is due, where there is no terminal.
     next_line: Nanos,
 }
 
 /// From so many columns on there is a bar before the words.
-const ROOMY: usize = 64;
+const MIN_COLUMNS_WITH_BAR: usize = 64;
 /// Its columns.
-const BAR: usize = 24;
+const BAR_COLUMNS: usize = 24;
 /// The narrowest terminal that is written for.
-const NARROWEST: usize = 20;
+const MIN_COLUMNS: usize = 20;
 /// Where there is no terminal, a line comes this often.
-const LINE: Nanos = Nanos::from_secs(10);
+const LINE_INTERVAL: Nanos = Nanos::from_secs(10);
 
-impl Bar {
+impl ProgressBar {
     /// Nothing is drawn yet.
     pub fn new(extent: Extent) -> Self {
         let terminal = Term::stderr();
         let changes = terminal.features().is_attended() && super::takes_escapes();
-        Self { terminal: changes.then_some(terminal), extent, last: Vec::new(), shown: 0, next_line: LINE }
+        Self {
+            terminal: changes.then_some(terminal),
+            extent,
+            last_summary: Vec::new(),
+            shown_columns: 0,
+            next_line: LINE_INTERVAL,
+        }
     }
 
     /// Draws how far the run is; or hands a line out, where there is no terminal and it is time for one.
-    pub fn update(&mut self, progress: &Progress<'_>) -> Option<String> {
-        if let Some(second) = progress.second {
-            self.last = words(second);
+    pub fn update(&mut self, progress: &RunProgress<'_>) -> Option<String> {
+        if let Some(second) = progress.interval {
+            self.last_summary = summary(second);
         }
         let elapsed = progress.elapsed;
-        let (share, far) = self.far(progress);
-        let parts: Vec<String> = [far].into_iter().chain(self.last.iter().cloned()).collect();
+        let (share, far) = self.progress(progress);
+        let parts: Vec<String> = [far].into_iter().chain(self.last_summary.iter().cloned()).collect();
         let Some(terminal) = &self.terminal else {
             if elapsed < self.next_line {
                 return None;
             }
-            self.next_line = Nanos((elapsed.0 / LINE.0 + 1) * LINE.0);
+            self.next_line = Nanos((elapsed.0 / LINE_INTERVAL.0 + 1) * LINE_INTERVAL.0);
             return Some(parts.join("  "));
         };
         let late = (share > 1.0).then(|| "waiting for the last answers".to_owned());
         let parts: Vec<String> = parts.into_iter().chain(late).collect();
         // A full last column would break the line.
-        let width = usize::from(terminal.size().1).max(NARROWEST) - 1;
-        self.draw(&fitted(share, &parts, width));
+        let width = usize::from(terminal.size().1).max(MIN_COLUMNS) - 1;
+        self.draw(&fit(share, &parts, width));
         None
     }
 
     /// The share of the run that is over, and the words for it.
-    fn far(&self, progress: &Progress<'_>) -> (f64, String) {
+    fn progress(&self, progress: &RunProgress<'_>) -> (f64, String) {
         let elapsed = Duration::from_secs(progress.elapsed.0 / 1_000_000_000);
         match self.extent {
             Extent { until, .. } if until != Nanos::NEVER => {
@@ -89,8 +95,8 @@ impl Bar {
     fn draw(&mut self, line: &str) {
         let columns = line.chars().count();
         // Blanks over what is longer from before: no escape is needed for that.
-        let rest = " ".repeat(self.shown.saturating_sub(columns));
-        self.shown = columns;
+        let rest = " ".repeat(self.shown_columns.saturating_sub(columns));
+        self.shown_columns = columns;
         let mut stderr = io::stderr().lock();
         // A terminal that is gone is told nothing.
         let _ = write!(stderr, "\r{line}{rest}").and_then(|()| stderr.flush());
@@ -98,7 +104,7 @@ impl Bar {
 
     /// Takes the line away.
     pub fn finish(mut self) {
-        if self.shown > 0 {
+        if self.shown_columns > 0 {
             self.draw("");
             let mut stderr = io::stderr().lock();
             let _ = write!(stderr, "\r").and_then(|()| stderr.flush());
@@ -107,7 +113,7 @@ impl Bar {
 }
 
 /// A second in words, the most important first. Times are of successes.
-fn words(second: &Interval) -> Vec<String> {
+fn summary(second: &Interval) -> Vec<String> {
     let mut words = vec![format!("{}/s", second.ok + second.failed)];
     if second.failed > 0 {
         words.push(format!("{} failed/s", second.failed));
@@ -123,8 +129,8 @@ fn words(second: &Interval) -> Vec<String> {
 }
 
 /// As many of the parts as fit, from the first on, behind a bar if there is room for one.
-fn fitted(share: f64, parts: &[String], width: usize) -> String {
-    let mut line = if width >= ROOMY { format!("{} ", bar(share)) } else { String::new() };
+fn fit(share: f64, parts: &[String], width: usize) -> String {
+    let mut line = if width >= MIN_COLUMNS_WITH_BAR { format!("{} ", bar(share)) } else { String::new() };
     for (at, part) in parts.iter().enumerate() {
         let blanks = if at == 0 { "" } else { "  " };
         if line.chars().count() + blanks.len() + part.chars().count() > width {
@@ -140,8 +146,8 @@ fn fitted(share: f64, parts: &[String], width: usize) -> String {
 }
 
 fn bar(share: f64) -> String {
-    let done = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
-    "━".repeat(done) + &"─".repeat(BAR - done)
+    let done = (share.clamp(0.0, 1.0) * BAR_COLUMNS as f64).round() as usize;
+    "━".repeat(done) + &"─".repeat(BAR_COLUMNS - done)
 }
 
 #[cfg(test)]
@@ -152,25 +158,25 @@ mod tests {
     fn the_line_fits_every_width_and_the_most_important_comes_first() {
         let parts =
             ["12s/1m30s", "12345/s", "17 failed/s", "p50 12.3ms", "p99 1.25s", "400 waiting"].map(str::to_owned);
-        for width in NARROWEST - 1..200 {
-            let line = fitted(0.3, &parts, width);
+        for width in MIN_COLUMNS - 1..200 {
+            let line = fit(0.3, &parts, width);
             assert!(line.chars().count() <= width, "{width}: {line}");
             assert!(line.contains("12s/1m30s") && line.contains("12345/s"), "{width}: {line}");
         }
-        assert!(fitted(0.3, &parts, 199).ends_with("400 waiting"));
+        assert!(fit(0.3, &parts, 199).ends_with("400 waiting"));
         let endless = ["9".repeat(80)];
-        assert_eq!(fitted(0.0, &endless, 19).chars().count(), 19);
+        assert_eq!(fit(0.0, &endless, 19).chars().count(), 19);
     }
 
     #[test]
     fn without_a_terminal_a_line_comes_every_ten_seconds() {
         let extent = Extent { until: Nanos::from_secs(60), requests: None };
-        let mut bar = Bar { terminal: None, ..Bar::new(extent) };
+        let mut bar = ProgressBar { terminal: None, ..ProgressBar::new(extent) };
         let second = Interval { ok: 50, failed: 3, ..Interval::default() };
         let lines: Vec<String> = (0..350)
             .filter_map(|tenth| {
                 let elapsed = Nanos::from_millis(100 * tenth);
-                bar.update(&Progress { elapsed, ended: 0, second: Some(&second) })
+                bar.update(&RunProgress { elapsed, ended: 0, interval: Some(&second) })
             })
             .collect();
         assert_eq!(lines.len(), 3, "{lines:?}");

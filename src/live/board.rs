@@ -9,18 +9,18 @@ use console::{Term, style};
 /// A line never fills the terminal's width, and the cursor stands below the last one: what a person types meanwhile moves
 /// nothing.
 #[derive(Debug)]
-pub struct Board {
+pub struct Dashboard {
     terminal: Term,
-    shown: Vec<String>,
+    shown_lines: Vec<String>,
 }
 
 /// The bar's columns.
-const BAR: usize = 24;
+const BAR_COLUMNS: usize = 24;
 
-impl Board {
+impl Dashboard {
     /// Nothing is drawn yet.
     pub fn new() -> Self {
-        Self { terminal: Term::buffered_stderr(), shown: Vec::new() }
+        Self { terminal: Term::buffered_stderr(), shown_lines: Vec::new() }
     }
 
     /// Whether there is a terminal to draw on.
@@ -42,26 +42,26 @@ impl Board {
         let fitting = |text: &str, width: usize| text.chars().take(width).collect::<String>();
         let (full, rest) = bar(done, of);
         let bar = format!("{}{}", style(full).cyan().for_stderr(), style(rest).dim().for_stderr());
-        let mut next = vec![format!("{bar} {}", fitting(message, width.saturating_sub(BAR + 1)))];
+        let mut next = vec![format!("{bar} {}", fitting(message, width.saturating_sub(BAR_COLUMNS + 1)))];
         next.extend(lines.iter().map(|line| fitting(line, width)));
-        if next != self.shown {
+        if next != self.shown_lines {
             // A terminal that is gone is told nothing.
             let _ = self.draw(next);
         }
     }
 
     fn draw(&mut self, next: Vec<String>) -> io::Result<()> {
-        self.clear(self.shown.len())?;
+        self.clear(self.shown_lines.len())?;
         for line in &next {
             self.terminal.write_line(line)?;
         }
-        self.shown = next;
+        self.shown_lines = next;
         self.terminal.flush()
     }
 
     /// Has something else written to the terminal, above the lines.
-    pub fn aside<T>(&mut self, says: impl FnOnce() -> T) -> T {
-        let shown = std::mem::take(&mut self.shown);
+    pub fn print_above<T>(&mut self, says: impl FnOnce() -> T) -> T {
+        let shown = std::mem::take(&mut self.shown_lines);
         let _ = self.clear(shown.len()).and_then(|()| self.terminal.flush());
         let said = says();
         let _ = self.draw(shown);
@@ -70,7 +70,7 @@ impl Board {
 
     /// Takes the lines away.
     pub fn finish(self) {
-        let _ = self.clear(self.shown.len()).and_then(|()| self.terminal.flush());
+        let _ = self.clear(self.shown_lines.len()).and_then(|()| self.terminal.flush());
     }
 
     /// Back to the first of so many lines, with nothing below.
@@ -84,7 +84,7 @@ impl Board {
     }
 }
 
-impl Default for Board {
+impl Default for Dashboard {
     fn default() -> Self {
         Self::new()
     }
@@ -92,9 +92,9 @@ impl Default for Board {
 
 /// What is done of a bar, and the rest.
 fn bar(done: u64, of: u64) -> (String, String) {
-    let halves = (done.min(of) as u128 * 2 * BAR as u128 / u128::from(of.max(1))) as usize;
+    let halves = (done.min(of) as u128 * 2 * BAR_COLUMNS as u128 / u128::from(of.max(1))) as usize;
     let (whole, half) = (halves / 2, halves % 2);
-    ("━".repeat(whole) + if half == 1 { "╸" } else { "" }, "─".repeat(BAR - whole - half))
+    ("━".repeat(whole) + if half == 1 { "╸" } else { "" }, "─".repeat(BAR_COLUMNS - whole - half))
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
     fn a_bar_is_as_long_as_it_is_whatever_is_done() {
         for (done, of) in [(0, 0), (0, 7), (3, 7), (7, 7), (9, 7), (u64::MAX, u64::MAX), (1, u64::MAX)] {
             let (full, rest) = bar(done, of);
-            assert_eq!(full.chars().count() + rest.chars().count(), super::BAR, "{done} of {of}");
+            assert_eq!(full.chars().count() + rest.chars().count(), super::BAR_COLUMNS, "{done} of {of}");
             assert_eq!(rest.is_empty(), of > 0 && done >= of, "{done} of {of}");
         }
     }

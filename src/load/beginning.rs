@@ -8,38 +8,38 @@ use crate::machine::clock::Clock;
 
 /// What the threads of a run wait for.
 #[derive(Debug)]
-pub struct Beginning {
+pub struct StartGate {
     clock: OnceLock<Clock>,
     /// For those who wait for the clock: agents do so for longer than they take to get ready.
-    gate: Mutex<()>,
-    appointed: Condvar,
+    lock: Mutex<()>,
+    released: Condvar,
     is_ready: AtomicBool,
-    is_appointed: bool,
+    waits_for_release: bool,
 }
 
-impl Beginning {
+impl StartGate {
     /// As soon as all threads are ready.
-    pub fn at_once() -> Self {
+    pub fn when_ready() -> Self {
         Self {
             clock: OnceLock::new(),
-            gate: Mutex::new(()),
-            appointed: Condvar::new(),
+            lock: Mutex::new(()),
+            released: Condvar::new(),
             is_ready: AtomicBool::new(false),
-            is_appointed: false,
+            waits_for_release: false,
         }
     }
 
-    /// When somebody calls [`Self::appoint`].
-    pub fn by_appointment() -> Self {
-        Self { is_appointed: true, ..Self::at_once() }
+    /// When somebody calls [`Self::release_at`].
+    pub fn when_released() -> Self {
+        Self { waits_for_release: true, ..Self::when_ready() }
     }
 
     /// The run begins when this clock strikes zero; the first who says so is heard.
-    pub fn appoint(&self, clock: Clock) {
-        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn release_at(&self, clock: Clock) {
+        let gate = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.clock.get_or_init(|| clock);
         drop(gate);
-        self.appointed.notify_all();
+        self.released.notify_all();
     }
 
     /// Whether all threads are ready.
@@ -48,10 +48,10 @@ impl Beginning {
     }
 
     /// All threads are ready.
-    pub(super) fn ready(&self) {
+    pub(super) fn set_ready(&self) {
         self.is_ready.store(true, Ordering::Release);
-        if !self.is_appointed {
-            self.appoint(Clock::starting_in(Nanos::MILLI));
+        if !self.waits_for_release {
+            self.release_at(Clock::starting_in(Nanos::MILLI));
         }
     }
 
@@ -62,9 +62,9 @@ impl Beginning {
 
     /// The same; waits for so long until it is known.
     pub(super) fn wait(&self, patience: Nanos) -> Option<&Clock> {
-        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let gate = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         let unknown = |(): &mut ()| self.clock.get().is_none();
-        drop(self.appointed.wait_timeout_while(gate, patience.as_duration(), unknown));
+        drop(self.released.wait_timeout_while(gate, patience.as_duration(), unknown));
         self.clock()
     }
 }

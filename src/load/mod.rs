@@ -1,7 +1,7 @@
 //! Drives a plan: schedule + http + measure.
 //!
 //! - [`options`]: what the user asked for; [`plan`]: the same, checked
-//! - [`run`]: drives a plan and makes the [`Run`]; [`drive`]: an agent's part of one, which has a [`Beginning`] of its own
+//! - [`run`]: drives a plan and makes the [`Run`]; [`drive`]: an agent's part of one, which has a [`StartGate`] of its own
 //! - `worker`: one thread's event loop; `table` and `slot`: its connections; `tally`: what it counts
 
 mod beginning;
@@ -22,19 +22,19 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-pub use self::beginning::Beginning;
-pub use self::options::{Body, Options};
-pub use self::plan::{Pace, Place, Plan, PlanError};
-use self::worker::{Report, Shared, Worker};
+pub use self::beginning::StartGate;
+pub use self::options::{Options, RequestBodySource};
+pub use self::plan::{AgentPosition, LoadPlan, Pacing, PlanError};
+use self::worker::{Worker, WorkerContext, WorkerReport};
 use crate::decide::Nanos;
 use crate::machine;
 use crate::machine::clock::{self, Clock};
-use crate::measure::agent::Account;
-use crate::measure::gathering::Gathering;
+use crate::measure::agent::AgentCounts;
+use crate::measure::gathering::IntervalMerger;
 use crate::measure::recorder::Interval;
-use crate::measure::run::{Connections, Manifest, Parts, Run, Target};
-use crate::measure::series::Series;
-use crate::measure::{Counted, Progress};
+use crate::measure::run::{Connections, Manifest, Run, RunInput, RunTarget};
+use crate::measure::series::RunSeries;
+use crate::measure::{RunCounts, RunProgress};
 use crate::report::jtl;
 
 /// Why a run could not start. Nothing has been sent to the service but a connection to see whether it is there.
@@ -74,47 +74,52 @@ impl fmt::Display for LoadError {
 }
 
 /// Who looks on while a run goes: called about ten times a second; `false` ends the run.
-pub type Watch<'a> = dyn FnMut(&Progress<'_>) -> bool + 'a;
+pub type ProgressCallback<'a> = dyn FnMut(&RunProgress<'_>) -> bool + 'a;
 
 /// What the threads of a run tell while they drive it.
 #[derive(Debug)]
-pub enum Told {
+pub enum ProgressEvent {
     /// All that happened in this stretch.
-    Stretch(u64, Interval),
+    Interval(u64, Interval),
     /// At the end: what some saw of this stretch when others had nothing to do any more.
-    Rest(u64, Interval),
+    PartialInterval(u64, Interval),
 }
 
 /// Drives the plan to its end, or until `watch` says no; `log` takes a line for each request.
 ///
 /// # Errors
 /// When it cannot start.
-pub fn run(plan: &Plan, command: &[String], watch: &mut Watch<'_>, log: Option<&jtl::Log>) -> Result<Run, LoadError> {
-    let mut series = Series::of(plan.stretch);
+pub fn run(
+    plan: &LoadPlan,
+    command: &[String],
+    watch: &mut ProgressCallback<'_>,
+    log: Option<&jtl::JtlLog>,
+) -> Result<Run, LoadError> {
+    let mut series = RunSeries::with_interval(plan.interval);
     let mut ended = 0;
     let started = clock::unix_s();
-    let mut listen = |elapsed: Nanos, told: Option<Told>| {
+    let mut listen = |elapsed: Nanos, told: Option<ProgressEvent>| {
         let whole = match told {
-            Some(Told::Stretch(stretch, whole)) => {
+            Some(ProgressEvent::Interval(stretch, whole)) => {
                 ended += whole.ok + whole.failed;
                 series.add(stretch, &whole);
                 Some(whole)
             }
-            Some(Told::Rest(stretch, rest)) => {
+            Some(ProgressEvent::PartialInterval(stretch, rest)) => {
                 series.add(stretch, &rest);
                 None
             }
             None => None,
         };
-        watch(&Progress { elapsed, ended, second: whole.as_ref() })
+        watch(&RunProgress { elapsed, ended, interval: whole.as_ref() })
     };
-    let driven = drive(plan, &Beginning::at_once(), false, &mut listen, log)?;
+    let driven = drive(plan, &StartGate::when_ready(), false, &mut listen, log)?;
     let manifest = Manifest { started_unix_s: started, ..manifest(plan, command) };
-    Ok(Gathered { driven, series, agents: Vec::new() }.into_run(plan, manifest))
+    Ok(RunParts { result: driven, series, agents: Vec::new() }.into_run(plan, manifest))
 }
 
 /// What the manifest of a run says that starts now.
-pub fn manifest(plan: &Plan, command: &[String]) -> Manifest {
+pub fn manifest(plan: &LoadPlan, command: &[String]) -> Manifest {
     Manifest {
         command: command.to_vec(),
         seed: plan.seed,
@@ -126,11 +131,11 @@ pub fn manifest(plan: &Plan, command: &[String]) -> Manifest {
 
 /// What came of driving a plan.
 #[derive(Debug, Default)]
-pub struct Driven {
+pub struct DriveResult {
     /// What was counted, as far as it was not told before.
-    pub counted: Counted,
+    pub counts: RunCounts,
     /// When it was ended before its end, if it was.
-    pub stopped: Option<Nanos>,
+    pub stopped_at: Option<Nanos>,
     /// Whether that was because somebody had had enough.
     pub interrupted: bool,
 }
@@ -141,25 +146,25 @@ pub struct Driven {
 /// # Errors
 /// When it cannot start.
 pub fn drive(
-    plan: &Plan,
-    beginning: &Beginning,
+    plan: &LoadPlan,
+    beginning: &StartGate,
     in_parts: bool,
-    listen: &mut dyn FnMut(Nanos, Option<Told>) -> bool,
-    log: Option<&jtl::Log>,
-) -> Result<Driven, LoadError> {
+    listen: &mut dyn FnMut(Nanos, Option<ProgressEvent>) -> bool,
+    log: Option<&jtl::JtlLog>,
+) -> Result<DriveResult, LoadError> {
     if plan.threads == 0 {
-        beginning.ready();
-        return Ok(Driven::default());
+        beginning.set_ready();
+        return Ok(DriveResult::default());
     }
     machine::allow_open_files(plan.connections).map_err(|possible| LoadError::OpenFiles(plan.connections, possible))?;
-    let address = probe::find(plan, &mut |_| listen(Nanos::ZERO, None))?;
+    let address = probe::find_address(plan, &mut |_| listen(Nanos::ZERO, None))?;
     let (sender, reports) = mpsc::channel();
-    let shared = Shared {
+    let shared = WorkerContext {
         plan,
         address: &address,
-        beginning,
+        start_gate: beginning,
         ready: AtomicU64::new(0),
-        in_parts,
+        per_interval: in_parts,
         stop: AtomicBool::new(false),
         claimed: AtomicU64::new(0),
         started_unix_ns: OnceLock::new(),
@@ -177,78 +182,78 @@ pub fn drive(
                 return Err(LoadError::System(error));
             }
         }
-        Ok(gather(&shared, &reports, listen))
+        Ok(collect_reports(&shared, &reports, listen))
     })
 }
 
-fn gather(
-    shared: &Shared<'_>,
-    reports: &Receiver<Report>,
-    listen: &mut dyn FnMut(Nanos, Option<Told>) -> bool,
-) -> Driven {
-    let mut driven = Driven::default();
+fn collect_reports(
+    shared: &WorkerContext<'_>,
+    reports: &Receiver<WorkerReport>,
+    listen: &mut dyn FnMut(Nanos, Option<ProgressEvent>) -> bool,
+) -> DriveResult {
+    let mut driven = DriveResult::default();
     // Workers report each stretch on their own; it counts once all have, or when the run is over.
-    let mut gathering = Gathering::of(shared.plan.threads);
-    let elapsed = || shared.beginning.clock().map_or(Nanos::ZERO, Clock::now);
+    let mut gathering = IntervalMerger::new(shared.plan.threads);
+    let elapsed = || shared.start_gate.clock().map_or(Nanos::ZERO, Clock::now);
     let mut running = shared.plan.threads;
     while running > 0 {
         let mut told = None;
         match reports.recv_timeout(Duration::from_millis(100)) {
-            Ok(Report::Stretch(stretch, interval)) => {
-                told = gathering.told(stretch, &interval).map(|whole| Told::Stretch(stretch, whole));
+            Ok(WorkerReport::Interval(stretch, interval)) => {
+                told = gathering.add(stretch, &interval).map(|whole| ProgressEvent::Interval(stretch, whole));
             }
-            Ok(Report::Done(counted)) => {
+            Ok(WorkerReport::Done(counted)) => {
                 running -= 1;
-                gathering.left();
-                driven.counted.add(&counted);
+                gathering.remove_source();
+                driven.counts.add(&counted);
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
         let now = elapsed();
-        if !listen(now, told) && driven.stopped.is_none() {
-            (driven.stopped, driven.interrupted) = (Some(now), true);
+        if !listen(now, told) && driven.stopped_at.is_none() {
+            (driven.stopped_at, driven.interrupted) = (Some(now), true);
             shared.stop.store(true, Ordering::Relaxed);
         }
     }
-    for (stretch, rest) in gathering.rest() {
-        listen(elapsed(), Some(Told::Rest(stretch, rest)));
+    for (stretch, rest) in gathering.into_partial() {
+        listen(elapsed(), Some(ProgressEvent::PartialInterval(stretch, rest)));
     }
     driven
 }
 
 /// All that is known when a run is over.
 #[derive(Debug)]
-pub struct Gathered {
+pub struct RunParts {
     /// What came of driving it; all that was counted.
-    pub driven: Driven,
+    pub result: DriveResult,
     /// The run second by second.
-    pub series: Series,
+    pub series: RunSeries,
     /// What each agent did, where there were some.
-    pub agents: Vec<Account>,
+    pub agents: Vec<AgentCounts>,
 }
 
-impl Gathered {
+impl RunParts {
     /// The result of the plan.
-    pub fn into_run(self, plan: &Plan, manifest: Manifest) -> Run {
-        let Self { driven: Driven { counted, stopped, interrupted }, series, agents } = self;
+    pub fn into_run(self, plan: &LoadPlan, manifest: Manifest) -> Run {
+        let Self { result: DriveResult { counts: counted, stopped_at: stopped, interrupted }, series, agents } = self;
         // A run bounded by a count ends with its last answer; one bounded by time, at that time, whatever is left.
-        let by_count = plan.limit.is_some() || matches!(plan.pace, Pace::Closed(users) if users.loops.is_some());
+        let by_count = plan.limit.is_some() || matches!(plan.pacing, Pacing::Closed(users) if users.loops.is_some());
         let natural = if by_count || plan.until == Nanos::NEVER { counted.last_done } else { plan.until };
         let end = stopped.map_or(natural, |at| at.min(plan.until));
         let length = end - plan.warmup;
         let duration_s = length.as_secs_f64().max(1e-9);
-        let offered_per_s = match &plan.pace {
-            Pace::Open(schedule) => {
+        let offered_per_s = match &plan.pacing {
+            Pacing::Open(schedule) => {
                 // Bounded by a number of requests, arrivals end before the last answer is there.
-                let arriving = plan.limit.map_or(Nanos::NEVER, |limit| schedule.expects(limit)).min(end);
+                let arriving = plan.limit.map_or(Nanos::NEVER, |limit| schedule.time_of(limit)).min(end);
                 let per_s = counted.offered as f64 / (arriving - plan.warmup).as_secs_f64().max(1e-9);
                 Some(if counted.offered == 0 { 0.0 } else { per_s })
             }
-            Pace::Closed(_) => None,
+            Pacing::Closed(_) => None,
         };
         let in_flight_mean = counted.in_flight_mean(length);
-        let target = Target {
+        let target = RunTarget {
             url: plan.target.url.clone(),
             method: plan.method.clone(),
             host: plan.target.host.clone(),
@@ -257,9 +262,9 @@ impl Gathered {
             server: counted.server.filter(|s| !s.is_empty()),
             tls: counted.tls,
             failure_details: counted.details.iter().map(|(kind, words)| (kind.name().into(), words.clone())).collect(),
-            ..Target::default()
+            ..RunTarget::default()
         };
-        Run::new(Parts {
+        Run::new(RunInput {
             model: plan.model(),
             target,
             series: series.points(counted.last_done.max(end).as_secs_f64()),
@@ -271,7 +276,7 @@ impl Gathered {
             connections: Connections {
                 limit: plan.connections,
                 opened: counted.connections,
-                most_backlog: counted.most_backlog,
+                max_backlog: counted.max_backlog,
             },
             cpu_s: counted.cpu.as_secs_f64(),
             cpu_share: counted.cpu_share,

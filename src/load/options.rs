@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::decide::schedule::{Arrivals, Stage};
+use crate::decide::schedule::{Arrivals, LoadStage};
 use crate::http::tls::TlsOptions;
 
 /// A load to drive, as asked for. `None` and empty lists mean "not given".
@@ -39,13 +39,13 @@ pub struct Options {
     /// Open loop: how arrivals are spread.
     pub arrivals: Arrivals,
     /// Open loop: rates that change.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<LoadStage>,
     /// The method; by default GET, or POST with a body.
     pub method: Option<String>,
     /// Lines `Name: value`.
     pub headers: Vec<String>,
     /// Bodies to choose from.
-    pub bodies: Vec<Body>,
+    pub bodies: Vec<RequestBodySource>,
     /// The bodies' weights, in their order; equal if none.
     pub weights: Vec<f64>,
     /// `user:password` for basic authentication.
@@ -75,7 +75,7 @@ pub struct Options {
 /// Where a request's body comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Body {
+pub enum RequestBodySource {
     /// These bytes.
     Bytes(#[serde(with = "in_base64")] Vec<u8>),
     /// All of this file.
@@ -83,7 +83,7 @@ pub enum Body {
 }
 
 /// As the command line has it: text, or `@FILE`.
-impl FromStr for Body {
+impl FromStr for RequestBodySource {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {

@@ -8,38 +8,38 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::options::{Body, Options};
+use super::options::{Options, RequestBodySource};
 use crate::decide::Nanos;
-use crate::decide::deal::Deal;
-use crate::decide::feed::{Closed, Feed, Open};
-use crate::decide::schedule::{Schedule, Stage};
-use crate::decide::source::Source;
+use crate::decide::deal::Shard;
+use crate::decide::feed::{ClosedFeed, Feed, OpenFeed};
+use crate::decide::schedule::{LoadStage, Schedule};
+use crate::decide::source::RequestSource;
 use crate::decide::users::Users;
-use crate::http::target::{Address, Target, TargetError};
+use crate::http::target::{SocketAddress, Target, TargetError};
 use crate::http::tls::{Tls, TlsError};
-use crate::http::wire::{Request, RequestError};
+use crate::http::wire::{RequestError, WireRequest};
 use crate::machine;
-use crate::measure::run::Model;
+use crate::measure::run::LoadModel;
 
 /// A load that can be driven.
 #[derive(Debug)]
-pub struct Plan {
+pub struct LoadPlan {
     /// Where requests go.
     pub target: Target,
     /// The addresses to try, in order; the run uses the first that answers.
-    pub addresses: Vec<Address>,
+    pub addresses: Vec<SocketAddress>,
     /// TLS, if the URL asks for it.
     pub tls: Option<Tls>,
     /// The method.
     pub method: String,
     /// What to choose from, ...
-    pub requests: Vec<Request>,
+    pub requests: Vec<WireRequest>,
     /// ... and how.
-    pub source: Source,
+    pub source: RequestSource,
     /// When to start.
-    pub pace: Pace,
+    pub pacing: Pacing,
     /// Which part of all that is ours.
-    pub deal: Deal,
+    pub shard: Shard,
     /// Most connections at a time, of ours.
     pub connections: u64,
     /// Generator threads.
@@ -63,28 +63,30 @@ pub struct Plan {
     /// The seed.
     pub seed: u64,
     /// How often the workers report, and how long a point of the series is.
-    pub stretch: Nanos,
+    pub interval: Nanos,
 }
 
 /// One of several agents that drive a load together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct AgentPosition {
     /// Its number, from 0.
     pub index: u64,
     /// How many there are; >= 1.
-    pub of: u64,
+    #[serde(rename = "of")]
+    pub count: u64,
     /// How many of them are on its machine, itself included; >= 1.
-    pub here: u64,
+    #[serde(rename = "here")]
+    pub on_host: u64,
 }
 
-impl Place {
+impl AgentPosition {
     /// There is no other.
-    pub const ALONE: Self = Self { index: 0, of: 1, here: 1 };
+    pub const SINGLE: Self = Self { index: 0, count: 1, on_host: 1 };
 }
 
 /// When requests start.
 #[derive(Clone, Debug)]
-pub enum Pace {
+pub enum Pacing {
     /// Users who wait for their answers.
     Closed(Users),
     /// Arrivals by schedule.
@@ -146,35 +148,35 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 /// Connections of a closed loop if nothing says so.
 const DEFAULT_CONNECTIONS: u64 = 50;
 /// The cap on connections of an open loop if nothing says so.
-const DEFAULT_CAP: u64 = 1000;
+const DEFAULT_MAX_CONNECTIONS: u64 = 1000;
 /// The longest wait for an answer if nothing says so.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// One thread sends this many per second evenly; beyond, another one helps.
-const RATE_PER_THREAD: f64 = 20_000.0;
+const THREAD_RATE_PER_S: f64 = 20_000.0;
 /// More connections than ports to connect from; a typing error rather than a plan.
-const MOST_CONNECTIONS: u64 = 1_000_000;
+const MAX_CONNECTIONS: u64 = 1_000_000;
 /// Faster than any machine of today; a typing error rather than a plan.
-const MOST_PER_S: f64 = 100e6;
+const MAX_RATE_PER_S: f64 = 100e6;
 
-impl Plan {
+impl LoadPlan {
     /// Checks what was asked for, reads the files that it names and looks up the host.
     ///
     /// # Errors
     /// The first thing that is wrong.
     pub fn new(options: &Options) -> Result<Self, PlanError> {
-        Self::of(options, Place::ALONE)
+        Self::for_agent(options, AgentPosition::SINGLE)
     }
 
     /// The same for one of several agents: its part of the arrivals, users, requests and connections.
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn of(options: &Options, place: Place) -> Result<Self, PlanError> {
+    pub fn for_agent(options: &Options, place: AgentPosition) -> Result<Self, PlanError> {
         check_conflicts(options)?;
         let target = Target::parse(&options.url)?;
         check_tls(options, &target)?;
         let addresses = match &options.unix_socket {
-            Some(path) => vec![Address::Unix(path.clone())],
+            Some(path) => vec![SocketAddress::Unix(path.clone())],
             None => target.resolve(options.connect_to.as_deref())?,
         };
         let tls =
@@ -185,17 +187,17 @@ impl Plan {
             options.method.clone().unwrap_or_else(|| if options.bodies.is_empty() { "GET" } else { "POST" }.into());
         let requests = requests(options, &target, &method, keep_alive)?;
         let weights: Vec<f64> = requests.iter().map(|r| r.weight).collect();
-        let length = Length::of(options)?;
-        let (pace, connections) = pace(options, seed)?;
+        let length = RunLength::of(options)?;
+        let (pace, connections) = pacing(options, seed)?;
         let until = match &pace {
-            Pace::Closed(_) => length.until,
-            Pace::Open(schedule) => schedule.length(),
+            Pacing::Closed(_) => length.until,
+            Pacing::Open(schedule) => schedule.length(),
         };
         let warmup = Nanos::from(options.warmup.unwrap_or_default());
         if warmup >= until {
             return Err(PlanError::Value("warmup", format!("{warmup} is not shorter than the run of {until}")));
         }
-        let deal = Deal::WHOLE.part(place.index, place.of);
+        let deal = Shard::WHOLE.split(place.index, place.count);
         let connections = deal.count(connections);
         let threads = threads(options, &pace, connections, place)?;
         Ok(Self {
@@ -203,9 +205,9 @@ impl Plan {
             addresses,
             tls,
             method,
-            source: Source::new(&weights, seed),
+            source: RequestSource::new(&weights, seed),
             requests,
-            deal,
+            shard: deal,
             connections,
             threads,
             until,
@@ -214,33 +216,33 @@ impl Plan {
             timeout: positive_time("timeout", options.timeout.unwrap_or(DEFAULT_TIMEOUT))?,
             keep_alive,
             pipeline: usize::try_from(in_range("pipeline", options.pipeline.unwrap_or(1), 1, 1000)?).unwrap_or(1),
-            preconnect: if keep_alive && matches!(pace, Pace::Closed(_)) && options.users.is_none() {
+            preconnect: if keep_alive && matches!(pace, Pacing::Closed(_)) && options.users.is_none() {
                 connections
             } else {
                 0
             },
-            pace,
+            pacing: pace,
             spin: options.spin,
             seed,
-            stretch: Nanos::SECOND,
+            interval: Nanos::SECOND,
         })
     }
 
     /// Who sets the pace.
-    pub fn model(&self) -> Model {
-        match self.pace {
-            Pace::Closed(_) => Model::Closed,
-            Pace::Open(_) => Model::Open,
+    pub fn model(&self) -> LoadModel {
+        match self.pacing {
+            Pacing::Closed(_) => LoadModel::Closed,
+            Pacing::Open(_) => LoadModel::Open,
         }
     }
 
     /// What thread `index` of `of` has to send.
     pub fn feed(&self, index: u64, of: u64) -> Feed {
-        match &self.pace {
-            Pace::Closed(users) => Feed::Closed(Closed::new(*users, self.until, self.deal, index, of)),
-            Pace::Open(schedule) => {
+        match &self.pacing {
+            Pacing::Closed(users) => Feed::Closed(ClosedFeed::new(*users, self.until, self.shard, index, of)),
+            Pacing::Open(schedule) => {
                 let limit = self.limit.unwrap_or(u64::MAX);
-                let open = Open::new(schedule.clone().dealt(self.deal.part(index, of)), limit, self.timeout);
+                let open = OpenFeed::new(schedule.clone().sharded(self.shard.split(index, of)), limit, self.timeout);
                 Feed::Open(open.counting_from(self.warmup))
             }
         }
@@ -248,35 +250,35 @@ impl Plan {
 
     /// The connections that thread `index` may have.
     pub fn connections_of(&self, index: u64) -> usize {
-        self.share_of(self.connections, index)
+        self.per_thread(self.connections, index)
     }
 
     /// The connections that thread `index` makes before the start.
     pub fn preconnect_of(&self, index: u64) -> usize {
-        self.share_of(self.preconnect, index)
+        self.per_thread(self.preconnect, index)
     }
 
-    fn share_of(&self, all: u64, index: u64) -> usize {
-        usize::try_from(Deal::WHOLE.part(index, self.threads).count(all)).unwrap_or(usize::MAX)
+    fn per_thread(&self, all: u64, index: u64) -> usize {
+        usize::try_from(Shard::WHOLE.split(index, self.threads).count(all)).unwrap_or(usize::MAX)
     }
 
     /// The number of requests that the whole plan will make, where that is known beforehand.
     pub fn expected_requests(&self) -> Option<u64> {
-        let by_pace = match &self.pace {
-            Pace::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),
-            Pace::Open(schedule) => Some(schedule.expected().ceil() as u64),
+        let by_pace = match &self.pacing {
+            Pacing::Closed(users) => users.loops.map(|loops| loops.saturating_mul(users.count)),
+            Pacing::Open(schedule) => Some(schedule.expected().ceil() as u64),
         };
         by_pace.into_iter().chain(self.limit).min()
     }
 }
 
 /// When a run ends.
-struct Length {
+struct RunLength {
     until: Nanos,
     requests: Option<u64>,
 }
 
-impl Length {
+impl RunLength {
     fn of(options: &Options) -> Result<Self, PlanError> {
         let requests = options.requests.map(|n| in_range("requests", n, 1, u64::MAX)).transpose()?;
         let until = match options.duration {
@@ -333,12 +335,12 @@ fn check_tls(options: &Options, target: &Target) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn pace(options: &Options, seed: u64) -> Result<(Pace, u64), PlanError> {
+fn pacing(options: &Options, seed: u64) -> Result<(Pacing, u64), PlanError> {
     // Who names no cap has not asked for more than the system allows.
-    let cap = DEFAULT_CAP.min(machine::most_connections().max(1));
-    let connections = |default| in_range("connections", options.connections.unwrap_or(default), 1, MOST_CONNECTIONS);
+    let cap = DEFAULT_MAX_CONNECTIONS.min(machine::max_connections().max(1));
+    let connections = |default| in_range("connections", options.connections.unwrap_or(default), 1, MAX_CONNECTIONS);
     if let Some(rate) = options.rate {
-        if !(rate > 0.0 && rate <= MOST_PER_S) {
+        if !(rate > 0.0 && rate <= MAX_RATE_PER_S) {
             return Err(PlanError::Value("rate", format!("{rate} is not a rate; give requests per second above 0")));
         }
         // Bounded by a number of requests alone, it lasts as long as these take.
@@ -346,42 +348,42 @@ fn pace(options: &Options, seed: u64) -> Result<(Pace, u64), PlanError> {
         let lasts = |n: u64| Duration::try_from_secs_f64(n as f64 / rate).map_err(endless);
         let by_requests = options.requests.map(lasts).transpose()?;
         let length = options.duration.or(by_requests).unwrap_or(DEFAULT_DURATION);
-        let stage = Stage { from_per_s: rate, to_per_s: rate, length: positive_time("duration", length)? };
-        return Ok((Pace::Open(Schedule::new(vec![stage], options.arrivals, seed)), connections(cap)?));
+        let stage = LoadStage { from_per_s: rate, to_per_s: rate, length: positive_time("duration", length)? };
+        return Ok((Pacing::Open(Schedule::new(vec![stage], options.arrivals, seed)), connections(cap)?));
     }
     if !options.stages.is_empty() {
         let schedule = Schedule::new(options.stages.clone(), options.arrivals, seed);
-        if schedule.expected() < 1.0 || options.stages.iter().any(|s| s.from_per_s.max(s.to_per_s) > MOST_PER_S) {
+        if schedule.expected() < 1.0 || options.stages.iter().any(|s| s.from_per_s.max(s.to_per_s) > MAX_RATE_PER_S) {
             return Err(PlanError::Value("stages", "they hold no request; give rates above 0".into()));
         }
-        return Ok((Pace::Open(schedule), connections(cap)?));
+        return Ok((Pacing::Open(schedule), connections(cap)?));
     }
     if let Some(count) = options.users {
-        let count = in_range("users", count, 1, MOST_CONNECTIONS)?;
+        let count = in_range("users", count, 1, MAX_CONNECTIONS)?;
         let loops = options.loops.map(|n| in_range("loops", n, 1, u64::MAX)).transpose()?;
         let ramp_up = options.ramp_up.unwrap_or_default().into();
-        return Ok((Pace::Closed(Users { count, ramp_up, loops }), count));
+        return Ok((Pacing::Closed(Users { count, ramp_up, loops }), count));
     }
     let count = connections(DEFAULT_CONNECTIONS)?;
     // More connections than requests would only open and close.
     let count = options.requests.map_or(count, |n| count.min(n.max(1)));
-    Ok((Pace::Closed(Users { count, ramp_up: Nanos::ZERO, loops: None }), count))
+    Ok((Pacing::Closed(Users { count, ramp_up: Nanos::ZERO, loops: None }), count))
 }
 
-fn threads(options: &Options, pace: &Pace, connections: u64, place: Place) -> Result<u64, PlanError> {
-    let cores = (machine::cores() / place.here.max(1)).max(1);
+fn threads(options: &Options, pace: &Pacing, connections: u64, place: AgentPosition) -> Result<u64, PlanError> {
+    let cores = (machine::cores() / place.on_host.max(1)).max(1);
     let wanted = match (options.threads, pace) {
         (Some(threads), _) => in_range("threads", threads, 1, 1024)?,
-        (None, Pace::Closed(_)) => cores,
+        (None, Pacing::Closed(_)) => cores,
         // An even schedule is easier to keep for one thread than for several that share the cores with the service.
-        (None, Pace::Open(schedule)) => {
-            ((schedule.peak_per_s() / place.of as f64 / RATE_PER_THREAD).ceil() as u64).clamp(1, cores)
+        (None, Pacing::Open(schedule)) => {
+            ((schedule.peak_per_s() / place.count as f64 / THREAD_RATE_PER_S).ceil() as u64).clamp(1, cores)
         }
     };
     Ok(wanted.min(connections))
 }
 
-fn requests(options: &Options, target: &Target, method: &str, keep_alive: bool) -> Result<Vec<Request>, PlanError> {
+fn requests(options: &Options, target: &Target, method: &str, keep_alive: bool) -> Result<Vec<WireRequest>, PlanError> {
     let mut headers = options.headers.clone();
     if let Some(auth) = options.auth.as_ref().or(target.userinfo.as_ref()) {
         headers.push(format!("Authorization: Basic {}", BASE64_STANDARD.encode(auth)));
@@ -391,8 +393,8 @@ fn requests(options: &Options, target: &Target, method: &str, keep_alive: bool) 
     let bodies = if bodies.is_empty() { vec![Vec::new()] } else { bodies };
     let host = target.host_header();
     let build = |(body, weight): (&Vec<u8>, f64)| {
-        let request = Request::build(method, &target.path, &host, &headers, body, keep_alive)?;
-        Ok(Request { weight, ..request })
+        let request = WireRequest::build(method, &target.path, &host, &headers, body, keep_alive)?;
+        Ok(WireRequest { weight, ..request })
     };
     bodies.iter().zip(weights).map(build).collect()
 }
@@ -412,10 +414,10 @@ fn weights(options: &Options, bodies: usize) -> Result<Vec<f64>, PlanError> {
     Ok(given.clone())
 }
 
-fn read_body(body: &Body) -> Result<Vec<u8>, PlanError> {
+fn read_body(body: &RequestBodySource) -> Result<Vec<u8>, PlanError> {
     match body {
-        Body::Bytes(bytes) => Ok(bytes.clone()),
-        Body::File(path) => {
+        RequestBodySource::Bytes(bytes) => Ok(bytes.clone()),
+        RequestBodySource::File(path) => {
             fs::read(path).map_err(|e| PlanError::File(path.to_string_lossy().into_owned(), e.to_string()))
         }
     }

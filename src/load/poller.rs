@@ -13,7 +13,7 @@ use crate::machine::clock::timespec;
 
 /// What happened to one connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ready {
+pub(super) struct ReadinessEvent {
     /// Whose: as given to [`Poller::add`].
     pub key: u64,
     /// Something can be read, or the peer has closed.
@@ -31,7 +31,7 @@ pub(super) struct Poller {
 
 /// Events taken in at a time. Small enough that a batch is worked off in well under a millisecond, so that sends that
 /// fall due meanwhile are not late by more.
-const BATCH: usize = 128;
+const MAX_EVENTS_PER_WAIT: usize = 128;
 
 impl Poller {
     pub(super) fn new() -> io::Result<Self> {
@@ -46,9 +46,9 @@ impl Poller {
     }
 
     /// Waits up to `most` for events and appends them to `ready`.
-    pub(super) fn wait(&self, most: Nanos, ready: &mut Vec<Ready>) -> io::Result<()> {
+    pub(super) fn wait(&self, most: Nanos, ready: &mut Vec<ReadinessEvent>) -> io::Result<()> {
         let timeout = timespec(i64::try_from(most.0).unwrap_or(i64::MAX));
-        let mut room = [const { MaybeUninit::<Event>::uninit() }; BATCH];
+        let mut room = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS_PER_WAIT];
         let (events, _) = match epoll::wait(&self.epoll, room.as_mut_slice(), Some(&timeout)) {
             Ok(found) => found,
             Err(Errno::INTR) => return Ok(()),
@@ -57,7 +57,7 @@ impl Poller {
         ready.extend(events.iter().map(|event| {
             let flags = event.flags;
             let hung_up = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
-            Ready {
+            ReadinessEvent {
                 key: event.data.u64(),
                 readable: hung_up || flags.contains(EventFlags::IN),
                 writable: hung_up || flags.contains(EventFlags::OUT),

@@ -5,35 +5,35 @@
 
 use std::io;
 
-use super::plan::Plan;
+use super::plan::LoadPlan;
 use super::poller::Poller;
-use super::{LoadError, Watch};
+use super::{LoadError, ProgressCallback};
 use crate::decide::Nanos;
 use crate::http::stream::Stream;
-use crate::http::target::Address;
+use crate::http::target::SocketAddress;
 use crate::machine::clock::Clock;
-use crate::measure::Progress;
+use crate::measure::RunProgress;
 
 /// An interrupt is noticed within it.
-const SLICE: Nanos = Nanos::from_millis(50);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(50);
 
 /// The first of the plan's addresses that takes a connection.
-pub(super) fn find(plan: &Plan, watch: &mut Watch<'_>) -> Result<Address, LoadError> {
+pub(super) fn find_address(plan: &LoadPlan, watch: &mut ProgressCallback<'_>) -> Result<SocketAddress, LoadError> {
     let mut failed = LoadError::Unreachable(plan.target.host.clone(), "it has no address".into());
     for address in &plan.addresses {
-        match try_one(plan, address, watch) {
+        match connect_once(plan, address, watch) {
             Ok(()) => return Ok(address.clone()),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => return Err(LoadError::Interrupted),
             Err(e) if e.kind() == io::ErrorKind::InvalidData => {
-                failed = LoadError::Handshake(shown(plan, address), tls_words(&e));
+                failed = LoadError::Handshake(format_address(plan, address), describe_tls_error(&e));
             }
-            Err(e) => failed = LoadError::Unreachable(shown(plan, address), plain(&e)),
+            Err(e) => failed = LoadError::Unreachable(format_address(plan, address), describe_io_error(&e)),
         }
     }
     Err(failed)
 }
 
-fn try_one(plan: &Plan, address: &Address, watch: &mut Watch<'_>) -> io::Result<()> {
+fn connect_once(plan: &LoadPlan, address: &SocketAddress, watch: &mut ProgressCallback<'_>) -> io::Result<()> {
     let mut stream = Stream::connect(address, false)?;
     let poller = Poller::new()?;
     poller.add(&stream, 0)?;
@@ -43,10 +43,10 @@ fn try_one(plan: &Plan, address: &Address, watch: &mut Watch<'_>) -> io::Result<
         if elapsed >= plan.timeout {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        if !watch(&Progress { elapsed: Nanos::ZERO, ended: 0, second: None }) {
+        if !watch(&RunProgress { elapsed: Nanos::ZERO, ended: 0, interval: None }) {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        poller.wait(SLICE.min(plan.timeout - elapsed), &mut Vec::new())
+        poller.wait(POLL_INTERVAL.min(plan.timeout - elapsed), &mut Vec::new())
     };
     loop {
         stream.connected()?;
@@ -64,15 +64,17 @@ fn try_one(plan: &Plan, address: &Address, watch: &mut Watch<'_>) -> io::Result<
     Ok(())
 }
 
-fn shown(plan: &Plan, address: &Address) -> String {
+fn format_address(plan: &LoadPlan, address: &SocketAddress) -> String {
     match address {
-        Address::Inet(inet) if inet.ip().to_string() != plan.target.host => format!("{} ({inet})", plan.target.host),
+        SocketAddress::Inet(inet) if inet.ip().to_string() != plan.target.host => {
+            format!("{} ({inet})", plan.target.host)
+        }
         other => other.to_string(),
     }
 }
 
 /// What TLS says, and what to do about it.
-fn tls_words(error: &io::Error) -> String {
+fn describe_tls_error(error: &io::Error) -> String {
     let why = error.to_string();
     let remedy = match &why {
         _ if why.contains("certificate") => "; give its CA with --cacert, or -k to accept any",
@@ -82,7 +84,7 @@ fn tls_words(error: &io::Error) -> String {
     format!("{why}{remedy}")
 }
 
-fn plain(error: &io::Error) -> String {
+fn describe_io_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut => "no answer in time".to_owned(),
         io::ErrorKind::UnexpectedEof => {

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
 use crate::decide::Nanos;
-use crate::decide::feed::Start;
+use crate::decide::feed::DueRequest;
 use crate::http::stream::Stream;
-use crate::http::wire::{Answer, Decoder, Request};
-use crate::measure::outcome::{End, Failure, Outcome};
+use crate::http::wire::{DecodedResponse, Decoder, WireRequest};
+use crate::measure::outcome::{Outcome, RequestEnd, TransportFailure};
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum ConnectionPhase {
     Connecting,
     Handshaking,
     Open,
@@ -20,9 +20,9 @@ pub(super) enum Phase {
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct LoadConnection {
     pub(super) stream: Stream,
-    pub(super) phase: Phase,
+    pub(super) phase: ConnectionPhase,
     pub(super) decoder: Decoder,
     /// Requests without an answer, the oldest first.
     pub(super) flights: VecDeque<Flight>,
@@ -54,7 +54,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    pub(super) fn new(start: &Start, ready: Nanos, request: usize) -> Self {
+    pub(super) fn new(start: &DueRequest, ready: Nanos, request: usize) -> Self {
         Self {
             number: start.arrival.number,
             intended: start.arrival.intended,
@@ -67,24 +67,25 @@ impl Flight {
     }
 
     /// Since when its timeout runs, given when its connection was opened.
-    fn begun(&self, opened: Nanos) -> Nanos {
+    fn timeout_start(&self, opened: Nanos) -> Nanos {
         if self.sent == Nanos::NEVER { opened } else { self.sent }
     }
 
     /// Its record, when it ended with an answer.
-    pub(super) fn answered(&self, answer: &Answer, done: Nanos, bytes_out: usize, timeout: Nanos) -> Outcome {
+    pub(super) fn completed(&self, answer: &DecodedResponse, done: Nanos, bytes_out: usize, timeout: Nanos) -> Outcome {
         // Answered, but later than anybody waits: the scan for timeouts just had not come by.
         let in_time = done - self.sent <= timeout;
-        let end = if in_time { End::Answer(answer.status) } else { End::Failed(Failure::Timeout) };
+        let end =
+            if in_time { RequestEnd::Response(answer.status) } else { RequestEnd::Failed(TransportFailure::Timeout) };
         self.outcome(end, done, (answer.wire, answer.body), bytes_out)
     }
 
     /// Its record, when it failed.
-    pub(super) fn failed(&self, kind: Failure, done: Nanos, bytes_out: usize) -> Outcome {
-        self.outcome(End::Failed(kind), done, (0, 0), bytes_out)
+    pub(super) fn failed(&self, kind: TransportFailure, done: Nanos, bytes_out: usize) -> Outcome {
+        self.outcome(RequestEnd::Failed(kind), done, (0, 0), bytes_out)
     }
 
-    fn outcome(&self, end: End, done: Nanos, (bytes_in, body_in): (u64, u64), bytes_out: usize) -> Outcome {
+    fn outcome(&self, end: RequestEnd, done: Nanos, (bytes_in, body_in): (u64, u64), bytes_out: usize) -> Outcome {
         let sent = self.sent.min(done);
         Outcome {
             number: self.number,
@@ -104,18 +105,18 @@ impl Flight {
 
 /// How much has been written of the requests on a connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(super) struct WriteProgress {
     /// So many, from the oldest on, are written to their end, ...
-    whole: usize,
+    complete: usize,
     /// ... and so many bytes of the one behind them.
     offset: usize,
 }
 
-impl Written {
+impl WriteProgress {
     /// The bytes written of request `nth` (0: the oldest), which has this length.
     #[inline]
-    pub(super) fn of(self, nth: usize, length: usize) -> usize {
-        match nth.cmp(&self.whole) {
+    pub(super) fn bytes_of(self, nth: usize, length: usize) -> usize {
+        match nth.cmp(&self.complete) {
             Ordering::Less => length,
             Ordering::Equal => self.offset,
             Ordering::Greater => 0,
@@ -123,11 +124,11 @@ impl Written {
     }
 }
 
-impl Slot {
+impl LoadConnection {
     pub(super) fn new(stream: Stream, user: u32, opened: Nanos) -> Self {
         Self {
             stream,
-            phase: Phase::Connecting,
+            phase: ConnectionPhase::Connecting,
             decoder: Decoder::default(),
             flights: VecDeque::with_capacity(1),
             user,
@@ -157,13 +158,13 @@ impl Slot {
 
     /// How much has been written of the requests on it.
     #[inline]
-    pub(super) fn written(&self) -> Written {
-        Written { whole: self.flights.len() - self.unsent, offset: self.offset }
+    pub(super) fn written(&self) -> WriteProgress {
+        WriteProgress { complete: self.flights.len() - self.unsent, offset: self.offset }
     }
 
     /// The earliest moment from which a timeout of this connection's requests runs.
-    pub(super) fn waits_since(&self) -> Option<Nanos> {
-        self.flights.front().map(|flight| flight.begun(self.opened))
+    pub(super) fn waiting_since(&self) -> Option<Nanos> {
+        self.flights.front().map(|flight| flight.timeout_start(self.opened))
     }
 
     /// Writes what waits, as far as the socket takes it; `now` is when that begins.
@@ -171,7 +172,7 @@ impl Slot {
     /// # Errors
     /// What broke the connection.
     #[inline]
-    pub(super) fn write(&mut self, requests: &[Request], now: Nanos) -> io::Result<()> {
+    pub(super) fn write(&mut self, requests: &[WireRequest], now: Nanos) -> io::Result<()> {
         while self.unsent > 0 {
             let first = self.flights.len() - self.unsent;
             let written = if self.unsent == 1 {
@@ -193,9 +194,9 @@ impl Slot {
         Ok(())
     }
 
-    fn write_several(&mut self, requests: &[Request], first: usize, now: Nanos) -> io::Result<usize> {
-        const MOST: usize = 64;
-        let mut pieces = [IoSlice::new(&[]); MOST];
+    fn write_several(&mut self, requests: &[WireRequest], first: usize, now: Nanos) -> io::Result<usize> {
+        const MAX_IO_SLICES: usize = 64;
+        let mut pieces = [IoSlice::new(&[]); MAX_IO_SLICES];
         let mut count = 0;
         for (piece, flight) in pieces.iter_mut().zip(self.flights.range_mut(first..)) {
             let skip = if count == 0 { self.offset } else { 0 };
@@ -208,7 +209,7 @@ impl Slot {
         self.stream.write(&pieces[..count])
     }
 
-    fn advance(&mut self, requests: &[Request], mut bytes: usize) {
+    fn advance(&mut self, requests: &[WireRequest], mut bytes: usize) {
         while self.unsent > 0 {
             let flight = &self.flights[self.flights.len() - self.unsent];
             let left = requests[flight.request as usize].bytes.len() - self.offset;

@@ -2,61 +2,61 @@
 
 use std::io;
 
-use super::poller::{Poller, Ready};
-use super::slot::{Phase, Slot};
+use super::poller::{Poller, ReadinessEvent};
+use super::slot::{ConnectionPhase, LoadConnection};
 use crate::decide::Nanos;
 use crate::http::stream::Stream;
-use crate::http::target::Address;
+use crate::http::target::SocketAddress;
 
 /// The connections of one worker, by index. An index is used again after its connection has gone; a generation tells
 /// events of the former one apart.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct ConnectionTable {
     poller: Poller,
-    slots: Vec<Option<Slot>>,
+    connections: Vec<Option<LoadConnection>>,
     generations: Vec<u32>,
     vacant: Vec<u32>,
     idle: Vec<u32>,
     /// Connections that are not open yet.
     connecting: usize,
-    most_connecting: usize,
-    most: usize,
+    max_connecting: usize,
+    max_connections: usize,
 }
 
 /// Connections that all workers together make at a time: a service's queue of new connections is short (100 is usual in
 /// Python), and what does not fit is silently tried again a second later.
-const MOST_CONNECTING: u64 = 64;
+const MAX_CONNECTING: u64 = 64;
 
 /// No service closes connections that have been idle for less.
-const LONG_IDLE: Nanos = Nanos::from_millis(10);
+const MIN_IDLE_BEFORE_CHECK: Nanos = Nanos::from_millis(10);
 
-impl Table {
+impl ConnectionTable {
     /// Room for `most` connections, for one of `workers` workers.
     pub(super) fn new(most: usize, workers: u64) -> io::Result<Self> {
         Ok(Self {
             poller: Poller::new()?,
-            slots: Vec::new(),
+            connections: Vec::new(),
             generations: Vec::new(),
             vacant: Vec::new(),
             idle: Vec::new(),
             connecting: 0,
-            most_connecting: (MOST_CONNECTING / workers).max(1) as usize,
-            most,
+            max_connecting: (MAX_CONNECTING / workers).max(1) as usize,
+            max_connections: most,
         })
     }
 
     #[inline]
-    pub(super) fn get(&mut self, index: u32) -> Option<&mut Slot> {
-        self.slots.get_mut(index as usize)?.as_mut()
+    pub(super) fn get(&mut self, index: u32) -> Option<&mut LoadConnection> {
+        self.connections.get_mut(index as usize)?.as_mut()
     }
 
     pub(super) fn indices(&self) -> std::ops::Range<u32> {
-        0..self.slots.len() as u32
+        0..self.connections.len() as u32
     }
 
     /// How many connections there are.
     pub(super) fn in_use(&self) -> usize {
-        self.slots.len() - self.vacant.len()
+        self.connections.len() - self.vacant.len()
     }
 
     pub(super) fn connecting(&self) -> usize {
@@ -65,7 +65,7 @@ impl Table {
 
     /// Whether another connection may be made now.
     pub(super) fn can_open(&self) -> bool {
-        self.connecting < self.most_connecting && self.in_use() < self.most
+        self.connecting < self.max_connecting && self.in_use() < self.max_connections
     }
 
     /// Whether a connection has nothing to do.
@@ -80,30 +80,30 @@ impl Table {
 
     /// Whether a request would have to wait because every connection that may be had is busy.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.idle.is_empty() && self.in_use() >= self.most
+        self.idle.is_empty() && self.in_use() >= self.max_connections
     }
 
     /// Begins to make a connection for `user`.
-    pub(super) fn open(&mut self, address: &Address, stamped: bool, user: u32, now: Nanos) -> io::Result<u32> {
+    pub(super) fn open(&mut self, address: &SocketAddress, stamped: bool, user: u32, now: Nanos) -> io::Result<u32> {
         let stream = Stream::connect(address, stamped)?;
-        let index = self.vacant.last().copied().unwrap_or(self.slots.len() as u32);
-        if index as usize == self.slots.len() {
-            self.slots.push(None);
+        let index = self.vacant.last().copied().unwrap_or(self.connections.len() as u32);
+        if index as usize == self.connections.len() {
+            self.connections.push(None);
             self.generations.push(0);
             self.vacant.push(index);
         }
         self.poller.add(&stream, u64::from(self.generations[index as usize]) << 32 | u64::from(index))?;
         self.vacant.pop();
-        self.slots[index as usize] = Some(Slot::new(stream, user, now));
+        self.connections[index as usize] = Some(LoadConnection::new(stream, user, now));
         self.connecting += 1;
         Ok(index)
     }
 
     /// The connection can be used from now on.
-    pub(super) fn set_open(&mut self, index: u32) -> Option<&mut Slot> {
+    pub(super) fn set_open(&mut self, index: u32) -> Option<&mut LoadConnection> {
         self.connecting -= 1;
-        let slot = self.slots[index as usize].as_mut()?;
-        slot.phase = Phase::Open;
+        let slot = self.connections[index as usize].as_mut()?;
+        slot.phase = ConnectionPhase::Open;
         Some(slot)
     }
 
@@ -120,7 +120,7 @@ impl Table {
     pub(super) fn take_idle(&mut self, now: Nanos) -> Option<u32> {
         while let Some(&index) = self.idle.last() {
             let slot = self.get(index)?;
-            let rested = slot.idle_since.is_some_and(|since| now - since > LONG_IDLE);
+            let rested = slot.idle_since.is_some_and(|since| now - since > MIN_IDLE_BEFORE_CHECK);
             if rested && !slot.stream.is_quiet() {
                 self.close(index);
                 continue;
@@ -134,8 +134,8 @@ impl Table {
 
     /// Ends a connection.
     pub(super) fn close(&mut self, index: u32) {
-        let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::take) else { return };
-        if slot.phase != Phase::Open {
+        let Some(slot) = self.connections.get_mut(index as usize).and_then(Option::take) else { return };
+        if slot.phase != ConnectionPhase::Open {
             self.connecting -= 1;
         }
         if slot.idle_since.is_some() {
@@ -147,13 +147,13 @@ impl Table {
     }
 
     /// Waits up to `most` for events and appends them to `ready`.
-    pub(super) fn wait(&self, most: Nanos, ready: &mut Vec<Ready>) -> io::Result<()> {
+    pub(super) fn wait(&self, most: Nanos, ready: &mut Vec<ReadinessEvent>) -> io::Result<()> {
         self.poller.wait(most, ready)
     }
 
     /// Whose event it is, if that connection is still there.
     #[inline]
-    pub(super) fn owner(&self, event: &Ready) -> Option<u32> {
+    pub(super) fn owner(&self, event: &ReadinessEvent) -> Option<u32> {
         let (index, generation) = (event.key as u32, (event.key >> 32) as u32);
         (self.generations.get(index as usize) == Some(&generation)).then_some(index)
     }

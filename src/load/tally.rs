@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::decide::Nanos;
 use crate::decide::feed::Feed;
-use crate::measure::Counted;
-use crate::measure::outcome::{Failure, Outcome};
+use crate::measure::RunCounts;
+use crate::measure::outcome::{Outcome, TransportFailure};
 use crate::measure::recorder::{Interval, Recorder};
 
-/// One worker's counts, which it hands on with [`Tally::take`].
+/// One worker's counts, which it hands on with [`WorkerCounters::take_counts`].
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct WorkerCounters {
     recorder: Recorder,
     from: Nanos,
     until: Nanos,
@@ -21,30 +21,30 @@ pub(super) struct Tally {
     last_done: Nanos,
     /// Requests on their way when the run was cut off.
     unfinished: u64,
-    most_backlog: u64,
+    max_backlog: u64,
     pub(super) connections: u64,
     pub(super) server: Option<String>,
     pub(super) tls: Option<String>,
     /// What the first failure of each kind said.
-    details: BTreeMap<Failure, String>,
+    details: BTreeMap<TransportFailure, String>,
     cpu_start: Option<(Nanos, Nanos)>,
     cpu_end: (Nanos, Nanos),
     /// How long after the run's start this thread began.
     pub(super) began: Nanos,
-    taken: Taken,
+    reported: ReportedCounters,
 }
 
 /// What was handed on already of that which only grows.
 #[derive(Clone, Copy, Debug, Default)]
-struct Taken {
+struct ReportedCounters {
     offered: u64,
     dropped: u64,
-    most_backlog: u64,
+    max_backlog: u64,
     connections: u64,
     cpu: Nanos,
 }
 
-impl Tally {
+impl WorkerCounters {
     pub(super) fn new(from: Nanos, until: Nanos) -> Self {
         Self {
             recorder: Recorder::new(from, until),
@@ -55,7 +55,7 @@ impl Tally {
             last: Nanos::ZERO,
             last_done: Nanos::ZERO,
             unfinished: 0,
-            most_backlog: 0,
+            max_backlog: 0,
             connections: 0,
             server: None,
             tls: None,
@@ -63,7 +63,7 @@ impl Tally {
             cpu_start: None,
             cpu_end: (Nanos::ZERO, Nanos::ZERO),
             began: Nanos::ZERO,
-            taken: Taken::default(),
+            reported: ReportedCounters::default(),
         }
     }
 
@@ -74,7 +74,7 @@ impl Tally {
     /// A request meant to start at `intended` starts at `now`; it has been in the system since it was meant to.
     #[inline]
     pub(super) fn begin(&mut self, intended: Nanos, now: Nanos) {
-        self.flow_to(now);
+        self.integrate_to(now);
         self.area += self.within(intended, now);
         self.in_flight += 1;
     }
@@ -83,7 +83,7 @@ impl Tally {
     #[inline]
     pub(super) fn end(&mut self, outcome: &Outcome) {
         if outcome.done >= self.last {
-            self.flow_to(outcome.done);
+            self.integrate_to(outcome.done);
         } else {
             // The kernel says that it ended earlier than we noticed.
             self.area -= self.within(outcome.done, self.last);
@@ -94,7 +94,7 @@ impl Tally {
     }
 
     #[inline]
-    fn flow_to(&mut self, now: Nanos) {
+    fn integrate_to(&mut self, now: Nanos) {
         if now > self.last {
             self.area += self.in_flight as f64 * self.within(self.last, now);
             self.last = now;
@@ -119,16 +119,16 @@ impl Tally {
     }
 
     /// A connection was made before the start, in this time.
-    pub(super) fn connected_beforehand(&mut self, time: Nanos) {
+    pub(super) fn preconnected(&mut self, time: Nanos) {
         self.recorder.totals.connect.record(time);
     }
 
-    pub(super) fn see_backlog(&mut self, backlog: u64) {
-        self.most_backlog = self.most_backlog.max(backlog);
+    pub(super) fn record_backlog(&mut self, backlog: u64) {
+        self.max_backlog = self.max_backlog.max(backlog);
     }
 
     /// Keeps the first words on each kind of failure.
-    pub(super) fn detail(&mut self, kind: Failure, words: impl FnOnce() -> String) {
+    pub(super) fn record_detail(&mut self, kind: TransportFailure, words: impl FnOnce() -> String) {
         self.details.entry(kind).or_insert_with(words);
     }
 
@@ -145,7 +145,7 @@ impl Tally {
     }
 
     /// This thread has used `cpu` by `now`.
-    pub(super) fn note_cpu(&mut self, now: Nanos, cpu: Nanos) {
+    pub(super) fn record_cpu(&mut self, now: Nanos, cpu: Nanos) {
         if now >= self.from && self.cpu_start.is_none() {
             self.cpu_start = Some((now, cpu));
         }
@@ -163,24 +163,30 @@ impl Tally {
 
     /// The run is over.
     pub(super) fn close(&mut self, now: Nanos) {
-        self.flow_to(now);
+        self.integrate_to(now);
         self.unfinished = self.in_flight;
     }
 
     /// What has been counted since the last call.
-    pub(super) fn take(&mut self, feed: &Feed) -> Box<Counted> {
+    pub(super) fn take_counts(&mut self, feed: &Feed) -> Box<RunCounts> {
         let (cpu, cpu_share) = self.cpu();
-        let (connections, most_backlog) = (self.connections, self.most_backlog);
-        let now = Taken { offered: feed.offered(), dropped: feed.dropped(), most_backlog, connections, cpu };
-        let before = std::mem::replace(&mut self.taken, now);
-        Box::new(Counted {
+        let (connections, most_backlog) = (self.connections, self.max_backlog);
+        let now = ReportedCounters {
+            offered: feed.offered(),
+            dropped: feed.dropped(),
+            max_backlog: most_backlog,
+            connections,
+            cpu,
+        };
+        let before = std::mem::replace(&mut self.reported, now);
+        Box::new(RunCounts {
             totals: self.recorder.take_totals(),
             area: std::mem::take(&mut self.area),
             last_done: self.last_done,
             unfinished: std::mem::take(&mut self.unfinished),
             offered: now.offered - before.offered,
             dropped: now.dropped - before.dropped,
-            most_backlog: now.most_backlog - before.most_backlog,
+            max_backlog: now.max_backlog - before.max_backlog,
             connections: now.connections - before.connections,
             server: self.server.clone(),
             tls: self.tls.clone(),

@@ -23,12 +23,12 @@ impl Clock {
     }
 
     /// A clock that strikes zero when [`monotonic`] shows this.
-    pub fn striking_at(monotonic: Nanos) -> Self {
+    pub fn starting_at(monotonic: Nanos) -> Self {
         Self { start: i64::try_from(monotonic.0).unwrap_or(i64::MAX) }
     }
 
     /// A clock that started so long ago: what happened since then has a time by it.
-    pub fn started(ago: Nanos) -> Self {
+    pub fn started_ago(ago: Nanos) -> Self {
         Self { start: nanos(clock_gettime(ClockId::Monotonic)).saturating_sub_unsigned(ago.0) }
     }
 
@@ -118,7 +118,7 @@ pub fn uptime() -> (Nanos, String) {
 }
 
 /// Has the kernel end this thread's sleeps at once and not up to 50 us later.
-pub fn sharpen_sleeps() {
+pub fn minimize_timer_slack() {
     // Refused in some sandboxes; lateness then shows it.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }

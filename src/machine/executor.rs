@@ -4,9 +4,9 @@ use std::future::Future;
 
 /// Runs what HTTP/2 starts beside a connection on the same thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Here;
+pub struct LocalExecutor;
 
-impl<F: Future + 'static> hyper::rt::Executor<F> for Here
+impl<F: Future + 'static> hyper::rt::Executor<F> for LocalExecutor
 where
     F::Output: 'static,
 {

@@ -27,16 +27,16 @@ use crate::decide::Nanos;
 /// What a guard is told; a line of JSON each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
+pub enum SupervisorCommand {
     /// To start a program; the first one, and once.
-    Start(Start),
+    Start(ProgramSpec),
     /// To end it: SIGTERM, and SIGKILL so many milliseconds later.
     Stop(u64),
 }
 
 /// What to start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Start {
+pub struct ProgramSpec {
     /// The command and its arguments.
     pub command: Vec<String>,
     /// Added to our own environment.
@@ -50,26 +50,26 @@ pub struct Start {
 /// What a guard says; a line of JSON each. When all is ended, the socket is closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum News {
+pub enum SupervisorEvent {
     /// The program runs, under this number.
     Started(u32),
     /// It cannot be started, and why.
     Failed(String),
     /// The program itself has ended; what it started may go on.
-    Ended(Ending),
+    Ended(ProgramExit),
 }
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum ProgramExit {
     /// By itself.
     Code(i32),
     /// By a signal.
     Signal(i32),
 }
 
-impl std::fmt::Display for Ending {
+impl std::fmt::Display for ProgramExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
@@ -81,9 +81,9 @@ impl std::fmt::Display for Ending {
 }
 
 /// What is left of a program when we are gone has so long to end in good order.
-const GRACE_MS: u64 = 1000;
+const GRACE_PERIOD_MS: u64 = 1000;
 /// How often it is looked whether all is gone.
-const LOOK: Nanos = Nanos::from_millis(5);
+const KILL_INTERVAL: Nanos = Nanos::from_millis(5);
 
 /// The guard's own life; stdin is the socket.
 ///
@@ -92,30 +92,30 @@ const LOOK: Nanos = Nanos::from_millis(5);
 pub fn run() -> io::Result<()> {
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut orders = BufReader::new(socket.try_clone()?);
-    let Some(Order::Start(start)) = next(&mut orders) else { return Ok(()) };
+    let Some(SupervisorCommand::Start(start)) = next_command(&mut orders) else { return Ok(()) };
     // From now on nothing that is started here can leave.
     set_child_subreaper(Some(getpid()))?;
     let news = Mutex::new(socket);
     let child = match spawn(&start) {
         Ok(child) => child,
-        Err(why) => return tell(&news, &News::Failed(why)),
+        Err(why) => return send_event(&news, &SupervisorEvent::Failed(why)),
     };
-    tell(&news, &News::Started(child))?;
+    send_event(&news, &SupervisorEvent::Started(child))?;
     thread::scope(|scope| {
         scope.spawn(move || {
-            let grace = match next(&mut orders) {
-                Some(Order::Stop(grace)) => grace,
-                _ => GRACE_MS,
+            let grace = match next_command(&mut orders) {
+                Some(SupervisorCommand::Stop(grace)) => grace,
+                _ => GRACE_PERIOD_MS,
             };
             end_all(grace);
         });
         loop {
             match wait(WaitOptions::empty()) {
                 Ok(Some((pid, status))) if Pid::as_raw(Some(pid)) == child as i32 => {
-                    let signal = status.terminating_signal().map(Ending::Signal);
-                    let ending = status.exit_status().map(Ending::Code).or(signal).unwrap_or(Ending::Code(0));
+                    let signal = status.terminating_signal().map(ProgramExit::Signal);
+                    let ending = status.exit_status().map(ProgramExit::Code).or(signal).unwrap_or(ProgramExit::Code(0));
                     // Whoever asked may be gone; then there is only the rest to end.
-                    let _ = tell(&news, &News::Ended(ending));
+                    let _ = send_event(&news, &SupervisorEvent::Ended(ending));
                 }
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 // Nobody is left. The other thread waits for orders that do not matter any more.
@@ -125,19 +125,19 @@ pub fn run() -> io::Result<()> {
     })
 }
 
-fn next(orders: &mut impl BufRead) -> Option<Order> {
+fn next_command(orders: &mut impl BufRead) -> Option<SupervisorCommand> {
     let mut line = String::new();
     orders.read_line(&mut line).ok()?;
     serde_json::from_str(&line).ok()
 }
 
-fn tell(socket: &Mutex<UnixStream>, news: &News) -> io::Result<()> {
+fn send_event(socket: &Mutex<UnixStream>, news: &SupervisorEvent) -> io::Result<()> {
     let line = serde_json::to_string(news)?;
     let mut socket = socket.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     writeln!(socket, "{line}")
 }
 
-fn spawn(start: &Start) -> Result<u32, String> {
+fn spawn(start: &ProgramSpec) -> Result<u32, String> {
     if !start.cpus.is_empty() {
         let mut set = CpuSet::new();
         start.cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
@@ -159,13 +159,13 @@ fn spawn(start: &Start) -> Result<u32, String> {
 /// Ends all that is below this process: asks, and after a time does not ask any more. Goes on until the process ends.
 fn end_all(grace_ms: u64) {
     let family = || processes::descendants(getpid().as_raw_nonzero().get().unsigned_abs());
-    let clock = Clock::started(Nanos::ZERO);
+    let clock = Clock::started_ago(Nanos::ZERO);
     if grace_ms > 0 {
         family().iter().for_each(|stat| processes::signal(stat.pid, Signal::TERM));
         clock.sleep_until(Nanos::from_millis(grace_ms));
     }
     loop {
         processes::kill_all(family);
-        clock.sleep_until(clock.now() + LOOK);
+        clock.sleep_until(clock.now() + KILL_INTERVAL);
     }
 }

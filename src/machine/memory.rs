@@ -5,16 +5,16 @@
 
 use std::sync::OnceLock;
 
-static RELEASE: OnceLock<fn()> = OnceLock::new();
+static RELEASE_HOOK: OnceLock<fn()> = OnceLock::new();
 
 /// Sets how this program's allocator gives back what the calling thread has freed. Only the first call counts.
-pub fn released_by(release: fn()) {
-    let _ = RELEASE.set(release);
+pub fn set_release_hook(release: fn()) {
+    let _ = RELEASE_HOOK.set(release);
 }
 
 /// Gives back what the calling thread has freed, if the program knows how. It takes some milliseconds after a burst.
 pub fn release() {
-    if let Some(release) = RELEASE.get() {
+    if let Some(release) = RELEASE_HOOK.get() {
         release();
     }
 }

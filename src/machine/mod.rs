@@ -31,11 +31,11 @@ pub fn cores() -> u64 {
 
 /// Open files that a process has beside its connections: standard streams, pollers, result files, the shared libraries
 /// of a Python around us.
-const OTHER_FILES: u64 = 128;
+const RESERVED_FILES: u64 = 128;
 
 /// The most connections that the system lets us have.
-pub fn most_connections() -> u64 {
-    getrlimit(Resource::Nofile).maximum.map_or(u64::MAX, |most| most.saturating_sub(OTHER_FILES))
+pub fn max_connections() -> u64 {
+    getrlimit(Resource::Nofile).maximum.map_or(u64::MAX, |most| most.saturating_sub(RESERVED_FILES))
 }
 
 /// Makes room for `wanted` open files beside those that the process has anyway.
@@ -43,7 +43,7 @@ pub fn most_connections() -> u64 {
 /// # Errors
 /// The most that can be had, when that is not enough.
 pub fn allow_open_files(wanted: u64) -> Result<(), u64> {
-    let needed = wanted + OTHER_FILES;
+    let needed = wanted + RESERVED_FILES;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|n| n >= needed) {
         return Ok(());
@@ -53,7 +53,7 @@ pub fn allow_open_files(wanted: u64) -> Result<(), u64> {
     if setrlimit(Resource::Nofile, raised).is_ok() {
         return Ok(());
     }
-    Err(most_connections())
+    Err(max_connections())
 }
 
 /// What the manifest says about the machine.

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// What the kernel says of a process on the line of its `stat`. Times are in ticks of the clock, see
 /// [`ticks_per_second`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stat {
+pub struct ProcessStat {
     /// Its number.
     pub pid: u32,
     /// The process that it is a child of.
@@ -24,15 +24,15 @@ pub struct Stat {
     /// Its threads.
     pub threads: u64,
     /// When it started, in ticks since the machine did: with the number it names a process for good.
-    pub started: u64,
+    pub start_ticks: u64,
     /// Resident memory, in pages.
     pub rss_pages: u64,
 }
 
 /// The first bytes of the line hold all that is read here.
-const LINE: usize = 1024;
+const STAT_LINE_BYTES: usize = 1024;
 
-impl Stat {
+impl ProcessStat {
     /// That of the process `pid`; None if there is none.
     pub fn of(pid: u32) -> Option<Self> {
         let file = open(pid, "stat").ok()?;
@@ -41,7 +41,7 @@ impl Stat {
 
     /// From its file, which may have been open for long; None if the process is gone.
     pub(super) fn read(pid: u32, file: impl AsFd) -> Option<Self> {
-        let mut line = [0; LINE];
+        let mut line = [0; STAT_LINE_BYTES];
         let length = rustix::io::pread(file, &mut line[..], 0).ok()?;
         Self::parse(pid, line.get(..length)?)
     }
@@ -59,7 +59,7 @@ impl Stat {
             cpu_ticks: number(11)? + number(12)?,
             children_cpu_ticks: number(13)? + number(14)?,
             threads: number(17)?,
-            started: number(19)?,
+            start_ticks: number(19)?,
             rss_pages: number(21)?,
         })
     }
@@ -76,18 +76,18 @@ pub(super) fn open(pid: u32, name: &str) -> io::Result<fs::File> {
 }
 
 /// The numbers of all processes.
-pub fn numbers() -> Vec<u32> {
+pub fn pids() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// All processes that descend from `root`, without itself.
-pub fn descendants(root: u32) -> Vec<Stat> {
-    family(BTreeSet::from([root]), numbers().into_iter().filter_map(Stat::of).collect())
+pub fn descendants(root: u32) -> Vec<ProcessStat> {
+    with_descendants(BTreeSet::from([root]), pids().into_iter().filter_map(ProcessStat::of).collect())
 }
 
 /// Those of `others` that descend from a process in `found`.
-fn family(mut found: BTreeSet<u32>, mut others: Vec<Stat>) -> Vec<Stat> {
+fn with_descendants(mut found: BTreeSet<u32>, mut others: Vec<ProcessStat>) -> Vec<ProcessStat> {
     let mut family = Vec::new();
     loop {
         let (children, rest): (Vec<_>, Vec<_>) = others.into_iter().partition(|stat| found.contains(&stat.parent));
@@ -102,15 +102,15 @@ fn family(mut found: BTreeSet<u32>, mut others: Vec<Stat>) -> Vec<Stat> {
 
 /// All processes that were started with `NAME=VALUE` in their environment, as far as they may be looked at, and what
 /// descends from them: for a moment in `exec` a process has no environment, and some give their children another one.
-pub fn started_with(name: &str, value: &str) -> Vec<Stat> {
+pub fn started_with(name: &str, value: &str) -> Vec<ProcessStat> {
     let wanted = format!("{name}={value}");
     let has = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment.split(|b| *b == 0).any(|entry| entry == wanted.as_bytes())
     };
     let (mut found, others): (Vec<_>, Vec<_>) =
-        numbers().into_iter().filter_map(Stat::of).partition(|stat| has(&stat.pid));
-    found.extend(family(found.iter().map(|stat| stat.pid).collect(), others));
+        pids().into_iter().filter_map(ProcessStat::of).partition(|stat| has(&stat.pid));
+    found.extend(with_descendants(found.iter().map(|stat| stat.pid).collect(), others));
     found
 }
 
@@ -122,7 +122,7 @@ pub fn signal(pid: u32, signal: Signal) {
 }
 
 /// Ends all that `family` finds, at once and for sure: what would start others is halted first.
-pub fn kill_all(family: impl Fn() -> Vec<Stat>) {
+pub fn kill_all(family: impl Fn() -> Vec<ProcessStat>) {
     let mut halted = BTreeSet::new();
     loop {
         let fresh: Vec<u32> = family()
@@ -147,11 +147,11 @@ mod tests {
     #[test]
     fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
         let line = b"42 (a) b) (c) S 7 42 42 0 -1 4194560 1 2 3 4 50 60 70 80 20 0 9 0 12345 1000000 250 1844 1 1";
-        let stat = Stat::parse(42, line).expect("a line");
+        let stat = ProcessStat::parse(42, line).expect("a line");
         assert_eq!((stat.parent, stat.cpu_ticks, stat.children_cpu_ticks), (7, 110, 150));
-        assert_eq!((stat.threads, stat.started, stat.rss_pages, stat.is_zombie), (9, 12345, 250, false));
-        assert_eq!(Stat::parse(42, b"42 (cut"), None);
-        assert_eq!(Stat::parse(42, b"42 (cut) S 1 2"), None);
+        assert_eq!((stat.threads, stat.start_ticks, stat.rss_pages, stat.is_zombie), (9, 12345, 250, false));
+        assert_eq!(ProcessStat::parse(42, b"42 (cut"), None);
+        assert_eq!(ProcessStat::parse(42, b"42 (cut) S 1 2"), None);
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         let mut shell = Shell::run(command, &[("WEIR_TEST_MARK", &mark)]);
         let marked = || started_with("WEIR_TEST_MARK", &mark);
         // The last one has another environment, and each of them none for a moment.
-        let numbers = |found: Vec<Stat>| found.iter().map(|stat| stat.pid).collect::<BTreeSet<_>>();
+        let numbers = |found: Vec<ProcessStat>| found.iter().map(|stat| stat.pid).collect::<BTreeSet<_>>();
         until("the family to be complete", || {
             let mut family = numbers(descendants(shell.id()));
             let found = family.len();

@@ -43,7 +43,7 @@ impl Drop for Shell {
 
 /// Looks again and again until it holds.
 pub(super) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let clock = Clock::started(Nanos::ZERO);
+    let clock = Clock::started_ago(Nanos::ZERO);
     while !holds() {
         assert!(clock.now() < Nanos::from_secs(30), "waited in vain for {what}");
         clock.sleep_until(clock.now() + Nanos::from(Duration::from_millis(2)));

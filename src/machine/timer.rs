@@ -20,16 +20,16 @@ use crate::decide::Nanos;
 /// The alarm of one event loop: all its waits share one timer of the kernel.
 #[derive(Clone, Debug)]
 pub struct Timer {
-    alarm: Rc<Alarm>,
+    driver: Rc<TimerDriver>,
 }
 
 #[derive(Debug)]
-struct Alarm {
+struct TimerDriver {
     clock: Clock,
     file: AsyncFd<OwnedFd>,
     /// By time, then by order of asking.
     waits: RefCell<BTreeMap<(Nanos, u64), Option<Waker>>>,
-    asked: Cell<u64>,
+    next_sequence: Cell<u64>,
     armed: Cell<Nanos>,
 }
 
@@ -42,41 +42,41 @@ impl Timer {
         #[expect(deprecated, reason = "an OwnedFd stays open while it is registered; what replaces this is unsafe")]
         let watched = |file| AsyncFd::with_interest(file, Interest::READABLE);
         let file = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        let alarm = Rc::new(Alarm {
+        let alarm = Rc::new(TimerDriver {
             clock,
             file: watched(file)?,
             waits: RefCell::default(),
-            asked: Cell::new(0),
+            next_sequence: Cell::new(0),
             armed: Cell::new(Nanos::NEVER),
         });
         let ring = Rc::clone(&alarm);
-        Ok((Self { alarm }, async move { while ring.ring().await.is_ok() {} }))
+        Ok((Self { driver: alarm }, async move { while ring.fire_due().await.is_ok() {} }))
     }
 
     /// The clock that it goes by.
     pub fn clock(&self) -> Clock {
-        self.alarm.clock
+        self.driver.clock
     }
 
     /// Time since the start of the clock that it was made with.
     pub fn now(&self) -> Nanos {
-        self.alarm.clock.now()
+        self.driver.clock.now()
     }
 
     /// Ends at `until`, or at once if that has passed.
     pub fn sleep_until(&self, until: Nanos) -> Sleep {
-        Sleep { alarm: Rc::clone(&self.alarm), until, key: None }
+        Sleep { driver: Rc::clone(&self.driver), until, key: None }
     }
 
     /// Ends `length` from now.
     pub fn sleep(&self, length: Nanos) -> Sleep {
-        self.sleep_until(self.alarm.clock.now() + length)
+        self.sleep_until(self.driver.clock.now() + length)
     }
 }
 
-impl Alarm {
+impl TimerDriver {
     /// Waits for the kernel's timer, and wakes all that are due.
-    async fn ring(&self) -> io::Result<()> {
+    async fn fire_due(&self) -> io::Result<()> {
         let mut ready = self.file.readable().await?;
         let read = ready.try_io(|file| Ok(rustix::io::read(file.get_ref(), &mut [0; 8])?));
         if let Ok(read) = read {
@@ -112,7 +112,7 @@ impl Alarm {
 /// A wait; see [`Timer::sleep_until`].
 #[derive(Debug)]
 pub struct Sleep {
-    alarm: Rc<Alarm>,
+    driver: Rc<TimerDriver>,
     until: Nanos,
     /// Its place among the waits, once it has been polled.
     key: Option<(Nanos, u64)>,
@@ -122,7 +122,7 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let alarm = Rc::clone(&self.alarm);
+        let alarm = Rc::clone(&self.driver);
         if let Some(key) = self.key {
             return match alarm.waits.borrow_mut().get_mut(&key) {
                 Some(waker) => {
@@ -137,7 +137,7 @@ impl Future for Sleep {
         if self.until <= alarm.clock.now() {
             return Poll::Ready(());
         }
-        let key = (self.until, alarm.asked.replace(alarm.asked.get() + 1));
+        let key = (self.until, alarm.next_sequence.replace(alarm.next_sequence.get() + 1));
         self.key = Some(key);
         alarm.waits.borrow_mut().insert(key, Some(cx.waker().clone()));
         // A timer that cannot be set never rings: an answer at once is the lesser evil.
@@ -151,7 +151,7 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(key) = self.key {
-            self.alarm.waits.borrow_mut().remove(&key);
+            self.driver.waits.borrow_mut().remove(&key);
         }
     }
 }

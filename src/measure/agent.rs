@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::counted::Counted;
-use super::histogram::Spread;
+use super::counted::RunCounts;
+use super::histogram::Percentiles;
 use crate::decide::Nanos;
 
 /// One agent's part of a run.
@@ -20,9 +20,9 @@ pub struct Agent {
     /// Answers per second.
     pub rate_per_s: f64,
     /// From the intended start to the whole answer, over its successes.
-    pub response_ms: Spread,
+    pub response_ms: Percentiles,
     /// How late it sent.
-    pub lateness_ms: Spread,
+    pub lateness_ms: Percentiles,
     /// User and system time of it per request, in microseconds.
     pub cpu_us_per_request: f64,
     /// Its busiest thread's share of a core, in [0, 1].
@@ -32,48 +32,50 @@ pub struct Agent {
     /// The most by which its clock may differ from what we take it for, in milliseconds.
     pub clock_error_ms: f64,
     /// Why it was lost in the middle of the run, if it was.
-    pub lost: Option<String>,
+    #[serde(rename = "lost")]
+    pub failure: Option<String>,
 }
 
 /// What is known of an agent when a run is over.
 #[derive(Clone, Debug, Default)]
-pub struct Account {
+pub struct AgentCounts {
     /// The node that it ran on.
     pub node: String,
     /// Its generator threads.
     pub threads: u64,
     /// What it counted.
-    pub counted: Counted,
+    pub counts: RunCounts,
     /// The most by which its clock may differ from what we take it for.
     pub clock_error: Nanos,
     /// Why it was lost, if it was.
-    pub lost: Option<String>,
+    pub failure: Option<String>,
 }
 
 impl Agent {
     /// Its figures over a window of this length.
-    pub fn of(account: &Account, duration_s: f64) -> Self {
-        let Counted { totals, .. } = &account.counted;
+    pub fn of(account: &AgentCounts, duration_s: f64) -> Self {
+        let RunCounts { totals, .. } = &account.counts;
         Self {
             node: account.node.clone(),
             threads: account.threads,
-            requests: totals.requests + account.counted.dropped,
+            requests: totals.requests + account.counts.dropped,
             ok: totals.ok,
-            rate_per_s: totals.answers_in_window as f64 / duration_s,
-            response_ms: totals.good.response.spread(),
-            lateness_ms: totals.lateness.spread(),
-            cpu_us_per_request: account.counted.cpu.as_secs_f64() * 1e6 / totals.requests.max(1) as f64,
-            cpu_share: account.counted.cpu_share,
-            began_ms: account.counted.began.as_millis_f64(),
+            rate_per_s: totals.responses_in_window as f64 / duration_s,
+            response_ms: totals.good.response.percentiles(),
+            lateness_ms: totals.lateness.percentiles(),
+            cpu_us_per_request: account.counts.cpu.as_secs_f64() * 1e6 / totals.requests.max(1) as f64,
+            cpu_share: account.counts.cpu_share,
+            began_ms: account.counts.began.as_millis_f64(),
             clock_error_ms: account.clock_error.as_millis_f64(),
-            lost: account.lost.clone(),
+            failure: account.failure.clone(),
         }
     }
 }
 
 /// How far apart agents began, in milliseconds; those without work began at no time.
 pub fn skew_ms(agents: &[Agent]) -> f64 {
-    let began = || agents.iter().filter(|agent| agent.threads > 0 && agent.lost.is_none()).map(|agent| agent.began_ms);
+    let began =
+        || agents.iter().filter(|agent| agent.threads > 0 && agent.failure.is_none()).map(|agent| agent.began_ms);
     let (first, last) = (began().fold(f64::INFINITY, f64::min), began().fold(0.0, f64::max));
     (last - first).max(0.0)
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::outcome::Failure;
+use super::outcome::TransportFailure;
 use super::recorder::Totals;
 use crate::decide::Nanos;
 
 /// What was counted. It adds up: over threads, over agents, and over the stretches of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Counted {
+pub struct RunCounts {
     /// Outcomes.
     pub totals: Totals,
     /// Requests in the system, integrated over the window, in request nanoseconds.
@@ -22,7 +22,7 @@ pub struct Counted {
     /// ... and those of them that were never sent.
     pub dropped: u64,
     /// Most requests that waited for a connection at one moment.
-    pub most_backlog: u64,
+    pub max_backlog: u64,
     /// Connections made.
     pub connections: u64,
     /// What the service calls itself; empty if it has no name.
@@ -30,7 +30,7 @@ pub struct Counted {
     /// TLS version and cipher.
     pub tls: Option<String>,
     /// What the first failure of each kind said.
-    pub details: BTreeMap<Failure, String>,
+    pub details: BTreeMap<TransportFailure, String>,
     /// CPU time of the generator in the window, ...
     pub cpu: Nanos,
     /// ... and its busiest thread's share of a core, from the window's beginning until now.
@@ -39,7 +39,7 @@ pub struct Counted {
     pub began: Nanos,
 }
 
-impl Counted {
+impl RunCounts {
     /// Adds what somebody else counted.
     pub fn add(&mut self, other: &Self) {
         self.totals.add(&other.totals);
@@ -48,7 +48,7 @@ impl Counted {
         self.unfinished += other.unfinished;
         self.offered += other.offered;
         self.dropped += other.dropped;
-        self.most_backlog += other.most_backlog;
+        self.max_backlog += other.max_backlog;
         self.connections += other.connections;
         self.server = self.server.take().or_else(|| other.server.clone());
         self.tls = self.tls.take().or_else(|| other.tls.clone());
@@ -61,7 +61,7 @@ impl Counted {
     }
 
     /// Adds what the same one counted since.
-    pub fn go_on(&mut self, later: &Self) {
+    pub fn add_later(&mut self, later: &Self) {
         self.add(later);
         // A share of a core is no sum and no maximum over time: the latest tells of all that was before.
         self.cpu_share = later.cpu_share;

@@ -81,7 +81,7 @@ impl Histogram {
     }
 
     /// The share, in [0, 1], of values at or below `time`; 1 if there are none.
-    pub fn share_up_to(&self, time: Nanos) -> f64 {
+    pub fn fraction_up_to(&self, time: Nanos) -> f64 {
         self.0.quantile_below(time.0)
     }
 
@@ -91,9 +91,9 @@ impl Histogram {
     }
 
     /// The figures that reports print.
-    pub fn spread(&self) -> Spread {
+    pub fn percentiles(&self) -> Percentiles {
         let ms = |q| self.quantile(q).as_millis_f64();
-        Spread {
+        Percentiles {
             mean: self.mean_ns() / 1e6,
             sd: self.sd_ns() / 1e6,
             min: self.min().as_millis_f64(),
@@ -153,7 +153,7 @@ impl Histogram {
 
 /// The figures of a distribution, all in milliseconds; all 0 if it is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Ser, De)]
-pub struct Spread {
+pub struct Percentiles {
     /// Arithmetic mean.
     pub mean: f64,
     /// Standard deviation of the population.
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn an_empty_histogram_reports_zeros() {
-        assert_eq!(Histogram::precise().spread(), Spread::default());
+        assert_eq!(Histogram::precise().percentiles(), Percentiles::default());
     }
 
     proptest! {
@@ -211,7 +211,7 @@ mod tests {
             let mut merged = fill(&a);
             merged.add(&fill(&b));
             let whole = fill(&[a, b].concat());
-            prop_assert_eq!(merged.spread(), whole.spread());
+            prop_assert_eq!(merged.percentiles(), whole.percentiles());
             prop_assert_eq!(merged.count(), whole.count());
         }
 

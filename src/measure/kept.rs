@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::histogram::Histogram;
-use super::run::{Requests, Responses, Run, SCHEMA};
+use super::run::{Requests, Responses, Run, SCHEMA_VERSION};
 
 impl Run {
     /// Reads a run that [`Self::to_json`] wrote.
@@ -17,9 +17,9 @@ impl Run {
         let one_line = |e: serde_json::Error| e.to_string().replace(char::is_control, " ");
         let mut run: Self = serde_json::from_str(text).map_err(|e| format!("not a run of weir: {}", one_line(e)))?;
         match run.schema {
-            SCHEMA => {}
+            SCHEMA_VERSION => {}
             1 => run.update(),
-            other => return Err(format!("a run of schema {other}, and this weir reads schema {SCHEMA}")),
+            other => return Err(format!("a run of schema {other}, and this weir reads schema {SCHEMA_VERSION}")),
         }
         run.check().map_err(|why| format!("not a run of weir: {why}"))?;
         run.response_histogram()?;
@@ -31,7 +31,7 @@ impl Run {
 
     /// From schema 1, whose times were those of all responses, whatever their status.
     fn update(&mut self) {
-        self.schema = SCHEMA;
+        self.schema = SCHEMA_VERSION;
         self.responses = Responses {
             response_ms: self.response_ms,
             service_ms: self.service_ms,
@@ -78,9 +78,11 @@ impl Run {
 
 /// The first figure that is negative, or so large that JSON would not hold it exactly; the manifest has no such rule.
 fn absurd<'a>(name: &'a str, value: &'a Value) -> Option<(&'a str, &'a Value)> {
-    const MOST: f64 = (1_u64 << 53) as f64;
+    const MAX_EXACT_INTEGER: f64 = (1_u64 << 53) as f64;
     match value {
-        Value::Number(n) => (!n.as_f64().is_some_and(|n| (0.0..=MOST).contains(&n))).then_some((name, value)),
+        Value::Number(n) => {
+            (!n.as_f64().is_some_and(|n| (0.0..=MAX_EXACT_INTEGER).contains(&n))).then_some((name, value))
+        }
         Value::Array(items) => items.iter().find_map(|item| absurd(name, item)),
         Value::Object(fields) => {
             fields.iter().filter(|(name, _)| *name != "manifest").find_map(|(name, field)| absurd(name, field))

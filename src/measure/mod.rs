@@ -36,10 +36,10 @@ pub mod steady;
 pub mod times;
 pub mod trust;
 
-pub use counted::Counted;
+pub use counted::RunCounts;
 pub use histogram::Histogram;
-pub use outcome::{Failure, Outcome};
-pub use progress::Progress;
+pub use outcome::{Outcome, TransportFailure};
+pub use progress::RunProgress;
 pub use recorder::{Recorder, Totals};
 pub use run::Run;
-pub use times::Times;
+pub use times::ResponseTimes;

@@ -5,7 +5,7 @@ use crate::decide::Nanos;
 /// Why a request got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Failure {
+pub enum TransportFailure {
     /// No connection: refused, unreachable, no port left.
     Connect,
     /// The TLS handshake or a TLS record failed.
@@ -20,7 +20,7 @@ pub enum Failure {
     Protocol,
 }
 
-impl Failure {
+impl TransportFailure {
     /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 6] = [Self::Connect, Self::Tls, Self::Timeout, Self::Closed, Self::Reset, Self::Protocol];
 
@@ -39,11 +39,11 @@ impl Failure {
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum RequestEnd {
     /// A whole answer, with this status (100..=999).
-    Answer(u16),
+    Response(u16),
     /// No whole answer.
-    Failed(Failure),
+    Failed(TransportFailure),
 }
 
 /// One request's record. All times count from the start of the run.
@@ -65,7 +65,7 @@ pub struct Outcome {
     /// How long connecting took (TLS handshake included) if this request waited for it, else 0.
     pub connect: Nanos,
     /// How it ended.
-    pub end: End,
+    pub end: RequestEnd,
     /// Bytes read for it: head and body as on the wire (below TLS: plain text).
     pub bytes_in: u64,
     /// Bytes of its body alone, without chunk framing.
@@ -92,6 +92,6 @@ impl Outcome {
 
     /// A whole answer with a status below 400.
     pub fn is_ok(&self) -> bool {
-        matches!(self.end, End::Answer(status) if status < 400)
+        matches!(self.end, RequestEnd::Response(status) if status < 400)
     }
 }

@@ -5,27 +5,29 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::counted::Counted;
+use super::counted::RunCounts;
 use super::histogram::Histogram;
-use super::outcome::Failure;
+use super::outcome::TransportFailure;
 use super::recorder::{Interval, Totals};
-use super::times::Times;
+use super::times::ResponseTimes;
 use crate::decide::Nanos;
 
-/// A [`Counted`]. Histograms are HdrHistogram V2, base64; empty if there is nothing in them.
+/// A [`RunCounts`]. Histograms are HdrHistogram V2, base64; empty if there is nothing in them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Parcel {
+pub struct WireCounts {
     requests: u64,
     ok: u64,
-    answers_in_window: u64,
+    #[serde(rename = "answers_in_window")]
+    responses_in_window: u64,
     statuses: BTreeMap<u16, u64>,
     failures: BTreeMap<String, u64>,
     bytes_in: u64,
     body_in: u64,
     bytes_out: u64,
-    good: PackedTimes,
-    bad: PackedTimes,
-    unanswered: String,
+    good: WireTimes,
+    bad: WireTimes,
+    #[serde(rename = "unanswered")]
+    no_response: String,
     connect: String,
     lateness: String,
     waited: u64,
@@ -36,7 +38,8 @@ pub struct Parcel {
     unfinished: u64,
     offered: u64,
     dropped: u64,
-    most_backlog: u64,
+    #[serde(rename = "most_backlog")]
+    max_backlog: u64,
     connections: u64,
     server: Option<String>,
     tls: Option<String>,
@@ -46,9 +49,9 @@ pub struct Parcel {
     began_ns: u64,
 }
 
-/// A [`Times`].
+/// A [`ResponseTimes`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct PackedTimes {
+struct WireTimes {
     response: String,
     service: String,
     first_byte: String,
@@ -56,7 +59,7 @@ struct PackedTimes {
 
 /// An [`Interval`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Slip {
+pub struct WireInterval {
     ok: u64,
     failed: u64,
     responses: u64,
@@ -65,33 +68,34 @@ pub struct Slip {
     failed_response: String,
     backlog: u64,
     in_flight: u64,
-    counted: Option<Parcel>,
+    #[serde(rename = "counted")]
+    counts: Option<WireCounts>,
 }
 
 /// More than anybody counts in a second, and so little that a million of it still fits.
-const MOST: u64 = 1 << 43;
+const MAX_COUNT: u64 = 1 << 43;
 /// The longest words that are taken from a peer.
-const LONGEST: usize = 1000;
+const MAX_TEXT_CHARS: usize = 1000;
 
-impl Parcel {
+impl WireCounts {
     /// Packs it.
-    pub fn of(counted: &Counted) -> Self {
+    pub fn encode(counted: &RunCounts) -> Self {
         let totals = &counted.totals;
         let statuses = (0..).zip(totals.statuses.iter()).filter(|(_, n)| **n > 0).map(|(status, n)| (status, *n));
-        let kinds = Failure::ALL.iter().map(|kind| (kind.name().to_owned(), totals.failed(*kind)));
-        let details = counted.details.iter().map(|(kind, words)| (kind.name().to_owned(), shortened(words)));
+        let kinds = TransportFailure::ALL.iter().map(|kind| (kind.name().to_owned(), totals.failed(*kind)));
+        let details = counted.details.iter().map(|(kind, words)| (kind.name().to_owned(), truncated(words)));
         Self {
             requests: totals.requests,
             ok: totals.ok,
-            answers_in_window: totals.answers_in_window,
+            responses_in_window: totals.responses_in_window,
             statuses: statuses.collect(),
             failures: kinds.filter(|(_, n)| *n > 0).collect(),
             bytes_in: totals.bytes_in,
             body_in: totals.body_in,
             bytes_out: totals.bytes_out,
-            good: PackedTimes::of(&totals.good),
-            bad: PackedTimes::of(&totals.bad),
-            unanswered: totals.unanswered.to_base64(),
+            good: WireTimes::encode(&totals.good),
+            bad: WireTimes::encode(&totals.bad),
+            no_response: totals.no_response.to_base64(),
             connect: totals.connect.to_base64(),
             lateness: totals.lateness.to_base64(),
             waited: totals.waited,
@@ -102,10 +106,10 @@ impl Parcel {
             unfinished: counted.unfinished,
             offered: counted.offered,
             dropped: counted.dropped,
-            most_backlog: counted.most_backlog,
+            max_backlog: counted.max_backlog,
             connections: counted.connections,
-            server: counted.server.as_deref().map(shortened),
-            tls: counted.tls.as_deref().map(shortened),
+            server: counted.server.as_deref().map(truncated),
+            tls: counted.tls.as_deref().map(truncated),
             details: details.collect(),
             cpu_ns: counted.cpu.0,
             cpu_share: counted.cpu_share,
@@ -117,26 +121,26 @@ impl Parcel {
     ///
     /// # Errors
     /// What in it nobody can have counted.
-    pub fn open(&self) -> Result<Counted, String> {
+    pub fn decode(&self) -> Result<RunCounts, String> {
         let totals = self.totals()?;
-        let counts = [self.unfinished, self.offered, self.dropped, self.most_backlog, self.connections, self.cpu_ns];
-        within(&counts)?;
+        let counts = [self.unfinished, self.offered, self.dropped, self.max_backlog, self.connections, self.cpu_ns];
+        check_counts(&counts)?;
         let figures_are_sane = self.area.is_finite() && (0.0..1e6).contains(&self.cpu_share);
         if !figures_are_sane {
             return Err("figures that nobody can have measured".into());
         }
-        let detail = |(name, words): (&String, &String)| Ok((kind(name)?, shortened(words)));
-        Ok(Counted {
+        let detail = |(name, words): (&String, &String)| Ok((parse_failure(name)?, truncated(words)));
+        Ok(RunCounts {
             totals,
             area: self.area,
             last_done: Nanos(self.last_done_ns),
             unfinished: self.unfinished,
             offered: self.offered,
             dropped: self.dropped,
-            most_backlog: self.most_backlog,
+            max_backlog: self.max_backlog,
             connections: self.connections,
-            server: self.server.as_deref().map(shortened),
-            tls: self.tls.as_deref().map(shortened),
+            server: self.server.as_deref().map(truncated),
+            tls: self.tls.as_deref().map(truncated),
             details: self.details.iter().map(detail).collect::<Result<_, String>>()?,
             cpu: Nanos(self.cpu_ns),
             cpu_share: self.cpu_share,
@@ -148,15 +152,15 @@ impl Parcel {
         let mut totals = Totals {
             requests: self.requests,
             ok: self.ok,
-            answers_in_window: self.answers_in_window,
+            responses_in_window: self.responses_in_window,
             bytes_in: self.bytes_in,
             body_in: self.body_in,
             bytes_out: self.bytes_out,
-            good: self.good.open()?,
-            bad: self.bad.open()?,
-            unanswered: unpacked(&self.unanswered, Histogram::precise)?,
-            connect: unpacked(&self.connect, Histogram::precise)?,
-            lateness: unpacked(&self.lateness, Histogram::precise)?,
+            good: self.good.decode()?,
+            bad: self.bad.decode()?,
+            no_response: decode_histogram(&self.no_response, Histogram::precise)?,
+            connect: decode_histogram(&self.connect, Histogram::precise)?,
+            lateness: decode_histogram(&self.lateness, Histogram::precise)?,
             waited: self.waited,
             body_length: self.body_length,
             other_lengths: self.other_lengths,
@@ -167,30 +171,37 @@ impl Parcel {
             *own.ok_or_else(|| format!("{status} is no status"))? = *n;
         }
         for (name, n) in &self.failures {
-            totals.failures[kind(name)? as usize] = *n;
+            totals.failures[parse_failure(name)? as usize] = *n;
         }
-        within(&[self.requests, self.answers_in_window, self.bytes_in, self.body_in, self.bytes_out, self.waited])?;
+        check_counts(&[
+            self.requests,
+            self.responses_in_window,
+            self.bytes_in,
+            self.body_in,
+            self.bytes_out,
+            self.waited,
+        ])?;
         let sum = |counts: &mut dyn Iterator<Item = &u64>| counts.fold(0, |sum: u64, n| sum.saturating_add(*n));
-        let answers = totals.answers();
+        let answers = totals.responses();
         let adds_up = sum(&mut self.statuses.values()) == answers
             && sum(&mut self.failures.values()).saturating_add(answers) == self.requests
             && self.ok == totals.good.count()
             && self.other_lengths <= answers
-            && totals.unanswered.count() == totals.unanswered()
+            && totals.no_response.count() == totals.no_response_count()
             && [&totals.good, &totals.bad].iter().all(|times| times.service.count() == times.count());
         if adds_up { Ok(totals) } else { Err("counts that do not add up".into()) }
     }
 }
 
-impl PackedTimes {
-    fn of(times: &Times) -> Self {
-        let Times { response, service, first_byte } = times;
+impl WireTimes {
+    fn encode(times: &ResponseTimes) -> Self {
+        let ResponseTimes { response, service, first_byte } = times;
         Self { response: response.to_base64(), service: service.to_base64(), first_byte: first_byte.to_base64() }
     }
 
-    fn open(&self) -> Result<Times, String> {
-        let open = |base64: &String| unpacked(base64, Histogram::precise);
-        Ok(Times {
+    fn decode(&self) -> Result<ResponseTimes, String> {
+        let open = |base64: &String| decode_histogram(base64, Histogram::precise);
+        Ok(ResponseTimes {
             response: open(&self.response)?,
             service: open(&self.service)?,
             first_byte: open(&self.first_byte)?,
@@ -198,9 +209,9 @@ impl PackedTimes {
     }
 }
 
-impl Slip {
+impl WireInterval {
     /// Packs it.
-    pub fn of(interval: &Interval) -> Self {
+    pub fn encode(interval: &Interval) -> Self {
         Self {
             ok: interval.ok,
             failed: interval.failed,
@@ -210,7 +221,7 @@ impl Slip {
             failed_response: interval.failed_response.to_base64(),
             backlog: interval.backlog,
             in_flight: interval.in_flight,
-            counted: interval.counted.as_deref().map(Parcel::of),
+            counts: interval.counts.as_deref().map(WireCounts::encode),
         }
     }
 
@@ -218,52 +229,52 @@ impl Slip {
     ///
     /// # Errors
     /// What in it nobody can have counted.
-    pub fn open(&self) -> Result<Interval, String> {
-        within(&[self.ok, self.failed, self.responses, self.bytes_in, self.backlog, self.in_flight])?;
+    pub fn decode(&self) -> Result<Interval, String> {
+        check_counts(&[self.ok, self.failed, self.responses, self.bytes_in, self.backlog, self.in_flight])?;
         Ok(Interval {
             ok: self.ok,
             failed: self.failed,
             responses: self.responses,
             bytes_in: self.bytes_in,
-            response: unpacked(&self.response, Histogram::coarse)?,
-            failed_response: unpacked(&self.failed_response, Histogram::coarse)?,
+            response: decode_histogram(&self.response, Histogram::coarse)?,
+            failed_response: decode_histogram(&self.failed_response, Histogram::coarse)?,
             backlog: self.backlog,
             in_flight: self.in_flight,
-            counted: self.counted.as_ref().map(Parcel::open).transpose()?.map(Box::new),
+            counts: self.counts.as_ref().map(WireCounts::decode).transpose()?.map(Box::new),
         })
     }
 }
 
-fn unpacked(base64: &str, empty: fn() -> Histogram) -> Result<Histogram, String> {
+fn decode_histogram(base64: &str, empty: fn() -> Histogram) -> Result<Histogram, String> {
     let histogram = Histogram::from_base64(base64, empty)?;
-    within(&[histogram.count()])?;
+    check_counts(&[histogram.count()])?;
     Ok(histogram)
 }
 
-fn within(counts: &[u64]) -> Result<(), String> {
-    match counts.iter().find(|n| **n > MOST) {
+fn check_counts(counts: &[u64]) -> Result<(), String> {
+    match counts.iter().find(|n| **n > MAX_COUNT) {
         Some(n) => Err(format!("{n} is more than anybody counts")),
         None => Ok(()),
     }
 }
 
-fn kind(name: &str) -> Result<Failure, String> {
-    let known = Failure::ALL.into_iter().find(|kind| kind.name() == name);
-    known.ok_or_else(|| format!("'{}' is no kind of failure", shortened(name)))
+fn parse_failure(name: &str) -> Result<TransportFailure, String> {
+    let known = TransportFailure::ALL.into_iter().find(|kind| kind.name() == name);
+    known.ok_or_else(|| format!("'{}' is no kind of failure", truncated(name)))
 }
 
-fn shortened(words: &str) -> String {
-    words.chars().take(LONGEST).collect()
+fn truncated(words: &str) -> String {
+    words.chars().take(MAX_TEXT_CHARS).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::outcome::{End, Outcome};
+    use super::super::outcome::{Outcome, RequestEnd};
     use super::super::recorder::Recorder;
     use super::*;
     use proptest::prelude::*;
 
-    fn outcome(ns: u64, end: End) -> Outcome {
+    fn outcome(ns: u64, end: RequestEnd) -> Outcome {
         Outcome {
             number: 0,
             intended: Nanos::ZERO,
@@ -282,7 +293,12 @@ mod tests {
     fn recorder(times: &[(u64, usize)]) -> Recorder {
         let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
         for (ns, way) in times {
-            let ends = [End::Answer(200), End::Answer(404), End::Answer(503), End::Failed(Failure::Reset)];
+            let ends = [
+                RequestEnd::Response(200),
+                RequestEnd::Response(404),
+                RequestEnd::Response(503),
+                RequestEnd::Failed(TransportFailure::Reset),
+            ];
             recorder.record(&outcome(*ns, ends[way % 4]));
         }
         recorder
@@ -299,36 +315,36 @@ mod tests {
         fn what_is_packed_comes_out_as_it_was(times in times(), area in 0.0..1e15_f64, share in 0.0..1.0_f64) {
             let mut recorder = recorder(&times);
             let mut interval = std::mem::take(&mut recorder.interval);
-            interval.counted = Some(Box::new(Counted {
+            interval.counts = Some(Box::new(RunCounts {
                 totals: recorder.take_totals(),
                 area,
                 cpu_share: share,
                 last_done: Nanos(7),
                 server: Some("nginx".into()),
-                details: BTreeMap::from([(Failure::Reset, "gone".to_owned())]),
-                ..Counted::default()
+                details: BTreeMap::from([(TransportFailure::Reset, "gone".to_owned())]),
+                ..RunCounts::default()
             }));
-            let slip = Slip::of(&interval);
+            let slip = WireInterval::encode(&interval);
             let text = serde_json::to_string(&slip).expect("it serialises");
-            let back: Slip = serde_json::from_str(&text).expect("own text");
-            let opened = back.open().expect("own slip");
-            prop_assert_eq!(Slip::of(&opened), slip);
-            prop_assert_eq!(opened.response.spread(), interval.response.spread());
-            prop_assert_eq!(opened.failed_response.spread(), interval.failed_response.spread());
+            let back: WireInterval = serde_json::from_str(&text).expect("own text");
+            let opened = back.decode().expect("own slip");
+            prop_assert_eq!(WireInterval::encode(&opened), slip);
+            prop_assert_eq!(opened.response.percentiles(), interval.response.percentiles());
+            prop_assert_eq!(opened.failed_response.percentiles(), interval.failed_response.percentiles());
         }
 
         /// In however many parts, in whatever order of agents: the sum is that of one who saw all.
         #[test]
         fn parts_that_were_packed_add_up_to_the_whole(parts in prop::collection::vec(times(), 1..5)) {
-            let mut sum = Counted::default();
+            let mut sum = RunCounts::default();
             for part in &parts {
-                let counted = Counted { totals: recorder(part).take_totals(), ..Counted::default() };
-                sum.add(&Parcel::of(&counted).open().expect("own parcel"));
+                let counted = RunCounts { totals: recorder(part).take_totals(), ..RunCounts::default() };
+                sum.add(&WireCounts::encode(&counted).decode().expect("own parcel"));
             }
             let whole = recorder(&parts.concat()).take_totals();
-            prop_assert_eq!(sum.totals.good.response.spread(), whole.good.response.spread());
-            prop_assert_eq!(sum.totals.bad.service.spread(), whole.bad.service.spread());
-            prop_assert_eq!(sum.totals.failed_response().spread(), whole.failed_response().spread());
+            prop_assert_eq!(sum.totals.good.response.percentiles(), whole.good.response.percentiles());
+            prop_assert_eq!(sum.totals.bad.service.percentiles(), whole.bad.service.percentiles());
+            prop_assert_eq!(sum.totals.failed_response().percentiles(), whole.failed_response().percentiles());
             prop_assert_eq!(sum.totals.by_status(), whole.by_status());
             prop_assert_eq!(sum.totals.by_failure(), whole.by_failure());
             prop_assert_eq!((sum.totals.requests, sum.totals.ok), (whole.requests, whole.ok));
@@ -338,25 +354,25 @@ mod tests {
     #[test]
     fn what_nobody_can_have_counted_is_refused() {
         let mut recorder = recorder(&[(5, 0), (9, 3)]);
-        let right = Parcel::of(&Counted { totals: recorder.take_totals(), ..Counted::default() });
-        assert!(right.open().is_ok());
+        let right = WireCounts::encode(&RunCounts { totals: recorder.take_totals(), ..RunCounts::default() });
+        assert!(right.decode().is_ok());
         let wrong = [
-            Parcel { requests: 3, ..right.clone() },
-            Parcel { ok: 2, ..right.clone() },
-            Parcel { other_lengths: 2, ..right.clone() },
-            Parcel { bytes_in: u64::MAX, ..right.clone() },
-            Parcel { offered: u64::MAX, ..right.clone() },
-            Parcel { good: PackedTimes::default(), ..right.clone() },
-            Parcel { bad: right.good.clone(), ..right.clone() },
-            Parcel { good: PackedTimes { service: "?".into(), ..right.good.clone() }, ..right.clone() },
-            Parcel { unanswered: String::new(), ..right.clone() },
-            Parcel { statuses: BTreeMap::from([(1000, 1)]), ..right.clone() },
-            Parcel { failures: BTreeMap::from([("bad luck".into(), 1)]), ..right.clone() },
-            Parcel { area: f64::INFINITY, ..right.clone() },
-            Parcel { cpu_share: -1.0, ..right.clone() },
+            WireCounts { requests: 3, ..right.clone() },
+            WireCounts { ok: 2, ..right.clone() },
+            WireCounts { other_lengths: 2, ..right.clone() },
+            WireCounts { bytes_in: u64::MAX, ..right.clone() },
+            WireCounts { offered: u64::MAX, ..right.clone() },
+            WireCounts { good: WireTimes::default(), ..right.clone() },
+            WireCounts { bad: right.good.clone(), ..right.clone() },
+            WireCounts { good: WireTimes { service: "?".into(), ..right.good.clone() }, ..right.clone() },
+            WireCounts { no_response: String::new(), ..right.clone() },
+            WireCounts { statuses: BTreeMap::from([(1000, 1)]), ..right.clone() },
+            WireCounts { failures: BTreeMap::from([("bad luck".into(), 1)]), ..right.clone() },
+            WireCounts { area: f64::INFINITY, ..right.clone() },
+            WireCounts { cpu_share: -1.0, ..right.clone() },
         ];
         for parcel in wrong {
-            assert!(parcel.open().is_err(), "{parcel:?}");
+            assert!(parcel.decode().is_err(), "{parcel:?}");
         }
     }
 }

@@ -5,11 +5,11 @@ use crate::decide::Nanos;
 
 /// How far a run is.
 #[derive(Debug)]
-pub struct Progress<'a> {
+pub struct RunProgress<'a> {
     /// Since the start.
     pub elapsed: Nanos,
     /// Requests ended so far, up to the last whole second.
     pub ended: u64,
     /// The last whole second (or what else the plan has for a stretch) over all threads, when it has just come in.
-    pub second: Option<&'a Interval>,
+    pub interval: Option<&'a Interval>,
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::counted::Counted;
+use super::counted::RunCounts;
 use super::histogram::Histogram;
-use super::outcome::{End, Failure, Outcome};
-use super::times::Times;
+use super::outcome::{Outcome, RequestEnd, TransportFailure};
+use super::times::ResponseTimes;
 use crate::decide::Nanos;
 
 /// Everything counted over the measured window; adds up over threads.
@@ -16,11 +16,11 @@ pub struct Totals {
     /// Whole answers with a status below 400.
     pub ok: u64,
     /// Of all answers and failures, those that ended within the window: what the rate is computed from.
-    pub answers_in_window: u64,
+    pub responses_in_window: u64,
     /// Answers by status.
     pub(super) statuses: Box<[u64; 1000]>,
     /// Requests without an answer, by kind.
-    pub(super) failures: [u64; Failure::ALL.len()],
+    pub(super) failures: [u64; TransportFailure::ALL.len()],
     /// Bytes read, heads and framing included.
     pub bytes_in: u64,
     /// Bytes of bodies read.
@@ -28,12 +28,12 @@ pub struct Totals {
     /// Bytes written.
     pub bytes_out: u64,
     /// Times of successes.
-    pub good: Times,
+    pub good: ResponseTimes,
     /// Times of whole responses with a status of 400 and above. Kept apart: a failure that comes fast must not make a
     /// percentile look better.
-    pub bad: Times,
+    pub bad: ResponseTimes,
     /// How long requests without a whole response took to fail, from the intended start.
-    pub unanswered: Histogram,
+    pub no_response: Histogram,
     /// Time to connect, of the requests that waited for it.
     pub connect: Histogram,
     /// How late the generator itself sent.
@@ -51,15 +51,15 @@ impl Default for Totals {
         Self {
             requests: 0,
             ok: 0,
-            answers_in_window: 0,
+            responses_in_window: 0,
             statuses: Box::new([0; 1000]),
-            failures: [0; Failure::ALL.len()],
+            failures: [0; TransportFailure::ALL.len()],
             bytes_in: 0,
             body_in: 0,
             bytes_out: 0,
-            good: Times::default(),
-            bad: Times::default(),
-            unanswered: Histogram::precise(),
+            good: ResponseTimes::default(),
+            bad: ResponseTimes::default(),
+            no_response: Histogram::precise(),
             connect: Histogram::precise(),
             lateness: Histogram::precise(),
             waited: 0,
@@ -74,7 +74,7 @@ impl Totals {
     pub fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.ok += other.ok;
-        self.answers_in_window += other.answers_in_window;
+        self.responses_in_window += other.responses_in_window;
         self.statuses.iter_mut().zip(other.statuses.iter()).for_each(|(a, b)| *a += b);
         self.failures.iter_mut().zip(other.failures).for_each(|(a, b)| *a += b);
         self.bytes_in += other.bytes_in;
@@ -82,7 +82,7 @@ impl Totals {
         self.bytes_out += other.bytes_out;
         self.good.add(&other.good);
         self.bad.add(&other.bad);
-        self.unanswered.add(&other.unanswered);
+        self.no_response.add(&other.no_response);
         self.connect.add(&other.connect);
         self.lateness.add(&other.lateness);
         self.waited += other.waited;
@@ -90,32 +90,32 @@ impl Totals {
         if self.body_length != other.body_length && other.body_length.is_some() {
             match self.body_length {
                 None => self.body_length = other.body_length,
-                Some(_) => self.other_lengths += other.answers() - other.other_lengths,
+                Some(_) => self.other_lengths += other.responses() - other.other_lengths,
             }
         }
     }
 
     /// Requests that got a whole answer, whatever its status.
-    pub fn answers(&self) -> u64 {
+    pub fn responses(&self) -> u64 {
         self.good.count() + self.bad.count()
     }
 
     /// Mean response time of all whole responses, whatever their status, in nanoseconds; 0 if there are none.
     pub fn mean_response_ns(&self) -> f64 {
-        let sum = |times: &Times| times.response.mean_ns() * times.count() as f64;
-        (sum(&self.good) + sum(&self.bad)) / self.answers().max(1) as f64
+        let sum = |times: &ResponseTimes| times.response.mean_ns() * times.count() as f64;
+        (sum(&self.good) + sum(&self.bad)) / self.responses().max(1) as f64
     }
 
     /// Response times of all failures: until the response was there, or until it was clear that none would be.
     pub fn failed_response(&self) -> Histogram {
         let mut all = self.bad.response.clone();
-        all.add(&self.unanswered);
+        all.add(&self.no_response);
         all
     }
 
     /// Requests that ended without an answer.
-    pub fn unanswered(&self) -> u64 {
-        self.requests - self.answers()
+    pub fn no_response_count(&self) -> u64 {
+        self.requests - self.responses()
     }
 
     /// Answers by status, those that occurred.
@@ -126,7 +126,7 @@ impl Totals {
     /// Failed requests by kind: no answer, or an answer of class `4xx` or `5xx` (and above).
     pub fn by_failure(&self) -> BTreeMap<String, u64> {
         let sum = |range: std::ops::Range<usize>| self.statuses[range].iter().sum::<u64>();
-        Failure::ALL
+        TransportFailure::ALL
             .iter()
             .map(|kind| (kind.name(), self.failures[*kind as usize]))
             .chain([("4xx", sum(400..500)), ("5xx", sum(500..1000))])
@@ -136,7 +136,7 @@ impl Totals {
     }
 
     /// How many requests failed in this way.
-    pub fn failed(&self, kind: Failure) -> u64 {
+    pub fn failed(&self, kind: TransportFailure) -> u64 {
         self.failures[kind as usize]
     }
 }
@@ -161,7 +161,7 @@ pub struct Interval {
     /// Requests in flight when the interval ended.
     pub in_flight: u64,
     /// What was counted for the result meanwhile, where somebody wants to know before the end: agents tell it.
-    pub counted: Option<Box<Counted>>,
+    pub counts: Option<Box<RunCounts>>,
 }
 
 impl Default for Interval {
@@ -175,7 +175,7 @@ impl Default for Interval {
             failed_response: Histogram::coarse(),
             backlog: 0,
             in_flight: 0,
-            counted: None,
+            counts: None,
         }
     }
 }
@@ -191,8 +191,8 @@ impl Interval {
         self.failed_response.add(&other.failed_response);
         self.backlog += other.backlog;
         self.in_flight += other.in_flight;
-        if let Some(other) = &other.counted {
-            match &mut self.counted {
+        if let Some(other) = &other.counts {
+            match &mut self.counts {
                 Some(own) => own.add(other),
                 none => *none = Some(other.clone()),
             }
@@ -203,7 +203,7 @@ impl Interval {
     pub fn reset(&mut self) {
         self.response.reset();
         self.failed_response.reset();
-        self.counted = None;
+        self.counts = None;
         (self.ok, self.failed, self.responses, self.bytes_in) = (0, 0, 0, 0);
         (self.backlog, self.in_flight) = (0, 0);
     }
@@ -242,7 +242,7 @@ impl Recorder {
         interval.ok += u64::from(ok);
         interval.failed += u64::from(!ok);
         interval.bytes_in += outcome.bytes_in;
-        let answered = matches!(outcome.end, End::Answer(_));
+        let answered = matches!(outcome.end, RequestEnd::Response(_));
         interval.responses += u64::from(answered);
         if ok {
             interval.response.record(response);
@@ -252,7 +252,7 @@ impl Recorder {
         // The rate belongs to the window whoever started the request; the warm-up's last answers make up for those
         // that are still open at the end.
         if answered && outcome.done >= self.from && outcome.done <= self.until {
-            self.totals.answers_in_window += 1;
+            self.totals.responses_in_window += 1;
         }
         if outcome.intended < self.from {
             return;
@@ -267,11 +267,11 @@ impl Recorder {
             totals.connect.record(outcome.connect);
         }
         match outcome.end {
-            End::Failed(kind) => {
+            RequestEnd::Failed(kind) => {
                 totals.failures[kind as usize] += 1;
-                totals.unanswered.record(response);
+                totals.no_response.record(response);
             }
-            End::Answer(status) => {
+            RequestEnd::Response(status) => {
                 totals.statuses[usize::from(status.min(999))] += 1;
                 if ok { &mut totals.good } else { &mut totals.bad }.record(outcome);
                 totals.lateness.record(outcome.lateness());
@@ -295,7 +295,7 @@ mod tests {
             first_byte: Nanos(done),
             done: Nanos(done),
             connect: Nanos::ZERO,
-            end: End::Answer(status),
+            end: RequestEnd::Response(status),
             bytes_in: 100,
             body_in: 40,
             bytes_out: 50,
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(recorder.interval.ok + recorder.interval.failed, 4);
         let totals = &recorder.totals;
         assert_eq!((totals.requests, totals.ok), (2, 1));
-        assert_eq!(totals.answers_in_window, 2, "one begun in the warm-up, one in the window");
+        assert_eq!(totals.responses_in_window, 2, "one begun in the warm-up, one in the window");
         assert_eq!(totals.by_failure(), BTreeMap::from([("4xx".to_owned(), 1)]));
     }
 
@@ -322,11 +322,11 @@ mod tests {
         recorder.record(&answer(0, 90_000, 200));
         for _ in 0..9 {
             recorder.record(&answer(0, 1_000, 500));
-            recorder.record(&Outcome { end: End::Failed(Failure::Reset), ..answer(0, 500, 200) });
+            recorder.record(&Outcome { end: RequestEnd::Failed(TransportFailure::Reset), ..answer(0, 500, 200) });
         }
         let Recorder { totals, interval, .. } = &recorder;
-        assert_eq!((totals.good.count(), totals.bad.count(), totals.unanswered.count()), (1, 9, 9));
-        assert_eq!((totals.answers(), totals.unanswered(), interval.responses), (10, 9, 10));
+        assert_eq!((totals.good.count(), totals.bad.count(), totals.no_response.count()), (1, 9, 9));
+        assert_eq!((totals.responses(), totals.no_response_count(), interval.responses), (10, 9, 10));
         assert!(totals.good.response.min() >= Nanos(89_000) && interval.response.min() >= Nanos(89_000));
         assert_eq!((totals.failed_response().count(), interval.failed_response.count()), (18, 18));
         assert!(totals.failed_response().max() < Nanos(1_100) && interval.failed_response.max() < Nanos(1_100));

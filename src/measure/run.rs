@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::agent::{Account, Agent};
-use super::histogram::{Histogram, Spread};
+use super::agent::{Agent, AgentCounts};
+use super::histogram::{Histogram, Percentiles};
 use super::recorder::Totals;
-use super::series::Point;
+use super::series::SeriesPoint;
 use super::trust::{Evidence, Trust};
 
 /// The version of the object's form; it grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// Who sets the pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Model {
+pub enum LoadModel {
     /// A number of users, each of whom waits for its answer.
     Closed,
     /// Arrivals come whether or not answers do.
@@ -28,12 +28,12 @@ pub enum Model {
 pub struct Run {
     /// The version of weir that made it.
     pub weir: String,
-    /// The version of this object's form, [`SCHEMA`].
+    /// The version of this object's form, [`SCHEMA_VERSION`].
     pub schema: u32,
     /// Who set the pace.
-    pub model: Model,
+    pub model: LoadModel,
     /// What was asked.
-    pub target: Target,
+    pub target: RunTarget,
     /// How many requests, and how they ended.
     pub requests: Requests,
     /// Requests per second.
@@ -43,20 +43,20 @@ pub struct Run {
     /// Length of the warm-up before it, in seconds.
     pub warmup_s: f64,
     /// From the intended start to the whole answer, over successes.
-    pub response_ms: Spread,
+    pub response_ms: Percentiles,
     /// From the send to the whole answer, over successes.
-    pub service_ms: Spread,
+    pub service_ms: Percentiles,
     /// From the send to the first byte of the answer, over successes.
-    pub first_byte_ms: Spread,
+    pub first_byte_ms: Percentiles,
     /// From the intended start to the end of failed requests: until the response was there, or until it was clear that
     /// none would be. Those that were never sent are not among them.
     #[serde(default)]
-    pub failed_ms: Spread,
+    pub failed_ms: Percentiles,
     /// Times of all responses, whatever their status.
     #[serde(default)]
     pub responses: Responses,
     /// Time to connect, over the requests that waited for a connection to be made.
-    pub connect_ms: Spread,
+    pub connect_ms: Percentiles,
     /// Bytes moved.
     pub bytes: Bytes,
     /// Answers by status.
@@ -66,7 +66,7 @@ pub struct Run {
     /// What connections were made.
     pub connections: Connections,
     /// How late the generator itself sent.
-    pub lateness_ms: Spread,
+    pub lateness_ms: Percentiles,
     /// User and system time of the generator per request, in microseconds.
     pub cpu_us_per_request: f64,
     /// The busiest generator thread's share of a core, in [0, 1].
@@ -76,14 +76,14 @@ pub struct Run {
     /// Whether the run may be believed.
     pub trust: Trust,
     /// Objectives, held or not.
-    pub slo: Vec<Held>,
+    pub slo: Vec<SloResult>,
     /// Whether the run was cut short by an interrupt.
     pub interrupted: bool,
     /// The part of each agent, where there were several or they were elsewhere.
     #[serde(default)]
     pub agents: Vec<Agent>,
     /// The run second by second, warm-up included.
-    pub series: Vec<Point>,
+    pub series: Vec<SeriesPoint>,
     /// Response times of all successes: HdrHistogram V2 at three digits, in nanoseconds, base64.
     pub histogram: String,
     /// Their service times, in the same form.
@@ -99,18 +99,18 @@ pub struct Run {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Responses {
     /// From the intended start to the whole response.
-    pub response_ms: Spread,
+    pub response_ms: Percentiles,
     /// From the send to the whole response.
-    pub service_ms: Spread,
+    pub service_ms: Percentiles,
     /// From the send to its first byte.
-    pub first_byte_ms: Spread,
+    pub first_byte_ms: Percentiles,
     /// The response times: HdrHistogram V2 at three digits, in nanoseconds, base64.
     pub histogram: String,
 }
 
 /// What was asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Target {
+pub struct RunTarget {
     /// The URL as given.
     pub url: String,
     /// The method.
@@ -180,7 +180,8 @@ pub struct Connections {
     /// Made in all.
     pub opened: u64,
     /// Most requests that waited for a connection at one moment.
-    pub most_backlog: u64,
+    #[serde(rename = "most_backlog")]
+    pub max_backlog: u64,
 }
 
 /// What was run, where and when.
@@ -208,7 +209,7 @@ pub struct Manifest {
 
 /// An objective and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Held {
+pub struct SloResult {
     /// The objective as given.
     pub objective: String,
     /// Whether it held.
@@ -219,15 +220,15 @@ pub struct Held {
 
 /// What a [`Run`] is made from: what was counted, and what was known beforehand.
 #[derive(Debug)]
-pub struct Parts {
+pub struct RunInput {
     /// Who set the pace.
-    pub model: Model,
+    pub model: LoadModel,
     /// What was asked.
-    pub target: Target,
+    pub target: RunTarget,
     /// What was counted.
     pub totals: Totals,
     /// The run second by second.
-    pub series: Vec<Point>,
+    pub series: Vec<SeriesPoint>,
     /// Length of the window, in seconds; > 0.
     pub duration_s: f64,
     /// Length of the warm-up, in seconds.
@@ -251,18 +252,18 @@ pub struct Parts {
     /// Whether it was cut short.
     pub interrupted: bool,
     /// What each agent did, where there were some.
-    pub agents: Vec<Account>,
+    pub agents: Vec<AgentCounts>,
     /// What was run, where and when.
     pub manifest: Manifest,
 }
 
 impl Run {
     /// Puts the parts together and judges them.
-    pub fn new(mut parts: Parts) -> Self {
+    pub fn new(mut parts: RunInput) -> Self {
         let accounts = std::mem::take(&mut parts.agents);
-        let Parts { totals, duration_s, .. } = &parts;
+        let RunInput { totals, duration_s, .. } = &parts;
         let total = totals.requests + parts.dropped;
-        let achieved = totals.answers_in_window as f64 / duration_s;
+        let achieved = totals.responses_in_window as f64 / duration_s;
         let offered = parts.offered_per_s.unwrap_or(achieved);
         let evidence = Evidence {
             duration_s: *duration_s,
@@ -275,11 +276,11 @@ impl Run {
             model: parts.model,
             spins: parts.spins,
         };
-        let figures = |account: Account| {
+        let figures = |account: AgentCounts| {
             let agent = Agent::of(&account, *duration_s);
             (account, agent)
         };
-        let agents: Vec<(Account, Agent)> = accounts.into_iter().map(figures).collect();
+        let agents: Vec<(AgentCounts, Agent)> = accounts.into_iter().map(figures).collect();
         let trust = match agents.as_slice() {
             [] => Trust::judge(&evidence),
             agents => Trust::judge_agents(&evidence, agents),
@@ -288,7 +289,7 @@ impl Run {
         let responses = Responses::of(totals);
         Self {
             weir: env!("CARGO_PKG_VERSION").into(),
-            schema: SCHEMA,
+            schema: SCHEMA_VERSION,
             model: parts.model,
             requests: Requests {
                 total,
@@ -301,16 +302,16 @@ impl Run {
             rate_per_s: Rate { offered, achieved },
             duration_s: *duration_s,
             warmup_s: parts.warmup_s,
-            response_ms: totals.good.response.spread(),
-            service_ms: totals.good.service.spread(),
-            first_byte_ms: totals.good.first_byte.spread(),
-            failed_ms: failed.spread(),
+            response_ms: totals.good.response.percentiles(),
+            service_ms: totals.good.service.percentiles(),
+            first_byte_ms: totals.good.first_byte.percentiles(),
+            failed_ms: failed.percentiles(),
             responses,
-            connect_ms: totals.connect.spread(),
+            connect_ms: totals.connect.percentiles(),
             bytes: Bytes { read: totals.bytes_in, written: totals.bytes_out, body_in: totals.body_in },
             status: totals.by_status(),
             failures: failures(totals, parts.dropped),
-            lateness_ms: totals.lateness.spread(),
+            lateness_ms: totals.lateness.percentiles(),
             cpu_us_per_request: parts.cpu_s * 1e6 / total.max(1) as f64,
             cpu_share: parts.cpu_share,
             in_flight_mean: parts.in_flight_mean,
@@ -321,7 +322,7 @@ impl Run {
             histogram: totals.good.response.to_base64(),
             service_histogram: totals.good.service.to_base64(),
             failed_histogram: failed.to_base64(),
-            target: Target { body_length: totals.body_length, other_lengths: totals.other_lengths, ..parts.target },
+            target: RunTarget { body_length: totals.body_length, other_lengths: totals.other_lengths, ..parts.target },
             connections: parts.connections,
             series: parts.series,
             manifest: parts.manifest,
@@ -354,7 +355,7 @@ impl Run {
     }
 
     /// Requests that got a whole answer, whatever its status.
-    pub fn answers(&self) -> u64 {
+    pub fn response_count(&self) -> u64 {
         self.status.values().sum()
     }
 
@@ -366,13 +367,13 @@ impl Run {
     }
 
     /// Failed requests as a share of all, in [0, 1]; 0 without requests.
-    pub fn error_share(&self) -> f64 {
+    pub fn error_fraction(&self) -> f64 {
         self.requests.failed as f64 / self.requests.total.max(1) as f64
     }
 
     /// Which agent was lost before the end, and how, in a sentence; none if all were there.
-    pub fn lost_agent(&self) -> Option<&str> {
-        let is_lost = self.agents.iter().any(|agent| agent.lost.is_some());
+    pub fn failed_agent(&self) -> Option<&str> {
+        let is_lost = self.agents.iter().any(|agent| agent.failure.is_some());
         // The first thing that is said against such a run.
         self.trust.reasons.first().filter(|_| is_lost).map(String::as_str)
     }
@@ -388,9 +389,9 @@ impl Responses {
         let mut all = totals.good.clone();
         all.add(&totals.bad);
         Self {
-            response_ms: all.response.spread(),
-            service_ms: all.service.spread(),
-            first_byte_ms: all.first_byte.spread(),
+            response_ms: all.response.percentiles(),
+            service_ms: all.service.percentiles(),
+            first_byte_ms: all.first_byte.percentiles(),
             histogram: all.response.to_base64(),
         }
     }

@@ -1,7 +1,7 @@
 //! The run second by second, in bounded memory.
 //!
 //! A soak of a month must not fill the memory, and a run of ten seconds must show each of them. So a series starts
-//! with points of one second (or whatever is asked for) and, when it has [`MOST`] of them, merges neighbours and goes on with points twice as
+//! with points of one second (or whatever is asked for) and, when it has [`MAX_POINTS`] of them, merges neighbours and goes on with points twice as
 //! wide. Each point keeps its histogram (packed), so the merged percentiles are true ones.
 
 use base64::Engine;
@@ -13,11 +13,11 @@ use super::recorder::Interval;
 use crate::decide::Nanos;
 
 /// The most points that a series keeps.
-pub const MOST: usize = 1200;
+pub const MAX_POINTS: usize = 1200;
 
 /// One stretch of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub struct SeriesPoint {
     /// Where it starts, in seconds since the start of the run.
     pub t_s: f64,
     /// How long it is, in seconds.
@@ -57,7 +57,7 @@ pub struct Point {
     pub failed_histogram: String,
 }
 
-impl Point {
+impl SeriesPoint {
     /// Requests that ended per second.
     pub fn rate_per_s(&self) -> f64 {
         if self.width_s > 0.0 { (self.ok + self.failed) as f64 / self.width_s } else { 0.0 }
@@ -66,16 +66,16 @@ impl Point {
 
 /// The points of a run, in order of time.
 #[derive(Debug)]
-pub struct Series {
-    points: Vec<Packed>,
+pub struct RunSeries {
+    points: Vec<PackedPoint>,
     /// What a point covers at first.
-    stretch: Nanos,
+    base_interval: Nanos,
     /// Stretches that a point covers now; a power of two.
-    width: u64,
+    intervals_per_point: u64,
 }
 
 #[derive(Debug)]
-struct Packed {
+struct PackedPoint {
     interval: IntervalCounts,
     histogram: Vec<u8>,
     failed: Vec<u8>,
@@ -91,33 +91,33 @@ struct IntervalCounts {
     backlog: u64,
 }
 
-impl Default for Series {
+impl Default for RunSeries {
     fn default() -> Self {
-        Self::of(Nanos::SECOND)
+        Self::with_interval(Nanos::SECOND)
     }
 }
 
-impl Series {
+impl RunSeries {
     /// One whose points cover so much at first.
-    pub fn of(stretch: Nanos) -> Self {
-        Self { points: Vec::new(), stretch, width: 1 }
+    pub fn with_interval(base_interval: Nanos) -> Self {
+        Self { points: Vec::new(), base_interval, intervals_per_point: 1 }
     }
 
     /// Adds what was seen in stretch number `stretch` (from 0).
     pub fn add(&mut self, stretch: u64, interval: &Interval) {
-        while stretch / self.width >= MOST as u64 {
+        while stretch / self.intervals_per_point >= MAX_POINTS as u64 {
             self.widen();
         }
-        let index = usize::try_from(stretch / self.width).unwrap_or(MOST - 1);
+        let index = usize::try_from(stretch / self.intervals_per_point).unwrap_or(MAX_POINTS - 1);
         while self.points.len() <= index {
-            self.points.push(Packed::empty());
+            self.points.push(PackedPoint::empty());
         }
         self.points[index].add(interval);
     }
 
     fn widen(&mut self) {
-        self.width *= 2;
-        let mut merged: Vec<Packed> = Vec::with_capacity(MOST);
+        self.intervals_per_point *= 2;
+        let mut merged: Vec<PackedPoint> = Vec::with_capacity(MAX_POINTS);
         for (i, point) in std::mem::take(&mut self.points).into_iter().enumerate() {
             match merged.last_mut() {
                 Some(last) if i % 2 == 1 => last.merge(&point),
@@ -128,8 +128,8 @@ impl Series {
     }
 
     /// The points; the last one ends at `end_s`, the length of the run.
-    pub fn points(&self, end_s: f64) -> Vec<Point> {
-        let width = self.width as f64 * self.stretch.as_secs_f64();
+    pub fn points(&self, end_s: f64) -> Vec<SeriesPoint> {
+        let width = self.intervals_per_point as f64 * self.base_interval.as_secs_f64();
         let points = self.points.iter().enumerate().map(|(i, packed)| {
             let start = i as f64 * width;
             packed.point(start, width.min((end_s - start).max(0.0)))
@@ -138,7 +138,7 @@ impl Series {
     }
 }
 
-impl Packed {
+impl PackedPoint {
     fn empty() -> Self {
         Self { interval: IntervalCounts::default(), histogram: Vec::new(), failed: Vec::new() }
     }
@@ -172,13 +172,13 @@ impl Packed {
             failed_response: unpacked(&later.failed),
             backlog: counts.backlog,
             in_flight: counts.in_flight,
-            counted: None,
+            counts: None,
         });
     }
 
-    fn point(&self, t_s: f64, width_s: f64) -> Point {
+    fn point(&self, t_s: f64, width_s: f64) -> SeriesPoint {
         let (histogram, failures) = (self.unpacked(), unpacked(&self.failed));
-        Point {
+        SeriesPoint {
             t_s,
             width_s,
             ok: self.interval.ok,
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn threads_that_report_the_same_second_are_one_point() {
-        let mut series = Series::default();
+        let mut series = RunSeries::default();
         series.add(0, &second(10, 5));
         series.add(0, &second(30, 50));
         let points = series.points(0.5);
@@ -236,25 +236,25 @@ mod tests {
 
     #[test]
     fn a_run_of_a_month_has_no_more_points_than_fit_and_loses_no_request() {
-        let mut series = Series::default();
+        let mut series = RunSeries::default();
         for s in (0..30 * 86_400).step_by(600) {
             series.add(s, &second(3, 7));
         }
         let points = series.points(30.0 * 86_400.0);
-        assert!(points.len() <= MOST);
+        assert!(points.len() <= MAX_POINTS);
         assert_eq!(points.iter().map(|p| p.ok).sum::<u64>(), 30 * 144 * 3);
         assert!(points.iter().all(|p| p.ok == 0 || (p.p99_ms - 7.0).abs() < 0.2));
     }
 
     #[test]
     fn times_of_failures_stand_beside_those_of_successes_however_wide_points_become() {
-        let mut series = Series::default();
-        for s in 0..2 * MOST as u64 {
+        let mut series = RunSeries::default();
+        for s in 0..2 * MAX_POINTS as u64 {
             let mut interval = Interval { failed: 2, responses: 4, ..second(3, 500) };
             [1, 9].iter().for_each(|ms| interval.failed_response.record(Nanos::from_millis(*ms)));
             series.add(s, &interval);
         }
-        for point in series.points(2.0 * MOST as f64) {
+        for point in series.points(2.0 * MAX_POINTS as f64) {
             assert_eq!((point.ok, point.failed, point.responses), (6, 4, 8));
             assert!((point.p50_ms - 500.0).abs() < 5.0 && (point.failed_p50_ms - 1.0).abs() < 0.02, "{point:?}");
             assert!((point.failed_max_ms - 9.0).abs() < 0.1 && !point.failed_histogram.is_empty(), "{point:?}");
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_second_without_answers_is_a_point_too() {
-        let mut series = Series::default();
+        let mut series = RunSeries::default();
         series.add(0, &second(1, 1));
         series.add(3, &second(1, 1));
         assert_eq!(series.points(4.0).iter().map(|p| p.ok).collect::<Vec<_>>(), [1, 0, 0, 1]);

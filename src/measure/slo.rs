@@ -2,27 +2,27 @@
 //!
 //! Times are response times (from the intended start) unless the name begins with `service.`, and those of successes: the
 //! same figures that reports show. Without a success no objective on times holds. Failures are judged by `errors`. A search
-//! for the highest load judges them in any case ([`Slo::unasked`]): a service that refuses nearly all of a load would else
+//! for the highest load judges them in any case ([`Slo::implied_error_slo`]): a service that refuses nearly all of a load would else
 //! pass for one that can take it.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::histogram::Spread;
-use super::run::{Held, Run};
+use super::histogram::Percentiles;
+use super::run::{Run, SloResult};
 use crate::decide::Nanos;
 
 #[cfg(test)]
 mod tests;
 
 /// The share of requests that may fail in a search that was given objectives on times alone.
-pub const ERRORS: f64 = 0.01;
+pub const DEFAULT_ERROR_FRACTION: f64 = 0.01;
 
 /// One objective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slo {
     text: String,
-    figure: Figure,
+    metric: SloMetric,
     below: bool,
     or_equal: bool,
     /// In the figure's unit: ms, a share, or requests per second.
@@ -30,23 +30,23 @@ pub struct Slo {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Figure {
-    Quantile(Clock, f64),
-    Mean(Clock),
-    Max(Clock),
+enum SloMetric {
+    Quantile(TimeKind, f64),
+    Mean(TimeKind),
+    Max(TimeKind),
     Errors,
     Rate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Clock {
+enum TimeKind {
     Response,
     Service,
 }
 
 /// What an objective demands of each request, or of all of them together.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Demand {
+pub enum SloCriterion {
     /// At most the share `allowed`, in [0, 1), of successes may have a longer response time than `limit`.
     InTime {
         /// The longest response time that is in time.
@@ -68,43 +68,44 @@ pub enum Demand {
 
 impl Slo {
     /// What it demands, if it is an upper bound on response times or failures: something that a load can be too high for.
-    pub fn demand(&self) -> Option<Demand> {
+    pub fn criterion(&self) -> Option<SloCriterion> {
         let limit = Nanos::from_secs_f64(self.limit / 1e3);
-        match self.figure {
+        match self.metric {
             _ if !self.below => None,
-            Figure::Quantile(Clock::Response, q) => Some(Demand::InTime { limit, allowed: 1.0 - q }),
-            Figure::Max(Clock::Response) => Some(Demand::InTime { limit, allowed: 0.0 }),
-            Figure::Mean(Clock::Response) => Some(Demand::Mean { limit }),
-            Figure::Errors => Some(Demand::Ok { allowed: self.limit }),
+            SloMetric::Quantile(TimeKind::Response, q) => Some(SloCriterion::InTime { limit, allowed: 1.0 - q }),
+            SloMetric::Max(TimeKind::Response) => Some(SloCriterion::InTime { limit, allowed: 0.0 }),
+            SloMetric::Mean(TimeKind::Response) => Some(SloCriterion::Mean { limit }),
+            SloMetric::Errors => Some(SloCriterion::Ok { allowed: self.limit }),
             _ => None,
         }
     }
 
     /// The rate of good answers per second that it demands, if it does.
-    pub fn least_rate(&self) -> Option<f64> {
-        (self.figure == Figure::Rate && !self.below).then_some(self.limit)
+    pub fn min_rate(&self) -> Option<f64> {
+        (self.metric == SloMetric::Rate && !self.below).then_some(self.limit)
     }
 
     /// Holds the objective against a run.
-    pub fn check(&self, run: &Run) -> Held {
+    pub fn check(&self, run: &Run) -> SloResult {
         let value = self.value(run);
-        Held { objective: self.text.clone(), ok: self.holds(value), measured: self.words(run, value) }
+        SloResult { objective: self.text.clone(), ok: self.is_met(value), measured: self.describe(run, value) }
     }
 
     /// The objective on errors that goes with objectives on times alone, in a search for the highest load.
-    pub fn unasked(all: &[Self]) -> Option<Self> {
-        let judges_times = all.iter().any(|slo| slo.below && !matches!(slo.figure, Figure::Errors | Figure::Rate));
-        let judges_errors = all.iter().any(|slo| slo.figure == Figure::Errors);
+    pub fn implied_error_slo(all: &[Self]) -> Option<Self> {
+        let judges_times =
+            all.iter().any(|slo| slo.below && !matches!(slo.metric, SloMetric::Errors | SloMetric::Rate));
+        let judges_errors = all.iter().any(|slo| slo.metric == SloMetric::Errors);
         (judges_times && !judges_errors).then(|| Self {
-            text: format!("errors<{}%", trim(ERRORS * 100.0)),
-            figure: Figure::Errors,
+            text: format!("errors<{}%", format_trimmed(DEFAULT_ERROR_FRACTION * 100.0)),
+            metric: SloMetric::Errors,
             below: true,
             or_equal: false,
-            limit: ERRORS,
+            limit: DEFAULT_ERROR_FRACTION,
         })
     }
 
-    fn holds(&self, value: f64) -> bool {
+    fn is_met(&self, value: f64) -> bool {
         match (self.below, self.or_equal) {
             (true, false) => value < self.limit,
             (true, true) => value <= self.limit,
@@ -116,57 +117,57 @@ impl Slo {
     /// The figure of the run, in the unit of the limit; that of nothing keeps no upper bound.
     fn value(&self, run: &Run) -> f64 {
         let of_successes = |value: &dyn Fn() -> f64| if run.requests.ok == 0 { f64::INFINITY } else { value() };
-        match self.figure {
-            Figure::Quantile(clock, q) => of_successes(&|| clock.quantile(run, q)),
-            Figure::Mean(clock) => of_successes(&|| clock.spread(run).mean),
-            Figure::Max(clock) => of_successes(&|| clock.spread(run).max),
+        match self.metric {
+            SloMetric::Quantile(clock, q) => of_successes(&|| clock.quantile(run, q)),
+            SloMetric::Mean(clock) => of_successes(&|| clock.spread(run).mean),
+            SloMetric::Max(clock) => of_successes(&|| clock.spread(run).max),
             // Nothing asked is nothing shown to work.
-            Figure::Errors if run.requests.total == 0 => 1.0,
-            Figure::Errors => run.error_share(),
-            Figure::Rate => {
-                let good = run.requests.ok as f64 / run.answers().max(1) as f64;
+            SloMetric::Errors if run.requests.total == 0 => 1.0,
+            SloMetric::Errors => run.error_fraction(),
+            SloMetric::Rate => {
+                let good = run.requests.ok as f64 / run.response_count().max(1) as f64;
                 run.rate_per_s.achieved * good
             }
         }
     }
 
-    fn words(&self, run: &Run, value: f64) -> String {
-        let time = |clock: Clock, name: &str| {
-            let shown = if value.is_finite() { self.time(value) } else { "of no success".into() };
+    fn describe(&self, run: &Run, value: f64) -> String {
+        let time = |clock: TimeKind, name: &str| {
+            let shown = if value.is_finite() { self.format_time(value) } else { "of no success".into() };
             format!("{name} {clock} time {shown}")
         };
-        match self.figure {
-            Figure::Quantile(clock, q) => time(clock, &format!("p{}", trim(q * 100.0))),
-            Figure::Mean(clock) => time(clock, "mean"),
-            Figure::Max(clock) => time(clock, "max"),
-            Figure::Errors if run.requests.total == 0 => "no requests".into(),
-            Figure::Errors => {
-                let shown = trimmed(&self.plain(value, 4, 100.0)).to_owned();
+        match self.metric {
+            SloMetric::Quantile(clock, q) => time(clock, &format!("p{}", format_trimmed(q * 100.0))),
+            SloMetric::Mean(clock) => time(clock, "mean"),
+            SloMetric::Max(clock) => time(clock, "max"),
+            SloMetric::Errors if run.requests.total == 0 => "no requests".into(),
+            SloMetric::Errors => {
+                let shown = trim_zeros(&self.format_number(value, 4, 100.0)).to_owned();
                 format!("errors {shown} % ({} of {})", run.requests.failed, run.requests.total)
             }
-            Figure::Rate => format!("rate of good answers {}/s", self.plain(value, 1, 1.0)),
+            SloMetric::Rate => format!("rate of good answers {}/s", self.format_number(value, 1, 1.0)),
         }
     }
 
     /// A time in ms as it is shown elsewhere; to more digits where those few would contradict the verdict.
-    fn time(&self, ms: f64) -> String {
+    fn format_time(&self, ms: f64) -> String {
         let short = Nanos::from_secs_f64(ms / 1e3).to_string();
-        let back = limit_of(self.figure, &short);
-        let agrees = |shown: f64| self.holds(shown) == self.holds(ms);
-        if back.is_some_and(agrees) { short } else { format!("{}ms", trimmed(&self.plain(ms, 3, 1.0))) }
+        let back = parse_limit(self.metric, &short);
+        let agrees = |shown: f64| self.is_met(shown) == self.is_met(ms);
+        if back.is_some_and(agrees) { short } else { format!("{}ms", trim_zeros(&self.format_number(ms, 3, 1.0))) }
     }
 
     /// A number with as many decimals as do not contradict the verdict, `decimals` at least.
-    fn plain(&self, value: f64, decimals: usize, scale: f64) -> String {
+    fn format_number(&self, value: f64, decimals: usize, scale: f64) -> String {
         let shown = |decimals: usize| format!("{:.decimals$}", value * scale);
         let agrees =
-            |text: &String| text.parse::<f64>().is_ok_and(|shown| self.holds(shown / scale) == self.holds(value));
+            |text: &String| text.parse::<f64>().is_ok_and(|shown| self.is_met(shown / scale) == self.is_met(value));
         (decimals..12).map(shown).find(agrees).unwrap_or_else(|| format!("{}", value * scale))
     }
 }
 
-impl Clock {
-    fn spread(self, run: &Run) -> &Spread {
+impl TimeKind {
+    fn spread(self, run: &Run) -> &Percentiles {
         match self {
             Self::Response => &run.response_ms,
             Self::Service => &run.service_ms,
@@ -183,7 +184,7 @@ impl Clock {
     }
 }
 
-impl fmt::Display for Clock {
+impl fmt::Display for TimeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Response => "response",
@@ -198,12 +199,12 @@ impl fmt::Display for Slo {
     }
 }
 
-fn trim(value: f64) -> String {
-    trimmed(&format!("{value:.4}")).to_owned()
+fn format_trimmed(value: f64) -> String {
+    trim_zeros(&format!("{value:.4}")).to_owned()
 }
 
 /// Without zeros at its end that say nothing.
-fn trimmed(text: &str) -> &str {
+fn trim_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
@@ -220,8 +221,8 @@ impl FromStr for Slo {
             Some(limit) => (true, limit),
             None => (false, &rest[1..]),
         };
-        let figure = figure(name).ok_or_else(|| format!("unknown figure '{name}'; {help}"))?;
-        if figure == Figure::Errors
+        let figure = parse_metric(name).ok_or_else(|| format!("unknown figure '{name}'; {help}"))?;
+        if figure == SloMetric::Errors
             && let Ok(bare) = limit.parse::<f64>()
             && bare >= 1.0
         {
@@ -230,23 +231,23 @@ impl FromStr for Slo {
                 &compact[at..compact.len() - limit.len()]
             ));
         }
-        let limit = limit_of(figure, limit).ok_or_else(|| format!("bad limit '{limit}' for '{name}'; {help}"))?;
-        Ok(Self { text: text.to_owned(), figure, below, or_equal, limit })
+        let limit = parse_limit(figure, limit).ok_or_else(|| format!("bad limit '{limit}' for '{name}'; {help}"))?;
+        Ok(Self { text: text.to_owned(), metric: figure, below, or_equal, limit })
     }
 }
 
-fn figure(name: &str) -> Option<Figure> {
+fn parse_metric(name: &str) -> Option<SloMetric> {
     let (clock, bare) = match name.split_once('.') {
-        Some(("service", bare)) => (Clock::Service, bare),
-        Some(("response", bare)) => (Clock::Response, bare),
-        _ => (Clock::Response, name),
+        Some(("service", bare)) => (TimeKind::Service, bare),
+        Some(("response", bare)) => (TimeKind::Response, bare),
+        _ => (TimeKind::Response, name),
     };
     match bare {
-        "mean" | "avg" => return Some(Figure::Mean(clock)),
-        "max" => return Some(Figure::Max(clock)),
-        "median" => return Some(Figure::Quantile(clock, 0.5)),
-        "errors" if bare == name => return Some(Figure::Errors),
-        "rate" if bare == name => return Some(Figure::Rate),
+        "mean" | "avg" => return Some(SloMetric::Mean(clock)),
+        "max" => return Some(SloMetric::Max(clock)),
+        "median" => return Some(SloMetric::Quantile(clock, 0.5)),
+        "errors" if bare == name => return Some(SloMetric::Errors),
+        "rate" if bare == name => return Some(SloMetric::Rate),
         _ => {}
     }
     let digits = bare.strip_prefix('p')?;
@@ -259,17 +260,17 @@ fn figure(name: &str) -> Option<Figure> {
         "9999" => 99.99,
         _ => digits.parse().ok()?,
     };
-    (0.0..=100.0).contains(&percentile).then_some(Figure::Quantile(clock, percentile / 100.0))
+    (0.0..=100.0).contains(&percentile).then_some(SloMetric::Quantile(clock, percentile / 100.0))
 }
 
-fn limit_of(figure: Figure, text: &str) -> Option<f64> {
+fn parse_limit(figure: SloMetric, text: &str) -> Option<f64> {
     let number = |text: &str| text.parse::<f64>().ok().filter(|v| v.is_finite() && *v >= 0.0);
     match figure {
-        Figure::Errors => match text.strip_suffix('%') {
+        SloMetric::Errors => match text.strip_suffix('%') {
             Some(percent) => number(percent).map(|p| p / 100.0),
             None => number(text).filter(|share| *share <= 1.0),
         },
-        Figure::Rate => number(text.strip_suffix("/s").unwrap_or(text)),
+        SloMetric::Rate => number(text.strip_suffix("/s").unwrap_or(text)),
         _ => {
             let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3), ("m", 60e3), ("h", 3.6e6)];
             let (unit, scale) = units.iter().find(|(unit, _)| text.ends_with(unit))?;

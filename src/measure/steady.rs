@@ -7,23 +7,23 @@
 //!
 //! A change of level is looked for by binary segmentation: where the sum of squares falls most by splitting a segment in
 //! two. The noise that it is held against comes from the differences of neighbours, which a slow drift does not
-//! hide in, and a change of less than [`LEAST_CHANGE`] counts as none.
+//! hide in, and a change of less than [`MIN_CHANGE_FRACTION`] counts as none.
 
 /// A change of level by less than this share is none.
-pub const LEAST_CHANGE: f64 = 0.05;
+pub const MIN_CHANGE_FRACTION: f64 = 0.05;
 /// Stretches without a change that make it steady.
-pub const STRETCHES: usize = 8;
+pub const STEADY_INTERVALS: usize = 8;
 /// The fewest stretches that a level lasts; a single odd one is no level.
-const SHORTEST: usize = 2;
+const MIN_LEVEL_INTERVALS: usize = 2;
 
 /// Watches a service warm up.
 #[derive(Clone, Debug, Default)]
-pub struct WarmUp {
+pub struct WarmUpDetector {
     rates: Vec<f64>,
     medians: Vec<f64>,
 }
 
-impl WarmUp {
+impl WarmUpDetector {
     /// Takes in the next stretch: answers per second, and their median response time in any unit; 0 without answers.
     pub fn add(&mut self, rate_per_s: f64, median: f64) {
         self.rates.push(rate_per_s);
@@ -34,7 +34,7 @@ impl WarmUp {
     pub fn is_steady(&self) -> bool {
         let level_since = last_change(&self.rates).max(last_change(&self.medians));
         let level = self.rates.get(level_since..).unwrap_or_default();
-        level.len() >= STRETCHES && level.iter().any(|rate| *rate > 0.0)
+        level.len() >= STEADY_INTERVALS && level.iter().any(|rate| *rate > 0.0)
     }
 
     /// Stretches so far.
@@ -74,7 +74,7 @@ fn split(values: &[f64], noise: f64, of: usize) -> Option<usize> {
     let mut before = 0.0;
     let mut best: Option<(f64, usize, f64)> = None;
     for (at, value) in values.iter().enumerate() {
-        if at >= SHORTEST && count - at >= SHORTEST {
+        if at >= MIN_LEVEL_INTERVALS && count - at >= MIN_LEVEL_INTERVALS {
             let (left, right) = (at as f64, (count - at) as f64);
             let change = (total - before) / right - before / left;
             // The square root of what the sum of squares falls by.
@@ -89,7 +89,7 @@ fn split(values: &[f64], noise: f64, of: usize) -> Option<usize> {
     let level = (total / count as f64).abs();
     // The greatest of n values of noise is about sqrt(2 ln n) deviations; the rest keeps chance out.
     let chance = noise * ((2.0 * (of as f64).ln()).sqrt() + 1.5);
-    (change.abs() > LEAST_CHANGE * level && gain > chance).then_some(at)
+    (change.abs() > MIN_CHANGE_FRACTION * level && gain > chance).then_some(at)
 }
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
     }
 
     fn steady_after(rates: &[f64]) -> Option<usize> {
-        let mut warm_up = WarmUp::default();
+        let mut warm_up = WarmUpDetector::default();
         rates.iter().position(|rate| {
             warm_up.add(*rate, 1.0 / rate);
             warm_up.is_steady()
@@ -117,15 +117,15 @@ mod tests {
 
     #[test]
     fn what_never_changes_is_steady_at_once() {
-        assert_eq!(steady_after(&[100.0; 20]), Some(STRETCHES - 1));
+        assert_eq!(steady_after(&[100.0; 20]), Some(STEADY_INTERVALS - 1));
     }
 
     #[test]
     fn a_service_that_becomes_faster_is_steady_when_it_has_become_so() {
         let rates = levels(&[(50.0, 10), (100.0, 30)], 0.02, 1);
         // Before the change nobody can know of it.
-        assert_eq!(steady_after(&rates[..10]), Some(STRETCHES - 1));
-        let mut warm_up = WarmUp::default();
+        assert_eq!(steady_after(&rates[..10]), Some(STEADY_INTERVALS - 1));
+        let mut warm_up = WarmUpDetector::default();
         rates[..13].iter().for_each(|rate| warm_up.add(*rate, 1.0));
         assert!(!warm_up.is_steady(), "it has just changed");
         rates[13..20].iter().for_each(|rate| warm_up.add(*rate, 1.0));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_response_time_that_changes_counts_as_well() {
-        let mut warm_up = WarmUp::default();
+        let mut warm_up = WarmUpDetector::default();
         (0..12).for_each(|i| warm_up.add(100.0, if i < 8 { 5.0 } else { 9.0 }));
         assert!(!warm_up.is_steady());
     }
@@ -166,7 +166,7 @@ mod tests {
             unit in 1e-3..1e3_f64,
         ) {
             let begin = last_change(&values);
-            prop_assert!(begin == 0 || begin + SHORTEST <= values.len());
+            prop_assert!(begin == 0 || begin + MIN_LEVEL_INTERVALS <= values.len());
             let scaled: Vec<f64> = values.iter().map(|value| value * unit).collect();
             // Rounding may decide between two equally good splits, which are rare.
             prop_assert!(last_change(&scaled).abs_diff(begin) <= values.len());

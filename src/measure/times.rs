@@ -5,7 +5,7 @@ use super::outcome::Outcome;
 
 /// Times of whole responses; adds up over threads and agents.
 #[derive(Clone, Debug)]
-pub struct Times {
+pub struct ResponseTimes {
     /// From the intended start to the last byte.
     pub response: Histogram,
     /// From the send to the last byte.
@@ -14,13 +14,13 @@ pub struct Times {
     pub first_byte: Histogram,
 }
 
-impl Default for Times {
+impl Default for ResponseTimes {
     fn default() -> Self {
         Self { response: Histogram::precise(), service: Histogram::precise(), first_byte: Histogram::precise() }
     }
 }
 
-impl Times {
+impl ResponseTimes {
     /// Takes a request with a whole response in.
     #[inline]
     pub fn record(&mut self, outcome: &Outcome) {

@@ -18,34 +18,35 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::agent::{Account, Agent, clock_error_ms, skew_ms};
-use super::histogram::{Histogram, Spread};
+use super::agent::{Agent, AgentCounts, clock_error_ms, skew_ms};
+use super::histogram::{Histogram, Percentiles};
 use super::recorder::Totals;
-use super::run::{Model, Run};
+use super::run::{LoadModel, Run};
 
 /// The least measured time, in seconds, that is not called too short.
-pub const LEAST_S: f64 = 1.0;
+pub const MIN_DURATION_S: f64 = 1.0;
 /// The fewest successes that are not called too few: below, the 99th percentile is the maximum.
-pub const LEAST_ANSWERS: u64 = 100;
+pub const MIN_SUCCESSES: u64 = 100;
 /// The largest accepted deviation from Little's law.
-pub const LITTLE: f64 = 0.05;
+pub const MAX_LITTLE_DEVIATION_FRACTION: f64 = 0.05;
 /// A quantile of response times is spoilt by lateness that makes up this share of it, ...
-pub const LATE_SHARE: f64 = 0.1;
+pub const MAX_LATENESS_FRACTION: f64 = 0.1;
 /// ... if that is more than so many milliseconds: an idle virtual machine takes a while to wake a thread up, and now and then
 /// longer.
-pub const LATE_MS: [(f64, f64); 5] = [(0.5, 0.2), (0.75, 0.5), (0.9, 1.0), (0.95, 1.0), (0.99, LATE_P99_MS)];
+pub const TOLERATED_LATENESS_MS: [(f64, f64); 5] =
+    [(0.5, 0.2), (0.75, 0.5), (0.9, 1.0), (0.95, 1.0), (0.99, TOLERATED_LATENESS_P99_MS)];
 /// The same for the 99th percentile alone.
-const LATE_P99_MS: f64 = 2.0;
+const TOLERATED_LATENESS_P99_MS: f64 = 2.0;
 /// Below this share of a core a thread that is late had time enough, and was woken up late.
-const IDLE: f64 = 0.5;
+const IDLE_CPU_FRACTION: f64 = 0.5;
 /// The largest accepted share of a core.
-pub const CPU_SHARE: f64 = 0.95;
+pub const MAX_CPU_FRACTION: f64 = 0.95;
 /// How far apart agents may begin, in milliseconds, ...
-pub const SKEW_MS: f64 = 10.0;
+pub const MAX_SKEW_MS: f64 = 10.0;
 /// ... and by how much their clocks may be wrong.
-pub const CLOCK_ERROR_MS: f64 = 100.0;
+pub const MAX_CLOCK_ERROR_MS: f64 = 100.0;
 /// Agents of whom the same is to be said are named up to so many.
-const NAMED: usize = 3;
+const MAX_NAMED_AGENTS: usize = 3;
 
 /// Whether a run may be believed, and the reasons when not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +75,7 @@ pub struct Evidence<'a> {
     /// Requests in the system, averaged over time.
     pub in_flight_mean: f64,
     /// Who set the pace.
-    pub model: Model,
+    pub model: LoadModel,
     /// Whether the generator never sleeps; its share of a core says nothing then.
     pub spins: bool,
 }
@@ -82,24 +83,26 @@ pub struct Evidence<'a> {
 impl Trust {
     /// Applies every rule.
     pub fn judge(evidence: &Evidence<'_>) -> Self {
-        let reasons: Vec<String> =
-            [too_little, late, saturated, little, unanswered].iter().filter_map(|rule| rule(evidence)).collect();
+        let reasons: Vec<String> = [too_few_samples, late_sends, saturated, littles_law, no_response]
+            .iter()
+            .filter_map(|rule| rule(evidence))
+            .collect();
         Self { ok: reasons.is_empty(), reasons }
     }
 
     /// Applies every rule to a run that agents drove; whether they themselves were late or busy is asked of each.
-    pub fn judge_agents(whole: &Evidence<'_>, agents: &[(Account, Agent)]) -> Self {
-        let mut reasons: Vec<String> = lost(agents).into_iter().chain(apart(agents)).collect();
-        reasons.extend([too_little, little, unanswered].iter().filter_map(|rule| rule(whole)));
-        for rule in [late, saturated] {
-            let of = |(index, (account, figures)): (usize, &(Account, Agent))| {
-                let (totals, cpu_share) = (&account.counted.totals, figures.cpu_share);
+    pub fn judge_agents(whole: &Evidence<'_>, agents: &[(AgentCounts, Agent)]) -> Self {
+        let mut reasons: Vec<String> = failed_agents(agents).into_iter().chain(skewed_start(agents)).collect();
+        reasons.extend([too_few_samples, littles_law, no_response].iter().filter_map(|rule| rule(whole)));
+        for rule in [late_sends, saturated] {
+            let of = |(index, (account, figures)): (usize, &(AgentCounts, Agent))| {
+                let (totals, cpu_share) = (&account.counts.totals, figures.cpu_share);
                 let why = rule(&Evidence { totals, cpu_share, ..*whole })?;
-                Some(format!("{}: {why}", named(index, &account.node)))
+                Some(format!("{}: {why}", agent_label(index, &account.node)))
             };
             let found: Vec<String> = agents.iter().enumerate().filter_map(of).collect();
-            let more = found.len().saturating_sub(NAMED);
-            reasons.extend(found.into_iter().take(NAMED));
+            let more = found.len().saturating_sub(MAX_NAMED_AGENTS);
+            reasons.extend(found.into_iter().take(MAX_NAMED_AGENTS));
             reasons.extend((more > 0).then(|| format!("The same is true of {more} more agents.")));
         }
         Self { ok: reasons.is_empty(), reasons }
@@ -107,25 +110,25 @@ impl Trust {
 }
 
 /// How an agent is called: from 1 on, and by its node.
-pub fn named(index: usize, node: &str) -> String {
+pub fn agent_label(index: usize, node: &str) -> String {
     format!("agent {} on {node}", index + 1)
 }
 
-fn lost(agents: &[(Account, Agent)]) -> Vec<String> {
-    let of = |(index, (account, _)): (usize, &(Account, Agent))| {
-        let why = account.lost.as_ref()?;
+fn failed_agents(agents: &[(AgentCounts, Agent)]) -> Vec<String> {
+    let of = |(index, (account, _)): (usize, &(AgentCounts, Agent))| {
+        let why = account.failure.as_ref()?;
         Some(format!(
             "{} was lost: {why}. The run was ended then; its part of the load is missing from there on.",
-            named(index, &account.node)
+            agent_label(index, &account.node)
         ))
     };
     agents.iter().enumerate().filter_map(of).collect()
 }
 
-fn apart(agents: &[(Account, Agent)]) -> Option<String> {
+fn skewed_start(agents: &[(AgentCounts, Agent)]) -> Option<String> {
     let figures: Vec<Agent> = agents.iter().map(|(_, figures)| figures.clone()).collect();
     let (skew, error) = (skew_ms(&figures), clock_error_ms(&figures));
-    (skew > SKEW_MS || error > CLOCK_ERROR_MS).then(|| {
+    (skew > MAX_SKEW_MS || error > MAX_CLOCK_ERROR_MS).then(|| {
         format!(
             "the agents did not begin together: {skew:.1} ms apart, by clocks that are known to within {error:.1} ms. Have \
              less else run on their nodes, or a shorter way to them."
@@ -135,50 +138,51 @@ fn apart(agents: &[(Account, Agent)]) -> Option<String> {
 
 /// Whether what was slow in a run may have been weir itself: a thread that had no time left, or sends that were late by
 /// more than a tenth of the slow response times.
-pub fn is_own_fault(run: &Run) -> bool {
-    let is_late = |late: &Spread, answers: &Spread| is_spoilt(late.p99, answers.p99, LATE_P99_MS);
-    let of = |agent: &Agent| agent.lost.is_some() || is_late(&agent.lateness_ms, &agent.response_ms);
-    run.cpu_share > CPU_SHARE || is_late(&run.lateness_ms, &run.response_ms) || run.agents.iter().any(of)
+pub fn is_generator_fault(run: &Run) -> bool {
+    let is_late =
+        |late: &Percentiles, answers: &Percentiles| is_distorted(late.p99, answers.p99, TOLERATED_LATENESS_P99_MS);
+    let of = |agent: &Agent| agent.failure.is_some() || is_late(&agent.lateness_ms, &agent.response_ms);
+    run.cpu_share > MAX_CPU_FRACTION || is_late(&run.lateness_ms, &run.response_ms) || run.agents.iter().any(of)
 }
 
 /// Whether lateness spoils a percentile of response times; all in milliseconds.
-fn is_spoilt(late: f64, response: f64, least: f64) -> bool {
-    late > least.max(response * LATE_SHARE)
+fn is_distorted(late: f64, response: f64, least: f64) -> bool {
+    late > least.max(response * MAX_LATENESS_FRACTION)
 }
 
-fn too_little(e: &Evidence<'_>) -> Option<String> {
+fn too_few_samples(e: &Evidence<'_>) -> Option<String> {
     let (good, all) = (e.totals.good.count(), e.totals.requests + e.dropped);
     if good == 0 && all > 0 {
         return Some(format!(
             "not one of {all} requests succeeded: there is no response time of a success. See first why they failed."
         ));
     }
-    if good < LEAST_ANSWERS {
+    if good < MIN_SUCCESSES {
         return Some(format!(
-            "too few successes: {good}; below {LEAST_ANSWERS} the high percentiles are single requests. Run longer."
+            "too few successes: {good}; below {MIN_SUCCESSES} the high percentiles are single requests. Run longer."
         ));
     }
-    (e.duration_s < LEAST_S)
-        .then(|| format!("too short: {:.3} s measured; run for at least {LEAST_S} s, better 10.", e.duration_s))
+    (e.duration_s < MIN_DURATION_S)
+        .then(|| format!("too short: {:.3} s measured; run for at least {MIN_DURATION_S} s, better 10.", e.duration_s))
 }
 
-fn late(e: &Evidence<'_>) -> Option<String> {
+fn late_sends(e: &Evidence<'_>) -> Option<String> {
     let (times, lateness) = (&e.totals.good, &e.totals.lateness);
     let ms = |histogram: &Histogram, q: f64| histogram.quantile(q).as_millis_f64();
     // A response time without its lateness is the service time, if the request did not wait for a connection either. So
     // no quantile is spoilt by more than the two are apart.
     let spoilt = |&(q, least): &(f64, f64)| {
         let response = ms(&times.response, q);
-        is_spoilt(ms(lateness, q).min(response - ms(&times.service, q)), response, least)
+        is_distorted(ms(lateness, q).min(response - ms(&times.service, q)), response, least)
     };
-    LATE_MS.iter().any(spoilt).then(|| {
+    TOLERATED_LATENESS_MS.iter().any(spoilt).then(|| {
         let remedy = match e.model {
-            Model::Open if e.spins => "Something else took its cores: leave it one for each of its threads, or take another machine.",
-            Model::Open if e.cpu_share < IDLE => {
+            LoadModel::Open if e.spins => "Something else took its cores: leave it one for each of its threads, or take another machine.",
+            LoadModel::Open if e.cpu_share < IDLE_CPU_FRACTION => {
                 "It had time enough and was woken up late: --spin keeps it awake, for a whole core per thread."
             }
-            Model::Open => "Lower the rate, use more threads (-t), or another machine.",
-            Model::Closed => "Use fewer connections (-c), or another machine.",
+            LoadModel::Open => "Lower the rate, use more threads (-t), or another machine.",
+            LoadModel::Closed => "Use fewer connections (-c), or another machine.",
         };
         format!(
             "weir itself sent late: half of the requests by {}, 1 % by {} or more, where half of the response times are \
@@ -192,7 +196,7 @@ fn late(e: &Evidence<'_>) -> Option<String> {
 }
 
 fn saturated(e: &Evidence<'_>) -> Option<String> {
-    (e.cpu_share > CPU_SHARE && !e.spins).then(|| {
+    (e.cpu_share > MAX_CPU_FRACTION && !e.spins).then(|| {
         format!(
             "weir's busiest thread used {:.0} % of a core: the limit may be weir's own, and response times hold waiting \
              inside weir. Use more threads (-t) or another machine, or fewer connections.",
@@ -201,12 +205,12 @@ fn saturated(e: &Evidence<'_>) -> Option<String> {
     })
 }
 
-fn little(e: &Evidence<'_>) -> Option<String> {
+fn littles_law(e: &Evidence<'_>) -> Option<String> {
     let product = e.achieved * e.totals.mean_response_ns() / 1e9;
     // What got no answer is in the system, too, and in no rate; rule 5 speaks of it.
-    let few_failures = e.totals.unanswered() * 100 <= e.totals.requests && e.dropped == 0;
+    let few_failures = e.totals.no_response_count() * 100 <= e.totals.requests && e.dropped == 0;
     let ratio = product / e.in_flight_mean;
-    (few_failures && e.totals.answers() >= LEAST_ANSWERS && e.duration_s >= LEAST_S && (ratio - 1.0).abs() > LITTLE)
+    (few_failures && e.totals.responses() >= MIN_SUCCESSES && e.duration_s >= MIN_DURATION_S && (ratio - 1.0).abs() > MAX_LITTLE_DEVIATION_FRACTION)
         .then(|| {
             format!(
                 "Little's law does not hold: {:.2} requests in the system on average, but throughput x mean response \
@@ -217,8 +221,8 @@ fn little(e: &Evidence<'_>) -> Option<String> {
         })
 }
 
-fn unanswered(e: &Evidence<'_>) -> Option<String> {
-    let lost = e.totals.unanswered() + e.dropped;
+fn no_response(e: &Evidence<'_>) -> Option<String> {
+    let lost = e.totals.no_response_count() + e.dropped;
     let all = e.totals.requests + e.dropped;
     // A hundredth: then the 99th percentile itself is one of those that have no figure.
     (lost > 0 && lost * 100 >= all).then(|| {
@@ -236,14 +240,14 @@ fn unanswered(e: &Evidence<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counted::Counted;
-    use super::super::outcome::{End, Failure, Outcome};
+    use super::super::counted::RunCounts;
+    use super::super::outcome::{Outcome, RequestEnd, TransportFailure};
     use super::super::recorder::Recorder;
-    use super::super::run::{Connections, Manifest, Model, Parts, Target};
+    use super::super::run::{Connections, LoadModel, Manifest, RunInput, RunTarget};
     use super::*;
     use crate::decide::Nanos;
 
-    fn outcome(response_ms: u64, late_us: u64, end: End) -> Outcome {
+    fn outcome(response_ms: u64, late_us: u64, end: RequestEnd) -> Outcome {
         let done = Nanos::from_millis(response_ms);
         Outcome {
             number: 0,
@@ -262,7 +266,7 @@ mod tests {
 
     fn totals(n: u64, response_ms: u64, late_us: u64) -> Totals {
         let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
-        (0..n).for_each(|_| recorder.record(&outcome(response_ms, late_us, End::Answer(200))));
+        (0..n).for_each(|_| recorder.record(&outcome(response_ms, late_us, RequestEnd::Response(200))));
         recorder.totals
     }
 
@@ -275,7 +279,7 @@ mod tests {
             dropped: 0,
             cpu_share: 0.3,
             in_flight_mean: 1.0,
-            model: Model::Open,
+            model: LoadModel::Open,
             spins: false,
         }
     }
@@ -318,7 +322,7 @@ mod tests {
                 let slow = i < 100;
                 let late = if late_and_slow { i < 20 } else { i >= 980 };
                 let response_ms = if slow { 80 } else { 5 };
-                recorder.record(&outcome(response_ms, if late { 3_000 } else { 30 }, End::Answer(200)));
+                recorder.record(&outcome(response_ms, if late { 3_000 } else { 30 }, RequestEnd::Response(200)));
             }
             recorder.totals
         };
@@ -340,16 +344,16 @@ mod tests {
         let late = totals(1000, 10, 2500);
         let remedy =
             |model, spins, cpu_share| reasons(&Evidence { model, spins, cpu_share, ..evidence(&late) }).join(" ");
-        assert!(remedy(Model::Open, false, 0.02).contains("--spin"));
-        assert!(remedy(Model::Open, false, 0.8).contains("Lower the rate"));
-        assert!(!remedy(Model::Open, true, 1.0).contains("--spin"));
-        assert!(remedy(Model::Closed, false, 0.02).contains("-c"));
+        assert!(remedy(LoadModel::Open, false, 0.02).contains("--spin"));
+        assert!(remedy(LoadModel::Open, false, 0.8).contains("Lower the rate"));
+        assert!(!remedy(LoadModel::Open, true, 1.0).contains("--spin"));
+        assert!(remedy(LoadModel::Closed, false, 0.02).contains("-c"));
     }
 
     #[test]
     fn a_run_without_answers_says_so_and_nothing_absurd() {
         let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
-        (0..500).for_each(|_| recorder.record(&outcome(1, 0, End::Failed(Failure::Reset))));
+        (0..500).for_each(|_| recorder.record(&outcome(1, 0, RequestEnd::Failed(TransportFailure::Reset))));
         let reasons = reasons(&Evidence { achieved: 0.0, in_flight_mean: 0.0, ..evidence(&recorder.totals) });
         assert!(reasons.len() == 2 && reasons[0].contains("not one of 500 requests succeeded"), "{reasons:?}");
     }
@@ -359,15 +363,21 @@ mod tests {
         let (sound, late) = (totals(1000, 10, 30), totals(1000, 10, 2500));
         let agent = |totals: &Totals, cpu_share: f64, began_ms: u64, lost: Option<&str>| {
             let began = Nanos::from_millis(began_ms);
-            let counted = Counted { totals: totals.clone(), cpu_share, began, ..Counted::default() };
+            let counted = RunCounts { totals: totals.clone(), cpu_share, began, ..RunCounts::default() };
             let lost = lost.map(str::to_owned);
-            let account = Account { node: "n".into(), threads: 1, counted, clock_error: Nanos(50_000), lost };
+            let account = AgentCounts {
+                node: "n".into(),
+                threads: 1,
+                counts: counted,
+                clock_error: Nanos(50_000),
+                failure: lost,
+            };
             let figures = Agent::of(&account, 10.0);
             (account, figures)
         };
         let mut all = totals(0, 10, 30);
         (0..9).for_each(|_| all.add(&sound));
-        let judge = |odd: (Account, Agent)| {
+        let judge = |odd: (AgentCounts, Agent)| {
             let agents: Vec<_> = (0..8).map(|_| agent(&sound, 0.3, 0, None)).chain([odd]).collect();
             Trust::judge_agents(&evidence(&all), &agents).reasons
         };
@@ -389,9 +399,9 @@ mod tests {
     #[test]
     fn a_thread_without_time_and_late_sends_are_weir_s_own_fault() {
         let run = |cpu_share: f64, late_us: u64| {
-            Run::new(Parts {
-                model: Model::Closed,
-                target: Target::default(),
+            Run::new(RunInput {
+                model: LoadModel::Closed,
+                target: RunTarget::default(),
                 totals: totals(1000, 10, late_us),
                 series: Vec::new(),
                 duration_s: 10.0,
@@ -409,8 +419,8 @@ mod tests {
                 manifest: Manifest::default(),
             })
         };
-        assert!(!is_own_fault(&run(0.5, 1_900)), "an idle machine wakes threads up no sooner");
-        assert!(is_own_fault(&run(0.5, 2_500)), "more than a tenth of 10 ms");
-        assert!(is_own_fault(&run(0.97, 30)));
+        assert!(!is_generator_fault(&run(0.5, 1_900)), "an idle machine wakes threads up no sooner");
+        assert!(is_generator_fault(&run(0.5, 2_500)), "more than a tenth of 10 ms");
+        assert!(is_generator_fault(&run(0.97, 30)));
     }
 }

@@ -7,42 +7,42 @@ use std::{fmt, fs};
 use ::redis::{Client, ClientTlsConfig, Connection, IntoConnectionInfo, TlsCertificates};
 use rustls::crypto::ring;
 
-use super::words;
+use super::error_line;
 use crate::http::tls::{Tls, TlsOptions};
 
 /// A server: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`; `rediss://...[?cacert=FILE&cert=FILE&key=FILE&insecure=1]` over
 /// TLS; `redis+unix:///PATH[?db=N]` by a socket of the file system.
 #[derive(Clone)]
-pub struct Address {
+pub struct RedisAddress {
     /// As it was written, for the server.
     text: String,
-    shown: String,
+    redacted: String,
     tls: TlsOptions,
 }
 
 /// The same server, as the same user; what else was said with it may differ.
-impl PartialEq for Address {
+impl PartialEq for RedisAddress {
     fn eq(&self, other: &Self) -> bool {
         (&self.text, &self.tls) == (&other.text, &other.tls)
     }
 }
 
-impl Eq for Address {}
+impl Eq for RedisAddress {}
 
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoConnection {
+pub enum RedisConnectError {
     /// It may be there later.
-    Away(String),
+    Unreachable(String),
     /// To try again would not help.
-    Refused(String),
+    Rejected(String),
 }
 
 const SCHEMES: [&str; 4] = ["redis://", "rediss://", "redis+unix://", "unix://"];
 
-impl Address {
+impl RedisAddress {
     /// Whether it is meant to be one.
-    pub fn is(text: &str) -> bool {
+    pub fn is_address(text: &str) -> bool {
         SCHEMES.iter().any(|scheme| text.starts_with(scheme))
     }
 
@@ -50,7 +50,7 @@ impl Address {
     ///
     /// # Errors
     /// What is wrong with it, and what to write.
-    pub fn read(text: &str) -> Result<(Self, Vec<(String, String)>), String> {
+    pub fn parse(text: &str) -> Result<(Self, Vec<(String, String)>), String> {
         let (place, asked) = text.split_once('?').unwrap_or((text, ""));
         let (mut rest, mut more, mut tls) = (Vec::new(), Vec::new(), TlsOptions::default());
         for word in asked.split('&').filter(|word| !word.is_empty()) {
@@ -60,13 +60,13 @@ impl Address {
                 "cacert" => tls.cacert = Some(value.into()),
                 "cert" => tls.cert = Some(value.into()),
                 "key" => tls.key = Some(value.into()),
-                "insecure" => tls.insecure = flag(name, value)?,
+                "insecure" => tls.insecure = parse_flag(name, value)?,
                 _ => more.push((name.to_owned(), value.to_owned())),
             }
         }
         let end = if tls.insecure { "#insecure" } else { "" };
         let asked = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
-        let address = Self { text: format!("{place}{asked}{end}"), shown: Self::shown_of(text), tls };
+        let address = Self { text: format!("{place}{asked}{end}"), redacted: Self::redact(text), tls };
         address.client()?;
         Ok((address, more))
     }
@@ -88,12 +88,12 @@ impl Address {
     }
 
     /// What may be shown of it: no name, no password.
-    pub fn shown(&self) -> &str {
-        &self.shown
+    pub fn redacted(&self) -> &str {
+        &self.redacted
     }
 
     /// What may be shown of what is meant to be an address.
-    pub fn shown_of(text: &str) -> String {
+    pub fn redact(text: &str) -> String {
         let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
         let (place, asked) = rest.split_once('?').map_or((rest, None), |(place, asked)| (place, Some(asked)));
         let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
@@ -107,22 +107,22 @@ impl Address {
     /// Connects within this time; from then on every answer may take as long as `answer`.
     ///
     /// # Errors
-    /// See [`NoConnection`].
-    pub fn connect(&self, within: Duration, answer: Duration) -> Result<Connection, NoConnection> {
-        let client = self.client().map_err(NoConnection::Refused)?;
+    /// See [`RedisConnectError`].
+    pub fn connect(&self, within: Duration, answer: Duration) -> Result<Connection, RedisConnectError> {
+        let client = self.client().map_err(RedisConnectError::Rejected)?;
         let connection = client.get_connection_with_timeout(within).map_err(|error| {
-            let why = words(&error);
+            let why = error_line(&error);
             let is_passing = error.is_io_error() || error.is_timeout();
             // It comes as an error of the socket, but does not go away.
             if why.contains("invalid peer certificate") {
                 let remedy = "name its authority with cacert=FILE";
-                return NoConnection::Refused(format!("its certificate is not believed ({why}); {remedy}"));
+                return RedisConnectError::Rejected(format!("its certificate is not believed ({why}); {remedy}"));
             }
-            if is_passing { NoConnection::Away(why) } else { NoConnection::Refused(why) }
+            if is_passing { RedisConnectError::Unreachable(why) } else { RedisConnectError::Rejected(why) }
         })?;
         let timeouts =
             connection.set_read_timeout(Some(answer)).and_then(|()| connection.set_write_timeout(Some(answer)));
-        timeouts.map_err(|error| NoConnection::Away(words(&error)))?;
+        timeouts.map_err(|error| RedisConnectError::Unreachable(error_line(&error)))?;
         Ok(connection)
     }
 }
@@ -131,7 +131,7 @@ impl Address {
 ///
 /// # Errors
 /// It is neither.
-pub fn flag(name: &str, value: &str) -> Result<bool, String> {
+pub fn parse_flag(name: &str, value: &str) -> Result<bool, String> {
     match value {
         "1" => Ok(true),
         "0" => Ok(false),
@@ -150,9 +150,9 @@ fn certificates(options: &TlsOptions) -> Result<TlsCertificates, String> {
     Ok(TlsCertificates { client_tls, root_cert })
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for RedisAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Address").field(&self.shown).finish()
+        f.debug_tuple("Address").field(&self.redacted).finish()
     }
 }
 
@@ -162,16 +162,20 @@ mod tests {
 
     #[test]
     fn what_is_about_the_server_is_its_and_no_password_is_shown() {
-        let (address, more) = Address::read("redis://me:secret@host:7000/2?queue=orders&db=3&strict").unwrap();
+        let (address, more) = RedisAddress::parse("redis://me:secret@host:7000/2?queue=orders&db=3&strict").unwrap();
         assert_eq!(more, [("queue".to_owned(), "orders".to_owned()), ("strict".to_owned(), String::new())]);
-        assert_eq!(address.shown(), "redis://host:7000/2?queue=orders&db=3&strict");
-        assert_eq!(format!("{address:?}"), format!("Address({:?})", address.shown()));
-        let (socket, _) = Address::read("redis+unix:///run/redis.sock?db=1&pass=secret").unwrap();
-        assert_eq!(socket.shown(), "redis+unix:///run/redis.sock?db=1");
-        let same = Address::read("redis://me:secret@host:7000/2?db=3").unwrap().0;
-        let other = Address::read("redis://me:other@host:7000/2?db=3").unwrap().0;
+        assert_eq!(address.redacted(), "redis://host:7000/2?queue=orders&db=3&strict");
+        assert_eq!(format!("{address:?}"), format!("Address({:?})", address.redacted()));
+        let (socket, _) = RedisAddress::parse("redis+unix:///run/redis.sock?db=1&pass=secret").unwrap();
+        assert_eq!(socket.redacted(), "redis+unix:///run/redis.sock?db=1");
+        let same = RedisAddress::parse("redis://me:secret@host:7000/2?db=3").unwrap().0;
+        let other = RedisAddress::parse("redis://me:other@host:7000/2?db=3").unwrap().0;
         assert!(address == same && address != other);
-        assert!(Address::is("rediss://host") && !Address::is("jobs.db") && !Address::is("memory"));
+        assert!(
+            RedisAddress::is_address("rediss://host")
+                && !RedisAddress::is_address("jobs.db")
+                && !RedisAddress::is_address("memory")
+        );
     }
 
     #[test]
@@ -183,7 +187,7 @@ mod tests {
             ("rediss://a:secret@host?cacert=nowhere.pem", "cacert nowhere.pem: "),
             ("rediss://a:secret@host?insecure=1&cert=cert.pem", "cert and key go together"),
         ] {
-            let why = Address::read(text).unwrap_err();
+            let why = RedisAddress::parse(text).unwrap_err();
             assert!(why.contains(remedy) && !why.contains("secret") && why.lines().count() == 1, "{why}");
         }
     }

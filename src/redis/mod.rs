@@ -16,11 +16,11 @@ use ::redis::RedisError;
 use ring::rand::{SecureRandom, SystemRandom};
 
 pub use self::about::{field, info};
-pub use self::address::{Address, NoConnection, flag};
-pub use self::reply::{Replies, Reply};
+pub use self::address::{RedisAddress, RedisConnectError, parse_flag};
+pub use self::reply::{RedisValue, RedisValues};
 
 /// A name for one that keeps something on a server, which no other has; None: the system has no random numbers.
-pub fn new_name() -> Option<String> {
+pub fn unique_name() -> Option<String> {
     let mut random = [0; 6];
     SystemRandom::new().fill(&mut random).ok()?;
     let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -28,6 +28,6 @@ pub fn new_name() -> Option<String> {
 }
 
 /// What went wrong, in one line.
-pub fn words(error: &RedisError) -> String {
+pub fn error_line(error: &RedisError) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }

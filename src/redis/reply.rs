@@ -4,9 +4,9 @@ use ::redis::Value;
 
 /// One value.
 #[derive(Debug)]
-pub struct Reply(pub Value);
+pub struct RedisValue(pub Value);
 
-impl Reply {
+impl RedisValue {
     /// The values of a list; none of anything else.
     pub fn list(value: Value) -> Vec<Self> {
         match value {
@@ -16,7 +16,7 @@ impl Reply {
     }
 
     /// Its own values, if it is a list.
-    pub fn all(self) -> Vec<Self> {
+    pub fn items(self) -> Vec<Self> {
         Self::list(self.0)
     }
 
@@ -63,17 +63,17 @@ impl Reply {
 
 /// Takes one after the other; what is missing is empty.
 #[derive(Debug)]
-pub struct Replies(std::vec::IntoIter<Reply>);
+pub struct RedisValues(std::vec::IntoIter<RedisValue>);
 
-impl Replies {
+impl RedisValues {
     /// Those of a list.
     pub fn of(value: Value) -> Self {
-        Self(Reply::list(value).into_iter())
+        Self(RedisValue::list(value).into_iter())
     }
 
     /// The next one.
-    pub fn take(&mut self) -> Reply {
-        self.0.next().unwrap_or(Reply(Value::Nil))
+    pub fn next_value(&mut self) -> RedisValue {
+        self.0.next().unwrap_or(RedisValue(Value::Nil))
     }
 
     /// Whether nothing is left.

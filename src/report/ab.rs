@@ -18,10 +18,10 @@
 //! - The body sent is shown for methods that have one. The size of the certificate's key is not known to weir: `-`.
 //! - `ab`'s warnings that mean and median are apart are left out; [`crate::measure::trust`] judges a run instead.
 
-use super::figure::plain;
+use super::figure::sanitize;
 use crate::measure::Run;
-use crate::measure::histogram::Spread;
-use crate::measure::run::Model;
+use crate::measure::histogram::Percentiles;
+use crate::measure::run::LoadModel;
 
 /// The report from `Server Software` on.
 pub fn render(run: &Run) -> String {
@@ -34,18 +34,18 @@ fn field(label: &str, value: impl std::fmt::Display) -> String {
 
 fn server(run: &Run) -> String {
     let target = &run.target;
-    let mut text = field("Server Software", plain(target.server.as_deref().unwrap_or_default()));
-    text += &field("Server Hostname", plain(&target.host));
+    let mut text = field("Server Software", sanitize(target.server.as_deref().unwrap_or_default()));
+    text += &field("Server Hostname", sanitize(&target.host));
     text += &field("Server Port", target.port);
     if let Some(tls) = &target.tls {
         text += &field("SSL/TLS Protocol", protocol(tls));
         // As ab: an address is no name that TLS could ask for.
         if target.host.parse::<std::net::IpAddr>().is_err() {
-            text += &field("TLS Server Name", plain(&target.host));
+            text += &field("TLS Server Name", sanitize(&target.host));
         }
     }
     text.push('\n');
-    text += &field("Document Path", plain(&target.path));
+    text += &field("Document Path", sanitize(&target.path));
     text += &field("Document Length", format_args!("{} bytes", target.body_length.unwrap_or(0)));
     text.push('\n');
     text
@@ -54,7 +54,7 @@ fn server(run: &Run) -> String {
 /// `TLSv1.2,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384` in OpenSSL's words and `ab`'s order: version, cipher, bits of the
 /// certificate's key, bits of the cipher.
 fn protocol(tls: &str) -> String {
-    let Some((version, suite)) = tls.split_once(',') else { return plain(tls) };
+    let Some((version, suite)) = tls.split_once(',') else { return sanitize(tls) };
     let bits = if suite.contains("128") { 128 } else { 256 };
     let cipher = if version == "TLSv1.3" {
         format!("TLS_{}", suite.trim_start_matches("TLS_"))
@@ -65,7 +65,7 @@ fn protocol(tls: &str) -> String {
             .replace("CHACHA20_", "CHACHA20-")
             .replace('_', "-")
     };
-    plain(&format!("{version},{cipher},-,{bits}"))
+    sanitize(&format!("{version},{cipher},-,{bits}"))
 }
 
 fn counts(run: &Run) -> String {
@@ -106,8 +106,8 @@ fn rates(run: &Run) -> String {
     }
     let across_all = 1000.0 / rate;
     let mean = match run.model {
-        Model::Closed => across_all * run.connections.limit as f64,
-        Model::Open => run.responses.response_ms.mean,
+        LoadModel::Closed => across_all * run.connections.limit as f64,
+        LoadModel::Open => run.responses.response_ms.mean,
     };
     let kb_per_s = |bytes: u64| bytes as f64 / 1024.0 / run.duration_s;
     let mut text = field("Requests per second", format_args!("{rate:.2} [#/sec] (mean)"));
@@ -122,17 +122,17 @@ fn rates(run: &Run) -> String {
 }
 
 fn times(run: &Run) -> String {
-    let answers = run.answers();
+    let answers = run.response_count();
     if answers == 0 {
         return String::new();
     }
-    let row = |label: &str, times: &Times| {
-        let Times { min, mean, sd, median, max } = times;
+    let row = |label: &str, times: &AbTimes| {
+        let AbTimes { min, mean, sd, median, max } = times;
         format!("{label:<12}{min:>5.0} {mean:>4.0} {sd:>5.1} {median:>6.0} {max:>7.0}\n")
     };
-    let of = |spread: &Spread| Times::of(spread, answers);
+    let of = |spread: &Percentiles| AbTimes::of(spread, answers);
     let mut text = String::from("\nConnection Times (ms)\n              min  mean[+/-sd] median   max\n");
-    text += &row("Connect:", &Times::connect(&run.connect_ms, connecting(run), answers));
+    text += &row("Connect:", &AbTimes::connect(&run.connect_ms, connecting(run), answers));
     let all = &run.responses;
     text += &row("Processing:", &of(&all.service_ms));
     text += &row("Waiting:", &of(&all.first_byte_ms));
@@ -155,7 +155,7 @@ fn percentiles(run: &Run) -> String {
 }
 
 /// A row of the table, in ms.
-struct Times {
+struct AbTimes {
     min: f64,
     mean: f64,
     sd: f64,
@@ -163,27 +163,27 @@ struct Times {
     max: f64,
 }
 
-impl Times {
+impl AbTimes {
     /// Rounded as `ab` does, halves up; the standard deviation is that of a sample, as `ab` has it.
-    fn of(spread: &Spread, n: u64) -> Self {
+    fn of(spread: &Percentiles, n: u64) -> Self {
         Self {
             min: spread.min.round(),
             mean: spread.mean.round(),
-            sd: spread.sd * sample(n),
+            sd: spread.sd * sample_correction(n),
             median: spread.p50.round(),
             max: spread.max.round(),
         }
     }
 
     /// Of `n` requests, `connecting` took the times of `spread` to connect and all others none.
-    fn connect(spread: &Spread, connecting: u64, n: u64) -> Self {
+    fn connect(spread: &Percentiles, connecting: u64, n: u64) -> Self {
         let share = connecting as f64 / n as f64;
         let mean = spread.mean * share;
         let square = (spread.sd.powi(2) + spread.mean.powi(2)) * share;
         Self {
             min: if connecting < n { 0.0 } else { spread.min.round() },
             mean: mean.round(),
-            sd: (square - mean.powi(2)).max(0.0).sqrt() * sample(n),
+            sd: (square - mean.powi(2)).max(0.0).sqrt() * sample_correction(n),
             median: if connecting * 2 > n { spread.p50.round() } else { 0.0 },
             max: spread.max.round(),
         }
@@ -191,7 +191,7 @@ impl Times {
 }
 
 /// What makes the standard deviation of a population that of a sample.
-fn sample(n: u64) -> f64 {
+fn sample_correction(n: u64) -> f64 {
     if n > 1 { (n as f64 / (n - 1) as f64).sqrt() } else { 0.0 }
 }
 
@@ -203,7 +203,7 @@ fn complete(run: &Run) -> u64 {
 /// Answered requests that waited for a connection to be made.
 fn connecting(run: &Run) -> u64 {
     // Connections are counted over the whole run; those of the warm-up have left no time.
-    if run.connect_ms.max > 0.0 { run.connections.opened.min(run.answers()) } else { 0 }
+    if run.connect_ms.max > 0.0 { run.connections.opened.min(run.response_count()) } else { 0 }
 }
 
 /// Answers after which the connection went on; 0 if each request had a connection of its own.
@@ -215,7 +215,7 @@ fn kept_alive(run: &Run) -> u64 {
     // Those that are open at the end were never closed; a failure closes one, but is no answer.
     let failures = ["tls", "timeout", "closed", "reset", "protocol"].iter().map(|kind| run.failures_of(kind)).sum();
     let closed = opened.saturating_sub(run.connections.limit).saturating_sub(failures);
-    run.answers().saturating_sub(closed)
+    run.response_count().saturating_sub(closed)
 }
 
 fn sends_body(run: &Run) -> bool {
@@ -250,12 +250,12 @@ mod tests {
 
     #[test]
     fn a_request_on_an_open_connection_took_no_time_to_connect() {
-        let spread = Spread { mean: 10.0, sd: 0.0, min: 10.0, p50: 10.0, max: 10.0, ..Spread::default() };
-        let few = Times::connect(&spread, 1, 4);
+        let spread = Percentiles { mean: 10.0, sd: 0.0, min: 10.0, p50: 10.0, max: 10.0, ..Percentiles::default() };
+        let few = AbTimes::connect(&spread, 1, 4);
         assert_eq!((few.min, few.mean, few.median, few.max), (0.0, 3.0, 0.0, 10.0));
         // Of 10, 0, 0, 0: squares 100 - 4 * 2.5^2 = 75, over n - 1 = 3.
         assert!((few.sd - 5.0).abs() < 1e-9);
-        let all = Times::connect(&spread, 4, 4);
+        let all = AbTimes::connect(&spread, 4, 4);
         assert_eq!((all.min, all.mean, all.sd, all.median), (10.0, 10.0, 0.0, 10.0));
     }
 }

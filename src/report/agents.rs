@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use super::figure::{count, cut, ms, rate};
-use super::paint::Paint;
+use super::figure::{count, ms, rate, truncate};
+use super::paint::AnsiPaint;
 use super::text::line;
 use crate::measure::Run;
 use crate::measure::agent::{Agent, clock_error_ms, skew_ms};
 
 /// How wide the name of a node is at most.
-const NODE: usize = 26;
+const NODE_WIDTH: usize = 26;
 /// Agents that are shown; of more, those with the longest response times.
-const MOST: usize = 20;
+const MAX_AGENTS_SHOWN: usize = 20;
 
 /// Nothing, where no agents drove the run.
-pub(super) fn lines(run: &Run, paint: Paint) -> Vec<String> {
+pub(super) fn lines(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if run.agents.is_empty() {
         return Vec::new();
     }
@@ -27,13 +27,13 @@ pub(super) fn lines(run: &Run, paint: Paint) -> Vec<String> {
     ];
     let mut shown: Vec<(usize, &Agent)> = run.agents.iter().enumerate().collect();
     shown.sort_by(|(_, a), (_, b)| {
-        let key = |agent: &Agent| (agent.lost.is_some(), agent.response_ms.p99);
+        let key = |agent: &Agent| (agent.failure.is_some(), agent.response_ms.p99);
         key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal)
     });
-    shown.truncate(MOST);
+    shown.truncate(MAX_AGENTS_SHOWN);
     shown.sort_by_key(|(index, _)| *index);
     let heading = format!(
-        "{:>5}  {:<NODE$}{:>10}{:>10}{:>10}{:>10}{:>12}{:>9}",
+        "{:>5}  {:<NODE_WIDTH$}{:>10}{:>10}{:>10}{:>10}{:>12}{:>9}",
         "agent", "node", "rate", "p50", "p99", "max", "late p99", "busiest"
     );
     let mut lines = vec![line(paint, "agents", &facts), paint.dim(&heading)];
@@ -45,8 +45,8 @@ pub(super) fn lines(run: &Run, paint: Paint) -> Vec<String> {
     lines
 }
 
-fn row(index: usize, agent: &Agent, paint: Paint) -> String {
-    let node = cut(&agent.node, NODE - 1);
+fn row(index: usize, agent: &Agent, paint: AnsiPaint) -> String {
+    let node = truncate(&agent.node, NODE_WIDTH - 1);
     let figures = if agent.threads == 0 {
         "  nothing to do".to_owned()
     } else {
@@ -55,9 +55,9 @@ fn row(index: usize, agent: &Agent, paint: Paint) -> String {
         let busy = format!("{:.0} %", agent.cpu_share * 100.0);
         format!("{:>8}/s{p50:>10}{p99:>10}{max:>10}{late:>12}{busy:>9}", rate(agent.rate_per_s))
     };
-    let lost = if agent.lost.is_some() { "  LOST" } else { "" };
-    let row = format!("{:>5}  {node:<NODE$}{figures}{lost}", index + 1);
-    if agent.lost.is_some() { paint.red(&row) } else { row }
+    let lost = if agent.failure.is_some() { "  LOST" } else { "" };
+    let row = format!("{:>5}  {node:<NODE_WIDTH$}{figures}{lost}", index + 1);
+    if agent.failure.is_some() { paint.red(&row) } else { row }
 }
 
 #[cfg(test)]
@@ -66,7 +66,7 @@ mod tests {
     use crate::report::sample;
 
     fn bare(run: &Run) -> Vec<String> {
-        lines(run, Paint { on: false })
+        lines(run, AnsiPaint { enabled: false })
     }
 
     #[test]
@@ -86,8 +86,8 @@ mod tests {
         run.agents = vec![one.clone(); 100];
         run.agents[70].response_ms.p99 = 2.0 * one.response_ms.p99;
         let lines = bare(&run);
-        assert_eq!(lines.len(), 2 + MOST + 1);
+        assert_eq!(lines.len(), 2 + MAX_AGENTS_SHOWN + 1);
         assert!(lines.iter().any(|line| line.trim_start().starts_with("71 ")), "{lines:?}");
-        assert!(lines[MOST + 2].contains("80 agents"), "{lines:?}");
+        assert!(lines[MAX_AGENTS_SHOWN + 2].contains("80 agents"), "{lines:?}");
     }
 }

@@ -6,16 +6,16 @@
 //! takes what is below, a last one what is above.
 
 use super::figure;
-use super::paint::Paint;
+use super::paint::AnsiPaint;
 use crate::decide::Nanos;
 use crate::measure::Histogram;
 
 /// The most rows between the 0.1st and the 99.9th percentile.
-const MOST: usize = 14;
+const MAX_ROWS: usize = 14;
 /// With fewer rows than this a logarithmic scale shows too little.
-const FEWEST: usize = 6;
+const MIN_LOG_ROWS: usize = 6;
 /// The longest bar, in columns.
-const LONGEST: usize = 40;
+const MAX_BAR_COLUMNS: usize = 40;
 /// Round numbers per decade, evenly apart on a logarithmic scale, from the finest to the coarsest.
 const DECADES: [&[u64]; 5] = [
     &[100, 120, 150, 180, 220, 270, 330, 390, 470, 560, 680, 820],
@@ -26,17 +26,17 @@ const DECADES: [&[u64]; 5] = [
 ];
 
 /// One row: how many times lie above the bound of the row before and up to this one's.
-pub(super) struct Row {
+pub(super) struct HistogramRow {
     pub(super) label: String,
     pub(super) count: u64,
 }
 
 /// The lines of the histogram; none if it is empty.
-pub(super) fn lines(histogram: &Histogram, paint: Paint) -> Vec<String> {
+pub(super) fn lines(histogram: &Histogram, paint: AnsiPaint) -> Vec<String> {
     let rows = rows(histogram);
     let most = rows.iter().map(|row| row.count).max().unwrap_or(0).max(1) as f64;
     let all = histogram.count().max(1) as f64;
-    let line = |row: &Row| {
+    let line = |row: &HistogramRow| {
         let share = row.count as f64 / all;
         let bar = paint.cyan(&bar(row.count as f64 / most));
         format!("{:>10}  {:>13}  {:>7}  {bar}", row.label, figure::count(row.count), figure::percent(share))
@@ -49,23 +49,26 @@ pub(super) fn lines(histogram: &Histogram, paint: Paint) -> Vec<String> {
 }
 
 /// The rows of the histogram; none if it is empty.
-pub(super) fn rows(histogram: &Histogram) -> Vec<Row> {
+pub(super) fn rows(histogram: &Histogram) -> Vec<HistogramRow> {
     if histogram.count() == 0 {
         return Vec::new();
     }
     let all = histogram.count();
     // Differences of counts up to a bound: a value is then in exactly one row, whatever the histogram's precision.
-    let up_to = |bound: &Nanos| (histogram.share_up_to(*bound) * all as f64).round() as u64;
+    let up_to = |bound: &Nanos| (histogram.fraction_up_to(*bound) * all as f64).round() as u64;
     let bounds = bounds(histogram.quantile(0.001), histogram.quantile(0.999));
     let mut below = 0;
     let mut rows = Vec::with_capacity(bounds.len() + 1);
     for bound in &bounds {
         let count = up_to(bound);
-        rows.push(Row { label: format!("≤ {}", figure::round_time(*bound)), count: count.saturating_sub(below) });
+        rows.push(HistogramRow {
+            label: format!("≤ {}", figure::round_time(*bound)),
+            count: count.saturating_sub(below),
+        });
         below = count;
     }
     if below < all {
-        rows.push(Row { label: "above".into(), count: all - below });
+        rows.push(HistogramRow { label: "above".into(), count: all - below });
     }
     rows
 }
@@ -74,7 +77,7 @@ pub(super) fn rows(histogram: &Histogram) -> Vec<Row> {
 fn bounds(low: Nanos, high: Nanos) -> Vec<Nanos> {
     // What lies in the same bucket of the histogram counts as equal: a service that takes 7 ms is shown as one.
     let [low, high] = [low, high].map(|time| Nanos((time.0 as f64 * 0.999) as u64).max(Nanos(1)));
-    let fits = |bounds: &Vec<Nanos>| (FEWEST..=MOST).contains(&bounds.len());
+    let fits = |bounds: &Vec<Nanos>| (MIN_LOG_ROWS..=MAX_ROWS).contains(&bounds.len());
     let coarser = DECADES.iter().map(|decade| logarithmic(decade, low, high));
     coarser.into_iter().find(fits).unwrap_or_else(|| linear(low, high))
 }
@@ -103,7 +106,7 @@ fn linear(low: Nanos, high: Nanos) -> Vec<Nanos> {
     let step = [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * power).find(|step| *step >= raw * 0.999).unwrap_or(raw);
     let first = (low.0 as f64 / step).ceil();
     let mut bounds = Vec::new();
-    for i in 0..MOST {
+    for i in 0..MAX_ROWS {
         let bound = Nanos(((first + i as f64) * step).round() as u64);
         bounds.push(bound);
         if bound >= high {
@@ -116,7 +119,7 @@ fn linear(low: Nanos, high: Nanos) -> Vec<Nanos> {
 /// A bar for a share of the longest, in eighths of a column; whatever is not nothing can be seen.
 fn bar(share: f64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let mut eighths = (share * (LONGEST * 8) as f64).round() as usize;
+    let mut eighths = (share * (MAX_BAR_COLUMNS * 8) as f64).round() as usize;
     if share > 0.0 {
         eighths = eighths.max(1);
     }
@@ -149,7 +152,7 @@ mod tests {
     fn a_single_value_is_a_single_full_bar() {
         let mut histogram = Histogram::precise();
         histogram.record(Nanos::from_millis(7));
-        let lines = lines(&histogram, Paint { on: false });
+        let lines = lines(&histogram, AnsiPaint { enabled: false });
         assert_eq!(lines[1..], [format!("{:>10}  {:>13}  {:>7}  {}", "≤ 7ms", 1, "100.0 %", "█".repeat(40))]);
     }
 
@@ -168,7 +171,7 @@ mod tests {
             values.iter().for_each(|v| histogram.record(Nanos(1_000_000 + (v >> narrow))));
             let rows = rows(&histogram);
             prop_assert_eq!(rows.iter().map(|r| r.count).sum::<u64>(), values.len() as u64);
-            prop_assert!(rows.len() <= MOST + 1);
+            prop_assert!(rows.len() <= MAX_ROWS + 1);
         }
     }
 }

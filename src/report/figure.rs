@@ -3,7 +3,7 @@
 use crate::decide::Nanos;
 
 /// The width of a terminal that all of weir's own lines fit in.
-pub(super) const WIDTH: usize = 100;
+pub(super) const TERMINAL_COLUMNS: usize = 100;
 
 /// A whole number with its thousands apart: `98,760`.
 pub(super) fn count(n: u64) -> String {
@@ -47,7 +47,7 @@ pub(super) fn bytes(value: f64) -> String {
 }
 
 /// A share, given in [0, 1], in percent; what is not nothing is never shown as `0 %`, nor what is not all as `100 %`.
-pub(super) fn share(value: f64) -> String {
+pub(super) fn percentage(value: f64) -> String {
     let percent = value * 100.0;
     match percent {
         p if p <= 0.0 => "0 %".into(),
@@ -103,27 +103,27 @@ pub(super) fn round_time(time: Nanos) -> String {
 }
 
 /// Words from outside on one line: control characters, which could steer a terminal, become `?`.
-pub(crate) fn plain(words: &str) -> String {
+pub(crate) fn sanitize(words: &str) -> String {
     words.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// The words as [`plain`] ones, cut to `width` columns.
-pub(super) fn cut(words: &str, width: usize) -> String {
-    let words = plain(words);
+/// The words as [`sanitize`] ones, cut to `width` columns.
+pub(super) fn truncate(words: &str, width: usize) -> String {
+    let words = sanitize(words);
     if words.chars().count() <= width {
         return words;
     }
     words.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// The words on lines that fit [`WIDTH`]; the first begins with `first`, all others with as many blanks.
+/// The words on lines that fit [`TERMINAL_COLUMNS`]; the first begins with `first`, all others with as many blanks.
 pub(crate) fn wrap(first: &str, words: &str) -> Vec<String> {
     let indent = first.chars().count();
     let mut lines = vec![first.to_owned()];
     let mut used = indent;
-    for word in plain(words).split_whitespace() {
+    for word in sanitize(words).split_whitespace() {
         let length = word.chars().count();
-        if used > indent && used + 1 + length > WIDTH {
+        if used > indent && used + 1 + length > TERMINAL_COLUMNS {
             lines.push(" ".repeat(indent));
             used = indent;
         }
@@ -132,7 +132,7 @@ pub(crate) fn wrap(first: &str, words: &str) -> Vec<String> {
                 line.push(' ');
                 used += 1;
             }
-            line.push_str(&cut(word, WIDTH.saturating_sub(indent)));
+            line.push_str(&truncate(word, TERMINAL_COLUMNS.saturating_sub(indent)));
             used += length;
         }
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_little_is_not_nothing_and_nearly_all_is_not_all() {
         assert_eq!(
-            [0.0, 1e-6, 0.000_61, 0.012_34, 0.5, 0.999_99, 1.0].map(share),
+            [0.0, 1e-6, 0.000_61, 0.012_34, 0.5, 0.999_99, 1.0].map(percentage),
             ["0 %", "<0.001 %", "0.061 %", "1.23 %", "50.0 %", ">99.9 %", "100 %"]
         );
     }
@@ -180,9 +180,9 @@ mod tests {
     fn long_words_are_wrapped_and_endless_ones_cut() {
         let lines = wrap("  - ", &"seven letters ".repeat(12));
         assert_eq!(lines.len(), 2);
-        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH));
+        assert!(lines.iter().all(|line| line.chars().count() <= TERMINAL_COLUMNS));
         assert!(lines[0].starts_with("  - seven") && lines[1].starts_with("    letters"));
-        assert_eq!(wrap("", &"x".repeat(300))[0].chars().count(), WIDTH);
-        assert_eq!(cut("a\u{1b}[31mb", 4), "a?[…");
+        assert_eq!(wrap("", &"x".repeat(300))[0].chars().count(), TERMINAL_COLUMNS);
+        assert_eq!(truncate("a\u{1b}[31mb", 4), "a?[…");
     }
 }

@@ -10,7 +10,7 @@
 
 use super::figure;
 use crate::measure::Run;
-use crate::measure::histogram::Spread;
+use crate::measure::histogram::Percentiles;
 
 const HEADINGS: [&str; 11] = [
     "Label",
@@ -32,7 +32,7 @@ pub fn render(run: &Run) -> String {
     let row = |label: String| [vec![label], figures.clone()].concat();
     let table = [
         HEADINGS.map(str::to_owned).to_vec(),
-        row(figure::cut(&run.target.path, figure::WIDTH / 2)),
+        row(figure::truncate(&run.target.path, figure::TERMINAL_COLUMNS / 2)),
         row("TOTAL".into()),
     ];
     let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -57,7 +57,7 @@ fn figures(run: &Run) -> Vec<String> {
         format!("{:.0}", times.min),
         format!("{:.0}", times.max),
         format!("{:.2}", times.sd),
-        format!("{:.3}%", run.error_share() * 100.0),
+        format!("{:.3}%", run.error_fraction() * 100.0),
         throughput(run.rate_per_s.achieved),
         format!("{:.2}", kb_per_s(run.bytes.read)),
         format!("{:.2}", kb_per_s(run.bytes.written)),
@@ -66,12 +66,12 @@ fn figures(run: &Run) -> Vec<String> {
 }
 
 /// Response times of all that was sent, and those of what failed are the times until then.
-fn times(run: &Run) -> Spread {
+fn times(run: &Run) -> Percentiles {
     let (Ok(mut all), Ok(failed)) = (run.response_histogram(), run.failed_histogram()) else {
         return run.response_ms; // a damaged histogram was refused when the run was read
     };
     all.add(&failed);
-    all.spread()
+    all.percentiles()
 }
 
 fn throughput(per_s: f64) -> String {

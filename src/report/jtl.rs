@@ -15,36 +15,36 @@ use std::thread::{self, JoinHandle};
 
 use crate::decide::Nanos;
 use crate::measure::Outcome;
-use crate::measure::outcome::{End, Failure};
+use crate::measure::outcome::{RequestEnd, TransportFailure};
 
 const HEADER: &str = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,\
                       bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect,\"elapsed_us\",\"Latency_us\",\
                       \"Connect_us\"\n";
-const BLOCK: usize = 64 * 1024;
+const BLOCK_BYTES: usize = 64 * 1024;
 /// Blocks that may wait for the disk: 16 MiB.
-const WAITING: usize = 256;
+const MAX_QUEUED_BLOCKS: usize = 256;
 
 /// The log of a run.
 #[derive(Debug)]
-pub struct Log {
+pub struct JtlLog {
     blocks: SyncSender<Vec<u8>>,
     writer: JoinHandle<io::Result<()>>,
     label: String,
     url: String,
 }
 
-impl Log {
+impl JtlLog {
     /// Begins a log in `file`; with `over` in place of what is in it. `label` is what JMeter calls the sampler's name.
     pub fn new(file: File, over: bool, label: &str, url: &str) -> Self {
-        let (blocks, waiting) = sync_channel(WAITING);
+        let (blocks, waiting) = sync_channel(MAX_QUEUED_BLOCKS);
         let writer = thread::spawn(move || write_all(file, over, &waiting));
-        Self { blocks, writer, label: quoted(label), url: quoted(url) }
+        Self { blocks, writer, label: csv_quoted(label), url: csv_quoted(url) }
     }
 
     /// The part of one thread, which has yet to say when it began.
-    pub fn lines(&self, thread: u64) -> Lines {
-        Lines {
-            block: Vec::with_capacity(BLOCK + 1024),
+    pub fn lines(&self, thread: u64) -> JtlThreadLog {
+        JtlThreadLog {
+            block: Vec::with_capacity(BLOCK_BYTES + 1024),
             blocks: self.blocks.clone(),
             label: self.label.clone(),
             url: self.url.clone(),
@@ -69,7 +69,7 @@ fn write_all(mut file: File, over: bool, blocks: &Receiver<Vec<u8>>) -> io::Resu
     for block in blocks {
         // The first block means that the run has begun: only now an earlier log in the same file gives way.
         if !std::mem::replace(&mut begun, true) {
-            result = if over { empty(&file) } else { Ok(()) }.and_then(|()| file.write_all(HEADER.as_bytes()));
+            result = if over { truncate(&file) } else { Ok(()) }.and_then(|()| file.write_all(HEADER.as_bytes()));
         }
         if result.is_ok() {
             result = file.write_all(&block);
@@ -84,13 +84,13 @@ fn write_all(mut file: File, over: bool, blocks: &Receiver<Vec<u8>>) -> io::Resu
 ///
 /// # Errors
 /// As `ftruncate`.
-pub fn empty(file: &File) -> io::Result<()> {
+pub fn truncate(file: &File) -> io::Result<()> {
     file.set_len(0).or_else(|e| if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) })
 }
 
 /// One thread's part of a log.
 #[derive(Debug)]
-pub struct Lines {
+pub struct JtlThreadLog {
     block: Vec<u8>,
     blocks: SyncSender<Vec<u8>>,
     label: String,
@@ -100,9 +100,9 @@ pub struct Lines {
     start_ms: u64,
 }
 
-impl Lines {
+impl JtlThreadLog {
     /// The run began then, in nanoseconds since 1970. All parts of a log are to be told the same.
-    pub fn begin(&mut self, start_ns: u64) {
+    pub fn set_start(&mut self, start_ns: u64) {
         self.start_ms = (start_ns + 500_000) / 1_000_000;
     }
 
@@ -111,10 +111,10 @@ impl Lines {
         let ms = |n: Nanos| n.as_millis_f64().round() as u64;
         let us = |n: Nanos| (n.0 + 500) / 1_000;
         let (code, message) = match outcome.end {
-            End::Answer(status) => (status.to_string(), reason(status).to_owned()),
-            End::Failed(kind) => failure_words(kind),
+            RequestEnd::Response(status) => (status.to_string(), reason(status).to_owned()),
+            RequestEnd::Failed(kind) => failure_columns(kind),
         };
-        let is_answered = matches!(outcome.end, End::Answer(_));
+        let is_answered = matches!(outcome.end, RequestEnd::Response(_));
         let latency = if is_answered { outcome.first_byte - outcome.intended } else { Nanos::ZERO };
         // Start and offset rounded apart: the same plan gives the same offsets, whenever it is run.
         let timestamp = self.start_ms + ms(outcome.intended);
@@ -136,25 +136,25 @@ impl Lines {
             us(latency),
             us(outcome.connect),
         );
-        if self.block.len() >= BLOCK {
+        if self.block.len() >= BLOCK_BYTES {
             self.flush();
         }
     }
 
     fn flush(&mut self) {
-        let block = std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK + 1024));
+        let block = std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES + 1024));
         // The writer takes blocks until all senders are gone.
         let _ = self.blocks.send(block);
     }
 }
 
-impl Drop for Lines {
+impl Drop for JtlThreadLog {
     fn drop(&mut self) {
         self.flush();
     }
 }
 
-fn failure_words(kind: Failure) -> (String, String) {
+fn failure_columns(kind: TransportFailure) -> (String, String) {
     (format!("Non HTTP response code: {}", kind.name()), format!("Non HTTP response message: {}", kind.name()))
 }
 
@@ -163,7 +163,7 @@ fn reason(status: u16) -> &'static str {
 }
 
 /// A field of CSV (RFC 4180): in quotes where it must be.
-fn quoted(field: &str) -> String {
+fn csv_quoted(field: &str) -> String {
     if field.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
@@ -179,9 +179,9 @@ mod tests {
     #[test]
     fn a_line_for_each_request_as_jmeter_writes_it() {
         let mut file = tempfile::tempfile().expect("a file");
-        let log = Log::new(file.try_clone().expect("a file"), true, "/a,b", "http://h/a,b");
+        let log = JtlLog::new(file.try_clone().expect("a file"), true, "/a,b", "http://h/a,b");
         let mut lines = log.lines(0);
-        lines.begin(1_000_000_600_000);
+        lines.set_start(1_000_000_600_000);
         let outcome = Outcome {
             number: 0,
             intended: Nanos::from_millis(250),
@@ -190,13 +190,13 @@ mod tests {
             first_byte: Nanos::from_millis(260),
             done: Nanos(261_637_000),
             connect: Nanos::from_millis(5),
-            end: End::Answer(200),
+            end: RequestEnd::Response(200),
             bytes_in: 186,
             body_in: 38,
             bytes_out: 80,
         };
         lines.push(&outcome, 6, 3);
-        lines.push(&Outcome { end: End::Failed(Failure::Timeout), bytes_in: 0, ..outcome }, 6, 3);
+        lines.push(&Outcome { end: RequestEnd::Failed(TransportFailure::Timeout), bytes_in: 0, ..outcome }, 6, 3);
         drop(lines);
         log.finish().expect("written");
         let mut text = String::new();
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_said_at_the_end_and_stops_nobody() {
         let Ok(full) = File::create("/dev/full") else { return };
-        let log = Log::new(full, true, "/", "http://h/");
+        let log = JtlLog::new(full, true, "/", "http://h/");
         drop(log.lines(0));
         let error = log.finish().expect_err("no space");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

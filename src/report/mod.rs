@@ -19,7 +19,7 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 
-pub(crate) use self::figure::{plain, wrap};
+pub(crate) use self::figure::{sanitize, wrap};
 use crate::measure::Run;
 
 pub mod ab;
@@ -42,7 +42,7 @@ pub mod wrk;
 
 /// In which form a run is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ReportFormat {
     /// weir's own report
     #[default]
     Text,
@@ -56,7 +56,7 @@ pub enum Format {
     Json,
 }
 
-impl Format {
+impl ReportFormat {
     /// The word for it on the command line.
     pub const fn name(self) -> &'static str {
         match self {
@@ -69,13 +69,13 @@ impl Format {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for ReportFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-impl FromStr for Format {
+impl FromStr for ReportFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -88,14 +88,14 @@ impl FromStr for Format {
     }
 }
 
-/// The run in the given form, with a newline at its end. Only [`Format::Text`] has colours, and only when asked.
-pub fn render(run: &Run, format: Format, color: bool) -> String {
+/// The run in the given form, with a newline at its end. Only [`ReportFormat::Text`] has colours, and only when asked.
+pub fn render(run: &Run, format: ReportFormat, color: bool) -> String {
     match format {
-        Format::Text => text::render(run, color),
-        Format::Ab => ab::render(run),
-        Format::Wrk => wrk::render(run),
-        Format::Jmeter => jmeter::render(run),
-        Format::Json => run.to_json(),
+        ReportFormat::Text => text::render(run, color),
+        ReportFormat::Ab => ab::render(run),
+        ReportFormat::Wrk => wrk::render(run),
+        ReportFormat::Jmeter => jmeter::render(run),
+        ReportFormat::Json => run.to_json(),
     }
 }
 
@@ -105,12 +105,12 @@ mod tests {
 
     #[test]
     fn every_format_is_known_by_its_name_here_and_to_clap() {
-        for format in Format::value_variants() {
+        for format in ReportFormat::value_variants() {
             assert_eq!(format.to_string().parse(), Ok(*format));
-            assert_eq!(<Format as ValueEnum>::from_str(format.name(), false), Ok(*format));
+            assert_eq!(<ReportFormat as ValueEnum>::from_str(format.name(), false), Ok(*format));
         }
         assert_eq!(
-            "hey".parse::<Format>(),
+            "hey".parse::<ReportFormat>(),
             Err("unknown format 'hey'; expected one of text, ab, wrk, jmeter, json".into())
         );
     }
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn a_run_read_back_from_its_json_gives_the_same_reports() {
         for run in sample::all() {
-            let back = Run::from_json(&render(&run, Format::Json, false)).expect("own JSON");
-            for format in Format::value_variants() {
+            let back = Run::from_json(&render(&run, ReportFormat::Json, false)).expect("own JSON");
+            for format in ReportFormat::value_variants() {
                 assert_eq!(render(&back, *format, true), render(&run, *format, true), "{format}");
             }
             assert_eq!(csv::series(&back), csv::series(&run));
@@ -129,13 +129,13 @@ mod tests {
     #[test]
     fn no_line_for_people_is_wider_than_a_terminal_and_every_report_ends_with_one_newline() {
         for run in sample::all() {
-            for format in Format::value_variants() {
+            for format in ReportFormat::value_variants() {
                 let report = render(&run, *format, false);
                 assert!(report.ends_with('\n') && !report.ends_with("\n\n"), "{format}");
             }
-            let text = render(&run, Format::Text, false);
+            let text = render(&run, ReportFormat::Text, false);
             for line in text.lines() {
-                assert!(line.chars().count() <= figure::WIDTH, "{line}");
+                assert!(line.chars().count() <= figure::TERMINAL_COLUMNS, "{line}");
                 assert!(!line.ends_with(' '), "{line:?}");
             }
         }
@@ -149,7 +149,7 @@ mod tests {
         run.target.url = evil.into();
         run.target.path = evil.into();
         run.target.failure_details.values_mut().for_each(|words| *words = evil.into());
-        for format in Format::value_variants() {
+        for format in ReportFormat::value_variants() {
             let report = render(&run, *format, false);
             assert!(!report.contains('\u{1b}') && !report.contains('\r'), "{format}");
         }

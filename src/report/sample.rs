@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 
 use crate::decide::Nanos;
 use crate::measure::agent::Agent;
-use crate::measure::histogram::Spread;
-use crate::measure::outcome::{End, Failure, Outcome};
+use crate::measure::histogram::Percentiles;
+use crate::measure::outcome::{Outcome, RequestEnd, TransportFailure};
 use crate::measure::recorder::Recorder;
-use crate::measure::run::{Connections, Manifest, Model, Parts, Run, Target};
-use crate::measure::series::Series;
+use crate::measure::run::{Connections, LoadModel, Manifest, Run, RunInput, RunTarget};
+use crate::measure::series::RunSeries;
 use crate::measure::slo::Slo;
 
 /// What a request is made of: response time, time it waited before it was sent, time to connect, and its end.
-struct Asked {
+struct SampleRequest {
     response_us: u64,
     waited_us: u64,
     connect_us: u64,
-    end: End,
+    end: RequestEnd,
     body: u64,
 }
 
-impl Default for Asked {
+impl Default for SampleRequest {
     fn default() -> Self {
-        Self { response_us: 0, waited_us: 0, connect_us: 0, end: End::Answer(200), body: 612 }
+        Self { response_us: 0, waited_us: 0, connect_us: 0, end: RequestEnd::Response(200), body: 612 }
     }
 }
 
@@ -33,19 +33,19 @@ pub(super) fn all() -> [Run; 4] {
 
 /// A sound closed loop: 20,000 requests in 2 s on 50 connections after 1 s of warm-up, around 5 ms, TLS.
 pub(super) fn closed() -> Run {
-    let asked = |i: u64| Asked {
+    let asked = |i: u64| SampleRequest {
         response_us: 3_400
             + scatter(i, 1_500)
             + scatter(i * 7 + 1, 1_500)
             + if i.is_multiple_of(150) { 9_000 } else { 0 },
-        ..Asked::default()
+        ..SampleRequest::default()
     };
-    let mut parts = parts(Model::Closed, 1.0, 2.0, 30_000, asked);
+    let mut parts = parts(LoadModel::Closed, 1.0, 2.0, 30_000, asked);
     parts.target.url = "https://shop.example:8443/items?page=1".into();
     parts.target.host = "shop.example".into();
     parts.target.port = 8443;
     parts.target.tls = Some("TLSv1.3,AES_256_GCM_SHA384".into());
-    parts.connections = Connections { limit: 50, opened: 50, most_backlog: 0 };
+    parts.connections = Connections { limit: 50, opened: 50, max_backlog: 0 };
     parts.in_flight_mean = 49.8;
     parts.cpu_s = 0.124;
     parts.cpu_share = 0.31;
@@ -54,20 +54,20 @@ pub(super) fn closed() -> Run {
 
 /// An overloaded open loop: what had to wait took long, and some arrivals were dropped or failed.
 pub(super) fn open() -> Run {
-    let asked = |i: u64| Asked {
+    let asked = |i: u64| SampleRequest {
         response_us: 20_000 + scatter(i, 15_000) + i * 1_400,
         waited_us: i * 1_400,
         connect_us: if i.is_multiple_of(20) { 300 + scatter(i, 400) } else { 0 },
         end: match i % 50 {
-            7 => End::Failed(Failure::Timeout),
-            19 if i % 100 == 19 => End::Failed(Failure::Reset),
-            31 => End::Answer(503),
-            43 => End::Answer(404),
-            _ => End::Answer(200),
+            7 => RequestEnd::Failed(TransportFailure::Timeout),
+            19 if i % 100 == 19 => RequestEnd::Failed(TransportFailure::Reset),
+            31 => RequestEnd::Response(503),
+            43 => RequestEnd::Response(404),
+            _ => RequestEnd::Response(200),
         },
         body: 612 + i % 2,
     };
-    let mut parts = parts(Model::Open, 0.0, 3.0, 1_500, asked);
+    let mut parts = parts(LoadModel::Open, 0.0, 3.0, 1_500, asked);
     parts.offered_per_s = Some(520.0);
     parts.dropped = 60;
     parts.unfinished = 12;
@@ -78,7 +78,7 @@ pub(super) fn open() -> Run {
         ("reset".into(), "connection reset by peer (os error 104)".into()),
         ("timeout".into(), "no whole answer within 2s".into()),
     ]);
-    parts.connections = Connections { limit: 20, opened: 75, most_backlog: 412 };
+    parts.connections = Connections { limit: 20, opened: 75, max_backlog: 412 };
     parts.in_flight_mean = 503.2;
     parts.cpu_s = 0.05;
     parts.cpu_share = 0.02;
@@ -87,30 +87,33 @@ pub(super) fn open() -> Run {
 
 /// Times from 20 us to 30 s.
 pub(super) fn wide() -> Run {
-    let asked = |i: u64| Asked {
+    let asked = |i: u64| SampleRequest {
         response_us: (20.0 * 1.5e6_f64.powf(i as f64 / 999.0)).round() as u64,
         connect_us: if i < 64 { 2_000 + i * 100 } else { 0 },
-        ..Asked::default()
+        ..SampleRequest::default()
     };
-    let mut parts = parts(Model::Closed, 0.0, 40.0, 1_000, asked);
-    parts.connections = Connections { limit: 64, opened: 64, most_backlog: 0 };
+    let mut parts = parts(LoadModel::Closed, 0.0, 40.0, 1_000, asked);
+    parts.connections = Connections { limit: 64, opened: 64, max_backlog: 0 };
     parts.in_flight_mean = 46.4;
     finished(parts, &[])
 }
 
 /// A run in which nothing happened.
 pub(super) fn empty() -> Run {
-    let mut parts = parts(Model::Closed, 0.0, 1.0, 0, |_| Asked::default());
+    let mut parts = parts(LoadModel::Closed, 0.0, 1.0, 0, |_| SampleRequest::default());
     parts.target.server = None;
-    parts.connections = Connections { limit: 1, opened: 0, most_backlog: 0 };
+    parts.connections = Connections { limit: 1, opened: 0, max_backlog: 0 };
     finished(parts, &["p99<200ms"])
 }
 
 /// A service that answers at once, and nothing well.
 pub(super) fn broken() -> Run {
-    let end = |i: u64| End::Answer(if i.is_multiple_of(4) { 404 } else { 500 });
-    let mut parts =
-        parts(Model::Closed, 0.0, 2.0, 400, |i| Asked { response_us: 900, end: end(i), ..Asked::default() });
+    let end = |i: u64| RequestEnd::Response(if i.is_multiple_of(4) { 404 } else { 500 });
+    let mut parts = parts(LoadModel::Closed, 0.0, 2.0, 400, |i| SampleRequest {
+        response_us: 900,
+        end: end(i),
+        ..SampleRequest::default()
+    });
     parts.in_flight_mean = 0.2;
     finished(parts, &["p99<200ms"])
 }
@@ -125,16 +128,16 @@ pub(super) fn agents() -> Run {
         ok: (run.requests.ok as f64 * share) as u64,
         rate_per_s: run.rate_per_s.achieved * share,
         response_ms: run.response_ms,
-        lateness_ms: Spread { p99: late_ms, ..run.lateness_ms },
+        lateness_ms: Percentiles { p99: late_ms, ..run.lateness_ms },
         cpu_us_per_request: run.cpu_us_per_request,
         cpu_share: run.cpu_share,
         began_ms: late_ms / 2.0,
         clock_error_ms: 0.09,
-        lost: None,
+        failure: None,
     };
     let mut agents = vec![agent("10.0.0.3 (1f0c9a4e)", 0.5, 0.05), agent("10.0.0.4 (77ab01c2)", 0.4, 0.21)];
     let lost = Some("its node is gone".into());
-    agents.push(Agent { lost, ..agent("a-node-with-a-name-that-is-too-long", 0.1, 0.05) });
+    agents.push(Agent { failure: lost, ..agent("a-node-with-a-name-that-is-too-long", 0.1, 0.05) });
     run.agents = agents;
     run
 }
@@ -157,10 +160,10 @@ fn scatter(i: u64, below: u64) -> u64 {
 }
 
 /// `n` requests, evenly over warm-up and window.
-fn parts(model: Model, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u64) -> Asked) -> Parts {
+fn parts(model: LoadModel, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u64) -> SampleRequest) -> RunInput {
     let end_s = warmup_s + duration_s;
     let mut recorder = Recorder::new(Nanos::from_secs_f64(warmup_s), Nanos::from_secs_f64(end_s));
-    let mut series = Series::default();
+    let mut series = RunSeries::default();
     let mut second = 0;
     for i in 0..n {
         let intended = Nanos::from_secs_f64(end_s * i as f64 / n as f64);
@@ -176,16 +179,16 @@ fn parts(model: Model, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u6
         (recorder.interval.in_flight, recorder.interval.backlog) = (17, 3);
         series.add(second, &recorder.interval);
     }
-    Parts {
+    RunInput {
         model,
-        target: Target {
+        target: RunTarget {
             url: "http://127.0.0.1:8080/items?page=1".into(),
             method: "GET".into(),
             host: "127.0.0.1".into(),
             port: 8080,
             path: "/items?page=1".into(),
             server: Some("nginx/1.22.1".into()),
-            ..Target::default()
+            ..RunTarget::default()
         },
         totals: recorder.totals,
         series: series.points(end_s),
@@ -205,12 +208,12 @@ fn parts(model: Model, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u6
     }
 }
 
-fn outcome(number: u64, intended: Nanos, asked: &Asked) -> Outcome {
+fn outcome(number: u64, intended: Nanos, asked: &SampleRequest) -> Outcome {
     let us = |us: u64| Nanos(us * 1_000);
     let ready = intended + us(asked.waited_us);
     let sent = ready + us(asked.connect_us) + Nanos(11_000 + number % 40 * 1_000);
     let done = (intended + us(asked.response_us + asked.connect_us)).max(sent + us(9));
-    let answered = matches!(asked.end, End::Answer(_));
+    let answered = matches!(asked.end, RequestEnd::Response(_));
     Outcome {
         number,
         intended,
@@ -227,7 +230,7 @@ fn outcome(number: u64, intended: Nanos, asked: &Asked) -> Outcome {
 }
 
 /// The run as it is read back from a file.
-fn finished(parts: Parts, slo: &[&str]) -> Run {
+fn finished(parts: RunInput, slo: &[&str]) -> Run {
     let mut run = Run::new(parts);
     run.slo = slo.iter().map(|text| text.parse::<Slo>().expect("an objective").check(&run)).collect();
     run.weir = "0.1.0".into();

@@ -4,16 +4,16 @@
 //! run; how much; both clocks; the shape of the response times; how requests ended; objectives that held; how weir itself
 //! did; and each of its agents, where there were some. Times are of successes, and those of failures stand beside them.
 
-use super::figure::{WIDTH, bytes, count, cut, ms, ms_like, percent, rate, share, wrap};
-use super::{agents, bars, paint::Paint};
+use super::figure::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
+use super::{agents, bars, paint::AnsiPaint};
 use crate::decide::Nanos;
 use crate::measure::Run;
-use crate::measure::histogram::Spread;
-use crate::measure::run::Model;
+use crate::measure::histogram::Percentiles;
+use crate::measure::run::LoadModel;
 
 /// The report, with ANSI colours if asked.
 pub fn render(run: &Run, color: bool) -> String {
-    let paint = Paint { on: color };
+    let paint = AnsiPaint { enabled: color };
     let blocks = [
         verdict(run, paint),
         doubts(run, paint),
@@ -21,9 +21,9 @@ pub fn render(run: &Run, color: bool) -> String {
         totals(run, paint),
         clocks(run, paint),
         shape(run, paint),
-        ends(run, paint),
+        outcomes(run, paint),
         objectives(run, true, paint),
-        own(run, paint),
+        generator(run, paint),
         agents::lines(run, paint),
     ];
     let blocks: Vec<String> = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
@@ -31,7 +31,7 @@ pub fn render(run: &Run, color: bool) -> String {
 }
 
 /// That nothing worked, or much did not, and which objectives failed.
-fn verdict(run: &Run, paint: Paint) -> Vec<String> {
+fn verdict(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let failures = failures(run).map(|words| wrap("", &words)).unwrap_or_default();
     let mut lines: Vec<String> = failures.iter().map(|line| paint.red(line)).collect();
     if run.slo.iter().any(|held| !held.ok) {
@@ -42,7 +42,7 @@ fn verdict(run: &Run, paint: Paint) -> Vec<String> {
 }
 
 /// The share from which on failures are part of the headline.
-const MUCH: f64 = 0.01;
+const HEADLINE_FAILURE_FRACTION: f64 = 0.01;
 
 /// That nothing worked, or what did not, if that was more than a little.
 pub(crate) fn failures(run: &Run) -> Option<String> {
@@ -54,10 +54,11 @@ pub(crate) fn failures(run: &Run) -> Option<String> {
     if requests.ok == 0 {
         return Some(format!("NOT ONE OF {} REQUESTS SUCCEEDED: {kinds}", count(requests.total)));
     }
-    (run.error_share() > MUCH).then(|| format!("{} OF REQUESTS FAILED: {kinds}", share(run.error_share())))
+    (run.error_fraction() > HEADLINE_FAILURE_FRACTION)
+        .then(|| format!("{} OF REQUESTS FAILED: {kinds}", percentage(run.error_fraction())))
 }
 
-fn doubts(run: &Run, paint: Paint) -> Vec<String> {
+fn doubts(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if run.trust.ok {
         return Vec::new();
     }
@@ -71,8 +72,8 @@ pub(super) fn facts(run: &Run) -> [String; 4] {
     let limit = count(run.connections.limit);
     let plural = if run.connections.limit == 1 { "" } else { "s" };
     let model = match run.model {
-        Model::Closed => format!("closed loop, {limit} connection{plural}"),
-        Model::Open => {
+        LoadModel::Closed => format!("closed loop, {limit} connection{plural}"),
+        LoadModel::Open => {
             format!("open loop, {}/s offered, up to {limit} connection{plural}", rate(run.rate_per_s.offered))
         }
     };
@@ -90,10 +91,11 @@ pub(super) fn facts(run: &Run) -> [String; 4] {
     ]
 }
 
-fn headline(run: &Run, paint: Paint) -> Vec<String> {
+fn headline(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let asked = format!("{} {}", run.target.method, run.target.url);
     let facts = facts(run);
-    let mut lines = vec![paint.bold(&cut(&asked, WIDTH)), cut(&facts.join(" · "), WIDTH)];
+    let mut lines =
+        vec![paint.bold(&truncate(&asked, TERMINAL_COLUMNS)), truncate(&facts.join(" · "), TERMINAL_COLUMNS)];
     if run.interrupted {
         let left = match run.requests.unfinished {
             0 => String::new(),
@@ -104,22 +106,22 @@ fn headline(run: &Run, paint: Paint) -> Vec<String> {
     lines
 }
 
-fn totals(run: &Run, paint: Paint) -> Vec<String> {
+fn totals(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let requests = &run.requests;
     let failed = match requests.failed {
         0 => "0 failed".into(),
-        n => paint.red(&format!("{} failed ({})", count(n), share(run.error_share()))),
+        n => paint.red(&format!("{} failed ({})", count(n), percentage(run.error_fraction()))),
     };
     let rates = &run.rate_per_s;
     let offered = match run.model {
-        Model::Open => format!(" answered of {}/s offered", rate(rates.offered)),
-        Model::Closed => String::new(),
+        LoadModel::Open => format!(" answered of {}/s offered", rate(rates.offered)),
+        LoadModel::Closed => String::new(),
     };
     let mut rate_words = vec![format!("{}/s{offered}", rate(rates.achieved))];
     // Else 475/s of 500/s, and all requests ok, look like a contradiction.
     let within = (rates.achieved * run.duration_s).round() as u64;
-    let late = run.answers().saturating_sub(within);
-    if late * 100 > run.answers() {
+    let late = run.response_count().saturating_sub(within);
+    if late * 100 > run.response_count() {
         rate_words.push(format!("{} answers came after the end", count(late)));
     }
     let per_s = |n: u64| bytes(if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 });
@@ -151,7 +153,7 @@ fn totals(run: &Run, paint: Paint) -> Vec<String> {
     let queue: Vec<String> = [
         (requests.waited, "waited for a free connection"),
         (requests.dropped, "dropped, never sent"),
-        (run.connections.most_backlog, "waiting at most"),
+        (run.connections.max_backlog, "waiting at most"),
     ]
     .into_iter()
     .filter(|(n, _)| *n > 0)
@@ -163,9 +165,9 @@ fn totals(run: &Run, paint: Paint) -> Vec<String> {
     lines
 }
 
-fn clocks(run: &Run, paint: Paint) -> Vec<String> {
-    let failed = run.failed_histogram().is_ok_and(|times| times.count() > 0).then(|| figures(&run.failed_ms));
-    let heading = NAMES.iter().map(|name| format!("{name:>9}")).collect::<String>();
+fn clocks(run: &Run, paint: AnsiPaint) -> Vec<String> {
+    let failed = run.failed_histogram().is_ok_and(|times| times.count() > 0).then(|| percentiles(&run.failed_ms));
+    let heading = METRIC_NAMES.iter().map(|name| format!("{name:>9}")).collect::<String>();
     let heading = format!("{:<15}{}", "", paint.dim(&heading));
     let cells = |own: &[f64; 8], other: &[f64; 8]| {
         own.iter().zip(other).map(|(ms, other)| format!("{:>9}", ms_like(*ms, ms.max(*other)))).collect::<String>()
@@ -175,9 +177,9 @@ fn clocks(run: &Run, paint: Paint) -> Vec<String> {
         let none = "no success, hence no response times".to_owned();
         return [none].into_iter().chain(failed.into_iter().flat_map(|row| [heading.clone(), row])).collect();
     }
-    let (response, service) = (figures(&run.response_ms), figures(&run.service_ms));
+    let (response, service) = (percentiles(&run.response_ms), percentiles(&run.service_ms));
     let mut lines = vec![heading, format!("{:<15}{}", "response time", paint.bold(&cells(&response, &service)))];
-    if is_same(run) {
+    if clocks_agree(run) {
         lines.push(paint.dim("service time   the same, within 1 %"));
     } else {
         lines.push(format!("{:<15}{}", "service time", cells(&service, &response)));
@@ -187,28 +189,28 @@ fn clocks(run: &Run, paint: Paint) -> Vec<String> {
 }
 
 /// Whether response and service times are the same to within 1 %.
-pub(super) fn is_same(run: &Run) -> bool {
-    let (response, service) = (figures(&run.response_ms), figures(&run.service_ms));
+pub(super) fn clocks_agree(run: &Run) -> bool {
+    let (response, service) = (percentiles(&run.response_ms), percentiles(&run.service_ms));
     response.iter().zip(service).all(|(r, s)| (r - s).abs() <= r * 0.01)
 }
 
-const NAMES: [&str; 8] = ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
+const METRIC_NAMES: [&str; 8] = ["mean", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
 
-/// In the order of [`NAMES`].
-fn figures(spread: &Spread) -> [f64; 8] {
-    let Spread { mean, p50, p75, p90, p95, p99, p999, max, .. } = *spread;
+/// In the order of [`METRIC_NAMES`].
+fn percentiles(spread: &Percentiles) -> [f64; 8] {
+    let Percentiles { mean, p50, p75, p90, p95, p99, p999, max, .. } = *spread;
     [mean, p50, p75, p90, p95, p99, p999, max]
 }
 
-fn shape(run: &Run, paint: Paint) -> Vec<String> {
+fn shape(run: &Run, paint: AnsiPaint) -> Vec<String> {
     // A damaged histogram was refused when the run was read.
     run.response_histogram().map_or_else(|_| Vec::new(), |histogram| bars::lines(&histogram, paint))
 }
 
-fn ends(run: &Run, paint: Paint) -> Vec<String> {
+fn outcomes(run: &Run, paint: AnsiPaint) -> Vec<String> {
     let rows = |section: &str, kind: &str, n: u64, words: &str, failed: bool| {
         let share = percent(n as f64 / run.requests.total.max(1) as f64);
-        let first = format!("{section:<LABEL$}{:<9}{:>12}  {share:>7}  ", cut(kind, 9), count(n));
+        let first = format!("{section:<LABEL_WIDTH$}{:<9}{:>12}  {share:>7}  ", truncate(kind, 9), count(n));
         let lines = wrap(&first, words).into_iter();
         lines.map(move |line| if failed { paint.red(line.trim_end()) } else { line.trim_end().to_owned() })
     };
@@ -227,17 +229,17 @@ fn ends(run: &Run, paint: Paint) -> Vec<String> {
 }
 
 /// Those that held, or those that did not.
-fn objectives(run: &Run, that_held: bool, paint: Paint) -> Vec<String> {
+fn objectives(run: &Run, that_held: bool, paint: AnsiPaint) -> Vec<String> {
     let width = run.slo.iter().map(|held| held.objective.chars().count()).max().unwrap_or(0);
-    let line = |held: &crate::measure::run::Held| {
+    let line = |held: &crate::measure::run::SloResult| {
         let line = format!("{:<width$}  {}", held.objective, held.measured);
-        let line = cut(&line, WIDTH - 2);
+        let line = truncate(&line, TERMINAL_COLUMNS - 2);
         if held.ok { format!("{} {line}", paint.green("✓")) } else { paint.red(&format!("✗ {line}")) }
     };
     run.slo.iter().filter(|held| held.ok == that_held).map(line).collect()
 }
 
-fn own(run: &Run, paint: Paint) -> Vec<String> {
+fn generator(run: &Run, paint: AnsiPaint) -> Vec<String> {
     if run.requests.total == 0 {
         return Vec::new();
     }
@@ -256,13 +258,13 @@ pub(super) fn is_failure(status: &str) -> bool {
 }
 
 /// The width of the column of labels.
-const LABEL: usize = 13;
+const LABEL_WIDTH: usize = 13;
 
-fn label(name: &str, paint: Paint) -> String {
-    paint.dim(&format!("{name:<LABEL$}"))
+fn label(name: &str, paint: AnsiPaint) -> String {
+    paint.dim(&format!("{name:<LABEL_WIDTH$}"))
 }
 
-pub(super) fn line(paint: Paint, name: &str, facts: &[String]) -> String {
+pub(super) fn line(paint: AnsiPaint, name: &str, facts: &[String]) -> String {
     label(name, paint) + &facts.join(" · ")
 }
 

@@ -10,25 +10,25 @@
 //!   alone.
 //! - Without any answer the last column reads `0.00%`, where wrk has `-nan%`.
 
-use super::figure::plain;
+use super::figure::sanitize;
 use crate::decide::Nanos;
 use crate::measure::{Histogram, Run};
 
 /// The report.
 pub fn render(run: &Run) -> String {
-    let mut text = format!("Running {} test @ {}\n", whole_seconds(run.duration_s), plain(&run.target.url));
+    let mut text = format!("Running {} test @ {}\n", whole_seconds(run.duration_s), sanitize(&run.target.url));
     text += &format!("  {} threads and {} connections\n", run.manifest.threads, run.connections.limit);
     text += &format!("  Thread Stats{:>6}{:>11}{:>8}{:>12}\n", "Avg", "Stdev", "Max", "+/- Stdev");
     let times = run.responses.histogram().unwrap_or_else(|_| Histogram::precise());
-    text += &Stats::of_times(&times).line("Latency", microseconds);
-    text += &Stats::of_samples(&rates_per_thread(run)).line("Req/Sec", metric);
+    text += &WrkStats::of_times(&times).line("Latency", microseconds);
+    text += &WrkStats::of_samples(&rates_per_thread(run)).line("Req/Sec", metric);
     text += "  Latency Distribution\n";
     for percent in [50_u32, 75, 90, 99] {
         let us = (times.quantile(f64::from(percent) / 100.0).0 / 1000) as f64;
         text += &format!("{percent:>7}%{}\n", cell(&microseconds(us), 10));
     }
     let (took, read) = (microseconds(run.duration_s * 1e6), binary(run.bytes.read as f64));
-    text += &format!("  {} requests in {took}, {read}B read\n", run.answers());
+    text += &format!("  {} requests in {took}, {read}B read\n", run.response_count());
     text += &errors(run);
     let per_s = if run.duration_s > 0.0 { run.bytes.read as f64 / run.duration_s } else { 0.0 };
     text += &format!("Requests/sec: {:>9.2}\n", run.rate_per_s.achieved);
@@ -54,7 +54,7 @@ fn errors(run: &Run) -> String {
 
 /// Requests per second and thread, one sample for each whole point of the series that lies in the window.
 fn rates_per_thread(run: &Run) -> Vec<f64> {
-    if run.answers() == 0 {
+    if run.response_count() == 0 {
         return Vec::new();
     }
     let (from, until) = (run.warmup_s, run.warmup_s + run.duration_s);
@@ -76,15 +76,15 @@ fn rates_per_thread(run: &Run) -> Vec<f64> {
 }
 
 /// A line of wrk's table.
-struct Stats {
+struct WrkStats {
     mean: f64,
     sd: f64,
     max: f64,
     /// Share of values no further than one standard deviation from the mean, in [0, 1].
-    within: f64,
+    within_sd_fraction: f64,
 }
 
-impl Stats {
+impl WrkStats {
     /// In microseconds.
     fn of_times(times: &Histogram) -> Self {
         let n = times.count() as f64;
@@ -95,7 +95,7 @@ impl Stats {
             mean: mean_ns / 1e3,
             sd: sd_ns / 1e3,
             max: (times.max().0 / 1000) as f64,
-            within: inside as f64 / n.max(1.0),
+            within_sd_fraction: inside as f64 / n.max(1.0),
         }
     }
 
@@ -104,13 +104,13 @@ impl Stats {
         let mean = samples.iter().fold(0.0, |sum, s| sum + s) / n;
         let square = samples.iter().map(|s| (s - mean).powi(2)).sum::<f64>();
         let sd = if n > 1.0 { (square / (n - 1.0)).sqrt() } else { 0.0 };
-        let within = samples.iter().filter(|s| (**s - mean).abs() <= sd).count() as f64 / n;
-        Self { mean, sd, max: samples.iter().copied().fold(0.0, f64::max), within }
+        let within_sd_fraction = samples.iter().filter(|s| (**s - mean).abs() <= sd).count() as f64 / n;
+        Self { mean, sd, max: samples.iter().copied().fold(0.0, f64::max), within_sd_fraction }
     }
 
     fn line(&self, name: &str, show: fn(f64) -> String) -> String {
         let (mean, sd, max) = (cell(&show(self.mean), 8), cell(&show(self.sd), 10), cell(&show(self.max), 9));
-        format!("    {name:<10}{mean}{sd}{max}{:>8.2}%\n", self.within * 100.0)
+        format!("    {name:<10}{mean}{sd}{max}{:>8.2}%\n", self.within_sd_fraction * 100.0)
     }
 }
 
@@ -176,11 +176,11 @@ mod tests {
     /// Lines that wrk 4.1.0 printed.
     #[test]
     fn cells_stand_where_wrk_puts_them() {
-        let stats = Stats { mean: 287_110.0, sd: 321_800.0, max: 1_204_000.0, within: 0.8378 };
+        let stats = WrkStats { mean: 287_110.0, sd: 321_800.0, max: 1_204_000.0, within_sd_fraction: 0.8378 };
         assert_eq!(stats.line("Latency", microseconds), "    Latency   287.11ms  321.80ms   1.20s    83.78%\n");
-        let stats = Stats { mean: 10.5, sd: 8.18, max: 30.0, within: 0.7 };
+        let stats = WrkStats { mean: 10.5, sd: 8.18, max: 30.0, within_sd_fraction: 0.7 };
         assert_eq!(stats.line("Req/Sec", metric), "    Req/Sec    10.50      8.18    30.00     70.00%\n");
-        let stats = Stats { mean: 12_530.0, sd: 3610.0, max: 20_160.0, within: 0.7 };
+        let stats = WrkStats { mean: 12_530.0, sd: 3610.0, max: 20_160.0, within_sd_fraction: 0.7 };
         assert_eq!(stats.line("Req/Sec", metric), "    Req/Sec    12.53k     3.61k   20.16k    70.00%\n");
     }
 }

@@ -6,29 +6,29 @@ use ring::digest::{SHA256, digest};
 
 /// One key of a service: what is sent, and a name that may be shown and stored.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Credential {
+pub struct ApiKey {
     name: String,
     /// What it is called if nobody gives it a name; the same wherever the secret is.
-    mark: String,
+    default_name: String,
     secret: String,
 }
 
 /// Of a secret of at least so many characters the last four are shown.
-const LONG: usize = 16;
+const MIN_SHOWN_SECRET_CHARS: usize = 16;
 /// Longer words before a `=` are no names.
-const LONGEST_NAME: usize = 32;
+const MAX_NAME_CHARS: usize = 32;
 
-impl Credential {
+impl ApiKey {
     /// Its name is the same wherever the secret is: the last four characters, if they give little away, and 32 bits of a
     /// hash.
     pub fn new(secret: impl Into<String>) -> Self {
         let secret = secret.into();
         let hash = fingerprint(secret.as_bytes());
         let last = secret.char_indices().rev().nth(3).map_or("", |(at, _)| &secret[at..]);
-        let plain = secret.len() >= LONG && last.chars().all(|c| c.is_ascii_alphanumeric());
+        let plain = secret.len() >= MIN_SHOWN_SECRET_CHARS && last.chars().all(|c| c.is_ascii_alphanumeric());
         let begin = if plain { last } else { "key" };
-        let mark = format!("{begin}-{:08x}", hash >> 32);
-        Self { name: mark.clone(), mark, secret }
+        let default_name = format!("{begin}-{:08x}", hash >> 32);
+        Self { name: default_name.clone(), default_name, secret }
     }
 
     /// With a name that somebody chose.
@@ -42,7 +42,7 @@ impl Credential {
     pub fn read(text: &str) -> Self {
         let Some((name, secret)) = text.split_once('=') else { return Self::new(text) };
         let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic())
-            && name.len() <= LONGEST_NAME
+            && name.len() <= MAX_NAME_CHARS
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
         let is_padding = secret.chars().all(|c| c == '=');
         match name {
@@ -55,7 +55,7 @@ impl Credential {
 
     /// For a service that wants no key.
     pub fn none() -> Self {
-        Self { name: "none".into(), mark: "none".into(), secret: String::new() }
+        Self { name: "none".into(), default_name: "none".into(), secret: String::new() }
     }
 
     /// What it is called.
@@ -64,13 +64,13 @@ impl Credential {
     }
 
     /// What it is called if nobody gives it a name.
-    pub fn mark(&self) -> &str {
-        &self.mark
+    pub fn default_name(&self) -> &str {
+        &self.default_name
     }
 
     /// Whether this means it: its name, or what it would be called without one.
-    pub fn is(&self, name: &str) -> bool {
-        self.name == name || self.mark == name
+    pub fn matches(&self, name: &str) -> bool {
+        self.name == name || self.default_name == name
     }
 
     /// What is sent.
@@ -79,7 +79,7 @@ impl Credential {
     }
 }
 
-impl fmt::Debug for Credential {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Credential").field(&self.name).finish()
     }
@@ -97,22 +97,22 @@ mod tests {
 
     #[test]
     fn a_name_tells_keys_apart_and_keeps_the_secret() {
-        let long = Credential::new("UT4NHL1J796WCHULA1750MXYF9F5JYA6");
+        let long = ApiKey::new("UT4NHL1J796WCHULA1750MXYF9F5JYA6");
         assert!(long.name().starts_with("JYA6-") && long.name().len() == 13, "{}", long.name());
-        assert_eq!(long, Credential::new("UT4NHL1J796WCHULA1750MXYF9F5JYA6"));
-        let short = Credential::new("hunter2");
+        assert_eq!(long, ApiKey::new("UT4NHL1J796WCHULA1750MXYF9F5JYA6"));
+        let short = ApiKey::new("hunter2");
         assert!(short.name().starts_with("key-") && !short.name().contains("er2"), "{}", short.name());
-        assert_ne!(short.name(), Credential::new("hunter3").name());
+        assert_ne!(short.name(), ApiKey::new("hunter3").name());
         assert!(!format!("{long:?}").contains("NHL1"));
     }
 
     #[test]
     fn a_key_may_bring_its_name() {
         let read = |text: &str| {
-            let key = Credential::read(text);
+            let key = ApiKey::read(text);
             (key.name().to_owned(), key.secret().to_owned())
         };
-        let own = |secret: &str| (Credential::new(secret).name().to_owned(), secret.to_owned());
+        let own = |secret: &str| (ApiKey::new(secret).name().to_owned(), secret.to_owned());
         assert_eq!(read("alice=s3cret"), ("alice".into(), "s3cret".into()));
         assert_eq!(read("a.b-c_1=x=y=="), ("a.b-c_1".into(), "x=y==".into()));
         for whole in
@@ -121,8 +121,8 @@ mod tests {
             assert_eq!(read(whole), own(whole), "{whole}");
         }
         assert_eq!(read("=sv=2020&sig=x"), own("sv=2020&sig=x"));
-        let alice = Credential::read("alice=s3cret");
-        assert!(alice.is("alice") && alice.is(Credential::new("s3cret").name()) && !alice.is("s3cret"));
+        let alice = ApiKey::read("alice=s3cret");
+        assert!(alice.matches("alice") && alice.matches(ApiKey::new("s3cret").name()) && !alice.matches("s3cret"));
     }
 
     #[test]

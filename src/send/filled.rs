@@ -6,29 +6,29 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::job::Request;
-use super::template::{Fields, Place};
+use super::job::JobRequest;
+use super::template::{Escaping, TemplateFields};
 use crate::http::target::Target;
 
 /// A request that can be sent.
 #[derive(Debug)]
-pub(super) struct Filled {
+pub(super) struct RenderedRequest {
     pub(super) method: Method,
     pub(super) target: Target,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
 
-impl Filled {
+impl RenderedRequest {
     /// Fills a request in.
-    pub(super) fn new(request: &Request, fields: &Fields<'_>) -> Result<Self, String> {
-        let url = fields.fill(&request.url, Place::Url);
+    pub(super) fn new(request: &JobRequest, fields: &TemplateFields<'_>) -> Result<Self, String> {
+        let url = fields.fill(&request.url, Escaping::Url);
         let target = Target::parse(&url).map_err(|error| error.to_string())?;
         let wrong = |name: &str| format!("header '{}' cannot be sent", name.escape_debug());
         let mut headers = HeaderMap::with_capacity(request.headers.len());
         for (name, value) in &request.headers {
             let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong(name))?;
-            let value = fields.fill(value, Place::Plain);
+            let value = fields.fill(value, Escaping::Plain);
             headers.append(known, HeaderValue::from_str(&value).map_err(|_| wrong(name))?);
         }
         let agent = HeaderValue::from_static(concat!("weir/", env!("CARGO_PKG_VERSION")));
@@ -42,7 +42,7 @@ impl Filled {
         let method = Method::from_bytes(request.method.as_bytes())
             .map_err(|_| format!("'{}' is no method", request.method.escape_debug()))?;
         let body = match std::str::from_utf8(&request.body) {
-            Ok(text) if text.contains('{') => fields.fill(text, place(&headers, text)).into(),
+            Ok(text) if text.contains('{') => fields.fill(text, body_escaping(&headers, text)).into(),
             _ => Bytes::copy_from_slice(&request.body),
         };
         Ok(Self { method, target, headers, body })
@@ -50,14 +50,14 @@ impl Filled {
 }
 
 /// What kind of text a body is.
-fn place(headers: &HeaderMap, body: &str) -> Place {
+fn body_escaping(headers: &HeaderMap, body: &str) -> Escaping {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if kind.starts_with("application/x-www-form-urlencoded") {
-        Place::Url
+        Escaping::Url
     } else if kind.contains("json") || kind.is_empty() && body.trim_start().starts_with(['{', '[']) {
-        Place::Json
+        Escaping::Json
     } else {
-        Place::Plain
+        Escaping::Plain
     }
 }
 
@@ -65,8 +65,8 @@ fn place(headers: &HeaderMap, body: &str) -> Place {
 mod tests {
     use super::*;
 
-    fn request(url: &str, header: (&str, &str), body: &str) -> Request {
-        Request {
+    fn request(url: &str, header: (&str, &str), body: &str) -> JobRequest {
+        JobRequest {
             method: "POST".into(),
             url: url.into(),
             headers: vec![(header.0.into(), header.1.into())],
@@ -76,8 +76,9 @@ mod tests {
 
     #[test]
     fn fields_are_filled_in_everywhere() {
-        let fields = Fields { key: "k&1", nonce: 5, id: "\"q\"" };
-        let filled = |header, body| Filled::new(&request("http://h/a?k={key}", header, body), &fields).unwrap();
+        let fields = TemplateFields { key: "k&1", nonce: 5, id: "\"q\"" };
+        let filled =
+            |header, body| RenderedRequest::new(&request("http://h/a?k={key}", header, body), &fields).unwrap();
         let json = filled(("x-key", "{key}"), r#"{"id":"{id}"}"#);
         assert_eq!(
             (json.target.path.as_str(), &json.headers["x-key"]),
@@ -91,8 +92,8 @@ mod tests {
 
     #[test]
     fn what_others_send_is_there_unless_it_is_given() {
-        let fields = Fields { key: "", nonce: 5, id: "" };
-        let filled = Filled::new(&request("http://me:pw@h/", ("Accept", "text/plain"), ""), &fields).unwrap();
+        let fields = TemplateFields { key: "", nonce: 5, id: "" };
+        let filled = RenderedRequest::new(&request("http://me:pw@h/", ("Accept", "text/plain"), ""), &fields).unwrap();
         assert_eq!(filled.headers["authorization"], "Basic bWU6cHc=");
         assert_eq!(filled.headers["accept"], "text/plain");
         assert!(filled.headers["user-agent"].to_str().unwrap().starts_with("weir/"));
@@ -100,8 +101,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_sent_says_why() {
-        let fields = Fields { key: "a\nb", nonce: 5, id: "" };
-        let why = |url, header| Filled::new(&request(url, header, ""), &fields).unwrap_err();
+        let fields = TemplateFields { key: "a\nb", nonce: 5, id: "" };
+        let why = |url, header| RenderedRequest::new(&request(url, header, ""), &fields).unwrap_err();
         assert!(why("ftp://h", ("a", "b")).contains("'ftp'"));
         assert!(why("http://h", ("a b", "c")).contains("'a b'"));
         assert!(why("http://h", ("a", "{key}")).contains("header 'a'"), "a line break in a key gets into no header");

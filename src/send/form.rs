@@ -1,7 +1,7 @@
 //! A line of JSON -> a job.
 //!
 //! A line is an object: `{"id": "a1", "url": "http://...", "method": "POST", "headers": {"x-a": "b"}, "body": {...},
-//! "ttl": "30s", "weight": 120, "priority": 1, "key": "alice"}`. All fields may be left out that the [`Form`] has. A body that
+//! "ttl": "30s", "weight": 120, "priority": 1, "key": "alice"}`. All fields may be left out that the [`JobDefaults`] has. A body that
 //! is no string is sent as JSON. The lines of OpenAI's batch files (`custom_id`, `method`, `url`, `body`) are of this kind.
 
 use std::borrow::Cow;
@@ -11,14 +11,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::credential::fingerprint;
-use super::job::{Job, Request, UnixMs};
+use super::job::{Job, JobRequest, UnixMs};
 use super::template::unknown_field;
 use crate::decide::{Nanos, words};
 use crate::http::target::Target;
 
 /// What all jobs have in common, unless their line says otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Form {
+pub struct JobDefaults {
     /// Where they go; a line's own URL may be a path, then this is its base.
     pub url: Option<String>,
     /// The method; GET, or POST if there is a body.
@@ -31,9 +31,9 @@ pub struct Form {
     pub ttl_ms: Option<u64>,
 }
 
-/// What a job says for itself; the [`Form`] has the rest.
+/// What a job says for itself; the [`JobDefaults`] has the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Own {
+pub struct JobOverrides {
     /// Its name.
     pub id: Option<String>,
     /// Where it goes; may be a path.
@@ -58,15 +58,15 @@ pub struct Own {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line<'a> {
-    id: Option<Id>,
-    custom_id: Option<Id>,
+struct JobLine<'a> {
+    id: Option<LineId>,
+    custom_id: Option<LineId>,
     method: Option<String>,
     url: Option<String>,
     headers: Option<BTreeMap<String, String>>,
     #[serde(borrow)]
     body: Option<&'a RawValue>,
-    ttl: Option<Length>,
+    ttl: Option<TtlValue>,
     weight: Option<u32>,
     priority: Option<i32>,
     key: Option<String>,
@@ -74,12 +74,12 @@ struct Line<'a> {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Id {
+enum LineId {
     Text(String),
     Number(i64),
 }
 
-impl Id {
+impl LineId {
     fn text(self) -> String {
         match self {
             Self::Text(text) => text,
@@ -90,12 +90,12 @@ impl Id {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Length {
+enum TtlValue {
     Text(String),
     Seconds(f64),
 }
 
-impl Form {
+impl JobDefaults {
     /// Whether requests of it can be sent at all.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl Form {
     ///
     /// # Errors
     /// What is wrong with it, in words.
-    pub fn job(&self, number: u64, text: &str, now: UnixMs) -> Result<Option<Job>, String> {
+    pub fn parse_line(&self, number: u64, text: &str, now: UnixMs) -> Result<Option<Job>, String> {
         let text = text.trim();
         if text.is_empty() {
             return Ok(None);
@@ -131,33 +131,33 @@ impl Form {
         if !text.starts_with('{') {
             return Err("invalid: a job is an object, as {\"id\": \"a1\"}".into());
         }
-        let line: Line<'_> = serde_json::from_str(text).map_err(|error| plain(&error))?;
-        let id = line.id.or(line.custom_id).map(Id::text);
+        let line: JobLine<'_> = serde_json::from_str(text).map_err(|error| json_error_text(&error))?;
+        let id = line.id.or(line.custom_id).map(LineId::text);
         let id = id.unwrap_or_else(|| format!("line-{number}-{:016x}", fingerprint(text.as_bytes())));
-        let (body, is_json) = match line.body.map(body).transpose()?.flatten() {
+        let (body, is_json) = match line.body.map(parse_body).transpose()?.flatten() {
             Some((text, is_json)) => (Some(text.into_owned().into_bytes()), is_json),
             None => (None, false),
         };
-        let own = Own {
+        let own = JobOverrides {
             id: Some(id),
             url: line.url,
             method: line.method,
             headers: line.headers.unwrap_or_default().into_iter().collect(),
             body,
             content_type: is_json.then_some(Cow::Borrowed("application/json")),
-            ttl_ms: line.ttl.map(length_ms).transpose()?,
+            ttl_ms: line.ttl.map(ttl_ms).transpose()?,
             weight: line.weight,
             priority: line.priority,
             key_hint: line.key,
         };
-        self.fill(own, now).map(Some)
+        self.build(own, now).map(Some)
     }
 
     /// The job that says this for itself.
     ///
     /// # Errors
     /// What is wrong with it, in words.
-    pub fn fill(&self, own: Own, now: UnixMs) -> Result<Job, String> {
+    pub fn build(&self, own: JobOverrides, now: UnixMs) -> Result<Job, String> {
         if own.id.as_ref().is_some_and(String::is_empty) {
             return Err("its id is empty".into());
         }
@@ -182,7 +182,7 @@ impl Form {
         let body = own.body.or_else(|| self.body.clone()).unwrap_or_default();
         let method = own.method.map(|method| method.to_ascii_uppercase()).or_else(|| self.method.clone());
         let method = method.unwrap_or_else(|| if body.is_empty() { "GET" } else { "POST" }.into());
-        let url = self.place(own.url)?;
+        let url = self.resolve_url(own.url)?;
         for text in [&url].into_iter().chain(headers.iter().map(|(_, value)| value)) {
             if let Some(name) = unknown_field(text) {
                 return Err(format!("there is no field '{{{name}}}'; fields are {{key}}, {{nonce}} and {{id}}"));
@@ -190,9 +190,9 @@ impl Form {
         }
         Ok(Job {
             id: own.id,
-            request: Request { method, url, headers, body },
-            created: now,
-            expires: own.ttl_ms.or(self.ttl_ms).map(|ms| now.plus_ms(ms)),
+            request: JobRequest { method, url, headers, body },
+            created_at: now,
+            expires_at: own.ttl_ms.or(self.ttl_ms).map(|ms| now.plus_ms(ms)),
             priority: own.priority.unwrap_or(0),
             weight,
             key_hint: own.key_hint,
@@ -201,7 +201,7 @@ impl Form {
     }
 
     /// Where a job's request goes.
-    fn place(&self, own: Option<String>) -> Result<String, String> {
+    fn resolve_url(&self, own: Option<String>) -> Result<String, String> {
         let url = match (own, &self.url) {
             (None, None) => return Err("it has no url, and there is no --url".into()),
             // Whoever made the form has checked it.
@@ -220,26 +220,26 @@ impl Form {
 }
 
 /// A body as text, and whether it is JSON.
-fn body(raw: &RawValue) -> Result<Option<(Cow<'_, str>, bool)>, String> {
+fn parse_body(raw: &RawValue) -> Result<Option<(Cow<'_, str>, bool)>, String> {
     let text = raw.get();
     Ok(match text.as_bytes().first() {
-        Some(b'"') => Some((Cow::Owned(serde_json::from_str(text).map_err(|error| plain(&error))?), false)),
+        Some(b'"') => Some((Cow::Owned(serde_json::from_str(text).map_err(|error| json_error_text(&error))?), false)),
         Some(b'n') => None,
         _ => Some((Cow::Borrowed(text), true)),
     })
 }
 
-fn length_ms(length: Length) -> Result<u64, String> {
+fn ttl_ms(length: TtlValue) -> Result<u64, String> {
     let length = match length {
-        Length::Text(text) => Nanos::from(words::time(&text)?),
-        Length::Seconds(s) if s.is_finite() && (0.0..=3e9).contains(&s) => Nanos::from_secs_f64(s),
-        Length::Seconds(s) => return Err(format!("a ttl of {s} s is not possible")),
+        TtlValue::Text(text) => Nanos::from(words::time(&text)?),
+        TtlValue::Seconds(s) if s.is_finite() && (0.0..=3e9).contains(&s) => Nanos::from_secs_f64(s),
+        TtlValue::Seconds(s) => return Err(format!("a ttl of {s} s is not possible")),
     };
     Ok(length.0 / Nanos::MILLI.0)
 }
 
 /// What a parser says, without the line, which is always 1.
-fn plain(error: &serde_json::Error) -> String {
+fn json_error_text(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.split_once(" at line 1 column ") {
         Some((what, column)) if column != "0" => format!("{what} at column {column}"),
@@ -254,27 +254,27 @@ mod tests {
 
     const NOW: UnixMs = UnixMs(1_000_000);
 
-    fn form() -> Form {
-        Form {
+    fn form() -> JobDefaults {
+        JobDefaults {
             url: Some("http://h:1/a?k={key}".into()),
             headers: vec![("x-a".into(), "1".into())],
             ttl_ms: Some(1000),
-            ..Form::default()
+            ..JobDefaults::default()
         }
     }
 
     fn job(text: &str) -> Job {
-        form().job(3, text, NOW).unwrap().unwrap()
+        form().parse_line(3, text, NOW).unwrap().unwrap()
     }
 
     #[test]
     fn what_a_line_leaves_out_is_the_forms() {
         let plain = job("{}");
         assert_eq!((plain.request.method.as_str(), plain.request.url.as_str()), ("GET", "http://h:1/a?k={key}"));
-        assert_eq!((plain.expires, plain.weight), (Some(UnixMs(1_001_000)), 1));
+        assert_eq!((plain.expires_at, plain.weight), (Some(UnixMs(1_001_000)), 1));
         assert_eq!(plain.id, job(" {} ").id);
-        assert_ne!(plain.id, form().job(4, "{}", NOW).unwrap().unwrap().id);
-        assert_eq!(form().job(1, "  ", NOW), Ok(None));
+        assert_ne!(plain.id, form().parse_line(4, "{}", NOW).unwrap().unwrap().id);
+        assert_eq!(form().parse_line(1, "  ", NOW), Ok(None));
     }
 
     #[test]
@@ -298,13 +298,13 @@ mod tests {
         assert_eq!(own.id.as_deref(), Some("7"));
         assert_eq!(own.request.headers, [("X-A".to_owned(), "2".to_owned())]);
         assert_eq!((own.request.method.as_str(), own.request.body.as_slice()), ("POST", b"hey".as_slice()));
-        assert_eq!((own.expires, own.weight, own.priority), (Some(UnixMs(1_002_000)), 5, -1));
-        assert_eq!(job(r#"{"ttl": 0.5}"#).expires, Some(UnixMs(1_000_500)));
+        assert_eq!((own.expires_at, own.weight, own.priority), (Some(UnixMs(1_002_000)), 5, -1));
+        assert_eq!(job(r#"{"ttl": 0.5}"#).expires_at, Some(UnixMs(1_000_500)));
     }
 
     #[test]
     fn a_line_that_is_wrong_says_why() {
-        let why = |text| form().job(1, text, NOW).unwrap_err();
+        let why = |text| form().parse_line(1, text, NOW).unwrap_err();
         assert!(why("{\"id\": ").contains("column"), "{}", why("{\"id\": "));
         assert!(why(r#"{"methd": "GET"}"#).contains("methd"));
         assert!(why(r#"{"url": "http://h/{user}"}"#).contains("'{user}'"));
@@ -314,14 +314,14 @@ mod tests {
         assert!(why(r#"{"key": ""}"#).contains("key is empty"));
         assert!(why(r#"["a",null,null,null,null,null,null,null,null,null]"#).contains("object"));
         assert!(why("[]").contains("invalid"), "{}", why("[]"));
-        let bare = Form::default();
-        assert!(bare.job(1, "{}", NOW).unwrap_err().contains("--url"));
-        assert!(bare.job(1, r#"{"url": "/a"}"#, NOW).unwrap_err().contains("is a path"));
+        let bare = JobDefaults::default();
+        assert!(bare.parse_line(1, "{}", NOW).unwrap_err().contains("--url"));
+        assert!(bare.parse_line(1, r#"{"url": "/a"}"#, NOW).unwrap_err().contains("is a path"));
     }
 
     #[test]
     fn a_form_with_an_unknown_field_is_refused() {
-        let wrong = Form { url: Some("http://h/{token}".into()), ..Form::default() };
+        let wrong = JobDefaults { url: Some("http://h/{token}".into()), ..JobDefaults::default() };
         assert!(wrong.check().unwrap_err().starts_with("--url: there is no field '{token}'"));
         assert_eq!(form().check(), Ok(()));
     }

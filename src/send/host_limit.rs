@@ -1,7 +1,7 @@
 //! A limit as people write it: for all hosts, `20/1s`, or for one, `host=api.example.com 20/1s`.
 
-use crate::decide::limit::{Model, Window};
-use crate::decide::window::{Limit, MOST_WINDOWS, Unit};
+use crate::decide::limit::{LimitModel, LimitWindow};
+use crate::decide::window::{KeyLimit, LimitUnit, MAX_WINDOWS};
 
 /// A limit for each key at one host, or at all hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct HostLimit {
     /// Host or host:port, in lower case; None: every host that has no limits of its own.
     pub host: Option<String>,
     /// What holds.
-    pub limit: Limit,
+    pub limit: KeyLimit,
 }
 
 impl HostLimit {
@@ -17,7 +17,7 @@ impl HostLimit {
     ///
     /// # Errors
     /// In one line, what is wrong.
-    pub fn read(text: &str, unit: Unit) -> Result<Self, String> {
+    pub fn read(text: &str, unit: LimitUnit) -> Result<Self, String> {
         let (host, window) = match text.trim().strip_prefix("host=") {
             None => (None, text),
             Some(rest) => {
@@ -29,8 +29,8 @@ impl HostLimit {
                 (Some(host.to_ascii_lowercase()), window.trim())
             }
         };
-        let window = Window::read(window, Model::SlidingLog)?;
-        Ok(Self { host, limit: Limit { window, unit } })
+        let window = LimitWindow::read(window, LimitModel::SlidingLog)?;
+        Ok(Self { host, limit: KeyLimit { window, unit } })
     }
 
     /// Whether these texts mean that there is no limit: not even one that is learnt.
@@ -43,8 +43,8 @@ impl HostLimit {
     /// # Errors
     /// There are more than a key can have.
     #[expect(clippy::type_complexity, reason = "two lists, once")]
-    pub fn sort(all: Vec<Self>) -> Result<(Vec<Limit>, Vec<(String, Limit)>), String> {
-        let (mut general, mut own) = (Vec::new(), Vec::<(String, Limit)>::new());
+    pub fn split_by_host(all: Vec<Self>) -> Result<(Vec<KeyLimit>, Vec<(String, KeyLimit)>), String> {
+        let (mut general, mut own) = (Vec::new(), Vec::<(String, KeyLimit)>::new());
         for Self { host, limit } in all {
             match host {
                 None => general.push(limit),
@@ -53,8 +53,8 @@ impl HostLimit {
         }
         let most = own.iter().map(|(host, _)| own.iter().filter(|(other, _)| other == host).count()).max().unwrap_or(0);
         let most = most.max(general.len());
-        if most > MOST_WINDOWS {
-            return Err(format!("{most} limits are too many; a key has {MOST_WINDOWS} at most"));
+        if most > MAX_WINDOWS {
+            return Err(format!("{most} limits are too many; a key has {MAX_WINDOWS} at most"));
         }
         Ok((general, own))
     }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_for_all_hosts_or_for_one() {
-        let read = |text: &str| HostLimit::read(text, Unit::Requests);
+        let read = |text: &str| HostLimit::read(text, LimitUnit::Requests);
         assert_eq!(read("20/1s").map(|limit| limit.host), Ok(None));
         let one = read("host=API.example.com:8080  bucket:20/1s").unwrap();
         assert_eq!(
@@ -77,7 +77,7 @@ mod tests {
             assert!(read(wrong).is_err(), "{wrong}");
         }
         assert!(HostLimit::is_unlimited(&["none".into()]) && !HostLimit::is_unlimited(&[]));
-        let all = vec![read("20/1s").unwrap(); MOST_WINDOWS + 1];
-        assert!(HostLimit::sort(all).unwrap_err().contains("too many"));
+        let all = vec![read("20/1s").unwrap(); MAX_WINDOWS + 1];
+        assert!(HostLimit::split_by_host(all).unwrap_err().contains("too many"));
     }
 }

@@ -23,7 +23,7 @@ impl fmt::Display for UnixMs {
 
 /// What is to be sent. Fields that are filled in when it is sent are still in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct JobRequest {
     /// `GET`, `POST`, ...
     pub method: String,
     /// Where it goes.
@@ -40,11 +40,11 @@ pub struct Job {
     /// The caller's name for it. A store has a name once: who submits it again is told so, and nothing is sent twice.
     pub id: Option<String>,
     /// What is to be sent.
-    pub request: Request,
+    pub request: JobRequest,
     /// When the caller made it.
-    pub created: UnixMs,
+    pub created_at: UnixMs,
     /// From then on it is not sent any more.
-    pub expires: Option<UnixMs>,
+    pub expires_at: Option<UnixMs>,
     /// Higher ones go first.
     pub priority: i32,
     /// What it takes of a limit: 1 request, or so many tokens.
@@ -67,62 +67,62 @@ impl Job {
 
 /// One time that a job was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct StoredAttempt {
     /// The key's name.
     pub key: Option<String>,
     /// When it was sent.
-    pub sent: UnixMs,
+    pub sent_at: UnixMs,
     /// The answer's status, if there was an answer.
-    pub code: Option<u16>,
+    pub status: Option<u16>,
 }
 
-impl Attempt {
+impl StoredAttempt {
     /// One of which only its time is known.
-    pub const fn at(sent: UnixMs) -> Self {
-        Self { key: None, sent, code: None }
+    pub const fn at(sent_at: UnixMs) -> Self {
+        Self { key: None, sent_at, status: None }
     }
 }
 
 /// Where a job is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct JobStatus {
     /// Where it is.
     pub state: State,
     /// Since when.
-    pub changed: UnixMs,
+    pub changed_at: UnixMs,
     /// Why, in a few words.
     pub reason: String,
     /// How often it was sent, as far as is known.
-    pub tries: u32,
+    pub attempts: u32,
     /// A process ended between sending it and noting what came of it: the service may have it already.
     pub maybe_sent: bool,
     /// When a dead letter is tried again.
     pub retry_at: Option<UnixMs>,
     /// The last attempt.
-    pub last: Option<Attempt>,
+    pub last_attempt: Option<StoredAttempt>,
 }
 
 /// A job in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct JobEntry {
     /// The store's number for it, from 1, in the order of submission; never given twice.
     pub number: u64,
     /// What was submitted, with what was edited since.
     pub job: Job,
     /// Where it is.
-    pub status: Status,
+    pub status: JobStatus,
 }
 
-impl Entry {
+impl JobEntry {
     /// It can be queued again, and would not expire at once; with another end of its time, if one is given.
     pub fn may_retry(&self, expires: Option<UnixMs>, now: UnixMs) -> bool {
-        self.status.state.revivable() && expires.or(self.job.expires).is_none_or(|at| at > now)
+        self.status.state.is_retryable() && expires.or(self.job.expires_at).is_none_or(|at| at > now)
     }
 }
 
 /// What a service said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct StoredResponse {
     /// As they came.
     pub headers: Vec<(String, String)>,
     /// As it came.
@@ -131,7 +131,7 @@ pub struct Answer {
 
 /// A change that was not the ordinary course from queued through leased to done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct JobEvent {
     /// When.
     pub at: UnixMs,
     /// Where the job went.
@@ -139,26 +139,26 @@ pub struct Event {
     /// Why.
     pub reason: String,
     /// What was sent before it, if that was it.
-    pub attempt: Option<Attempt>,
+    pub attempt: Option<StoredAttempt>,
 }
 
 /// All that is known of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Detail {
+pub struct JobDetail {
     /// The job and where it is.
-    pub entry: Entry,
+    pub entry: JobEntry,
     /// What the service said last, if that was kept.
-    pub answer: Option<Answer>,
-    /// The last [`MOST_EVENTS`] changes out of the ordinary, oldest first.
-    pub history: Vec<Event>,
+    pub response: Option<StoredResponse>,
+    /// The last [`MAX_JOB_EVENTS`] changes out of the ordinary, oldest first.
+    pub history: Vec<JobEvent>,
 }
 
 /// A job keeps so many changes out of the ordinary.
-pub const MOST_EVENTS: usize = 20;
+pub const MAX_JOB_EVENTS: usize = 20;
 
 /// What is to be different about a job; what is `None` stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Edit {
+pub struct JobEdit {
     /// Another method.
     pub method: Option<String>,
     /// Another URL.
@@ -168,7 +168,7 @@ pub struct Edit {
     /// Another body.
     pub body: Option<Vec<u8>>,
     /// Another end of its time; `Some(None)` is none at all.
-    pub expires: Option<Option<UnixMs>>,
+    pub expires_at: Option<Option<UnixMs>>,
     /// Another priority.
     pub priority: Option<i32>,
     /// Another weight.
@@ -177,7 +177,7 @@ pub struct Edit {
     pub key_hint: Option<Option<String>>,
 }
 
-impl Edit {
+impl JobEdit {
     /// Makes the job what it is to be.
     pub fn apply(self, job: &mut Job) {
         fn set<T>(to: &mut T, from: Option<T>) {
@@ -189,7 +189,7 @@ impl Edit {
         set(&mut job.request.url, self.url);
         set(&mut job.request.headers, self.headers);
         set(&mut job.request.body, self.body);
-        set(&mut job.expires, self.expires);
+        set(&mut job.expires_at, self.expires_at);
         set(&mut job.priority, self.priority);
         set(&mut job.weight, self.weight);
         set(&mut job.key_hint, self.key_hint);

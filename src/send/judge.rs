@@ -1,44 +1,49 @@
 //! What an answer means for its job and its key.
 
-use crate::decide::dispatch::Meaning;
+use crate::decide::dispatch::ResponseClass;
 
 /// What tells one kind of answer from another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judge {
+pub struct ResponseRules {
     /// Statuses of success, as inclusive ranges.
     pub success: Vec<(u16, u16)>,
     /// A 400 with this in its body is about the nonce; empty: none is.
-    pub overtaken: String,
+    pub invalid_nonce_text: String,
     /// A 429 with this in its body is the last word about the key; empty: none is.
-    pub blocked: String,
+    pub blocked_text: String,
     /// A 401 is about the key, and not about the job.
-    pub keyed: bool,
+    pub unauthorized_blames_key: bool,
 }
 
-impl Default for Judge {
+impl Default for ResponseRules {
     fn default() -> Self {
-        Self { success: vec![(200, 299)], overtaken: "nonce".into(), blocked: "blocked".into(), keyed: true }
+        Self {
+            success: vec![(200, 299)],
+            invalid_nonce_text: "nonce".into(),
+            blocked_text: "blocked".into(),
+            unauthorized_blames_key: true,
+        }
     }
 }
 
-impl Judge {
+impl ResponseRules {
     /// What an answer means.
-    pub fn meaning(&self, status: u16, body: &[u8]) -> Meaning {
+    pub fn classify(&self, status: u16, body: &[u8]) -> ResponseClass {
         if self.success.iter().any(|(low, high)| (*low..=*high).contains(&status)) {
-            return Meaning::Done;
+            return ResponseClass::Done;
         }
-        match Meaning::of(status) {
-            Meaning::Done => Meaning::Failed(status),
-            Meaning::Refused if holds(body, &self.blocked) => Meaning::Blocked,
-            Meaning::Failed(400) if holds(body, &self.overtaken) => Meaning::Overtaken,
-            Meaning::Unauthorized if !self.keyed => Meaning::Failed(status),
+        match ResponseClass::of(status) {
+            ResponseClass::Done => ResponseClass::Failed(status),
+            ResponseClass::RateLimited if contains_text(body, &self.blocked_text) => ResponseClass::Blocked,
+            ResponseClass::Failed(400) if contains_text(body, &self.invalid_nonce_text) => ResponseClass::InvalidNonce,
+            ResponseClass::Unauthorized if !self.unauthorized_blames_key => ResponseClass::Failed(status),
             meaning => meaning,
         }
     }
 }
 
 /// Whether the word is in the text, whatever its case.
-fn holds(text: &[u8], word: &str) -> bool {
+fn contains_text(text: &[u8], word: &str) -> bool {
     !word.is_empty() && text.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
@@ -48,16 +53,16 @@ mod tests {
 
     #[test]
     fn answers_mean_what_their_status_and_their_words_say() {
-        let judge = Judge::default();
-        assert_eq!(judge.meaning(204, b""), Meaning::Done);
-        assert_eq!(judge.meaning(400, b"{\"error_msg\":\"Invalid Nonce\"}"), Meaning::Overtaken);
-        assert_eq!(judge.meaning(400, b"bad"), Meaning::Failed(400));
-        assert_eq!(judge.meaning(429, b"slow down"), Meaning::Refused);
-        assert_eq!(judge.meaning(429, b"too many: blocked"), Meaning::Blocked);
-        assert_eq!(judge.meaning(401, b""), Meaning::Unauthorized);
-        let other = Judge { success: vec![(202, 202), (404, 404)], keyed: false, ..judge };
-        assert_eq!(other.meaning(404, b""), Meaning::Done);
-        assert_eq!(other.meaning(200, b""), Meaning::Failed(200));
-        assert_eq!(other.meaning(401, b""), Meaning::Failed(401));
+        let judge = ResponseRules::default();
+        assert_eq!(judge.classify(204, b""), ResponseClass::Done);
+        assert_eq!(judge.classify(400, b"{\"error_msg\":\"Invalid Nonce\"}"), ResponseClass::InvalidNonce);
+        assert_eq!(judge.classify(400, b"bad"), ResponseClass::Failed(400));
+        assert_eq!(judge.classify(429, b"slow down"), ResponseClass::RateLimited);
+        assert_eq!(judge.classify(429, b"too many: blocked"), ResponseClass::Blocked);
+        assert_eq!(judge.classify(401, b""), ResponseClass::Unauthorized);
+        let other = ResponseRules { success: vec![(202, 202), (404, 404)], unauthorized_blames_key: false, ..judge };
+        assert_eq!(other.classify(404, b""), ResponseClass::Done);
+        assert_eq!(other.classify(200, b""), ResponseClass::Failed(200));
+        assert_eq!(other.classify(401, b""), ResponseClass::Failed(401));
     }
 }

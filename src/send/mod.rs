@@ -25,13 +25,15 @@ pub mod state;
 pub mod store;
 pub mod template;
 
-pub use credential::Credential;
-pub use dispatcher::{HostProgress, Progress};
-pub use form::{Form, Own};
+pub use credential::ApiKey;
+pub use dispatcher::{HostProgress, SenderProgress};
+pub use form::{JobDefaults, JobOverrides};
 pub use host_limit::HostLimit;
-pub use job::{Answer, Attempt, Detail, Edit, Entry, Event, Job, Request, Status, UnixMs};
-pub use judge::Judge;
-pub use news::{Ended, Listener, News, Try};
-pub use options::{Options, Renewal};
-pub use sender::{SendFailed, Sender, wall_ms};
+pub use job::{
+    Job, JobDetail, JobEdit, JobEntry, JobEvent, JobRequest, JobStatus, StoredAttempt, StoredResponse, UnixMs,
+};
+pub use judge::ResponseRules;
+pub use news::{AttemptRecord, FinishedJob, Listener, SenderEvent};
+pub use options::{Options, TtlExtensionOptions};
+pub use sender::{Sender, SenderError, wall_ms};
 pub use state::State;

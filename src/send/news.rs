@@ -3,70 +3,70 @@
 use std::fmt;
 use std::io;
 
-use super::job::{Entry, UnixMs};
+use super::job::{JobEntry, UnixMs};
 use super::state::State;
 use crate::decide::Nanos;
 
 /// One request and what came of it.
 #[derive(Clone, Debug)]
-pub struct Try {
+pub struct AttemptRecord {
     /// The key's number among the sender's.
     pub key: usize,
     /// When it was decided to send it, on the wall clock.
-    pub sent: UnixMs,
+    pub sent_at: UnixMs,
     /// How much later than it might have been its last byte left; None: it never did.
-    pub late: Option<Nanos>,
+    pub lateness: Option<Nanos>,
     /// From the decision to the end of the answer, or to its failure.
-    pub took: Nanos,
+    pub service_time: Nanos,
     /// The answer's status, or in words why there is none.
     pub outcome: Result<u16, String>,
     /// It brought what was wanted.
-    pub done: bool,
+    pub succeeded: bool,
     /// It was not the first of its job.
-    pub again: bool,
+    pub is_retry: bool,
 }
 
 /// What happened.
 #[derive(Debug)]
-pub enum News {
+pub enum SenderEvent {
     /// A request has ended.
-    Tried(Try),
+    AttemptEnded(AttemptRecord),
     /// A job has come to its end.
-    Ended(Box<Ended>),
+    JobEnded(Box<FinishedJob>),
     /// A key, by its number, is used no more: why.
-    KeyLost(usize, String),
+    KeyUnusable(usize, String),
 }
 
 /// A job at its end.
 #[derive(Debug)]
-pub struct Ended {
+pub struct FinishedJob {
     /// The job, as it was claimed.
-    pub entry: Entry,
+    pub entry: JobEntry,
     /// Where it went: done, graveyard or expired.
     pub state: State,
     /// Why, in a few words.
     pub reason: String,
     /// When.
-    pub at: UnixMs,
+    pub ended_at: UnixMs,
     /// The last request, if there was one.
-    pub last: Option<Try>,
+    pub last_attempt: Option<AttemptRecord>,
     /// The last answer's body, if there was an answer.
     pub body: bytes::Bytes,
     /// How often it was sent.
-    pub tries: u32,
+    pub attempts: u32,
 }
 
-impl Ended {
+impl FinishedJob {
     /// The last answer's status; None: the last request had no answer, or there was none.
     pub fn status(&self) -> Option<u16> {
-        self.last.as_ref()?.outcome.as_ref().ok().copied()
+        self.last_attempt.as_ref()?.outcome.as_ref().ok().copied()
     }
 
     /// Why it was not delivered, in a few words; None: it was.
     pub fn failure(&self) -> Option<&str> {
-        match self.last.as_ref().map(|last| &last.outcome) {
+        match self.last_attempt.as_ref().map(|last| &last.outcome) {
             _ if self.state == State::Done => None,
-            Some(Err(why)) if self.state == State::Graveyard => Some(why),
+            Some(Err(why)) if self.state == State::DeadLettered => Some(why),
             _ => Some(&self.reason),
         }
     }
@@ -75,15 +75,15 @@ impl Ended {
 /// Whoever is told.
 pub trait Listener: Send {
     /// These things happened. Told *before* they are recorded: what was told and not recorded when a process ended is
-    /// told again, unless [`Self::known`] knows it.
+    /// told again, unless [`Self::reported_state`] knows it.
     ///
     /// # Errors
     /// When it cannot be kept, and nothing of it is; the sender then stops. If there is no room (`StorageFull`,
     /// `QuotaExceeded`, `FileTooLarge`) it claims no more jobs, and tells it again until there is.
-    fn told(&mut self, news: &[News]) -> io::Result<()>;
+    fn on_events(&mut self, news: &[SenderEvent]) -> io::Result<()>;
 
     /// The end that a job which may have been sent before a crash has come to, if it was told.
-    fn known(&mut self, entry: &Entry) -> Option<State> {
+    fn reported_state(&mut self, entry: &JobEntry) -> Option<State> {
         let _ = entry;
         None
     }
@@ -91,7 +91,7 @@ pub trait Listener: Send {
 
 /// Nobody.
 impl Listener for () {
-    fn told(&mut self, _: &[News]) -> io::Result<()> {
+    fn on_events(&mut self, _: &[SenderEvent]) -> io::Result<()> {
         Ok(())
     }
 }

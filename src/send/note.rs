@@ -5,105 +5,121 @@ use serde::{Deserialize, Serialize};
 use super::job::UnixMs;
 use super::sender::wall_ms;
 use crate::decide::Nanos;
-use crate::decide::limit::{Model, Window};
-use crate::decide::window::{History, Past};
+use crate::decide::limit::{LimitModel, LimitWindow};
+use crate::decide::window::{KeyHistory, WindowHistory};
 use crate::machine::clock;
 
 /// What is kept of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Note {
+pub(super) struct KeyState {
     /// No nonce above it has been sent.
     pub(super) high_water: u64,
     /// When it was written, in milliseconds since 1970.
-    at_ms: i64,
+    #[serde(rename = "at_ms")]
+    written_at_ms: i64,
     /// The same by a clock that nobody sets: which start of the machine, and how long ago that was.
     #[serde(default)]
     boot: String,
     #[serde(default)]
     up_ms: u64,
     /// Present if the sender ended in good order: after a crash nobody knows what was sent last.
-    past: Option<Kept>,
+    #[serde(rename = "past")]
+    history: Option<StoredHistory>,
     /// The past at hosts that are known by name; `past` is that at all others.
     #[serde(default)]
-    hosts: Vec<(String, Kept)>,
+    hosts: Vec<(String, StoredHistory)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
-    windows: Vec<KeptWindow>,
+struct StoredHistory {
+    windows: Vec<StoredWindow>,
     sent: Vec<(u64, u64)>,
-    held_for: u64,
+    #[serde(rename = "held_for")]
+    hold_for: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct KeptWindow {
+struct StoredWindow {
     window: String,
-    believed: u64,
+    #[serde(rename = "believed")]
+    estimate: u64,
     arrived: Vec<(u64, u64)>,
     full_in: Option<u64>,
 }
 
-impl Kept {
-    fn of(history: &History) -> Self {
-        let windows = history.windows.iter().map(|past| KeptWindow {
+impl StoredHistory {
+    fn of(history: &KeyHistory) -> Self {
+        let windows = history.windows.iter().map(|past| StoredWindow {
             window: past.window.to_string(),
-            believed: past.believed,
+            estimate: past.limit_estimate,
             arrived: past.arrived.iter().map(|(ago, amount)| (ago.0, *amount)).collect(),
             full_in: past.full_in.map(|length| length.0),
         });
         let sent = history.sent.iter().map(|(ago, weight)| (ago.0, *weight));
-        Self { windows: windows.collect(), sent: sent.collect(), held_for: history.held_for.0 }
+        Self { windows: windows.collect(), sent: sent.collect(), hold_for: history.hold_for.0 }
     }
 
-    fn history(&self) -> History {
+    fn history(&self) -> KeyHistory {
         let windows = self.windows.iter().filter_map(|kept| {
-            Some(Past {
-                window: Window::read(&kept.window, Model::SlidingLog).ok()?,
-                believed: kept.believed,
+            Some(WindowHistory {
+                window: LimitWindow::read(&kept.window, LimitModel::SlidingLog).ok()?,
+                limit_estimate: kept.estimate,
                 arrived: kept.arrived.iter().map(|(ago, amount)| (Nanos(*ago), *amount)).collect(),
                 full_in: kept.full_in.map(Nanos),
             })
         });
-        History {
+        KeyHistory {
             windows: windows.collect(),
             sent: self.sent.iter().map(|(ago, weight)| (Nanos(*ago), *weight)).collect(),
-            held_for: Nanos(self.held_for),
+            hold_for: Nanos(self.hold_for),
         }
     }
 }
 
 /// A moment by both clocks.
 #[derive(Clone, Debug)]
-pub(super) struct Moment {
+pub(super) struct ClockSample {
     pub(super) wall: UnixMs,
     /// See [`clock::uptime`].
     pub(super) up: Nanos,
     pub(super) boot: String,
 }
 
-impl Moment {
+impl ClockSample {
     pub(super) fn now() -> Self {
         let (up, boot) = clock::uptime();
         Self { wall: wall_ms(), up, boot }
     }
 }
 
-impl Note {
+impl KeyState {
     /// While the sender runs: if it is found, there was a crash.
     pub(super) fn running(at: UnixMs, high_water: u64) -> Self {
-        Self { high_water, at_ms: at.0, ..Self::default() }
+        Self { high_water, written_at_ms: at.0, ..Self::default() }
     }
 
     /// At the end in good order.
-    pub(super) fn ended(at: &Moment, high_water: u64, rest: &History, hosts: &[(String, History)]) -> Self {
+    pub(super) fn at_shutdown(
+        at: &ClockSample,
+        high_water: u64,
+        rest: &KeyHistory,
+        hosts: &[(String, KeyHistory)],
+    ) -> Self {
         let up_ms = at.up.0 / Nanos::MILLI.0;
-        let hosts = hosts.iter().map(|(host, history)| (host.clone(), Kept::of(history))).collect();
-        Self { high_water, at_ms: at.wall.0, boot: at.boot.clone(), up_ms, past: Some(Kept::of(rest)), hosts }
+        let hosts = hosts.iter().map(|(host, history)| (host.clone(), StoredHistory::of(history))).collect();
+        Self {
+            high_water,
+            written_at_ms: at.wall.0,
+            boot: at.boot.clone(),
+            up_ms,
+            history: Some(StoredHistory::of(rest)),
+            hosts,
+        }
     }
 
     /// When it was written.
-    pub(super) fn written(&self) -> i64 {
-        self.at_ms
+    pub(super) fn written_at_ms(&self) -> i64 {
+        self.written_at_ms
     }
 
     /// Reads what [`Self::write`] wrote.
@@ -116,20 +132,20 @@ impl Note {
     }
 
     /// The windows' past, by its age when it was written. None: it is not known.
-    pub(super) fn past(&self) -> Option<History> {
-        self.past.as_ref().map(Kept::history)
+    pub(super) fn stored_history(&self) -> Option<KeyHistory> {
+        self.history.as_ref().map(StoredHistory::history)
     }
 
     /// The same at hosts that are known by name.
-    pub(super) fn hosts(&self) -> impl Iterator<Item = (String, History)> {
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (String, KeyHistory)> {
         self.hosts.iter().map(|(host, kept)| (host.clone(), kept.history()))
     }
     /// The windows' past, and how long ago it was written. None: it is not known.
-    pub(super) fn history(&self, now: &Moment) -> Option<(History, Nanos)> {
-        let history = self.past()?;
+    pub(super) fn history_and_age(&self, now: &ClockSample) -> Option<(KeyHistory, Nanos)> {
+        let history = self.stored_history()?;
         // A clock that was set back makes it older than it looks, which is safe; one that was set forward would have
         // windows end too early.
-        let by_wall = u64::try_from(now.wall.0.saturating_sub(self.at_ms)).unwrap_or(0);
+        let by_wall = u64::try_from(now.wall.0.saturating_sub(self.written_at_ms)).unwrap_or(0);
         let by_uptime = (now.up.0 / Nanos::MILLI.0).saturating_sub(self.up_ms);
         let is_same_boot = !self.boot.is_empty() && self.boot == now.boot;
         let since_ms = if is_same_boot { by_wall.min(by_uptime) } else { by_wall };
@@ -143,32 +159,32 @@ mod tests {
 
     #[test]
     fn what_is_kept_comes_back() {
-        let window = Window::read("bucket:20/1s", Model::SlidingLog).unwrap();
-        let past = Past { window, believed: 17, arrived: vec![(Nanos(5), 1)], full_in: Some(Nanos(9)) };
-        let history = History { windows: vec![past], sent: vec![(Nanos(3), 2)], held_for: Nanos(4) };
-        let other = History { held_for: Nanos(5), ..History::default() };
-        let note = Note::ended(&moment(1000, 50, "a"), 77, &history, &[("a.example".into(), other.clone())]);
-        let back = Note::read(&note.write()).unwrap();
+        let window = LimitWindow::read("bucket:20/1s", LimitModel::SlidingLog).unwrap();
+        let past = WindowHistory { window, limit_estimate: 17, arrived: vec![(Nanos(5), 1)], full_in: Some(Nanos(9)) };
+        let history = KeyHistory { windows: vec![past], sent: vec![(Nanos(3), 2)], hold_for: Nanos(4) };
+        let other = KeyHistory { hold_for: Nanos(5), ..KeyHistory::default() };
+        let note = KeyState::at_shutdown(&moment(1000, 50, "a"), 77, &history, &[("a.example".into(), other.clone())]);
+        let back = KeyState::read(&note.write()).unwrap();
         assert_eq!(back, note);
         assert_eq!(back.hosts().collect::<Vec<_>>(), [("a.example".into(), other)]);
-        assert_eq!(back.history(&moment(1250, 300, "a")), Some((history, Nanos::from_millis(250))));
-        let running = Note::read(&Note::running(UnixMs(1), 5).write()).unwrap();
-        assert_eq!(running.history(&moment(2, 51, "a")), None);
-        assert_eq!(Note::read("else"), None);
+        assert_eq!(back.history_and_age(&moment(1250, 300, "a")), Some((history, Nanos::from_millis(250))));
+        let running = KeyState::read(&KeyState::running(UnixMs(1), 5).write()).unwrap();
+        assert_eq!(running.history_and_age(&moment(2, 51, "a")), None);
+        assert_eq!(KeyState::read("else"), None);
     }
 
-    fn moment(wall_ms: i64, up_ms: u64, boot: &str) -> Moment {
-        Moment { wall: UnixMs(wall_ms), up: Nanos::from_millis(up_ms), boot: boot.into() }
+    fn moment(wall_ms: i64, up_ms: u64, boot: &str) -> ClockSample {
+        ClockSample { wall: UnixMs(wall_ms), up: Nanos::from_millis(up_ms), boot: boot.into() }
     }
 
     #[test]
     fn a_clock_that_is_set_between_two_runs_ends_no_window_early() {
-        let note = Note::ended(&moment(1000, 50, "a"), 1, &History::default(), &[]);
-        let since = |now: &Moment| note.history(now).unwrap().1;
+        let note = KeyState::at_shutdown(&moment(1000, 50, "a"), 1, &KeyHistory::default(), &[]);
+        let since = |now: &ClockSample| note.history_and_age(now).unwrap().1;
         assert_eq!(since(&moment(3_600_000, 60, "a")), Nanos::from_millis(10), "set forward");
         assert_eq!(since(&moment(0, 5000, "a")), Nanos::ZERO, "set back");
         assert_eq!(since(&moment(9000, 60, "b")), Nanos::from_secs(8), "the machine has started anew");
-        let old = Note { boot: String::new(), ..note.clone() };
-        assert_eq!(old.history(&moment(2000, 60, "")).unwrap().1, Nanos::SECOND, "a note that does not say");
+        let old = KeyState { boot: String::new(), ..note.clone() };
+        assert_eq!(old.history_and_age(&moment(2000, 60, "")).unwrap().1, Nanos::SECOND, "a note that does not say");
     }
 }

@@ -6,23 +6,23 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::{oneshot, watch};
 use tokio::task::LocalSet;
 
-use super::dispatcher::{self, Progress};
+use super::dispatcher::{self, SenderProgress};
 use super::job::{Job, UnixMs};
 use super::news::Listener;
 use super::options::Options;
-use super::store::{Receipt, Recovered, Store, StoreError, Ticket};
+use super::store::{Receipt, Recovery, Store, StoreError, StoreFuture};
 use crate::decide::Nanos;
 use crate::machine::clock;
 
 /// How long a sender goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Until {
+pub(super) enum StopMode {
     /// Until it is told otherwise.
-    Told,
+    KeepRunning,
     /// Until no job is left.
-    Empty,
+    WhenEmpty,
     /// Until what is out has been answered, or for so long at most.
-    Drained(Nanos),
+    WhenDrained(Nanos),
     /// It ends at once.
     Now,
 }
@@ -45,19 +45,19 @@ pub(super) enum Until {
 #[derive(Debug)]
 pub struct Sender {
     store: Arc<dyn Store>,
-    until: watch::Sender<Until>,
-    progress: Arc<Mutex<Progress>>,
-    recovered: Recovered,
-    thread: Option<JoinHandle<Result<(), SendFailed>>>,
+    stop_mode: watch::Sender<StopMode>,
+    progress: Arc<Mutex<SenderProgress>>,
+    recovered: Recovery,
+    thread: Option<JoinHandle<Result<(), SenderError>>>,
 }
 
 /// Why a sender ended before it was told to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SendFailed {
+pub enum SenderError {
     /// The store.
     Store(StoreError),
     /// All that is left are jobs for keys that are not there, or are used no more.
-    Stranded {
+    Unsendable {
         /// How many; they stay in the store.
         jobs: u64,
         /// The names of the keys.
@@ -71,12 +71,12 @@ pub enum SendFailed {
     NoKeys(String),
 }
 
-impl std::fmt::Display for SendFailed {
+impl std::fmt::Display for SenderError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
             Self::Listener(why) | Self::System(why) => f.write_str(why),
-            Self::Stranded { jobs, keys } => {
+            Self::Unsendable { jobs, keys } => {
                 let (count, keys) =
                     (if *jobs == 1 { "1 job waits".into() } else { format!("{jobs} jobs wait") }, keys.join(", "));
                 write!(
@@ -89,9 +89,9 @@ impl std::fmt::Display for SendFailed {
     }
 }
 
-impl std::error::Error for SendFailed {}
+impl std::error::Error for SenderError {}
 
-impl From<StoreError> for SendFailed {
+impl From<StoreError> for SenderError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
@@ -102,15 +102,15 @@ impl Sender {
     ///
     /// # Errors
     /// Another sender is at the store, or the system refuses a thread or a timer.
-    pub fn start(store: Arc<dyn Store>, options: Options, listener: Box<dyn Listener>) -> Result<Self, SendFailed> {
+    pub fn start(store: Arc<dyn Store>, options: Options, listener: Box<dyn Listener>) -> Result<Self, SenderError> {
         let recovered = store.start_sending(wall_ms())?;
-        let (until, told) = watch::channel(Until::Told);
-        let progress = Arc::<Mutex<Progress>>::default();
+        let (until, told) = watch::channel(StopMode::KeepRunning);
+        let progress = Arc::<Mutex<SenderProgress>>::default();
         let (says, ready) = oneshot::channel();
         let (queue, shown) = (Arc::clone(&store), Arc::clone(&progress));
-        let system = |error: std::io::Error| SendFailed::System(format!("cannot begin to send: {error}"));
+        let system = |error: std::io::Error| SenderError::System(format!("cannot begin to send: {error}"));
         let run = move || {
-            clock::sharpen_sleeps();
+            clock::minimize_timer_slack();
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {
                 Ok(runtime) => runtime,
                 Err(error) => {
@@ -125,8 +125,8 @@ impl Sender {
             ended
         };
         let thread = thread::Builder::new().name("weir-send".into()).spawn(run).map_err(system)?;
-        ready.blocking_recv().unwrap_or_else(|_| Err(SendFailed::System("cannot begin to send".into())))?;
-        Ok(Self { store, until, progress, recovered, thread: Some(thread) })
+        ready.blocking_recv().unwrap_or_else(|_| Err(SenderError::System("cannot begin to send".into())))?;
+        Ok(Self { store, stop_mode: until, progress, recovered, thread: Some(thread) })
     }
 
     /// The queue.
@@ -135,37 +135,37 @@ impl Sender {
     }
 
     /// Takes jobs in; the answer comes when they are durable. While the queue is full it waits.
-    pub fn submit(&self, jobs: Vec<Job>) -> Ticket<Vec<Receipt>> {
+    pub fn submit(&self, jobs: Vec<Job>) -> StoreFuture<Vec<Receipt>> {
         self.store.submit(jobs)
     }
 
     /// What it was left with by a sender before it.
-    pub fn recovered(&self) -> Recovered {
+    pub fn recovered(&self) -> Recovery {
         self.recovered
     }
 
     /// Where it is.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> SenderProgress {
         lock(&self.progress).clone()
     }
 
     /// Has it end when no job is left.
     pub fn finish(&self) {
-        self.raise(Until::Empty);
+        self.request_stop(StopMode::WhenEmpty);
     }
 
     /// Has it end when what is out has been answered, or after `grace`.
     pub fn drain(&self, grace: Nanos) {
-        self.raise(Until::Drained(grace));
+        self.request_stop(StopMode::WhenDrained(grace));
     }
 
     /// Has it end at once; what is out may have been sent.
     pub fn stop(&self) {
-        self.raise(Until::Now);
+        self.request_stop(StopMode::Now);
     }
 
-    fn raise(&self, until: Until) {
-        self.until.send_if_modified(|now| {
+    fn request_stop(&self, until: StopMode) {
+        self.stop_mode.send_if_modified(|now| {
             let more = *now < until;
             if more {
                 *now = until;
@@ -183,11 +183,11 @@ impl Sender {
     ///
     /// # Errors
     /// Why it ended before it was told to.
-    pub fn join(mut self) -> Result<Progress, SendFailed> {
+    pub fn join(mut self) -> Result<SenderProgress, SenderError> {
         let ended = self.thread.take().map(JoinHandle::join);
         match ended {
             Some(Ok(ended)) => ended?,
-            _ => return Err(SendFailed::System("the sender's thread has ended".into())),
+            _ => return Err(SenderError::System("the sender's thread has ended".into())),
         }
         Ok(self.progress())
     }
@@ -202,7 +202,7 @@ impl Drop for Sender {
     }
 }
 
-pub(super) fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+pub(super) fn lock(progress: &Mutex<SenderProgress>) -> MutexGuard<'_, SenderProgress> {
     progress.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -22,41 +22,42 @@ pub enum State {
     /// Delivered.
     Done,
     /// Failed, and waits for another try.
-    Dead,
+    Retrying,
     /// Failed, and its tries are used up.
-    Graveyard,
+    DeadLettered,
     /// Its time was over before it was delivered.
     Expired,
 }
 
 impl State {
     /// All of them, in the order of a job's life.
-    pub const ALL: [Self; 6] = [Self::Queued, Self::Leased, Self::Done, Self::Dead, Self::Graveyard, Self::Expired];
+    pub const ALL: [Self; 6] =
+        [Self::Queued, Self::Leased, Self::Done, Self::Retrying, Self::DeadLettered, Self::Expired];
 
     /// The word in files, commands and reports.
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Queued => "queued",
             Self::Leased => "leased",
             Self::Done => "done",
-            Self::Dead => "dead",
-            Self::Graveyard => "graveyard",
+            Self::Retrying => "dead",
+            Self::DeadLettered => "graveyard",
             Self::Expired => "expired",
         }
     }
 
     /// The job is still to be delivered: it takes room in the queue.
-    pub const fn open(self) -> bool {
-        matches!(self, Self::Queued | Self::Leased | Self::Dead)
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Queued | Self::Leased | Self::Retrying)
     }
 
     /// A person may have it sent again.
-    pub const fn revivable(self) -> bool {
-        matches!(self, Self::Dead | Self::Graveyard | Self::Expired)
+    pub const fn is_retryable(self) -> bool {
+        matches!(self, Self::Retrying | Self::DeadLettered | Self::Expired)
     }
 
     /// A person may change the job: nobody has it in hand, and it is not delivered.
-    pub const fn editable(self) -> bool {
+    pub const fn is_editable(self) -> bool {
         !matches!(self, Self::Leased | Self::Done)
     }
 
@@ -67,7 +68,7 @@ impl State {
 
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
+        f.pad(self.name())
     }
 }
 
@@ -75,8 +76,8 @@ impl FromStr for State {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|state| state.word() == word).ok_or_else(|| {
-            let all = Self::ALL.map(Self::word).join(", ");
+        Self::ALL.into_iter().find(|state| state.name() == word).ok_or_else(|| {
+            let all = Self::ALL.map(Self::name).join(", ");
             format!("'{word}' is no state of a job; there are {all}")
         })
     }

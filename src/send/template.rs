@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// What is filled in.
 #[derive(Clone, Copy, Debug)]
-pub struct Fields<'a> {
+pub struct TemplateFields<'a> {
     /// The key that is used.
     pub key: &'a str,
     /// The attempt's number, greater than that of all before it.
@@ -15,7 +15,7 @@ pub struct Fields<'a> {
 
 /// How what is filled in is written, so that it means itself where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Escaping {
     /// In a URL or a form: percent-encoded.
     Url,
     /// In a string of JSON: escaped.
@@ -25,11 +25,11 @@ pub enum Place {
 }
 
 /// The fields that there are.
-const NAMES: [&str; 3] = ["key", "nonce", "id"];
+const FIELD_NAMES: [&str; 3] = ["key", "nonce", "id"];
 
 /// The first of a text's fields that there is not: a word of lower-case letters in braces.
 pub fn unknown_field(text: &str) -> Option<&str> {
-    fields(text).map(|(_, name)| name).find(|name| !NAMES.contains(name))
+    fields(text).map(|(_, name)| name).find(|name| !FIELD_NAMES.contains(name))
 }
 
 /// Whether a text has this field.
@@ -46,16 +46,16 @@ fn fields(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-impl Fields<'_> {
+impl TemplateFields<'_> {
     /// The text with its fields filled in; braces around anything else stay.
-    pub fn fill(&self, text: &str, place: Place) -> String {
+    pub fn fill(&self, text: &str, place: Escaping) -> String {
         let mut filled = String::with_capacity(text.len() + 32);
         let mut rest = 0;
-        for (at, name) in fields(text).filter(|(_, name)| NAMES.contains(name)) {
+        for (at, name) in fields(text).filter(|(_, name)| FIELD_NAMES.contains(name)) {
             filled.push_str(&text[rest..at]);
             match name {
-                "key" => put(&mut filled, self.key, place),
-                "id" => put(&mut filled, self.id, place),
+                "key" => push_escaped(&mut filled, self.key, place),
+                "id" => push_escaped(&mut filled, self.id, place),
                 // Writing to memory does not fail.
                 _ => drop(write!(filled, "{}", self.nonce)),
             }
@@ -66,15 +66,15 @@ impl Fields<'_> {
     }
 }
 
-fn put(into: &mut String, value: &str, place: Place) {
+fn push_escaped(into: &mut String, value: &str, place: Escaping) {
     match place {
-        Place::Plain => into.push_str(value),
+        Escaping::Plain => into.push_str(value),
         // A plus is a blank in queries only.
-        Place::Url => {
+        Escaping::Url => {
             let parts = form_urlencoded::byte_serialize(value.as_bytes());
             into.extend(parts.map(|part| if part == "+" { "%20" } else { part }));
         }
-        Place::Json => {
+        Escaping::Json => {
             let quoted = serde_json::Value::from(value).to_string();
             into.push_str(&quoted[1..quoted.len() - 1]);
         }
@@ -87,16 +87,16 @@ mod tests {
 
     use super::*;
 
-    const FIELDS: Fields<'static> = Fields { key: "a b&c", nonce: 17, id: "say \"x\"" };
+    const FIELDS: TemplateFields<'static> = TemplateFields { key: "a b&c", nonce: 17, id: "say \"x\"" };
 
     #[test]
     fn fields_are_filled_in_as_their_place_needs_it() {
         let fill = |text, place| FIELDS.fill(text, place);
-        assert_eq!(fill("/a?k={key}&n={nonce}", Place::Url), "/a?k=a%20b%26c&n=17");
-        assert_eq!(fill(r#"{"id":"{id}"}"#, Place::Json), r#"{"id":"say \"x\""}"#);
-        assert_eq!(fill("{key}{key}", Place::Plain), "a b&ca b&c");
-        assert_eq!(fill("{", Place::Plain), "{");
-        assert_eq!(fill("{} {Key} {a b} {{nonce}}", Place::Plain), "{} {Key} {a b} {17}");
+        assert_eq!(fill("/a?k={key}&n={nonce}", Escaping::Url), "/a?k=a%20b%26c&n=17");
+        assert_eq!(fill(r#"{"id":"{id}"}"#, Escaping::Json), r#"{"id":"say \"x\""}"#);
+        assert_eq!(fill("{key}{key}", Escaping::Plain), "a b&ca b&c");
+        assert_eq!(fill("{", Escaping::Plain), "{");
+        assert_eq!(fill("{} {Key} {a b} {{nonce}}", Escaping::Plain), "{} {Key} {a b} {17}");
     }
 
     #[test]
@@ -134,9 +134,9 @@ mod tests {
         #[test]
         fn fields_are_filled_in_and_nothing_else_is_changed(pieces in template(), key in any::<String>(), id in ".*") {
             let text = pieces.concat();
-            let fields = Fields { key: &key, nonce: 17, id: &id };
+            let fields = TemplateFields { key: &key, nonce: 17, id: &id };
             let values = [("{key}", key.clone()), ("{nonce}", "17".into()), ("{id}", id.clone())];
-            prop_assert_eq!(fields.fill(&text, Place::Plain), naive(&text, &values));
+            prop_assert_eq!(fields.fill(&text, Escaping::Plain), naive(&text, &values));
             for (field, _) in &values {
                 let is_there = text.contains(field);
                 prop_assert_eq!(has_field(&text, &field[1..field.len() - 1]), is_there, "{} in {}", field, text);
@@ -145,11 +145,11 @@ mod tests {
 
         #[test]
         fn what_is_filled_in_means_itself_where_it_stands(value in any::<String>()) {
-            let fields = Fields { key: &value, nonce: 17, id: &value };
-            let json = fields.fill(r#"{"a": "{id}", "n": {nonce}}"#, Place::Json);
+            let fields = TemplateFields { key: &value, nonce: 17, id: &value };
+            let json = fields.fill(r#"{"a": "{id}", "n": {nonce}}"#, Escaping::Json);
             let read: serde_json::Value = serde_json::from_str(&json).unwrap();
             prop_assert_eq!((read["a"].as_str(), read["n"].as_u64()), (Some(value.as_str()), Some(17)));
-            let form = fields.fill("a={key}&b=1", Place::Url);
+            let form = fields.fill("a={key}&b=1", Escaping::Url);
             let pairs: Vec<_> = form_urlencoded::parse(form.as_bytes()).into_owned().collect();
             prop_assert_eq!(pairs, [("a".to_owned(), value.clone()), ("b".to_owned(), "1".to_owned())]);
         }

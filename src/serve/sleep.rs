@@ -6,32 +6,32 @@ use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
-use super::answers::{JSON, answer, bad_request, not_allowed, not_found};
-use super::pool::{self, Desk, Overflow, Pool};
+use super::answers::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
+use super::pool::{self, PoolHandle, PoolOverflow, ThreadPool};
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
-use crate::server::{self, Reply, Timer, Turn};
+use crate::server::{self, RequestContext, ServiceReply, Timer};
 
 /// The longest wait that a request may ask for.
-pub const MOST_MS: u64 = 600_000;
+pub const MAX_SLEEP_MS: u64 = 600_000;
 
 /// The service.
 #[derive(Debug)]
 pub struct Service {
-    pool: Pool<Nap>,
+    pool: ThreadPool<BlockingSleep>,
     clock: Clock,
     ms: u64,
 }
 
 /// A wait that blocks its thread.
 #[derive(Debug)]
-pub struct Nap {
+pub struct BlockingSleep {
     clock: Clock,
     length: Nanos,
 }
 
-impl pool::Job for Nap {
-    type Answer = ();
+impl pool::PoolJob for BlockingSleep {
+    type Output = ();
 
     fn run(self) {
         let until = self.clock.now() + self.length;
@@ -48,7 +48,7 @@ impl Service {
     /// # Errors
     /// When the system has not so many threads for us.
     pub fn new(threads: usize, ms: u64) -> io::Result<Self> {
-        let pool = Pool::new(threads, usize::MAX, Overflow::Wait)?;
+        let pool = ThreadPool::new(threads, usize::MAX, PoolOverflow::Wait)?;
         Ok(Self { pool, clock: Clock::starting_in(Nanos::ZERO), ms })
     }
 
@@ -57,42 +57,47 @@ impl Service {
         let asked = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).find(|(name, _)| name == "ms");
         let Some((_, ms)) = asked else { return Some(Nanos::from_millis(self.ms)) };
         let is_whole = !ms.is_empty() && ms.bytes().all(|byte| byte.is_ascii_digit());
-        let ms = ms.parse().ok().filter(|ms| is_whole && *ms <= MOST_MS)?;
+        let ms = ms.parse().ok().filter(|ms| is_whole && *ms <= MAX_SLEEP_MS)?;
         Some(Nanos::from_millis(ms))
     }
 }
 
 impl server::Service for Service {
-    type Local = Desk<Nap>;
+    type Local = PoolHandle<BlockingSleep>;
 
-    fn settle(&self, _: &Timer) -> io::Result<Desk<Nap>> {
-        Ok(self.pool.desk())
+    fn init_thread(&self, _: &Timer) -> io::Result<PoolHandle<BlockingSleep>> {
+        Ok(self.pool.handle())
     }
 
-    async fn answer(&self, desk: &Desk<Nap>, request: Request<Incoming>, turn: &Turn) -> Reply {
+    async fn handle(
+        &self,
+        desk: &PoolHandle<BlockingSleep>,
+        request: Request<Incoming>,
+        turn: &RequestContext,
+    ) -> ServiceReply {
         let blocks = match request.uri().path() {
             "/sync-loadtest" => true,
             "/async-loadtest" => false,
             _ => return not_found().into(),
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return not_allowed("GET, HEAD").into();
+            return method_not_allowed("GET, HEAD").into();
         }
         let Some(length) = self.length(request.uri().query()) else {
-            return bad_request(format!("ms: a whole number up to {MOST_MS}")).into();
+            return bad_request(format!("ms: a whole number up to {MAX_SLEEP_MS}")).into();
         };
         let body = if blocks {
             // A wait cannot panic.
-            let _ = desk.ask(Nap { clock: self.clock, length }).await;
+            let _ = desk.submit(BlockingSleep { clock: self.clock, length }).await;
             r#"{"message":"Synchronous Hello World!"}"#
         } else {
             turn.sleep(length).await;
             r#"{"message":"Asynchronous Hello World"}"#
         };
-        answer(StatusCode::OK, JSON, body).into()
+        response(StatusCode::OK, CONTENT_TYPE_JSON, body).into()
     }
 
-    fn count(&self, registry: &mut Registry) {
-        self.pool.count(registry);
+    fn register_metrics(&self, registry: &mut Registry) {
+        self.pool.register_metrics(registry);
     }
 }

@@ -10,11 +10,11 @@ use std::thread::{self, JoinHandle};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Tell;
+use super::Logger;
 
 /// One line.
 #[derive(Debug, Serialize)]
-pub(super) struct Line<'a> {
+pub(super) struct AccessLogEntry<'a> {
     /// Seconds since 1970, when the answer was complete.
     pub(super) time: f64,
     pub(super) client: &'a str,
@@ -28,103 +28,108 @@ pub(super) struct Line<'a> {
     pub(super) duration_ms: f64,
     /// The client left before its answer began.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) gone: bool,
+    pub(super) client_closed: bool,
     /// What the service tells of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) story: Option<&'a RawValue>,
+    pub(super) attempts: Option<&'a RawValue>,
 }
 
 /// Bytes that one event loop gathers before it hands them on.
-const HAND_ON: usize = 32 * 1024;
+const FLUSH_BYTES: usize = 32 * 1024;
 /// Such parcels that may wait for the disk. Beyond that lines are lost, and counted.
-const WAITING: usize = 64;
+const MAX_QUEUED_BATCHES: usize = 64;
 
-/// The writer; ends when all [`Pen`]s are gone.
+/// The writer; ends when all [`AccessLogWriter`]s are gone.
 #[derive(Debug)]
 pub(super) struct AccessLog {
-    parcels: SyncSender<Vec<u8>>,
-    writer: JoinHandle<()>,
+    batches: SyncSender<Vec<u8>>,
+    thread: JoinHandle<()>,
 }
 
 /// One event loop's end of it.
 #[derive(Debug)]
-pub(super) struct Pen {
-    parcels: SyncSender<Vec<u8>>,
-    gathered: RefCell<Vec<u8>>,
-    lost: Cell<u64>,
-    tell: Tell,
+pub(super) struct AccessLogWriter {
+    batches: SyncSender<Vec<u8>>,
+    buffer: RefCell<Vec<u8>>,
+    dropped: Cell<u64>,
+    logger: Logger,
 }
 
 impl AccessLog {
     /// Appends to the file, or writes to stderr for `-`.
-    pub(super) fn open(path: &Path, tell: &Tell) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, tell: &Logger) -> io::Result<Self> {
         let out: Box<dyn Write + Send> = if path == Path::new("-") {
             Box::new(io::stderr())
         } else {
             Box::new(OpenOptions::new().append(true).create(true).open(path)?)
         };
-        let (parcels, received) = sync_channel(WAITING);
+        let (parcels, received) = sync_channel(MAX_QUEUED_BATCHES);
         let (path, tell) = (path.display().to_string(), tell.clone());
         let writer = thread::Builder::new().name("access-log".to_owned()).spawn(move || {
-            if let Err(error) = write(out, &received) {
-                tell.say(&format!("the access log {path} ends here: {error}"));
+            if let Err(error) = write_batches(out, &received) {
+                tell.log(&format!("the access log {path} ends here: {error}"));
             }
         })?;
-        Ok(Self { parcels, writer })
+        Ok(Self { batches: parcels, thread: writer })
     }
 
-    pub(super) fn pen(&self, tell: &Tell) -> Pen {
-        Pen { parcels: self.parcels.clone(), gathered: RefCell::default(), lost: Cell::new(0), tell: tell.clone() }
+    pub(super) fn writer(&self, tell: &Logger) -> AccessLogWriter {
+        AccessLogWriter {
+            batches: self.batches.clone(),
+            buffer: RefCell::default(),
+            dropped: Cell::new(0),
+            logger: tell.clone(),
+        }
     }
 
     /// Waits until all is written. All pens must be gone.
     pub(super) fn close(self) {
-        drop(self.parcels);
-        let _ = self.writer.join();
+        drop(self.batches);
+        let _ = self.thread.join();
     }
 }
 
-fn write(mut out: impl Write, parcels: &Receiver<Vec<u8>>) -> io::Result<()> {
+fn write_batches(mut out: impl Write, parcels: &Receiver<Vec<u8>>) -> io::Result<()> {
     for parcel in parcels {
         out.write_all(&parcel)?;
     }
     out.flush()
 }
 
-impl Pen {
-    pub(super) fn write(&self, line: &Line<'_>) {
-        let mut gathered = self.gathered.borrow_mut();
+impl AccessLogWriter {
+    pub(super) fn write(&self, line: &AccessLogEntry<'_>) {
+        let mut gathered = self.buffer.borrow_mut();
         // A line of plain fields is always JSON, and a Vec takes all.
         let _ = serde_json::to_writer(&mut *gathered, line);
         gathered.push(b'\n');
-        let full = gathered.len() >= HAND_ON;
+        let full = gathered.len() >= FLUSH_BYTES;
         drop(gathered);
         if full {
-            self.hand_on();
+            self.flush();
         }
     }
 
     /// Hands on what has been gathered.
-    pub(super) fn hand_on(&self) {
-        let parcel = self.gathered.take();
+    pub(super) fn flush(&self) {
+        let parcel = self.buffer.take();
         if parcel.is_empty() {
             return;
         }
-        if let Err(TrySendError::Full(parcel)) = self.parcels.try_send(parcel) {
-            if self.lost.get() == 0 {
-                self.tell.say("the access log's disk is too slow: lines are lost");
+        if let Err(TrySendError::Full(parcel)) = self.batches.try_send(parcel) {
+            if self.dropped.get() == 0 {
+                self.logger.log("the access log's disk is too slow: lines are lost");
             }
-            self.lost.set(self.lost.get() + parcel.iter().filter(|byte| **byte == b'\n').count() as u64);
+            self.dropped.set(self.dropped.get() + parcel.iter().filter(|byte| **byte == b'\n').count() as u64);
         }
     }
 }
 
-impl Drop for Pen {
+impl Drop for AccessLogWriter {
     fn drop(&mut self) {
-        self.hand_on();
-        let lost = self.lost.get();
+        self.flush();
+        let lost = self.dropped.get();
         if lost > 0 {
-            self.tell.say(&format!("{lost} lines of the access log were lost"));
+            self.logger.log(&format!("{lost} lines of the access log were lost"));
         }
     }
 }

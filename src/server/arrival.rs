@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use crate::decide::Nanos;
 
 /// The kernel counts in ticks of its own, of up to 10 ms, and rounds either way; with less it is not bothered.
-const TICK: Nanos = Nanos::from_millis(4);
+const KERNEL_TICK: Nanos = Nanos::from_millis(4);
 
 /// How long ago the last bytes came, rather less than more; zero if the kernel does not say.
 pub(super) fn age(socket: BorrowedFd<'_>) -> Nanos {
@@ -34,7 +34,7 @@ pub(super) fn age(socket: BorrowedFd<'_>) -> Nanos {
     }
     // SAFETY: a tcp_info is plain integers, for which zeroes, and whatever the kernel has written, are valid.
     let info = unsafe { info.assume_init() };
-    Nanos::from_millis(info.tcpi_last_data_recv.into()) - TICK
+    Nanos::from_millis(info.tcpi_last_data_recv.into()) - KERNEL_TICK
 }
 
 #[cfg(test)]
@@ -59,6 +59,6 @@ mod tests {
         let (receiver, _) = listener.accept().unwrap();
         let before = clock.now() - sent;
         let age = age(receiver.as_fd());
-        assert!(age <= before + TICK && age + Nanos::from_millis(24) >= before, "{age} of {before}");
+        assert!(age <= before + KERNEL_TICK && age + Nanos::from_millis(24) >= before, "{age} of {before}");
     }
 }

@@ -8,71 +8,71 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::ledger::Entry;
-use super::page::Page;
+use super::ledger::RequestRecord;
+use super::page::StaticBody;
 
 /// Why a body ended early.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The body of an answer.
 #[derive(Debug)]
-pub struct Body {
+pub struct ResponseBody {
     kind: Kind,
     /// The request's entry; it closes when the body is gone.
-    entry: Option<Entry>,
+    record: Option<RequestRecord>,
 }
 
 enum Kind {
     Full(Bytes),
     Repeated {
-        page: Bytes,
-        left: u64,
+        bytes: Bytes,
+        remaining: u64,
     },
     Request(Incoming),
-    Made(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError>>>),
+    Stream(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError>>>),
     /// It has ended early; what came before has its chance to be sent first, for what is not on its way then is lost.
     Broken(Option<BodyError>),
 }
 
-impl Body {
+impl ResponseBody {
     /// No bytes.
     pub fn empty() -> Self {
         Bytes::new().into()
     }
 
     /// `length` bytes: the page's, again and again. Nothing is copied on the way to the kernel.
-    pub fn repeated(page: &Page, length: u64) -> Self {
-        Self { kind: Kind::Repeated { page: page.bytes().clone(), left: length }, entry: None }
+    pub fn repeated(page: &StaticBody, length: u64) -> Self {
+        Self { kind: Kind::Repeated { bytes: page.bytes().clone(), remaining: length }, record: None }
     }
 
     /// A body that is made while it is sent.
-    pub fn made(body: impl http_body::Body<Data = Bytes, Error = BodyError> + 'static) -> Self {
-        Self { kind: Kind::Made(Box::pin(body)), entry: None }
+    pub fn from_stream(body: impl http_body::Body<Data = Bytes, Error = BodyError> + 'static) -> Self {
+        Self { kind: Kind::Stream(Box::pin(body)), record: None }
     }
 
     /// All of it, if it is there.
-    pub fn whole(&self) -> Option<&Bytes> {
+    pub fn as_bytes(&self) -> Option<&Bytes> {
         match &self.kind {
             Kind::Full(bytes) => Some(bytes),
             _ => None,
         }
     }
 
-    pub(super) fn with(self, entry: Entry) -> Self {
-        Self { kind: self.kind, entry: Some(entry) }
+    pub(super) fn with_record(self, entry: RequestRecord) -> Self {
+        Self { kind: self.kind, record: Some(entry) }
     }
 }
 
-impl<T: Into<Bytes>> From<T> for Body {
+impl<T: Into<Bytes>> From<T> for ResponseBody {
     fn from(bytes: T) -> Self {
-        Self { kind: Kind::Full(bytes.into()), entry: None }
+        Self { kind: Kind::Full(bytes.into()), record: None }
     }
 }
 
 /// A request's body, sent back as it comes.
-impl From<RequestBody> for Body {
+impl From<RequestBody> for ResponseBody {
     fn from(body: RequestBody) -> Self {
-        Self { kind: Kind::Request(body.0), entry: None }
+        Self { kind: Kind::Request(body.0), record: None }
     }
 }
 
@@ -84,15 +84,15 @@ impl fmt::Debug for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full(bytes) => write!(f, "Full({})", bytes.len()),
-            Self::Repeated { left, .. } => write!(f, "Repeated({left})"),
+            Self::Repeated { remaining: left, .. } => write!(f, "Repeated({left})"),
             Self::Request(_) => f.write_str("Request"),
-            Self::Made(_) => f.write_str("Made"),
+            Self::Stream(_) => f.write_str("Made"),
             Self::Broken(_) => f.write_str("Broken"),
         }
     }
 }
 
-impl http_body::Body for Body {
+impl http_body::Body for ResponseBody {
     type Data = Bytes;
     type Error = BodyError;
 
@@ -101,8 +101,8 @@ impl http_body::Body for Body {
         let frame = match &mut this.kind {
             Kind::Full(bytes) if bytes.is_empty() => None,
             Kind::Full(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
-            Kind::Repeated { left: 0, .. } => None,
-            Kind::Repeated { page, left } => {
+            Kind::Repeated { remaining: 0, .. } => None,
+            Kind::Repeated { bytes: page, remaining: left } => {
                 let part = (page.len() as u64).min(*left);
                 *left -= part;
                 Some(Ok(Frame::data(page.slice(..part as usize))))
@@ -110,15 +110,15 @@ impl http_body::Body for Body {
             Kind::Request(body) => match Pin::new(body).poll_frame(cx) {
                 Poll::Ready(frame) => {
                     let end = frame.is_none();
-                    this.entry.iter().for_each(|entry| entry.has_body(end));
+                    this.record.iter().for_each(|entry| entry.has_body(end));
                     frame.map(|frame| frame.map_err(Into::into))
                 }
                 Poll::Pending => {
-                    this.entry.iter().for_each(Entry::wants_body);
+                    this.record.iter().for_each(RequestRecord::wants_body);
                     return Poll::Pending;
                 }
             },
-            Kind::Made(body) => match ready!(body.as_mut().poll_frame(cx)) {
+            Kind::Stream(body) => match ready!(body.as_mut().poll_frame(cx)) {
                 Some(Err(error)) => {
                     this.kind = Kind::Broken(Some(error));
                     cx.waker().wake_by_ref();
@@ -128,8 +128,8 @@ impl http_body::Body for Body {
             },
             Kind::Broken(error) => error.take().map(Err),
         };
-        if let (Some(entry), Some(Ok(frame))) = (&mut this.entry, &frame) {
-            entry.sent(frame.data_ref().map_or(0, |data| data.len() as u64));
+        if let (Some(entry), Some(Ok(frame))) = (&mut this.record, &frame) {
+            entry.add_sent(frame.data_ref().map_or(0, |data| data.len() as u64));
         }
         Poll::Ready(frame)
     }
@@ -137,9 +137,9 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             Kind::Full(bytes) => bytes.is_empty(),
-            Kind::Repeated { left, .. } => *left == 0,
+            Kind::Repeated { remaining: left, .. } => *left == 0,
             Kind::Request(body) => body.is_end_stream(),
-            Kind::Made(body) => body.is_end_stream(),
+            Kind::Stream(body) => body.is_end_stream(),
             Kind::Broken(_) => false,
         }
     }
@@ -147,9 +147,9 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Kind::Repeated { left, .. } => SizeHint::with_exact(*left),
+            Kind::Repeated { remaining: left, .. } => SizeHint::with_exact(*left),
             Kind::Request(body) => body.size_hint(),
-            Kind::Made(body) => body.size_hint(),
+            Kind::Stream(body) => body.size_hint(),
             Kind::Broken(_) => SizeHint::new(),
         }
     }

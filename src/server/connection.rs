@@ -12,60 +12,65 @@ use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::home::Home;
-use super::socket::Socket;
-use super::watch::{Fate, Watch};
+use super::home::ThreadContext;
+use super::socket::ConnectionSocket;
+use super::watch::{CloseMode, ConnectionState};
 use super::{Service, Tunnel};
-use crate::machine::executor::Here;
+use crate::machine::executor::LocalExecutor;
 
 /// Drives a connection until it ends or its fate is decided.
-pub(super) async fn drive<S: Service>(home: Rc<Home<S>>, stream: TcpStream, peer: SocketAddr) {
-    let watch = Rc::new(Watch::new(peer, home.ledger.tick.now()));
+pub(super) async fn drive<S: Service>(home: Rc<ThreadContext<S>>, stream: TcpStream, peer: SocketAddr) {
+    let watch = Rc::new(ConnectionState::new(peer, home.accounting.coarse_clock.now()));
     let key = home.connections.borrow_mut().insert(Rc::clone(&watch));
-    home.ledger.metrics.connections.inc();
-    home.ledger.metrics.open.inc();
-    let socket = Socket::new(stream, Rc::clone(&watch), home.ledger.tick.clone(), home.page.clone());
+    home.accounting.metrics.connections.inc();
+    home.accounting.metrics.open.inc();
+    let socket = ConnectionSocket::new(
+        stream,
+        Rc::clone(&watch),
+        home.accounting.coarse_clock.clone(),
+        home.static_body.clone(),
+    );
     {
         let mut served = pin!(serve(&home, &watch, socket));
         poll_fn(|cx| {
-            watch.runs_in(cx.waker());
-            if watch.fate() == Fate::Die {
+            watch.set_task(cx.waker());
+            if watch.close_mode() == CloseMode::Abort {
                 return Poll::Ready(());
             }
             served.as_mut().poll(cx)
         })
         .await;
     }
-    home.freed.one_more();
-    home.ledger.metrics.open.dec();
+    home.memory_reclaimer.record_freed();
+    home.accounting.metrics.open.dec();
     home.connections.borrow_mut().remove(key);
-    home.ended.notify_one();
+    home.connection_ended.notify_one();
 }
 
-async fn serve<S: Service>(home: &Rc<Home<S>>, watch: &Rc<Watch>, mut socket: Socket) {
-    let Ok(http2) = socket.speaks_http2().await else { return };
-    if home.asks_arrivals {
-        watch.has_waited(socket.age());
+async fn serve<S: Service>(home: &Rc<ThreadContext<S>>, watch: &Rc<ConnectionState>, mut socket: ConnectionSocket) {
+    let Ok(http2) = socket.detect_http2().await else { return };
+    if home.uses_receive_timestamps {
+        watch.set_receive_delay(socket.receive_age());
     }
-    let service = || service_fn(|request| Rc::clone(home).answer(Rc::clone(watch), request));
+    let service = || service_fn(|request| Rc::clone(home).handle(Rc::clone(watch), request));
     let mut io = TokioIo::new(socket);
     let ended = if http2 {
-        let mut builder = http2::Builder::new(Here);
-        builder.max_header_list_size(home.most_head as u32).max_concurrent_streams(250);
+        let mut builder = http2::Builder::new(LocalExecutor);
+        builder.max_header_list_size(home.max_head_bytes as u32).max_concurrent_streams(250);
         let connection = pin!(builder.serve_connection(io, service()));
-        let ended = until_it_leaves(watch, connection, http2::Connection::graceful_shutdown, || false).await;
+        let ended = drive_until_closed(watch, connection, http2::Connection::graceful_shutdown, || false).await;
         // It never shrinks.
         ended.unwrap_or(Ok(()))
     } else {
         let mut builder = http1::Builder::new();
-        builder.max_buf_size(home.most_head).max_headers(home.most_fields).half_close(false);
+        builder.max_buf_size(home.max_head_bytes).max_headers(home.max_header_fields).half_close(false);
         // With a part of the next head in hand a new connection would rest again at once, for ever.
         let mut may_shrink = true;
         let (connection, ended) = loop {
             let mut connection = builder.serve_connection(io, service());
             let leave = http1::Connection::graceful_shutdown;
             let ended =
-                until_it_leaves(watch, Pin::new(&mut connection), leave, || may_shrink && watch.can_shrink()).await;
+                drive_until_closed(watch, Pin::new(&mut connection), leave, || may_shrink && watch.can_shrink()).await;
             if let Some(ended) = ended {
                 break (connection, ended);
             }
@@ -76,31 +81,31 @@ async fn serve<S: Service>(home: &Rc<Home<S>>, watch: &Rc<Watch>, mut socket: So
             may_shrink = parts.read_buf.is_empty();
             socket.unread(&parts.read_buf);
             io = TokioIo::new(socket);
-            watch.has_shrunk();
-            home.freed.one_more();
+            watch.set_shrunk();
+            home.memory_reclaimer.record_freed();
         };
         if let Some(tunnel) = watch.take_tunnel().filter(|_| ended.is_ok()) {
             let parts = connection.into_parts();
-            pass_on(home, watch, parts.io.into_inner(), &parts.read_buf, tunnel).await;
+            run_tunnel(home, watch, parts.io.into_inner(), &parts.read_buf, tunnel).await;
         }
         ended
     };
     if ended.is_err_and(|error| error.is_parse()) {
-        home.ledger.metrics.ended("malformed");
+        home.accounting.metrics.record_end("malformed");
     }
 }
 
 /// Passes the bytes of a connection that speaks another protocol by now, in both directions, until both ends are done
 /// or one breaks off.
-async fn pass_on<S: Service>(
-    home: &Home<S>,
-    watch: &Watch,
-    mut socket: Socket,
+async fn run_tunnel<S: Service>(
+    home: &ThreadContext<S>,
+    watch: &ConnectionState,
+    mut socket: ConnectionSocket,
     read: &[u8],
     mut tunnel: Box<dyn Tunnel>,
 ) {
-    watch.note(|patience| patience.switched(home.ledger.tick.now()));
-    socket.switches();
+    watch.update_timeouts(|patience| patience.switched(home.accounting.coarse_clock.now()));
+    socket.start_tunnel();
     // An end that breaks off ends the other one, too; there is nobody to tell.
     if tunnel.write_all(read).await.is_ok() {
         let _ = tokio::io::copy_bidirectional(&mut socket, &mut tunnel).await;
@@ -108,15 +113,15 @@ async fn pass_on<S: Service>(
 }
 
 /// Has the connection end after the answers it owes, once that is its fate. None: it `rests`, and goes on.
-async fn until_it_leaves<C: Future>(
-    watch: &Watch,
+async fn drive_until_closed<C: Future>(
+    watch: &ConnectionState,
     mut connection: Pin<&mut C>,
     leave: fn(Pin<&mut C>),
     rests: impl Fn() -> bool,
 ) -> Option<C::Output> {
     let mut told = false;
     poll_fn(|cx| {
-        if watch.fate() == Fate::Leave && !told {
+        if watch.close_mode() == CloseMode::Drain && !told {
             told = true;
             leave(connection.as_mut());
         }

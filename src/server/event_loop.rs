@@ -10,20 +10,24 @@ use tokio::sync::watch::Receiver;
 use tokio::task::LocalSet;
 
 use super::connection::drive;
-use super::home::Home;
-use super::watch::Fate;
-use super::{Service, Stop};
+use super::home::ThreadContext;
+use super::watch::CloseMode;
+use super::{Service, ShutdownRequest};
 use crate::decide::Nanos;
-use crate::decide::patience::Expired;
+use crate::decide::patience::TimeoutKind;
 
 /// How often an event loop looks after its connections.
-const ROUND: Duration = Duration::from_millis(250);
+const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Runs until it is told to stop and its connections have ended.
-pub(super) async fn run<S: Service>(home: Rc<Home<S>>, listener: TcpListener, mut stop: Receiver<Stop>) {
-    let rounds = tokio::task::spawn_local(look_after(Rc::clone(&home)));
+pub(super) async fn run<S: Service>(
+    home: Rc<ThreadContext<S>>,
+    listener: TcpListener,
+    mut stop: Receiver<ShutdownRequest>,
+) {
+    let rounds = tokio::task::spawn_local(sweep(Rc::clone(&home)));
     let mut short_of_files = false;
-    while *stop.borrow() == Stop::No {
+    while *stop.borrow() == ShutdownRequest::Run {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stop.changed() => continue,
@@ -33,10 +37,10 @@ pub(super) async fn run<S: Service>(home: Rc<Home<S>>, listener: TcpListener, mu
                 short_of_files = false;
                 tokio::task::spawn_local(drive(Rc::clone(&home), stream, peer));
             }
-            Err(error) if of_the_connection(&error) => {}
+            Err(error) if is_connection_error(&error) => {}
             Err(error) => {
                 if !std::mem::replace(&mut short_of_files, true) {
-                    home.tell.say(&format!("connections have to wait: {error}"));
+                    home.logger.log(&format!("connections have to wait: {error}"));
                 }
                 // To accept at once again would only burn the core.
                 home.timer.sleep(Nanos::from_millis(100)).await;
@@ -44,72 +48,72 @@ pub(super) async fn run<S: Service>(home: Rc<Home<S>>, listener: TcpListener, mu
         }
     }
     drop(listener);
-    leave(&home, stop).await;
+    drain(&home, stop).await;
     rounds.abort();
 }
 
 /// Waits for the answers that are owed, until the stop's own patience is over.
-async fn leave<S: Service>(home: &Home<S>, mut stop: Receiver<Stop>) {
+async fn drain<S: Service>(home: &ThreadContext<S>, mut stop: Receiver<ShutdownRequest>) {
     for (_, watch) in &*home.connections.borrow() {
-        watch.leave();
+        watch.drain();
     }
-    let mut rest = pin!(home.service.rest(&home.local));
+    let mut rest = pin!(home.service.shutdown(&home.local));
     let mut rested = false;
     while !rested || !home.connections.borrow().is_empty() {
         let until = match *stop.borrow_and_update() {
-            Stop::By(until) => until,
-            Stop::No | Stop::Now => Nanos::ZERO,
+            ShutdownRequest::DrainUntil(until) => until,
+            ShutdownRequest::Run | ShutdownRequest::Now => Nanos::ZERO,
         };
-        if until <= home.ledger.clock.now() {
+        if until <= home.accounting.clock.now() {
             break;
         }
         tokio::select! {
             () = &mut rest, if !rested => rested = true,
-            () = home.ended.notified() => {}
+            () = home.connection_ended.notified() => {}
             () = home.timer.sleep_until(until) => {}
             _ = stop.changed() => {}
         }
     }
     for (_, watch) in &*home.connections.borrow() {
-        watch.decide(Fate::Die);
+        watch.set_close_mode(CloseMode::Abort);
     }
 }
 
 /// Now and then: the time, the log, and the patience with each connection.
-async fn look_after<S: Service>(home: Rc<Home<S>>) {
-    let mut rounds = tokio::time::interval(ROUND);
+async fn sweep<S: Service>(home: Rc<ThreadContext<S>>) {
+    let mut rounds = tokio::time::interval(SWEEP_INTERVAL);
     loop {
         rounds.tick().await;
-        let now = home.ledger.clock.now();
-        home.ledger.tick.set(now);
-        home.freed.round();
-        if let Some(pen) = &home.ledger.pen {
-            pen.hand_on();
+        let now = home.accounting.clock.now();
+        home.accounting.coarse_clock.set(now);
+        home.memory_reclaimer.on_sweep();
+        if let Some(pen) = &home.accounting.access_log {
+            pen.flush();
         }
         for (_, watch) in &*home.connections.borrow() {
-            watch.look();
-            if let Some(expired) = watch.expired(now, &home.limits) {
-                home.ledger.metrics.ended(match expired {
-                    Expired::Idle => "idle",
-                    Expired::Head => "slow_head",
-                    Expired::Body => "slow_body",
-                    Expired::Write => "slow_reader",
-                    Expired::Tunnel => "idle_tunnel",
+            watch.check_peer();
+            if let Some(expired) = watch.expired(now, &home.timeouts) {
+                home.accounting.metrics.record_end(match expired {
+                    TimeoutKind::Idle => "idle",
+                    TimeoutKind::Head => "slow_head",
+                    TimeoutKind::Body => "slow_body",
+                    TimeoutKind::Write => "slow_reader",
+                    TimeoutKind::Tunnel => "idle_tunnel",
                 });
-                watch.decide(Fate::Die);
+                watch.set_close_mode(CloseMode::Abort);
             }
         }
     }
 }
 
 /// Errors of accept that concern the one connection, and nobody else.
-fn of_the_connection(error: &io::Error) -> bool {
+fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
 /// Runs `serve` on a runtime of this thread, with all that it starts here.
-pub(super) fn on_this_thread(serve: impl AsyncFnOnce() -> io::Result<()>) -> io::Result<()> {
+pub(super) fn run_on_current_thread(serve: impl AsyncFnOnce() -> io::Result<()>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     LocalSet::new().block_on(&runtime, serve())
 }

@@ -2,18 +2,18 @@
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
-use super::body::Body;
+use super::body::ResponseBody;
 
 /// Why a request's Transfer-Encoding is refused (RFC 9112, 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BadCoding {
+pub(super) enum InvalidTransferCoding {
     /// A coding other than `chunked`: nothing here undoes it, and the next reader may.
     Unknown,
     /// `chunked` more than once.
-    Twice,
+    Repeated,
 }
 
-impl BadCoding {
+impl InvalidTransferCoding {
     /// What is wrong with the transfer codings of a request; none if it has none, or is simply chunked.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let mut chunked = false;
@@ -24,28 +24,30 @@ impl BadCoding {
                 return Some(Self::Unknown);
             }
             if std::mem::replace(&mut chunked, true) {
-                return Some(Self::Twice);
+                return Some(Self::Repeated);
             }
         }
         None
     }
 
-    pub(super) fn response(self) -> Response<Body> {
+    pub(super) fn response(self) -> Response<ResponseBody> {
         match self {
-            Self::Unknown => closing(StatusCode::NOT_IMPLEMENTED, "the only transfer coding here is chunked\n"),
-            Self::Twice => closing(StatusCode::BAD_REQUEST, "the body is chunked more than once\n"),
+            Self::Unknown => {
+                closing_response(StatusCode::NOT_IMPLEMENTED, "the only transfer coding here is chunked\n")
+            }
+            Self::Repeated => closing_response(StatusCode::BAD_REQUEST, "the body is chunked more than once\n"),
         }
     }
 }
 
 /// The answer to a head with too many fields.
-pub(super) fn too_many_fields() -> Response<Body> {
-    closing(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head has too many fields\n")
+pub(super) fn too_many_fields() -> Response<ResponseBody> {
+    closing_response(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the head has too many fields\n")
 }
 
 /// A line of text, after which nothing more is read.
-fn closing(status: StatusCode, line: &'static str) -> Response<Body> {
-    let mut answer = Response::new(Body::from(line));
+fn closing_response(status: StatusCode, line: &'static str) -> Response<ResponseBody> {
+    let mut answer = Response::new(ResponseBody::from(line));
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -58,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_body_is_chunked_once_or_not_at_all() {
-        use BadCoding::{Twice, Unknown};
+        use InvalidTransferCoding::{Repeated, Unknown};
         for (lines, expected) in [
             (&[][..], None),
             (&["chunked"], None),
@@ -68,12 +70,12 @@ mod tests {
             (&["x, chunked"], Some(Unknown)),
             (&["identity"], Some(Unknown)),
             (&["chunked;a=b"], Some(Unknown)),
-            (&["chunked, chunked"], Some(Twice)),
-            (&["chunked", "chunked"], Some(Twice)),
+            (&["chunked, chunked"], Some(Repeated)),
+            (&["chunked", "chunked"], Some(Repeated)),
         ] {
             let headers =
                 lines.iter().map(|line| (header::TRANSFER_ENCODING, HeaderValue::from_static(line))).collect();
-            assert_eq!(BadCoding::of(&headers), expected, "{lines:?}");
+            assert_eq!(InvalidTransferCoding::of(&headers), expected, "{lines:?}");
         }
     }
 }

@@ -9,43 +9,43 @@ use hyper::body::{Body as _, Incoming};
 use slab::Slab;
 use tokio::sync::Notify;
 
-use super::body::Body;
-use super::framing::{self, BadCoding};
-use super::ledger::{Entry, Ledger};
-use super::page::Page;
-use super::turn::Turn;
-use super::watch::Watch;
-use super::{Pages, Reply, Service, Tell};
-use crate::decide::patience::Limits;
+use super::body::ResponseBody;
+use super::framing::{self, InvalidTransferCoding};
+use super::ledger::{RequestAccounting, RequestRecord};
+use super::page::StaticBody;
+use super::turn::RequestContext;
+use super::watch::ConnectionState;
+use super::{BuiltinPaths, Logger, Service, ServiceReply};
+use crate::decide::patience::Timeouts;
 use crate::machine::memory;
 use crate::machine::timer::Timer;
 
 /// Where a service is at home on one thread.
-pub(super) struct Home<S: Service> {
+pub(super) struct ThreadContext<S: Service> {
     pub(super) service: Arc<S>,
     pub(super) local: S::Local,
-    pub(super) page: Option<Arc<Page>>,
-    pub(super) limits: Limits,
-    pub(super) most_head: usize,
-    pub(super) most_fields: usize,
-    pub(super) pages: Pages,
-    pub(super) asks_arrivals: bool,
-    pub(super) ledger: Rc<Ledger>,
+    pub(super) static_body: Option<Arc<StaticBody>>,
+    pub(super) timeouts: Timeouts,
+    pub(super) max_head_bytes: usize,
+    pub(super) max_header_fields: usize,
+    pub(super) builtin_paths: BuiltinPaths,
+    pub(super) uses_receive_timestamps: bool,
+    pub(super) accounting: Rc<RequestAccounting>,
     pub(super) timer: Timer,
-    pub(super) tell: Tell,
-    pub(super) connections: RefCell<Slab<Rc<Watch>>>,
+    pub(super) logger: Logger,
+    pub(super) connections: RefCell<Slab<Rc<ConnectionState>>>,
     /// A connection has ended.
-    pub(super) ended: Notify,
-    pub(super) freed: Freed,
+    pub(super) connection_ended: Notify,
+    pub(super) memory_reclaimer: MemoryReclaimer,
 }
 
 /// A request without an answer: the connection is reset.
 #[derive(Debug)]
-pub(super) struct Unanswered;
+pub(super) struct NoResponse;
 
-impl std::error::Error for Unanswered {}
+impl std::error::Error for NoResponse {}
 
-impl std::fmt::Display for Unanswered {
+impl std::fmt::Display for NoResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("no answer on purpose")
     }
@@ -53,94 +53,97 @@ impl std::fmt::Display for Unanswered {
 
 /// Memory of connections that is free and still the process's.
 #[derive(Debug, Default)]
-pub(super) struct Freed {
+pub(super) struct MemoryReclaimer {
     /// Of so many connections in this round, and in all since it was given back.
-    now: Cell<u32>,
-    all: Cell<u32>,
+    freed_in_round: Cell<u32>,
+    freed_total: Cell<u32>,
     rounds: Cell<u32>,
 }
 
-impl Freed {
+impl MemoryReclaimer {
     /// A connection has ended, or let go of what it had beyond the usual.
-    pub(super) fn one_more(&self) {
-        self.now.set(self.now.get().saturating_add(1));
+    pub(super) fn record_freed(&self) {
+        self.freed_in_round.set(self.freed_in_round.get().saturating_add(1));
     }
 
     /// Gives it to the system after a burst: while connections come and go it would be fetched back at once. To be called
     /// each round.
-    pub(super) fn round(&self) {
-        const MANY: u32 = 64;
-        const ROUNDS: u32 = 8;
-        let now = self.now.take();
-        self.all.set(self.all.get().saturating_add(now));
+    pub(super) fn on_sweep(&self) {
+        const MIN_FREED_CONNECTIONS: u32 = 64;
+        const MIN_SWEEP_ROUNDS: u32 = 8;
+        let now = self.freed_in_round.take();
+        self.freed_total.set(self.freed_total.get().saturating_add(now));
         self.rounds.set(self.rounds.get().saturating_add(1));
-        if self.all.get() >= MANY && now < MANY && self.rounds.get() >= ROUNDS {
-            self.all.set(0);
+        if self.freed_total.get() >= MIN_FREED_CONNECTIONS
+            && now < MIN_FREED_CONNECTIONS
+            && self.rounds.get() >= MIN_SWEEP_ROUNDS
+        {
+            self.freed_total.set(0);
             self.rounds.set(0);
             memory::release();
         }
     }
 }
 
-impl<S: Service> Home<S> {
+impl<S: Service> ThreadContext<S> {
     /// One request, from head to answer.
-    pub(super) async fn answer(
+    pub(super) async fn handle(
         self: Rc<Self>,
-        watch: Rc<Watch>,
+        watch: Rc<ConnectionState>,
         request: Request<Incoming>,
-    ) -> Result<Response<Body>, Unanswered> {
-        let mut entry = Entry::open(&self.ledger, &watch, &request);
+    ) -> Result<Response<ResponseBody>, NoResponse> {
+        let mut entry = RequestRecord::open(&self.accounting, &watch, &request);
         let version = request.version();
         let whole = request.body().is_end_stream();
-        watch.has_unread_body(!whole);
-        let last = says_close(request.headers()) || is_old(version, request.headers());
-        let reply = if let Some(bad) = BadCoding::of(request.headers()) {
-            Reply::Answer(bad.response())
-        } else if request.headers().len() > self.most_fields {
-            Reply::Answer(framing::too_many_fields())
-        } else if let Some(page) = self.page_at(&self.service.page_path(request.uri().path())) {
-            Reply::Answer(page)
+        watch.set_unread_body(!whole);
+        let last = has_connection_close(request.headers()) || is_http10_without_keep_alive(version, request.headers());
+        let reply = if let Some(bad) = InvalidTransferCoding::of(request.headers()) {
+            ServiceReply::Response(bad.response())
+        } else if request.headers().len() > self.max_header_fields {
+            ServiceReply::Response(framing::too_many_fields())
+        } else if let Some(page) = self.builtin_response(&self.service.builtin_path(request.uri().path())) {
+            ServiceReply::Response(page)
         } else {
-            let turn = Turn::new(&self.ledger, &self.timer, &watch, &entry);
-            self.service.answer(&self.local, request, &turn).await
+            let turn = RequestContext::new(&self.accounting, &self.timer, &watch, &entry);
+            self.service.handle(&self.local, request, &turn).await
         };
         match reply {
-            Reply::Answer(answer) => {
-                entry.answered(answer.status().as_u16());
-                if whole && version < Version::HTTP_2 && (last || says_close(answer.headers())) {
-                    watch.ends_with_this();
+            ServiceReply::Response(answer) => {
+                entry.set_status(answer.status().as_u16());
+                if whole && version < Version::HTTP_2 && (last || has_connection_close(answer.headers())) {
+                    watch.close_after_response();
                 }
-                Ok(answer.map(|body| body.with(entry)))
+                Ok(answer.map(|body| body.with_record(entry)))
             }
-            Reply::Switch(answer, tunnel) => {
-                entry.answered(answer.status().as_u16());
-                watch.switches_to(tunnel);
-                Ok(answer.map(|body| body.with(entry)))
+            ServiceReply::Upgrade(answer, tunnel) => {
+                entry.set_status(answer.status().as_u16());
+                watch.set_tunnel(tunnel);
+                Ok(answer.map(|body| body.with_record(entry)))
             }
-            Reply::Reset => {
-                entry.reset();
+            ServiceReply::Reset => {
+                entry.set_reset();
                 // In HTTP/2 it is the stream that is reset, which hyper does for us.
                 if version < Version::HTTP_2 {
-                    watch.reset();
+                    watch.set_reset();
                 }
-                Err(Unanswered)
+                Err(NoResponse)
             }
         }
     }
 
-    fn page_at(&self, path: &str) -> Option<Response<Body>> {
+    fn builtin_response(&self, path: &str) -> Option<Response<ResponseBody>> {
         let is = |page: &str| !page.is_empty() && page == path;
-        if is(&self.pages.metrics) {
-            Some(self.metrics())
-        } else if is(&self.pages.health) {
+        if is(&self.builtin_paths.metrics) {
+            Some(self.metrics_response())
+        } else if is(&self.builtin_paths.health) {
             Some(Response::new("ok\n".into()))
         } else {
             None
         }
     }
 
-    fn metrics(&self) -> Response<Body> {
-        let mut answer = Response::new(self.ledger.metrics.render().into());
+    fn metrics_response(&self) -> Response<ResponseBody> {
+        let mut answer = Response::new(self.accounting.metrics.render().into());
         let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         answer.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
         answer
@@ -148,11 +151,11 @@ impl<S: Service> Home<S> {
 }
 
 /// Whether these headers surely close the connection.
-fn says_close(headers: &HeaderMap) -> bool {
+fn has_connection_close(headers: &HeaderMap) -> bool {
     headers.get(header::CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
 }
 
 /// Whether a request is of a time when connections closed unless asked not to.
-fn is_old(version: Version, headers: &HeaderMap) -> bool {
+fn is_http10_without_keep_alive(version: Version, headers: &HeaderMap) -> bool {
     version == Version::HTTP_10 && !headers.contains_key(header::CONNECTION)
 }

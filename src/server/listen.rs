@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
 
 /// The kernel takes less, if `net.core.somaxconn` says so.
-const BACKLOG: i32 = 4096;
+const LISTEN_BACKLOG: i32 = 4096;
 
 /// `count` listeners of one address; the kernel deals connections out among them.
 ///
@@ -36,6 +36,6 @@ fn open(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
     // Connections inherit it, which saves each of them a call.
     sockopt::set_tcp_nodelay(&socket, true)?;
     bind(&socket, &address)?;
-    listen(&socket, BACKLOG)?;
+    listen(&socket, LISTEN_BACKLOG)?;
     Ok(socket.into())
 }

@@ -14,7 +14,7 @@ use crate::decide::Nanos;
 
 /// What is counted of every server, and what its service adds.
 #[derive(Debug)]
-pub(super) struct Metrics {
+pub(super) struct ServerMetrics {
     registry: Mutex<Registry>,
     requests: Family<[(&'static str, String); 1], Counter>,
     /// The counter of each status, looked up once; of 100 to 599.
@@ -27,7 +27,7 @@ pub(super) struct Metrics {
     ended: Family<[(&'static str, &'static str); 1], Counter>,
 }
 
-impl Metrics {
+impl ServerMetrics {
     pub(super) fn new(add: impl FnOnce(&mut Registry)) -> Self {
         let mut registry = Registry::with_prefix("weir");
         let new = Self {
@@ -58,7 +58,7 @@ impl Metrics {
         Self { registry: Mutex::new(registry), ..new }
     }
 
-    pub(super) fn answered(&self, status: u16, took: Nanos) {
+    pub(super) fn record_response(&self, status: u16, took: Nanos) {
         let family = |status: u16| self.requests.get_or_create(&[("status", status.to_string())]).clone();
         match self.by_status.get(usize::from(status.saturating_sub(100))) {
             Some(counter) => counter.get_or_init(|| family(status)).inc(),
@@ -67,7 +67,7 @@ impl Metrics {
         self.seconds.observe(took.as_secs_f64());
     }
 
-    pub(super) fn ended(&self, cause: &'static str) {
+    pub(super) fn record_end(&self, cause: &'static str) {
         self.ended.get_or_create(&[("cause", cause)]).inc();
     }
 

@@ -1,8 +1,8 @@
 //! What a service stands on: event loops (one per thread, on tokio and hyper), HTTP/1.1 and HTTP/2 without TLS,
 //! patience with slow peers, exact timers, bodies without copies, an access log, metrics, and an end in good order.
 //!
-//! - [`Service`]: who answers; [`Turn`]: what it has at hand; [`Reply`], [`Body`], [`Page`]: what it answers with
-//! - [`start`] a service, which then is [`Running`]
+//! - [`Service`]: who answers; [`RequestContext`]: what it has at hand; [`ServiceReply`], [`ResponseBody`], [`StaticBody`]: what it answers with
+//! - [`start`] a service, which then is [`RunningServer`]
 //! - `event_loop`: one thread; `framing`: what a request's head says of its body; `home`: what its connections share; `connection`, `socket`, `watch`: one connection; `ledger`: what is written down
 
 mod access_log;
@@ -42,16 +42,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, watch as channel};
 
 use self::access_log::AccessLog;
-pub use self::body::{Body, BodyError, RequestBody};
-use self::event_loop::on_this_thread;
-use self::home::{Freed, Home};
-use self::ledger::Ledger;
-use self::metrics::Metrics;
-pub use self::page::Page;
-use self::tick::Tick;
-pub use self::turn::{Taken, Turn, Unread, Upload};
+pub use self::body::{BodyError, RequestBody, ResponseBody};
+use self::event_loop::run_on_current_thread;
+use self::home::{MemoryReclaimer, ThreadContext};
+use self::ledger::RequestAccounting;
+use self::metrics::ServerMetrics;
+pub use self::page::StaticBody;
+use self::tick::CoarseClock;
+pub use self::turn::{BodyPrefix, ReadBodyError, RequestBodyStream, RequestContext};
 use crate::decide::Nanos;
-use crate::decide::patience::Limits;
+use crate::decide::patience::Timeouts;
 pub use crate::machine::timer::Timer;
 use crate::machine::{self, clock::Clock};
 
@@ -64,39 +64,44 @@ pub trait Service: Send + Sync + 'static {
     ///
     /// # Errors
     /// When the system does not give what the service needs.
-    fn settle(&self, timer: &Timer) -> io::Result<Self::Local>;
+    fn init_thread(&self, timer: &Timer) -> io::Result<Self::Local>;
 
     /// Answers a request. The future is dropped when the client leaves.
-    fn answer(&self, local: &Self::Local, request: Request<Incoming>, turn: &Turn) -> impl Future<Output = Reply>;
+    fn handle(
+        &self,
+        local: &Self::Local,
+        request: Request<Incoming>,
+        turn: &RequestContext,
+    ) -> impl Future<Output = ServiceReply>;
 
     /// Called when the server stops; it waits for this as it waits for answers that are owed.
-    fn rest(&self, _local: &Self::Local) -> impl Future<Output = ()> {
+    fn shutdown(&self, _local: &Self::Local) -> impl Future<Output = ()> {
         std::future::ready(())
     }
 
     /// The path by which the server's own pages are looked for, of a request for this one.
-    fn page_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+    fn builtin_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
         Cow::Borrowed(path)
     }
 
     /// Adds the service's own counters to `/metrics`.
-    fn count(&self, _registry: &mut Registry) {}
+    fn register_metrics(&self, _registry: &mut Registry) {}
 
     /// Bytes that answers are made of and that are worth sending without a copy.
-    fn page(&self) -> Option<Arc<Page>> {
+    fn static_body(&self) -> Option<Arc<StaticBody>> {
         None
     }
 }
 
-/// What becomes of a request; see also [`Turn::never`].
+/// What becomes of a request; see also [`RequestContext::hang`].
 #[derive(Debug)]
-pub enum Reply {
+pub enum ServiceReply {
     /// It is answered.
-    Answer(Response<Body>),
+    Response(Response<ResponseBody>),
     /// Its connection is reset (in HTTP/2: its stream).
     Reset,
     /// It is answered with 101, and from then on its bytes go to the tunnel and come from there. Only for HTTP/1.1.
-    Switch(Response<Body>, Box<dyn Tunnel>),
+    Upgrade(Response<ResponseBody>, Box<dyn Tunnel>),
 }
 
 /// Where the bytes of a connection go that speaks another protocol by now.
@@ -104,46 +109,46 @@ pub trait Tunnel: AsyncRead + AsyncWrite + fmt::Debug + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + fmt::Debug + Unpin> Tunnel for T {}
 
-impl Reply {
+impl ServiceReply {
     /// The answer's status, if there is an answer.
     pub fn status(&self) -> Option<StatusCode> {
         match self {
-            Self::Answer(answer) | Self::Switch(answer, _) => Some(answer.status()),
+            Self::Response(answer) | Self::Upgrade(answer, _) => Some(answer.status()),
             Self::Reset => None,
         }
     }
 }
 
-impl From<Response<Body>> for Reply {
-    fn from(answer: Response<Body>) -> Self {
-        Self::Answer(answer)
+impl From<Response<ResponseBody>> for ServiceReply {
+    fn from(answer: Response<ResponseBody>) -> Self {
+        Self::Response(answer)
     }
 }
 
 /// Says something to whoever runs the server.
 #[derive(Clone)]
-pub struct Tell(Arc<dyn Fn(&str) + Send + Sync>);
+pub struct Logger(Arc<dyn Fn(&str) + Send + Sync>);
 
-impl Tell {
+impl Logger {
     /// Through `say`, one message at a time.
     pub fn new(say: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(say))
     }
 
     /// Says it.
-    pub fn say(&self, text: &str) {
+    pub fn log(&self, text: &str) {
         (self.0)(text);
     }
 }
 
-impl fmt::Debug for Tell {
+impl fmt::Debug for Logger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Tell")
     }
 }
 
 /// Event loops at most.
-pub const MOST_WORKERS: u16 = 256;
+pub const MAX_WORKERS: u16 = 256;
 
 /// Where and how to serve.
 #[derive(Clone, Debug)]
@@ -155,32 +160,32 @@ pub struct Options {
     /// Event loops, one thread each.
     pub workers: usize,
     /// Patience with slow peers.
-    pub limits: Limits,
+    pub timeouts: Timeouts,
     /// The longest head of a request, in bytes; beyond it the answer is 431. At least 8,192.
-    pub most_head: usize,
+    pub max_head_bytes: usize,
     /// The most fields of a request's head; beyond it the answer is 431.
-    pub most_fields: usize,
+    pub max_header_fields: usize,
     /// Where a line of JSON per request goes; `-` is stderr.
     pub access_log: Option<PathBuf>,
     /// The pages that the server answers itself.
-    pub pages: Pages,
+    pub builtin_paths: BuiltinPaths,
     /// Whether the kernel is asked, once per connection, when its first request came; else a request has come when it
     /// is read.
-    pub asks_arrivals: bool,
+    pub uses_receive_timestamps: bool,
     /// Who hears of troubles.
-    pub tell: Tell,
+    pub logger: Logger,
 }
 
 /// Paths that the server answers itself; an empty one is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pages {
+pub struct BuiltinPaths {
     /// Metrics for Prometheus.
     pub metrics: String,
     /// `ok`, for whoever asks whether the server is there.
     pub health: String,
 }
 
-impl Default for Pages {
+impl Default for BuiltinPaths {
     fn default() -> Self {
         Self { metrics: "/metrics".to_owned(), health: String::new() }
     }
@@ -192,13 +197,13 @@ impl Default for Options {
             host: "127.0.0.1".to_owned(),
             port: 0,
             workers: 1,
-            limits: Limits::default(),
-            most_head: 64 * 1024,
-            most_fields: 256,
+            timeouts: Timeouts::default(),
+            max_head_bytes: 64 * 1024,
+            max_header_fields: 256,
             access_log: None,
-            pages: Pages::default(),
-            asks_arrivals: false,
-            tell: Tell::new(|_| {}),
+            builtin_paths: BuiltinPaths::default(),
+            uses_receive_timestamps: false,
+            logger: Logger::new(|_| {}),
         }
     }
 }
@@ -236,51 +241,51 @@ impl From<io::Error> for ServerError {
 
 /// Whether a server is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    No,
+enum ShutdownRequest {
+    Run,
     /// Answers that are owed have until then.
-    By(Nanos),
+    DrainUntil(Nanos),
     Now,
 }
 
 /// A server that runs; it stops at once when it is dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningServer {
     address: SocketAddr,
     clock: Clock,
-    stop: channel::Sender<Stop>,
+    stop: channel::Sender<ShutdownRequest>,
     threads: Vec<JoinHandle<()>>,
-    log: Option<AccessLog>,
+    access_log: Option<AccessLog>,
 }
 
 /// Starts a service; it takes connections when this returns.
 ///
 /// # Errors
 /// See [`ServerError`].
-pub fn start<S: Service>(service: S, options: &Options) -> Result<Running, ServerError> {
+pub fn start<S: Service>(service: S, options: &Options) -> Result<RunningServer, ServerError> {
     // Each connection is an open file; what the system allows is enough or is told when it is not.
-    let _ = machine::allow_open_files(machine::most_connections().min(1 << 20));
+    let _ = machine::allow_open_files(machine::max_connections().min(1 << 20));
     let (address, listeners) = listen::listeners(&options.host, options.port, options.workers.max(1))
         .map_err(|error| ServerError::Listen(options.host.clone(), options.port, error))?;
     let log = match &options.access_log {
         Some(path) => {
-            Some(AccessLog::open(path, &options.tell).map_err(|error| ServerError::AccessLog(path.clone(), error))?)
+            Some(AccessLog::open(path, &options.logger).map_err(|error| ServerError::AccessLog(path.clone(), error))?)
         }
         None => None,
     };
     let service = Arc::new(service);
-    let metrics = Arc::new(Metrics::new(|registry| service.count(registry)));
+    let metrics = Arc::new(ServerMetrics::new(|registry| service.register_metrics(registry)));
     let clock = Clock::starting_in(Nanos::ZERO);
-    let (stop, stopped) = channel::channel(Stop::No);
-    let mut running = Running { address, clock, stop, threads: Vec::new(), log };
+    let (stop, stopped) = channel::channel(ShutdownRequest::Run);
+    let mut running = RunningServer { address, clock, stop, threads: Vec::new(), access_log: log };
     let (ready, all_ready) = mpsc::channel();
     for listener in listeners {
         let (service, metrics, options) = (Arc::clone(&service), Arc::clone(&metrics), options.clone());
         let (stopped, ready) = (stopped.clone(), ready.clone());
-        let pen = running.log.as_ref().map(|log| log.pen(&options.tell));
+        let pen = running.access_log.as_ref().map(|log| log.writer(&options.logger));
         let thread = thread::Builder::new().name("event-loop".to_owned()).spawn(move || {
-            let ended = on_this_thread(async || {
-                let home = settle(service, clock, metrics, pen, options)?;
+            let ended = run_on_current_thread(async || {
+                let home = thread_context(service, clock, metrics, pen, options)?;
                 let listener = tokio::net::TcpListener::from_std(listener)?;
                 let _ = ready.send(Ok(()));
                 event_loop::run(home, listener, stopped).await;
@@ -299,34 +304,39 @@ pub fn start<S: Service>(service: S, options: &Options) -> Result<Running, Serve
     Ok(running)
 }
 
-fn settle<S: Service>(
+fn thread_context<S: Service>(
     service: Arc<S>,
     clock: Clock,
-    metrics: Arc<Metrics>,
-    pen: Option<access_log::Pen>,
+    metrics: Arc<ServerMetrics>,
+    pen: Option<access_log::AccessLogWriter>,
     options: Options,
-) -> io::Result<Rc<Home<S>>> {
+) -> io::Result<Rc<ThreadContext<S>>> {
     let (timer, rings) = Timer::new(clock)?;
     tokio::task::spawn_local(rings);
-    Ok(Rc::new(Home {
-        local: service.settle(&timer)?,
-        page: service.page(),
+    Ok(Rc::new(ThreadContext {
+        local: service.init_thread(&timer)?,
+        static_body: service.static_body(),
         service,
-        limits: options.limits,
-        most_head: options.most_head.max(8192),
-        most_fields: options.most_fields,
-        pages: options.pages,
-        asks_arrivals: options.asks_arrivals,
-        ledger: Rc::new(Ledger { clock, tick: Tick::default(), metrics, pen }),
+        timeouts: options.timeouts,
+        max_head_bytes: options.max_head_bytes.max(8192),
+        max_header_fields: options.max_header_fields,
+        builtin_paths: options.builtin_paths,
+        uses_receive_timestamps: options.uses_receive_timestamps,
+        accounting: Rc::new(RequestAccounting {
+            clock,
+            coarse_clock: CoarseClock::default(),
+            metrics,
+            access_log: pen,
+        }),
         timer,
-        tell: options.tell,
+        logger: options.logger,
         connections: RefCell::new(Slab::new()),
-        ended: Notify::new(),
-        freed: Freed::default(),
+        connection_ended: Notify::new(),
+        memory_reclaimer: MemoryReclaimer::default(),
     }))
 }
 
-impl Running {
+impl RunningServer {
     /// Where it takes connections.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -339,45 +349,45 @@ impl Running {
 
     /// Takes no more connections, and waits for the answers that are owed, `grace` at most.
     pub fn stop(mut self, grace: Duration) {
-        self.stopper().stop(grace);
+        self.stop_handle().stop(grace);
         self.finish();
     }
 
     /// Lets another thread say when to stop, or that the grace is over.
-    pub fn stopper(&self) -> Stopper {
-        Stopper { clock: self.clock, stop: self.stop.clone() }
+    pub fn stop_handle(&self) -> StopHandle {
+        StopHandle { clock: self.clock, stop: self.stop.clone() }
     }
 
     fn finish(&mut self) {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        if let Some(log) = self.log.take() {
+        if let Some(log) = self.access_log.take() {
             log.close();
         }
     }
 }
 
-/// See [`Running::stopper`].
+/// See [`RunningServer::stop_handle`].
 #[derive(Clone, Debug)]
-pub struct Stopper {
+pub struct StopHandle {
     clock: Clock,
-    stop: channel::Sender<Stop>,
+    stop: channel::Sender<ShutdownRequest>,
 }
 
-impl Stopper {
+impl StopHandle {
     /// Takes no more connections; answers that are owed have `grace` from now, whatever was said before. Returns at
     /// once.
     pub fn stop(&self, grace: Duration) {
         // Who does not listen any more has stopped.
-        let _ = self.stop.send(Stop::By(self.clock.now() + grace.into()));
+        let _ = self.stop.send(ShutdownRequest::DrainUntil(self.clock.now() + grace.into()));
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         if !self.threads.is_empty() {
-            let _ = self.stop.send(Stop::Now);
+            let _ = self.stop.send(ShutdownRequest::Now);
         }
         self.finish();
     }

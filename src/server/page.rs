@@ -9,12 +9,12 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open, sendfile};
 /// Bytes that lie in memory and, the same, in a file without a name. A connection that is asked to write a part of the
 /// former sends it from the latter, which the kernel does without a copy; HTTP stays none the wiser.
 #[derive(Debug)]
-pub struct Page {
+pub struct StaticBody {
     bytes: Bytes,
     file: OwnedFd,
 }
 
-impl Page {
+impl StaticBody {
     /// Keeps `bytes` in both places.
     ///
     /// # Errors
@@ -45,14 +45,14 @@ impl Page {
 
 fn on_disk(bytes: &[u8]) -> io::Result<OwnedFd> {
     let file = open(std::env::temp_dir(), OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)?;
-    fill(file, bytes)
+    write_all(file, bytes)
 }
 
 fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
-    fill(memfd_create("weir-page", MemfdFlags::CLOEXEC)?, bytes)
+    write_all(memfd_create("weir-page", MemfdFlags::CLOEXEC)?, bytes)
 }
 
-fn fill(file: OwnedFd, mut bytes: &[u8]) -> io::Result<OwnedFd> {
+fn write_all(file: OwnedFd, mut bytes: &[u8]) -> io::Result<OwnedFd> {
     while !bytes.is_empty() {
         let written = rustix::io::write(&file, bytes)?;
         bytes = &bytes[written..];

@@ -15,34 +15,34 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::arrival;
-use super::page::Page;
-use super::tick::Tick;
-use super::watch::Watch;
+use super::page::StaticBody;
+use super::tick::CoarseClock;
+use super::watch::ConnectionState;
 use crate::decide::Nanos;
 
 /// What every HTTP/2 connection begins with (RFC 9113, 3.4), and no HTTP/1 request.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A connection that tells its [`Watch`] what goes over it, and that sends parts of a [`Page`] without copying them.
+/// A connection that tells its [`ConnectionState`] what goes over it, and that sends parts of a [`StaticBody`] without copying them.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(super) struct ConnectionSocket {
     stream: TcpStream,
-    watch: Rc<Watch>,
-    tick: Tick,
-    page: Option<Arc<Page>>,
+    connection: Rc<ConnectionState>,
+    coarse_clock: CoarseClock,
+    static_body: Option<Arc<StaticBody>>,
     /// Read already, while the protocol was not known yet.
-    first: Vec<u8>,
+    prefetched: Vec<u8>,
     /// How much of `first` has been given out.
-    given: usize,
-    end: End,
+    consumed: usize,
+    send_state: SendState,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum End {
+enum SendState {
     Open,
     /// We send nothing more, and wait for the other end to see it.
     Draining {
-        left: usize,
+        remaining: usize,
     },
     Closed,
     /// Another protocol is spoken: what each end says last is passed on as it is.
@@ -50,52 +50,65 @@ enum End {
 }
 
 /// Bytes that are thrown away at most for an answer to arrive.
-const MOST_DRAINED: usize = 1 << 20;
+const MAX_DRAINED_BYTES: usize = 1 << 20;
 
-impl Socket {
-    pub(super) fn new(stream: TcpStream, watch: Rc<Watch>, tick: Tick, page: Option<Arc<Page>>) -> Self {
-        Self { stream, watch, tick, page, first: Vec::new(), given: 0, end: End::Open }
+impl ConnectionSocket {
+    pub(super) fn new(
+        stream: TcpStream,
+        connection: Rc<ConnectionState>,
+        coarse_clock: CoarseClock,
+        static_body: Option<Arc<StaticBody>>,
+    ) -> Self {
+        Self {
+            stream,
+            connection,
+            coarse_clock,
+            static_body,
+            prefetched: Vec::new(),
+            consumed: 0,
+            send_state: SendState::Open,
+        }
     }
 
     /// From now on no close follows a shutdown: the other end may go on.
-    pub(super) fn switches(&mut self) {
-        self.end = End::Tunnel;
+    pub(super) fn start_tunnel(&mut self) {
+        self.send_state = SendState::Tunnel;
     }
 
     /// Whether the other end speaks HTTP/2; as many bytes are awaited as it takes to know.
-    pub(super) async fn speaks_http2(&mut self) -> io::Result<bool> {
+    pub(super) async fn detect_http2(&mut self) -> io::Result<bool> {
         loop {
-            let known = self.first.len().min(PREFACE.len());
-            if self.first[..known] != PREFACE[..known] {
+            let known = self.prefetched.len().min(HTTP2_PREFACE.len());
+            if self.prefetched[..known] != HTTP2_PREFACE[..known] {
                 return Ok(false);
             }
-            if known == PREFACE.len() {
+            if known == HTTP2_PREFACE.len() {
                 return Ok(true);
             }
-            if poll_fn(|cx| self.poll_first(cx)).await? == 0 {
+            if poll_fn(|cx| self.poll_prefetch(cx)).await? == 0 {
                 return Ok(false);
             }
-            self.watch.note(|patience| patience.came(self.tick.now()));
+            self.connection.update_timeouts(|patience| patience.received(self.coarse_clock.now()));
         }
     }
 
     /// Takes back what was read and not looked at.
     pub(super) fn unread(&mut self, bytes: &[u8]) {
-        self.first = [bytes, &self.first[self.given..]].concat();
-        self.given = 0;
+        self.prefetched = [bytes, &self.prefetched[self.consumed..]].concat();
+        self.consumed = 0;
     }
 
     /// How long ago the last bytes came.
-    pub(super) fn age(&self) -> Nanos {
+    pub(super) fn receive_age(&self) -> Nanos {
         arrival::age(self.stream.as_fd())
     }
 
     /// Reads into `first`, by way of the stack: a connection that waits here costs nothing.
-    fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    fn poll_prefetch(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut bytes = [MaybeUninit::uninit(); 4096];
         let mut buffer = ReadBuf::uninit(&mut bytes);
         ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
-        self.first.extend_from_slice(buffer.filled());
+        self.prefetched.extend_from_slice(buffer.filled());
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
@@ -104,14 +117,14 @@ impl Socket {
             match self.stream.poll_write_ready(cx) {
                 Poll::Ready(ready) => ready?,
                 Poll::Pending => {
-                    self.watch.note(|patience| patience.stalled(self.tick.now()));
+                    self.connection.update_timeouts(|patience| patience.stalled(self.coarse_clock.now()));
                     return Poll::Pending;
                 }
             }
             match self.stream.try_io(Interest::WRITABLE, &mut send) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 sent => {
-                    self.watch.note(|patience| patience.wrote(self.tick.now()));
+                    self.connection.update_timeouts(|patience| patience.wrote(self.coarse_clock.now()));
                     return Poll::Ready(sent);
                 }
             }
@@ -119,9 +132,9 @@ impl Socket {
     }
 }
 
-impl Socket {
+impl ConnectionSocket {
     fn poll_send_parts(&self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        if !self.watch.is_at_the_end() {
+        if !self.connection.is_last_write() {
             return self.poll_send(cx, || Ok(writev(&self.stream, parts)?));
         }
         // The close comes at once, and goes out in the packet of these last bytes: one packet and one wake-up of the
@@ -131,43 +144,43 @@ impl Socket {
     }
 }
 
-impl Drop for Socket {
+impl Drop for ConnectionSocket {
     fn drop(&mut self) {
-        if self.watch.is_reset() {
+        if self.connection.is_reset() {
             // Without lingering a close is a reset.
             let _ = rustix::net::sockopt::set_socket_linger(&self.stream, Some(std::time::Duration::ZERO));
         }
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for ConnectionSocket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.given < this.first.len() {
-            let length = (this.first.len() - this.given).min(buffer.remaining());
-            buffer.put_slice(&this.first[this.given..this.given + length]);
-            this.given += length;
-            if this.given == this.first.len() {
-                this.first = Vec::new();
-                this.given = 0;
+        if this.consumed < this.prefetched.len() {
+            let length = (this.prefetched.len() - this.consumed).min(buffer.remaining());
+            buffer.put_slice(&this.prefetched[this.consumed..this.consumed + length]);
+            this.consumed += length;
+            if this.consumed == this.prefetched.len() {
+                this.prefetched = Vec::new();
+                this.consumed = 0;
             }
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
-        this.watch.has_room(buffer.remaining());
+        this.connection.record_buffer_bytes(buffer.remaining());
         ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
         if buffer.filled().len() == before {
-            if !matches!(this.end, End::Tunnel) {
-                this.end = End::Closed;
+            if !matches!(this.send_state, SendState::Tunnel) {
+                this.send_state = SendState::Closed;
             }
         } else {
-            this.watch.note(|patience| patience.came(this.tick.now()));
+            this.connection.update_timeouts(|patience| patience.received(this.coarse_clock.now()));
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for ConnectionSocket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
     }
@@ -177,7 +190,7 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Some(page) = &self.page else { return self.poll_send_parts(cx, parts) };
+        let Some(page) = &self.static_body else { return self.poll_send_parts(cx, parts) };
         let paged = parts.iter().position(|part| page.offset_of(part).is_some());
         match paged {
             None => self.poll_send_parts(cx, parts),
@@ -200,7 +213,7 @@ impl AsyncWrite for Socket {
     /// Nothing is held back. But while nobody wants more of a request's body hyper does not read, and only here can it
     /// be told that the other end has gone.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let gone = self.watch.expects_bytes() && self.stream.try_io(Interest::ERROR, || Ok(())).is_ok();
+        let gone = self.connection.expects_bytes() && self.stream.try_io(Interest::ERROR, || Ok(())).is_ok();
         Poll::Ready(if gone { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) })
     }
 
@@ -208,36 +221,36 @@ impl AsyncWrite for Socket {
     /// which can overtake the answer: then what still comes is taken and thrown away first, up to a bound.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if this.watch.has_switched() {
+        if this.connection.is_tunnel() {
             // No close follows before the other direction has ended, too, and what comes there is to be passed on.
             return Poll::Ready(Ok(rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?));
         }
         let mut bytes = [0; 4096];
         loop {
-            match this.end {
+            match this.send_state {
                 // Not ready to be read: so nothing is there, and it takes no system call to know.
-                End::Open if !this.watch.expects_bytes() && this.stream.poll_read_ready(cx).is_pending() => {
-                    this.end = End::Closed;
+                SendState::Open if !this.connection.expects_bytes() && this.stream.poll_read_ready(cx).is_pending() => {
+                    this.send_state = SendState::Closed;
                 }
-                End::Open => match this.stream.try_read(&mut bytes) {
-                    Err(_) if !this.watch.expects_bytes() => this.end = End::Closed,
+                SendState::Open => match this.stream.try_read(&mut bytes) {
+                    Err(_) if !this.connection.expects_bytes() => this.send_state = SendState::Closed,
                     Err(_) | Ok(1..) => {
                         rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?;
-                        this.watch.note(|patience| patience.came(this.tick.now()));
-                        this.end = End::Draining { left: MOST_DRAINED };
+                        this.connection.update_timeouts(|patience| patience.received(this.coarse_clock.now()));
+                        this.send_state = SendState::Draining { remaining: MAX_DRAINED_BYTES };
                     }
-                    Ok(0) => this.end = End::Closed,
+                    Ok(0) => this.send_state = SendState::Closed,
                 },
-                End::Draining { left } => {
+                SendState::Draining { remaining: left } => {
                     let mut buffer = ReadBuf::new(&mut bytes);
                     ready!(Pin::new(&mut this.stream).poll_read(cx, &mut buffer))?;
-                    this.end = match left.checked_sub(buffer.filled().len()) {
-                        Some(left) if !buffer.filled().is_empty() => End::Draining { left },
-                        _ => End::Closed,
+                    this.send_state = match left.checked_sub(buffer.filled().len()) {
+                        Some(left) if !buffer.filled().is_empty() => SendState::Draining { remaining: left },
+                        _ => SendState::Closed,
                     };
                 }
-                End::Closed => return Poll::Ready(Ok(())),
-                End::Tunnel => {
+                SendState::Closed => return Poll::Ready(Ok(())),
+                SendState::Tunnel => {
                     rustix::net::shutdown(&this.stream, rustix::net::Shutdown::Write)?;
                     return Poll::Ready(Ok(()));
                 }

@@ -7,9 +7,9 @@ use crate::decide::Nanos;
 
 /// The time of the last round among the connections: good enough for patience, and free.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tick(Rc<Cell<Nanos>>);
+pub(super) struct CoarseClock(Rc<Cell<Nanos>>);
 
-impl Tick {
+impl CoarseClock {
     pub(super) fn now(&self) -> Nanos {
         self.0.get()
     }

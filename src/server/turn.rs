@@ -12,91 +12,96 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::value::RawValue;
 
-use super::ledger::{Asked, Entry, Ledger};
-use super::watch::{Fate, Watch};
-use super::{BodyError, Reply};
+use super::ledger::{RequestAccounting, RequestLogInfo, RequestRecord};
+use super::watch::{CloseMode, ConnectionState};
+use super::{BodyError, ServiceReply};
 use crate::decide::Nanos;
-use crate::decide::patience::Patience;
+use crate::decide::patience::TimeoutTracker;
 use crate::machine::timer::{Sleep, Timer};
 
 /// One request's turn.
 #[derive(Debug)]
-pub struct Turn {
-    pub(super) ledger: Rc<Ledger>,
+pub struct RequestContext {
+    pub(super) accounting: Rc<RequestAccounting>,
     pub(super) timer: Timer,
-    pub(super) watch: Rc<Watch>,
+    pub(super) connection: Rc<ConnectionState>,
     began: Nanos,
-    asked: Option<Rc<Asked>>,
+    log_info: Option<Rc<RequestLogInfo>>,
 }
 
 /// A request's body as far as it was wanted at once.
 #[derive(Debug)]
-pub enum Taken {
+pub enum BodyPrefix {
     /// All of it.
-    Whole(Bytes),
+    Complete(Bytes),
     /// It is longer: the beginning is in it already.
-    Longer(Upload),
+    Streaming(RequestBodyStream),
 }
 
 /// A request's body that is passed on as it comes.
 #[derive(Debug)]
-pub struct Upload {
-    first: Bytes,
-    rest: Incoming,
-    ledger: Rc<Ledger>,
-    watch: Rc<Watch>,
+pub struct RequestBodyStream {
+    prefix: Bytes,
+    remaining: Incoming,
+    accounting: Rc<RequestAccounting>,
+    connection: Rc<ConnectionState>,
 }
 
 /// Why a request's body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unread {
+pub enum ReadBodyError {
     /// It is longer than was allowed.
     TooLong,
     /// It ended early, or breaks the rules of HTTP.
     Broken,
 }
 
-impl Turn {
-    pub(super) fn new(ledger: &Rc<Ledger>, timer: &Timer, watch: &Rc<Watch>, entry: &Entry) -> Self {
+impl RequestContext {
+    pub(super) fn new(
+        ledger: &Rc<RequestAccounting>,
+        timer: &Timer,
+        watch: &Rc<ConnectionState>,
+        entry: &RequestRecord,
+    ) -> Self {
         Self {
-            ledger: Rc::clone(ledger),
+            accounting: Rc::clone(ledger),
             timer: timer.clone(),
-            watch: Rc::clone(watch),
+            connection: Rc::clone(watch),
             began: entry.began(),
-            asked: entry.asked(),
+            log_info: entry.log_info(),
         }
     }
 
     /// Whether anybody will read a story.
     pub fn is_logged(&self) -> bool {
-        self.asked.is_some()
+        self.log_info.is_some()
     }
 
     /// Adds a story to the request's line in the access log.
-    pub fn tell(&self, story: Box<RawValue>) {
-        if let Some(asked) = &self.asked {
-            asked.has_story(story);
+    pub fn log_attempts(&self, story: Box<RawValue>) {
+        if let Some(asked) = &self.log_info {
+            asked.set_attempts(story);
         }
     }
 
     /// Whether it is this end that gives up the connection: for its patience is over, or the server stops.
-    pub fn is_given_up(&self) -> bool {
-        self.watch.fate() == Fate::Die
+    pub fn is_server_abort(&self) -> bool {
+        self.connection.close_mode() == CloseMode::Abort
     }
 
     /// Time since the server's start.
     pub fn now(&self) -> Nanos {
-        self.ledger.clock.now()
+        self.accounting.clock.now()
     }
 
     /// Who asks.
     pub fn peer(&self) -> SocketAddr {
-        self.watch.peer
+        self.connection.peer
     }
 
     /// Their address without port, as a header has it.
-    pub fn client(&self) -> &HeaderValue {
-        self.watch.client()
+    pub fn client_address(&self) -> &HeaderValue {
+        self.connection.client_address()
     }
 
     /// When the request's head was there, since the server's start.
@@ -115,42 +120,47 @@ impl Turn {
     }
 
     /// Never ends: the request has no answer, and its connection stays open until the client or the server ends it.
-    pub async fn never(&self) -> Reply {
-        self.watch.lose_hope().await
+    pub async fn hang(&self) -> ServiceReply {
+        self.connection.hang().await
     }
 
     /// Reads a request's body of at most `most` bytes.
     ///
     /// # Errors
-    /// [`Unread`]. A peer that sends nothing for too long is let go, and this never ends.
-    pub async fn read(&self, body: Incoming, most: usize) -> Result<Bytes, Unread> {
+    /// [`ReadBodyError`]. A peer that sends nothing for too long is let go, and this never ends.
+    pub async fn read_body(&self, body: Incoming, most: usize) -> Result<Bytes, ReadBodyError> {
         if body.size_hint().lower() > most as u64 {
-            return Err(Unread::TooLong);
+            return Err(ReadBodyError::TooLong);
         }
-        match self.take(body, most).await? {
-            Taken::Whole(bytes) => Ok(bytes),
-            Taken::Longer(_) => Err(Unread::TooLong),
+        match self.read_prefix(body, most).await? {
+            BodyPrefix::Complete(bytes) => Ok(bytes),
+            BodyPrefix::Streaming(_) => Err(ReadBodyError::TooLong),
         }
     }
 
     /// Reads a request's body if it has at most `most` bytes; otherwise only its beginning.
     ///
     /// # Errors
-    /// [`Unread::Broken`]. A peer that sends nothing for too long is let go, and this never ends.
-    pub async fn take(&self, mut body: Incoming, most: usize) -> Result<Taken, Unread> {
+    /// [`ReadBodyError::Broken`]. A peer that sends nothing for too long is let go, and this never ends.
+    pub async fn read_prefix(&self, mut body: Incoming, most: usize) -> Result<BodyPrefix, ReadBodyError> {
         let upload = |first, rest| {
-            let (ledger, watch) = (Rc::clone(&self.ledger), Rc::clone(&self.watch));
-            Ok(Taken::Longer(Upload { first, rest, ledger, watch }))
+            let (ledger, watch) = (Rc::clone(&self.accounting), Rc::clone(&self.connection));
+            Ok(BodyPrefix::Streaming(RequestBodyStream {
+                prefix: first,
+                remaining: rest,
+                accounting: ledger,
+                connection: watch,
+            }))
         };
         if body.size_hint().lower() > most as u64 {
             return upload(Bytes::new(), body);
         }
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
-        self.watch.note(|patience| patience.wants_body(self.ledger.tick.now()));
+        self.connection.update_timeouts(|patience| patience.wants_body(self.accounting.coarse_clock.now()));
         let read = loop {
             let Some(frame) = body.frame().await else { break Ok(true) };
-            let Ok(frame) = frame else { break Err(Unread::Broken) };
+            let Ok(frame) = frame else { break Err(ReadBodyError::Broken) };
             let Ok(data) = frame.into_data() else { continue };
             let length = first.len() + rest.len() + data.len();
             if first.is_empty() {
@@ -162,43 +172,43 @@ impl Turn {
                 break Ok(false);
             }
         };
-        self.watch.note(Patience::has_body);
+        self.connection.update_timeouts(TimeoutTracker::has_body);
         let whole = read?;
         // Only a body in several pieces is copied.
         let bytes = if rest.is_empty() { first } else { [&first[..], &rest[..]].concat().into() };
         if !whole {
             return upload(bytes, body);
         }
-        self.watch.has_unread_body(false);
-        Ok(Taken::Whole(bytes))
+        self.connection.set_unread_body(false);
+        Ok(BodyPrefix::Complete(bytes))
     }
 }
 
-impl Body for Upload {
+impl Body for RequestBodyStream {
     type Data = Bytes;
     type Error = BodyError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        if !self.first.is_empty() {
-            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.first)))));
+        if !self.prefix.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.prefix)))));
         }
-        let Poll::Ready(frame) = Pin::new(&mut self.rest).poll_frame(cx) else {
-            self.watch.note(|patience| patience.wants_body(self.ledger.tick.now()));
+        let Poll::Ready(frame) = Pin::new(&mut self.remaining).poll_frame(cx) else {
+            self.connection.update_timeouts(|patience| patience.wants_body(self.accounting.coarse_clock.now()));
             return Poll::Pending;
         };
-        self.watch.note(Patience::has_body);
+        self.connection.update_timeouts(TimeoutTracker::has_body);
         if frame.is_none() {
-            self.watch.has_unread_body(false);
+            self.connection.set_unread_body(false);
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.first.is_empty() && self.rest.is_end_stream()
+        self.prefix.is_empty() && self.remaining.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        let (rest, first) = (self.rest.size_hint(), self.first.len() as u64);
+        let (rest, first) = (self.remaining.size_hint(), self.prefix.len() as u64);
         let mut hint = SizeHint::new();
         hint.set_lower(rest.lower() + first);
         if let Some(upper) = rest.upper() {

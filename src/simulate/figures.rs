@@ -2,25 +2,25 @@
 
 use serde::Serialize;
 
-use super::limiter::Limiter;
-use super::record::{Record, Window};
-use super::score::Headline;
-use super::world::{Unhindered, World};
+use super::limiter::SimulatedLimiter;
+use super::record::{RecordWindow, SimulationRecord};
+use super::score::HeadlineMetric;
+use super::world::{Scenario, UnloadedLatency};
 use crate::decide::Nanos;
 use crate::decide::admit::Priority;
 
 /// Within this part of the best number in flight a limiter has settled, ...
-const SETTLED: f64 = 0.15;
+const SETTLED_TOLERANCE_FRACTION: f64 = 0.15;
 /// ... if the mean over this length is, ...
-const SMOOTH: Nanos = Nanos::SECOND;
+const SMOOTHING_WINDOW: Nanos = Nanos::SECOND;
 /// ... and stays there for so long.
-const STAYS: Nanos = Nanos::from_secs(2);
+const MIN_SETTLED_TIME: Nanos = Nanos::from_secs(2);
 /// Less than this much more than capacity is no overload that a limit could be seen by.
-const OVERLOAD: f64 = 1.1;
+const MIN_OVERLOAD_RATIO: f64 = 1.1;
 
 /// A run, in figures.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct SimulationReport {
     /// The world's name.
     pub scenario: String,
     /// The limiter's.
@@ -28,20 +28,21 @@ pub struct Report {
     /// Repeats it.
     pub seed: u64,
     /// What the scenario is about, and ...
-    pub about: Headline,
+    #[serde(rename = "about")]
+    pub headline_metric: HeadlineMetric,
     /// ... that share.
     pub headline: f64,
     /// What is scored: all but the warm-up.
-    pub scored: Figures,
+    pub scored: PhaseMetrics,
     /// Of the stretches that the world names.
-    pub phases: Vec<Figures>,
+    pub phases: Vec<PhaseMetrics>,
     /// Over time.
-    pub series: Vec<Point>,
+    pub series: Vec<SimulationInterval>,
 }
 
 /// Figures of a stretch. Shares are in [0, 1].
 #[derive(Clone, Debug, Serialize)]
-pub struct Figures {
+pub struct PhaseMetrics {
     /// In a word.
     pub name: String,
     /// Its first instant.
@@ -51,7 +52,8 @@ pub struct Figures {
     /// First tries of callers.
     pub offered_per_s: f64,
     /// All of them.
-    pub tries_per_s: f64,
+    #[serde(rename = "tries_per_s")]
+    pub attempts_per_s: f64,
     /// What the upstream can answer, on average.
     pub capacity_per_s: f64,
     /// Answers in time.
@@ -63,15 +65,19 @@ pub struct Figures {
     /// 99 % of them; a call that meets its deadline at the upstream counts with that.
     pub p99_ms: f64,
     /// The same as a multiple of the p99 of calls that nobody is in the way of.
-    pub p99_stretch: f64,
+    #[serde(rename = "p99_stretch")]
+    pub p99_slowdown: f64,
     /// Tries that the gate has refused.
-    pub refused: f64,
+    #[serde(rename = "refused")]
+    pub rejected: f64,
     /// Tries that the upstream has refused.
     pub failed: f64,
     /// Tries without any answer at their deadline.
-    pub given_up: f64,
+    #[serde(rename = "given_up")]
+    pub deadline_exceeded: f64,
     /// How long those wait that are refused.
-    pub refused_wait_p99_ms: f64,
+    #[serde(rename = "refused_wait_p99_ms")]
+    pub rejected_wait_p99_ms: f64,
     /// The mean limit over all gates; none without one.
     pub limit: Option<f64>,
     /// Calls at the upstream, on average.
@@ -82,30 +88,34 @@ pub struct Figures {
     pub overload: bool,
     /// When the calls at the upstream are within 15 % of the best number, as means over a second, and stay there for 2 s;
     /// none: never.
-    pub settle_s: Option<f64>,
+    #[serde(rename = "settle_s")]
+    pub settling_time_s: Option<f64>,
     /// The limit at its end against that of its beginning, less 1; of overload from a minute on.
     pub drift: Option<f64>,
     /// Of those that came, the share that got an answer in time, from the lowest priority to the highest.
     pub served: [Option<f64>; 4],
     /// Where callers are of several kinds: the share of the first one's calls that got an answer in time.
-    pub good: Option<f64>,
+    #[serde(rename = "good")]
+    pub first_kind_served: Option<f64>,
 }
 
 /// A stretch of the series.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Point {
+pub struct SimulationInterval {
     /// Its end.
     pub t_s: f64,
     /// First tries.
     pub offered_per_s: f64,
     /// All tries.
-    pub tries_per_s: f64,
+    #[serde(rename = "tries_per_s")]
+    pub attempts_per_s: f64,
     /// What the upstream can answer.
     pub capacity_per_s: f64,
     /// Answers in time.
     pub goodput_per_s: f64,
     /// Refusals by the gate.
-    pub refused_per_s: f64,
+    #[serde(rename = "refused_per_s")]
+    pub rejected_per_s: f64,
     /// The limit of all gates.
     pub limit: Option<f64>,
     /// Calls at the upstream.
@@ -118,18 +128,23 @@ pub struct Point {
     pub p99_ms: Option<f64>,
 }
 
-impl Report {
-    pub(super) fn new(world: &World, limiter: &Limiter, plain: Unhindered, record: &Record) -> Self {
-        let of = |name: &str, from, to| Stretch { world, plain, record, from, to }.figures(name);
+impl SimulationReport {
+    pub(super) fn new(
+        world: &Scenario,
+        limiter: &SimulatedLimiter,
+        plain: UnloadedLatency,
+        record: &SimulationRecord,
+    ) -> Self {
+        let of = |name: &str, from, to| MetricsWindow { world, unloaded: plain, record, from, to }.metrics(name);
         let phases = world.phases.iter().map(|phase| of(&phase.name, phase.from, phase.to)).collect();
         let scored = of("scored", world.warmup, world.length());
         let critical = scored.served[Priority::Critical.index()];
         Self {
             headline: match world.headline {
-                Headline::Goodput => scored.goodput,
-                Headline::Critical => critical.unwrap_or(1.0),
+                HeadlineMetric::Goodput => scored.goodput,
+                HeadlineMetric::Critical => critical.unwrap_or(1.0),
             },
-            about: world.headline,
+            headline_metric: world.headline,
             scenario: world.name.clone(),
             limit: limiter.to_string(),
             seed: world.seed,
@@ -140,74 +155,75 @@ impl Report {
     }
 
     /// The figures of a phase.
-    pub fn phase(&self, name: &str) -> Option<&Figures> {
+    pub fn phase(&self, name: &str) -> Option<&PhaseMetrics> {
         self.phases.iter().find(|phase| phase.name == name)
     }
 }
 
-struct Stretch<'a> {
-    world: &'a World,
-    plain: Unhindered,
-    record: &'a Record,
+struct MetricsWindow<'a> {
+    world: &'a Scenario,
+    unloaded: UnloadedLatency,
+    record: &'a SimulationRecord,
     from: Nanos,
     to: Nanos,
 }
 
-impl Stretch<'_> {
-    fn windows(&self, from: Nanos, to: Nanos) -> &[Window] {
-        let at = |time: Nanos| ((time.0 / self.record.length.0) as usize).min(self.record.all.len());
-        &self.record.all[at(from)..at(to).max(at(from))]
+impl MetricsWindow<'_> {
+    fn windows(&self, from: Nanos, to: Nanos) -> &[RecordWindow] {
+        let at = |time: Nanos| ((time.0 / self.record.length.0) as usize).min(self.record.windows.len());
+        &self.record.windows[at(from)..at(to).max(at(from))]
     }
 
-    fn figures(&self, name: &str) -> Figures {
+    fn metrics(&self, name: &str) -> PhaseMetrics {
         let windows = self.windows(self.from, self.to);
         let seconds = (self.to - self.from).as_secs_f64();
-        let sum = |of: fn(&Window) -> u64| windows.iter().map(of).sum::<u64>() as f64;
-        let (tries, answered) = (sum(|w| w.tries), sum(|w| w.answered));
+        let sum = |of: fn(&RecordWindow) -> u64| windows.iter().map(of).sum::<u64>() as f64;
+        let (tries, answered) = (sum(|w| w.attempts), sum(|w| w.responses));
         let of_tries = |n: f64| if tries > 0.0 { n / tries } else { 0.0 };
-        let all = |of: fn(&Window) -> &Vec<f32>| windows.iter().flat_map(of).copied().collect::<Vec<f32>>();
-        let (took, stretch, waited) = (all(|w| &w.took_ms), all(|w| &w.stretch), all(|w| &w.waited_ms));
-        let mean = |of: &dyn Fn(&Window) -> f64| windows.iter().map(of).sum::<f64>() / windows.len().max(1) as f64;
+        let all = |of: fn(&RecordWindow) -> &Vec<f32>| windows.iter().flat_map(of).copied().collect::<Vec<f32>>();
+        let (took, stretch, waited) = (all(|w| &w.response_ms), all(|w| &w.slowdown), all(|w| &w.rejected_wait_ms));
+        let mean =
+            |of: &dyn Fn(&RecordWindow) -> f64| windows.iter().map(of).sum::<f64>() / windows.len().max(1) as f64;
         let limits: Option<f64> = windows.iter().map(|w| w.limit).sum();
         let overload = self.is_overload();
-        let (could, capacity) = self.could();
-        Figures {
+        let (could, capacity) = self.answerable_and_capacity();
+        PhaseMetrics {
             name: name.to_owned(),
             from_s: self.from.as_secs_f64(),
             to_s: self.to.as_secs_f64(),
-            offered_per_s: sum(|w| w.fresh) / seconds,
-            tries_per_s: tries / seconds,
+            offered_per_s: sum(|w| w.first_attempts) / seconds,
+            attempts_per_s: tries / seconds,
             capacity_per_s: capacity / seconds,
             goodput_per_s: answered / seconds,
             goodput: if could > 0.0 { answered / could } else { 1.0 },
             p50_ms: quantile(&took, 0.5),
             p99_ms: quantile(&took, 0.99),
-            p99_stretch: quantile(&stretch, 0.99),
-            refused: of_tries(sum(|w| w.refused)),
+            p99_slowdown: quantile(&stretch, 0.99),
+            rejected: of_tries(sum(|w| w.rejected)),
             failed: of_tries(sum(|w| w.failed)),
-            given_up: of_tries(sum(|w| w.given_up)),
-            refused_wait_p99_ms: quantile(&waited, 0.99),
+            deadline_exceeded: of_tries(sum(|w| w.deadline_exceeded)),
+            rejected_wait_p99_ms: quantile(&waited, 0.99),
             limit: limits.map(|sum| sum / windows.len().max(1) as f64),
             in_flight: mean(&|w| w.in_flight),
             best_in_flight: self.best_in_flight(),
             overload,
-            settle_s: overload.then(|| self.settle_s()).flatten(),
+            settling_time_s: overload.then(|| self.settling_time_s()).flatten(),
             drift: overload.then(|| self.drift()).flatten(),
             served: Priority::ALL.map(|priority| self.served(priority)),
-            good: self.good(),
+            first_kind_served: self.first_kind_served(),
         }
     }
 
     /// Calls that could be answered, and the capacity, over the stretch: joint by joint, since a free minute does not make
     /// up for a full one.
-    fn could(&self) -> (f64, f64) {
-        let joints = self.world.joints();
+    fn answerable_and_capacity(&self) -> (f64, f64) {
+        let joints = self.world.breakpoints();
         let inside = joints.iter().copied().filter(|at| *at > self.from && *at < self.to);
         let mut from = self.from;
         let (mut could, mut all) = (0.0, 0.0);
         for to in inside.chain([self.to]) {
-            let fresh = self.windows(from, to).iter().map(|w| w.fresh).sum::<u64>() as f64;
-            let capacity = self.world.capacity(from, self.plain).per_s * (to - from).as_secs_f64();
+            let fresh = self.windows(from, to).iter().map(|w| w.first_attempts).sum::<u64>() as f64;
+            let capacity = self.world.capacity(from, self.unloaded).per_s * (to - from).as_secs_f64();
             could += fresh.min(capacity);
             all += capacity;
             from = to;
@@ -216,7 +232,7 @@ impl Stretch<'_> {
     }
 
     fn best_in_flight(&self) -> f64 {
-        f64::from(self.world.capacity(self.from, self.plain).slots)
+        f64::from(self.world.capacity(self.from, self.unloaded).slots)
     }
 
     /// Whether more is offered than can be answered, all the time, and the upstream stays as it is.
@@ -225,21 +241,24 @@ impl Stretch<'_> {
             return false;
         }
         let last = Nanos(self.to.0.saturating_sub(1));
-        let joints = self.world.joints();
+        let joints = self.world.breakpoints();
         let inside = joints.iter().copied().filter(|at| *at > self.from && *at < self.to);
-        let capacity = self.world.capacity(self.from, self.plain).per_s;
-        [self.from, last].into_iter().chain(inside).all(|at| self.world.offered_per_s(at) >= OVERLOAD * capacity)
+        let capacity = self.world.capacity(self.from, self.unloaded).per_s;
+        [self.from, last]
+            .into_iter()
+            .chain(inside)
+            .all(|at| self.world.offered_per_s(at) >= MIN_OVERLOAD_RATIO * capacity)
     }
 
-    fn settle_s(&self) -> Option<f64> {
+    fn settling_time_s(&self) -> Option<f64> {
         let windows = self.windows(self.from, self.to);
         let best = self.best_in_flight();
-        let smooth = (SMOOTH.0 / self.record.length.0) as usize;
-        let stays = (STAYS.0 / self.record.length.0) as usize;
+        let smooth = (SMOOTHING_WINDOW.0 / self.record.length.0) as usize;
+        let stays = (MIN_SETTLED_TIME.0 / self.record.length.0) as usize;
         let means = windows.windows(smooth.min(windows.len()).max(1));
         let near: Vec<bool> = means
             .map(|some| some.iter().map(|w| w.in_flight).sum::<f64>() / some.len() as f64)
-            .map(|mean| (mean / best - 1.0).abs() <= SETTLED)
+            .map(|mean| (mean / best - 1.0).abs() <= SETTLED_TOLERANCE_FRACTION)
             .collect();
         let settled = |at: &usize| near[*at..].iter().take(stays).all(|near| *near);
         let first = (0..near.len()).find(settled)?;
@@ -260,41 +279,41 @@ impl Stretch<'_> {
         Some(mean(0.9, 1.0)? / mean(0.05, 0.15)? - 1.0)
     }
 
-    fn good(&self) -> Option<f64> {
+    fn first_kind_served(&self) -> Option<f64> {
         let kinds = &self.world.callers.kinds;
-        let patience = kinds.first()?.patience.1;
+        let patience = kinds.first()?.deadline_range.1;
         let windows = self.windows(self.from, self.to.min(self.world.length() - patience));
-        let sum = |of: fn(&Window) -> u64| windows.iter().map(of).sum::<u64>() as f64;
-        let came = sum(|w| w.good_came);
-        (came > 0.0).then(|| sum(|w| w.good_served) / came)
+        let sum = |of: fn(&RecordWindow) -> u64| windows.iter().map(of).sum::<u64>() as f64;
+        let came = sum(|w| w.first_kind_arrived);
+        (came > 0.0).then(|| sum(|w| w.first_kind_served) / came)
     }
 
     /// Of those whose deadline was before the end of the run.
     fn served(&self, priority: Priority) -> Option<f64> {
         let known = self.world.length() - self.world.callers.deadline;
         let windows = self.windows(self.from, self.to.min(known));
-        let sum = |of: fn(&Window) -> &[u64; 4]| windows.iter().map(|w| of(w)[priority.index()]).sum::<u64>();
-        let (came, served) = (sum(|w| &w.came), sum(|w| &w.served));
+        let sum = |of: fn(&RecordWindow) -> &[u64; 4]| windows.iter().map(|w| of(w)[priority.index()]).sum::<u64>();
+        let (came, served) = (sum(|w| &w.arrived), sum(|w| &w.served));
         (came > 0).then(|| served as f64 / came as f64)
     }
 }
 
-fn series(world: &World, plain: Unhindered, record: &Record) -> Vec<Point> {
-    let per_point = (world.step.0 / record.length.0).max(1) as usize;
-    let point = |(at, windows): (usize, &[Window])| {
+fn series(world: &Scenario, plain: UnloadedLatency, record: &SimulationRecord) -> Vec<SimulationInterval> {
+    let per_point = (world.series_step.0 / record.length.0).max(1) as usize;
+    let point = |(at, windows): (usize, &[RecordWindow])| {
         let from = Nanos((at * per_point) as u64 * record.length.0);
         let length = Nanos(windows.len() as u64 * record.length.0);
         let capacity = world.capacity(from, plain);
-        let per_s = |of: fn(&Window) -> u64| windows.iter().map(of).sum::<u64>() as f64 / length.as_secs_f64();
-        let mean = |of: fn(&Window) -> f64| windows.iter().map(of).sum::<f64>() / windows.len() as f64;
-        let took: Vec<f32> = windows.iter().flat_map(|window| &window.took_ms).copied().collect();
-        Point {
+        let per_s = |of: fn(&RecordWindow) -> u64| windows.iter().map(of).sum::<u64>() as f64 / length.as_secs_f64();
+        let mean = |of: fn(&RecordWindow) -> f64| windows.iter().map(of).sum::<f64>() / windows.len() as f64;
+        let took: Vec<f32> = windows.iter().flat_map(|window| &window.response_ms).copied().collect();
+        SimulationInterval {
             t_s: (from + length).as_secs_f64(),
-            offered_per_s: per_s(|window| window.fresh),
-            tries_per_s: per_s(|window| window.tries),
+            offered_per_s: per_s(|window| window.first_attempts),
+            attempts_per_s: per_s(|window| window.attempts),
             capacity_per_s: capacity.per_s,
-            goodput_per_s: per_s(|window| window.answered),
-            refused_per_s: per_s(|window| window.refused),
+            goodput_per_s: per_s(|window| window.responses),
+            rejected_per_s: per_s(|window| window.rejected),
             limit: windows.last().and_then(|window| window.limit),
             in_flight: mean(|window| window.in_flight),
             best_in_flight: f64::from(capacity.slots),
@@ -302,7 +321,7 @@ fn series(world: &World, plain: Unhindered, record: &Record) -> Vec<Point> {
             p99_ms: (!took.is_empty()).then(|| quantile(&took, 0.99)),
         }
     };
-    record.all.chunks(per_point).enumerate().map(point).collect()
+    record.windows.chunks(per_point).enumerate().map(point).collect()
 }
 
 /// The least value that at least the share `q` of all do not exceed; 0 if there are none.

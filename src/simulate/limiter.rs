@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-use super::World;
-use super::admission::Weir;
-use super::gate::Gate;
+use super::Scenario;
+use super::admission::WeirGate;
+use super::gate::SimulatedGate;
 use super::peers::aimd::Aimd;
 use super::peers::codel::Codel;
 use super::peers::envoy::Envoy;
-use super::peers::fixed::Fixed;
+use super::peers::fixed::FixedLimit;
 use super::peers::gradient2::Gradient2;
 use super::peers::vegas::Vegas;
-use super::peers::{Above, Algorithm};
-use crate::decide::admit::Terms;
+use super::peers::{LimitAlgorithm, LimitGate};
+use crate::decide::admit::AdmissionConfig;
 
 /// A way to limit what goes to the upstream.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Limiter {
+pub enum SimulatedLimiter {
     /// weir's, as `weir gate` has it with nothing set.
     Auto,
     /// weir's, with these terms.
-    Terms(Terms),
+    Custom(AdmissionConfig),
     /// So many over all gates; none: as many as the upstream has slots at first.
     Static(Option<u32>),
     /// [`super::peers::aimd`].
@@ -37,7 +37,7 @@ pub enum Limiter {
     None,
 }
 
-impl Limiter {
+impl SimulatedLimiter {
     /// weir's and those that it is compared with.
     pub const ALL: [Self; 8] = [
         Self::Auto,
@@ -68,32 +68,32 @@ impl Limiter {
     }
 
     /// The gate number `index` of a world.
-    pub fn gate(&self, world: &World, index: u32) -> Box<dyn Gate> {
-        fn above<A: Algorithm + 'static>(algorithm: A) -> Box<dyn Gate> {
-            Box::new(Above::new(algorithm))
+    pub fn gate(&self, world: &Scenario, index: u32) -> Box<dyn SimulatedGate> {
+        fn above<A: LimitAlgorithm + 'static>(algorithm: A) -> Box<dyn SimulatedGate> {
+            Box::new(LimitGate::new(algorithm))
         }
         let seed = world.seed.wrapping_add(u64::from(index) << 32);
         // A gate's share of a number for all: rounded, and at least one.
         let share = |all: u32| ((f64::from(all) / f64::from(world.gates)).round() as u32).max(1);
         let slots = world.upstream.all_slots();
         match self {
-            Self::Auto => Box::new(Weir::new(&Terms::default())),
-            Self::Terms(terms) => Box::new(Weir::new(terms)),
-            Self::Static(limit) => above(Fixed(Some(share(limit.unwrap_or(slots))))),
+            Self::Auto => Box::new(WeirGate::new(&AdmissionConfig::default())),
+            Self::Custom(terms) => Box::new(WeirGate::new(terms)),
+            Self::Static(limit) => above(FixedLimit(Some(share(limit.unwrap_or(slots))))),
             Self::Aimd => above(Aimd::default()),
             Self::Vegas => above(Vegas::new(seed)),
             Self::Gradient2 => above(Gradient2::default()),
             Self::Envoy => above(Envoy::new(seed)),
             Self::Codel => Box::new(Codel::new(share(slots.saturating_mul(2)))),
-            Self::None => above(Fixed(None)),
+            Self::None => above(FixedLimit(None)),
         }
     }
 }
 
-impl fmt::Display for Limiter {
+impl fmt::Display for SimulatedLimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Auto | Self::Terms(_) => f.pad("auto"),
+            Self::Auto | Self::Custom(_) => f.pad("auto"),
             Self::Static(None) => f.pad("static"),
             Self::Static(Some(limit)) => f.pad(&format!("static:{limit}")),
             Self::Aimd => f.pad("aimd"),

@@ -39,8 +39,8 @@ mod stalls;
 pub mod text;
 pub mod world;
 
-pub use figures::Report;
-pub use limiter::Limiter;
+pub use figures::SimulationReport;
+pub use limiter::SimulatedLimiter;
 pub use run::run;
-pub use score::Comparison;
-pub use world::World;
+pub use score::LimiterComparison;
+pub use world::Scenario;

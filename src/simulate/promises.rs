@@ -1,98 +1,100 @@
 //! What overload protection promises, scenario by scenario; with fixed seeds, so each of these holds or does not.
 
-use super::figures::{Figures, Report};
-use super::score::{duels, is_last};
-use super::{Limiter, run, scenario};
+use super::figures::{PhaseMetrics, SimulationReport};
+use super::score::{is_last, pairings};
+use super::{SimulatedLimiter, run, scenario};
 
 /// A bound on a figure of a stretch. Some are looser than what is wanted: docs/overload.md says which, and by how much.
-type Promise = (&'static str, &'static str, Figure, f64);
+type AcceptanceBound = (&'static str, &'static str, BoundedMetric, f64);
 
 #[derive(Clone, Copy, Debug)]
-enum Figure {
+enum BoundedMetric {
     /// Within 15 % of the best number at the upstream, in seconds at most.
-    Settles,
+    SettlingTime,
     /// Of what could be, at least.
     Goodput,
     /// The p99 of accepted calls in unhindered ones, at most.
-    Stretch,
+    Slowdown,
     /// Refusals, at most.
-    Refused,
+    Rejected,
     /// The limit's change over the stretch, up or down, at most.
     Drift,
     /// Critical calls that are answered in time, at least.
     Critical,
     /// Calls of the first kind that are, at least.
-    Good,
+    FirstKindServed,
 }
 
-impl Figure {
+impl BoundedMetric {
     /// What is wrong, if anything.
-    fn check(self, figures: &Figures, bound: f64) -> Option<String> {
+    fn check(self, figures: &PhaseMetrics, bound: f64) -> Option<String> {
         let (value, holds) = match self {
-            Self::Settles => (figures.settle_s, figures.settle_s.is_some_and(|s| s <= bound)),
+            Self::SettlingTime => (figures.settling_time_s, figures.settling_time_s.is_some_and(|s| s <= bound)),
             Self::Goodput => (Some(figures.goodput), figures.goodput >= bound),
-            Self::Stretch => (Some(figures.p99_stretch), figures.p99_stretch <= bound),
-            Self::Refused => (Some(figures.refused), figures.refused <= bound),
+            Self::Slowdown => (Some(figures.p99_slowdown), figures.p99_slowdown <= bound),
+            Self::Rejected => (Some(figures.rejected), figures.rejected <= bound),
             Self::Drift => (figures.drift, figures.drift.is_some_and(|drift| drift.abs() <= bound)),
-            Self::Good => (figures.good, figures.good.is_some_and(|good| good >= bound)),
+            Self::FirstKindServed => {
+                (figures.first_kind_served, figures.first_kind_served.is_some_and(|good| good >= bound))
+            }
             Self::Critical => (figures.served[3], figures.served[3].is_some_and(|served| served >= bound)),
         };
         (!holds).then(|| format!("{self:?} {value:?}, promised {bound}"))
     }
 }
 
-use Figure::{Critical, Drift, Good, Goodput, Refused, Settles, Stretch};
+use BoundedMetric::{Critical, Drift, FirstKindServed, Goodput, Rejected, SettlingTime, Slowdown};
 
-const PROMISES: [Promise; 33] = [
-    ("step-down", "half", Settles, 12.0),
+const BOUNDS: [AcceptanceBound; 33] = [
+    ("step-down", "half", SettlingTime, 12.0),
     ("step-down", "half", Goodput, 0.9),
-    ("step-up", "twice", Settles, 12.0),
+    ("step-up", "twice", SettlingTime, 12.0),
     ("step-up", "twice", Goodput, 0.9),
-    ("slower-service", "slow", Settles, 8.0),
+    ("slower-service", "slow", SettlingTime, 8.0),
     ("slower-service", "slow", Goodput, 0.9),
     ("ramp", "up", Goodput, 0.9),
     ("ramp", "down", Goodput, 0.9),
     ("flash-crowd", "crowd", Goodput, 0.9),
-    ("flash-crowd", "after", Refused, 0.005),
+    ("flash-crowd", "after", Rejected, 0.005),
     ("slow-replica", "too much", Goodput, 0.9),
     ("two-humped", "too much", Goodput, 0.9),
-    ("low-traffic", "low", Refused, 0.0),
+    ("low-traffic", "low", Rejected, 0.0),
     ("retry-storm", "after", Goodput, 0.9),
     ("long-overload", "overload", Drift, 0.1),
-    ("long-overload", "overload", Stretch, 2.0),
-    ("long-overload", "calm", Refused, 0.005),
+    ("long-overload", "overload", Slowdown, 2.0),
+    ("long-overload", "calm", Rejected, 0.005),
     ("fails-fast", "overload", Goodput, 0.9),
-    ("eighty-percent", "overall", Refused, 0.0001),
+    ("eighty-percent", "overall", Rejected, 0.0001),
     ("priorities", "overload", Critical, 0.99),
-    ("priorities", "overload", Stretch, 2.0),
+    ("priorities", "overload", Slowdown, 2.0),
     ("deadline", "overload", Goodput, 0.9),
-    ("deadline", "overload", Stretch, 2.0),
+    ("deadline", "overload", Slowdown, 2.0),
     ("cold-start", "overload", Goodput, 0.9),
     ("bursts", "bursts", Goodput, 0.9),
-    ("gate-stalls", "quiet", Refused, 0.0),
-    ("gate-stalls", "regular", Refused, 0.0),
-    ("gate-stalls", "random", Refused, 0.0),
-    ("upstream-stalls", "quiet", Refused, 0.0),
-    ("upstream-stalls", "stalls", Refused, 0.0005),
-    ("short-deadlines", "mixed", Good, 0.999),
-    ("callers-leave", "mixed", Good, 0.999),
-    ("recovery", "after", Refused, 0.0),
+    ("gate-stalls", "quiet", Rejected, 0.0),
+    ("gate-stalls", "regular", Rejected, 0.0),
+    ("gate-stalls", "random", Rejected, 0.0),
+    ("upstream-stalls", "quiet", Rejected, 0.0),
+    ("upstream-stalls", "stalls", Rejected, 0.0005),
+    ("short-deadlines", "mixed", FirstKindServed, 0.999),
+    ("callers-leave", "mixed", FirstKindServed, 0.999),
+    ("recovery", "after", Rejected, 0.0),
 ];
 
 /// Five million calls, and half a million: too many for each limiter in a build without optimization.
-const SLOW: [&str; 2] = ["many-gates", "gate-stalls"];
+const SLOW_SCENARIOS: [&str; 2] = ["many-gates", "gate-stalls"];
 
 /// No overload, so that there is nothing to be ahead in: who refuses some of them has better times for the others.
-const QUIET: [&str; 3] = ["upstream-stalls", "short-deadlines", "callers-leave"];
+const SCENARIOS_WITHOUT_OVERLOAD: [&str; 3] = ["upstream-stalls", "short-deadlines", "callers-leave"];
 
-fn report(name: &str, limiter: &Limiter) -> Report {
-    run(&scenario::named(name).expect(name), limiter)
+fn report(name: &str, limiter: &SimulatedLimiter) -> SimulationReport {
+    run(&scenario::by_name(name).expect(name), limiter)
 }
 
 #[test]
 fn every_promise_names_a_stretch_that_is_there() {
-    for (name, stretch, ..) in PROMISES {
-        let world = scenario::named(name).expect(name);
+    for (name, stretch, ..) in BOUNDS {
+        let world = scenario::by_name(name).expect(name);
         assert!(world.phases.iter().any(|phase| phase.name == stretch), "{name}: {stretch}");
     }
 }
@@ -100,11 +102,11 @@ fn every_promise_names_a_stretch_that_is_there() {
 #[test]
 fn all_promises_are_kept() {
     let mut broken = Vec::new();
-    let mut names: Vec<&str> = PROMISES.iter().map(|promise| promise.0).collect();
+    let mut names: Vec<&str> = BOUNDS.iter().map(|promise| promise.0).collect();
     names.dedup();
     for name in names {
-        let report = report(name, &Limiter::Auto);
-        for (_, stretch, figure, bound) in PROMISES.iter().filter(|promise| promise.0 == name) {
+        let report = report(name, &SimulatedLimiter::Auto);
+        for (_, stretch, figure, bound) in BOUNDS.iter().filter(|promise| promise.0 == name) {
             let figures = report.phase(stretch).expect(stretch);
             broken.extend(figure.check(figures, *bound).map(|why| format!("{name}, {stretch}: {why}")));
         }
@@ -114,19 +116,19 @@ fn all_promises_are_kept() {
 
 #[test]
 fn a_hundred_gates_behave_together() {
-    let report = report("many-gates", &Limiter::Auto);
+    let report = report("many-gates", &SimulatedLimiter::Auto);
     let figures = &report.scored;
     // 2.6 to 3.3 with seeds from 1 to 6, of which this is one.
-    assert!(figures.goodput >= 0.9 && figures.p99_stretch <= 3.5, "{figures:?}");
+    assert!(figures.goodput >= 0.9 && figures.p99_slowdown <= 3.5, "{figures:?}");
 }
 
 #[test]
 fn it_is_ahead_of_the_others_and_never_last() {
-    let all: Vec<Report> = scenario::names()
-        .filter(|name| !SLOW.contains(name) && !QUIET.contains(name))
-        .flat_map(|name| Limiter::ALL.map(|limiter| report(name, &limiter)))
+    let all: Vec<SimulationReport> = scenario::names()
+        .filter(|name| !SLOW_SCENARIOS.contains(name) && !SCENARIOS_WITHOUT_OVERLOAD.contains(name))
+        .flat_map(|name| SimulatedLimiter::ALL.map(|limiter| report(name, &limiter)))
         .collect();
-    for duel in duels("auto", &all) {
+    for duel in pairings("auto", &all) {
         // CoDel is given the number that turns out to be good: twice the slots.
         let grace = u32::from(duel.against == "codel");
         assert!(duel.ahead + grace >= duel.behind, "{duel:?}");
@@ -141,8 +143,8 @@ fn callers_with_little_time_cost_those_with_enough_next_to_nothing() {
     let mut broken = Vec::new();
     for seed in 0..40 {
         let world = scenario::mixed(seed);
-        let good = |limiter| run(&world, &limiter).scored.good.expect("kinds");
-        let (auto, none) = (good(Limiter::Auto), good(Limiter::None));
+        let good = |limiter| run(&world, &limiter).scored.first_kind_served.expect("kinds");
+        let (auto, none) = (good(SimulatedLimiter::Auto), good(SimulatedLimiter::None));
         if auto < none - 0.01 {
             broken.push((seed, auto, none));
         }
@@ -158,53 +160,53 @@ mod known_faults {
 
     #[test]
     fn gradient2_climbs_for_as_long_as_overload_lasts() {
-        let report = report("long-overload", &Limiter::Gradient2);
+        let report = report("long-overload", &SimulatedLimiter::Gradient2);
         let overload = report.phase("overload").expect("a stretch");
-        assert!(overload.drift > Some(1.0) && overload.p99_stretch > 2.0, "{overload:?}");
+        assert!(overload.drift > Some(1.0) && overload.p99_slowdown > 2.0, "{overload:?}");
     }
 
     #[test]
     fn envoys_gradient_refuses_calls_that_fit_while_it_measures() {
-        let report = report("eighty-percent", &Limiter::Envoy);
-        assert!(report.scored.refused > 0.01, "{:?}", report.scored);
+        let report = report("eighty-percent", &SimulatedLimiter::Envoy);
+        assert!(report.scored.rejected > 0.01, "{:?}", report.scored);
         let least = report.series.iter().filter(|point| point.limit == Some(3.0)).count();
         assert!(least > 10, "{least}");
     }
 
     #[test]
     fn aimd_sees_no_overload_that_loses_nothing() {
-        let report = report("long-overload", &Limiter::Aimd);
+        let report = report("long-overload", &SimulatedLimiter::Aimd);
         let overload = report.phase("overload").expect("a stretch");
-        assert!(overload.limit > Some(190.0) && overload.p99_stretch > 2.0, "{overload:?}");
+        assert!(overload.limit > Some(190.0) && overload.p99_slowdown > 2.0, "{overload:?}");
     }
 
     #[test]
     fn vegas_takes_a_service_whose_times_vary_for_an_overloaded_one() {
-        let report = report("eighty-percent", &Limiter::Vegas);
-        assert!(report.scored.refused > 0.5, "{:?}", report.scored);
+        let report = report("eighty-percent", &SimulatedLimiter::Vegas);
+        assert!(report.scored.rejected > 0.5, "{:?}", report.scored);
         // It is better where they do not.
-        let mut world = scenario::named("eighty-percent").expect("a scenario");
+        let mut world = scenario::by_name("eighty-percent").expect("a scenario");
         world.upstream.service = Delay::Constant(Nanos::from_millis(350));
-        let report = run(&world, &Limiter::Vegas);
-        assert!(report.scored.refused < 0.05, "{:?}", report.scored);
+        let report = run(&world, &SimulatedLimiter::Vegas);
+        assert!(report.scored.rejected < 0.05, "{:?}", report.scored);
     }
 
     #[test]
     fn a_static_limit_is_wrong_once_the_upstream_changes() {
-        let report = report("step-up", &Limiter::Static(None));
+        let report = report("step-up", &SimulatedLimiter::Static(None));
         let twice = report.phase("twice").expect("a stretch");
         assert!(twice.goodput < 0.6, "{twice:?}");
     }
 
     #[test]
     fn codel_refuses_critical_calls_as_any_other() {
-        let report = report("priorities", &Limiter::Codel);
+        let report = report("priorities", &SimulatedLimiter::Codel);
         assert!(report.headline < 0.5, "{}", report.headline);
     }
 
     #[test]
     fn without_any_limit_nobody_is_answered_in_time() {
-        let report = report("long-overload", &Limiter::None);
+        let report = report("long-overload", &SimulatedLimiter::None);
         assert!(report.phase("overload").expect("a stretch").goodput < 0.05);
     }
 }

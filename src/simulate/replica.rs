@@ -5,23 +5,23 @@
 
 use std::collections::VecDeque;
 
-use crate::decide::station::Overflow;
+use crate::decide::station::StationOverflow;
 
-use super::gate::Id;
+use super::gate::AttemptId;
 
 #[derive(Debug)]
 pub(super) struct Replica {
     pub(super) slots: u32,
     /// Service times are multiplied by this.
-    pub(super) slower: f64,
+    pub(super) slowdown_factor: f64,
     pub(super) busy: u32,
-    waiting: VecDeque<Id>,
-    overflow: Overflow,
+    waiting: VecDeque<AttemptId>,
+    overflow: StationOverflow,
 }
 
 impl Replica {
-    pub(super) fn new(slots: u32, overflow: Overflow) -> Self {
-        Self { slots, slower: 1.0, busy: 0, waiting: VecDeque::new(), overflow }
+    pub(super) fn new(slots: u32, overflow: StationOverflow) -> Self {
+        Self { slots, slowdown_factor: 1.0, busy: 0, waiting: VecDeque::new(), overflow }
     }
 
     pub(super) fn in_flight(&self) -> u32 {
@@ -29,19 +29,19 @@ impl Replica {
     }
 
     /// Whether one more is taken.
-    pub(super) fn takes(&self) -> bool {
+    pub(super) fn accepts(&self) -> bool {
         match self.overflow {
-            Overflow::Refuse { queue } => self.busy < self.slots || self.waiting.len() < queue,
-            Overflow::Slow => true,
+            StationOverflow::Reject { queue } => self.busy < self.slots || self.waiting.len() < queue,
+            StationOverflow::Slow => true,
         }
     }
 
-    pub(super) fn queue(&mut self, id: Id) {
+    pub(super) fn enqueue(&mut self, id: AttemptId) {
         self.waiting.push_back(id);
     }
 
     /// Who has a slot now that had none.
-    pub(super) fn next(&mut self) -> Option<Id> {
+    pub(super) fn start_next(&mut self) -> Option<AttemptId> {
         if self.busy >= self.slots {
             return None;
         }
@@ -51,15 +51,17 @@ impl Replica {
     }
 
     /// How many times as long as at first a call takes that begins now.
-    pub(super) fn stretch(&self) -> f64 {
+    pub(super) fn current_slowdown(&self) -> f64 {
         match self.overflow {
-            Overflow::Refuse { .. } => self.slower,
-            Overflow::Slow => self.slower * f64::from(self.in_flight().max(self.slots)) / f64::from(self.slots.max(1)),
+            StationOverflow::Reject { .. } => self.slowdown_factor,
+            StationOverflow::Slow => {
+                self.slowdown_factor * f64::from(self.in_flight().max(self.slots)) / f64::from(self.slots.max(1))
+            }
         }
     }
 
     /// One that waits is not wanted any more.
-    pub(super) fn forget(&mut self, id: Id) {
+    pub(super) fn cancel(&mut self, id: AttemptId) {
         if let Some(at) = self.waiting.iter().position(|waiting| *waiting == id) {
             self.waiting.remove(at);
         }

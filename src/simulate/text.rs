@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-use super::figures::{Figures, Report};
+use super::figures::{PhaseMetrics, SimulationReport};
 use super::scenario;
-use super::score::{Comparison, Duel, Headline};
+use super::score::{HeadlineMetric, LimiterComparison, LimiterPairing};
 
 /// The report. Runs of the same scenario stand together.
-pub fn render(all: &Comparison) -> String {
+pub fn render(all: &LimiterComparison) -> String {
     let mut text = String::new();
     let mut shown: Vec<&str> = Vec::new();
     for run in &all.runs {
@@ -16,21 +16,21 @@ pub fn render(all: &Comparison) -> String {
             continue;
         }
         shown.push(&run.scenario);
-        let same: Vec<&Report> = all.runs.iter().filter(|other| other.scenario == run.scenario).collect();
+        let same: Vec<&SimulationReport> = all.runs.iter().filter(|other| other.scenario == run.scenario).collect();
         let _ = writeln!(
             text,
             "{}{}",
             run.scenario,
-            scenario::about(&run.scenario).map(|a| format!(": {a}")).unwrap_or_default()
+            scenario::description(&run.scenario).map(|a| format!(": {a}")).unwrap_or_default()
         );
         text.push_str(&table(&same, all));
         text.push('\n');
     }
-    text.push_str(&duels(&all.duels));
+    text.push_str(&pairings_text(&all.pairings));
     text
 }
 
-fn table(same: &[&Report], all: &Comparison) -> String {
+fn table(same: &[&SimulationReport], all: &LimiterComparison) -> String {
     let mut text = format!(
         "  {:10} {:12} {:>8} {:>7} {:>8} {:>6} {:>7} {:>7} {:>7} {:>8}\n",
         "limit", "stretch", "per s", "goodput", "p99", "", "refused", "settled", "limit", "at work"
@@ -42,12 +42,12 @@ fn table(same: &[&Report], all: &Comparison) -> String {
             rows.extend(&report.phases);
         }
         for figures in rows {
-            let standing = all.standings.iter().find(|s| s.scenario == report.scenario && s.limit == report.limit);
+            let standing = all.ranks.iter().find(|s| s.scenario == report.scenario && s.limit == report.limit);
             let behind = standing.map_or(0, |standing| standing.behind.len());
             let behind = if behind > 0 { format!("  {behind} ahead") } else { String::new() };
             let _ = writeln!(text, "  {:10} {}{behind}", report.limit, row(figures));
         }
-        if report.about == Headline::Critical {
+        if report.headline_metric == HeadlineMetric::Critical {
             let share = |served: &Option<f64>| served.map_or("-".to_owned(), percent);
             let served: Vec<String> = report.scored.served.iter().map(share).collect();
             let _ = writeln!(text, "  {:10} served, from low to critical: {}", "", served.join(", "));
@@ -56,8 +56,8 @@ fn table(same: &[&Report], all: &Comparison) -> String {
     text
 }
 
-fn row(figures: &Figures) -> String {
-    let settled = match (figures.overload, figures.settle_s) {
+fn row(figures: &PhaseMetrics) -> String {
+    let settled = match (figures.overload, figures.settling_time_s) {
         (false, _) => "-".to_owned(),
         (true, Some(after_s)) => format!("{after_s:.1}s"),
         (true, None) => "never".to_owned(),
@@ -68,8 +68,8 @@ fn row(figures: &Figures) -> String {
         figures.offered_per_s,
         percent(figures.goodput),
         figures.p99_ms,
-        figures.p99_stretch,
-        percent(figures.refused),
+        figures.p99_slowdown,
+        percent(figures.rejected),
         figures.limit.map_or("-".to_owned(), calls),
         calls(figures.in_flight),
     )
@@ -83,7 +83,7 @@ fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
-fn duels(duels: &[Duel]) -> String {
+fn pairings_text(duels: &[LimiterPairing]) -> String {
     let mut text = String::new();
     for duel in duels {
         let word = match duel.ahead.cmp(&duel.behind) {

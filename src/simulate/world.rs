@@ -1,45 +1,45 @@
 //! Who calls, how often, and what the upstream can take, over time.
 
-use super::score::Headline;
+use super::score::HeadlineMetric;
 use crate::decide::Nanos;
 use crate::decide::delay::Delay;
-use crate::decide::schedule::{Arrivals, Stage};
-use crate::decide::station::Overflow;
+use crate::decide::schedule::{Arrivals, LoadStage};
+use crate::decide::station::StationOverflow;
 
 /// Everything that a run depends on but the limiter.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct Scenario {
     /// In a word.
     pub name: String,
     /// Repeats all dice.
     pub seed: u64,
     /// Who calls.
-    pub callers: Callers,
+    pub callers: CallerModel,
     /// Gates that callers choose from at random; none knows of the others.
     pub gates: u32,
     /// Where calls go.
-    pub upstream: Upstream,
+    pub upstream: UpstreamModel,
     /// What happens to it, in order of time.
-    pub changes: Vec<Change>,
+    pub changes: Vec<UpstreamChange>,
     /// Pauses that say nothing of anybody's load.
-    pub stalls: Vec<Stall>,
+    pub stalls: Vec<StallModel>,
     /// What a gate's process needs for each arrival and each end, one after the other. All gates share a processor.
     pub gate_cost: Nanos,
     /// Stretches of which figures are wanted.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<ScenarioPhase>,
     /// What comes before is not scored.
     pub warmup: Nanos,
     /// What is scored.
-    pub headline: Headline,
+    pub headline: HeadlineMetric,
     /// The step of the series, in whole tenths of a second.
-    pub step: Nanos,
+    pub series_step: Nanos,
 }
 
 /// An open loop, which comes whether or not answers do, and a closed one, where each waits for its answer.
 #[derive(Clone, Debug)]
-pub struct Callers {
+pub struct CallerModel {
     /// How often, over time. The run ends with the last one.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<LoadStage>,
     /// How they are spread.
     pub arrivals: Arrivals,
     /// After so long an answer is worth nothing, and who waits goes away. It is told to the gate.
@@ -47,42 +47,42 @@ pub struct Callers {
     /// The weights of the priorities, from the lowest.
     pub priorities: [f64; 4],
     /// What they do without an answer; none: nothing.
-    pub retry: Option<Retry>,
+    pub retry: Option<RetryModel>,
     /// What tells calls apart that look the same to the gate. Empty: all have `deadline`.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<CallerKind>,
     /// Connections in a closed loop: each calls, waits for the answer or the refusal, and calls again.
     pub users: u32,
     /// After this time.
-    pub think: Nanos,
+    pub think_time: Nanos,
 }
 
 /// Calls with a patience of their own.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Kind {
+pub struct CallerKind {
     /// The weight of this kind.
-    pub share: f64,
+    pub weight: f64,
     /// After a time between these an answer is worth nothing.
-    pub patience: (Nanos, Nanos),
+    pub deadline_range: (Nanos, Nanos),
     /// What the gate is told of that.
-    pub told: Told,
+    pub deadline_signal: DeadlineSignal,
 }
 
 /// What a gate is told of a caller's patience.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum DeadlineSignal {
     /// The deadline, with the call.
-    Deadline,
+    Sent,
     /// Nothing: the caller breaks off.
-    Nothing,
+    Absent,
 }
 
 /// Pauses of a process, by its host: another process has the core, a virtual machine is not scheduled, memory is swapped.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stall {
+pub struct StallModel {
     /// Who does nothing meanwhile.
-    pub whose: Whose,
+    pub target: StallTarget,
     /// From the beginning of one to that of the next: exactly that, or that on average.
-    pub every: Nanos,
+    pub period: Nanos,
     /// Whether it is exact.
     pub regular: bool,
     /// As long as any time between these.
@@ -95,7 +95,7 @@ pub struct Stall {
 
 /// Who does nothing during a stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum StallTarget {
     /// The gates: what comes meanwhile is found afterwards.
     Gates,
     /// All replicas: what is at work there takes as much longer.
@@ -104,18 +104,18 @@ pub enum Whose {
 
 /// Those without an answer ask again.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Retry {
+pub struct RetryModel {
     /// How often at most.
-    pub times: u32,
+    pub max_retries: u32,
     /// How long they wait before the first retry, on average; twice as long before each further one.
-    pub after: Nanos,
+    pub first_wait: Nanos,
     /// Whether they wait for as long as a refusal says, if it says more.
-    pub obeys: bool,
+    pub honors_retry_after: bool,
 }
 
 /// Replicas of a service.
 #[derive(Clone, Debug)]
-pub struct Upstream {
+pub struct UpstreamModel {
     /// How many there are.
     pub replicas: u32,
     /// How many calls each works on at a time.
@@ -123,16 +123,16 @@ pub struct Upstream {
     /// How long one takes.
     pub service: Delay,
     /// What each does with more calls than slots; the others wait there, first come first served.
-    pub overflow: Overflow,
+    pub overflow: StationOverflow,
     /// Whether it works on when nobody waits for the answer any more, as most services do.
-    pub works_on: bool,
+    pub continues_abandoned_work: bool,
     /// Which replica gets a call.
-    pub balance: Balance,
+    pub balance: ReplicaBalance,
 }
 
 /// Which replica gets a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Balance {
+pub enum ReplicaBalance {
     /// The next one.
     RoundRobin,
     /// The one with the fewest calls, as far as gates know.
@@ -141,27 +141,27 @@ pub enum Balance {
 
 /// Something happens to the upstream.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Change {
+pub struct UpstreamChange {
     /// When.
     pub at: Nanos,
     /// To this replica; none: to all.
     pub replica: Option<u32>,
     /// What.
-    pub to: To,
+    pub effect: ChangeEffect,
 }
 
 /// What happens to a replica.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum To {
+pub enum ChangeEffect {
     /// It has so many slots; what is in work stays in work.
     Slots(u32),
     /// What it begins from now on takes so many times as long as at first.
-    Slower(f64),
+    Slowdown(f64),
 }
 
 /// A stretch of the run.
 #[derive(Clone, Debug)]
-pub struct Phase {
+pub struct ScenarioPhase {
     /// In a word.
     pub name: String,
     /// Its first instant.
@@ -172,7 +172,7 @@ pub struct Phase {
 
 /// What an upstream does at an instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Capacity {
+pub struct UpstreamCapacity {
     /// Calls that it can answer.
     pub per_s: f64,
     /// With so many at work it does, and nobody waits.
@@ -183,21 +183,21 @@ pub struct Capacity {
 
 /// How long answers take that nobody waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Unhindered {
+pub struct UnloadedLatency {
     /// On average.
     pub mean: Nanos,
     /// 99 % take less.
     pub p99: Nanos,
 }
 
-impl Unhindered {
+impl UnloadedLatency {
     /// Of a distribution; a nanosecond at least.
     pub fn of(service: &Delay) -> Self {
         Self { mean: service.mean().max(Nanos(1)), p99: service.p99().max(Nanos(1)) }
     }
 }
 
-impl Upstream {
+impl UpstreamModel {
     /// Slots of all replicas at first.
     pub fn all_slots(&self) -> u32 {
         self.slots * self.replicas
@@ -205,11 +205,11 @@ impl Upstream {
 
     /// What all replicas can answer at first, per second.
     pub fn per_s(&self) -> f64 {
-        f64::from(self.all_slots()) / Unhindered::of(&self.service).mean.as_secs_f64()
+        f64::from(self.all_slots()) / UnloadedLatency::of(&self.service).mean.as_secs_f64()
     }
 }
 
-impl World {
+impl Scenario {
     /// How long it lasts.
     pub fn length(&self) -> Nanos {
         self.callers.stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.length)
@@ -230,16 +230,16 @@ impl World {
     }
 
     /// What can be answered at an instant; `plain` is of the service as it is at first.
-    pub fn capacity(&self, at: Nanos, plain: Unhindered) -> Capacity {
-        let mut capacity = Capacity { per_s: 0.0, slots: 0, p99: plain.p99 };
+    pub fn capacity(&self, at: Nanos, plain: UnloadedLatency) -> UpstreamCapacity {
+        let mut capacity = UpstreamCapacity { per_s: 0.0, slots: 0, p99: plain.p99 };
         let mut fastest = f64::INFINITY;
         for replica in 0..self.upstream.replicas {
             let (mut slots, mut slower) = (self.upstream.slots, 1.0);
             for change in self.changes.iter().take_while(|change| change.at <= at) {
                 if change.replica.is_none_or(|only| only == replica) {
-                    match change.to {
-                        To::Slots(now) => slots = now,
-                        To::Slower(now) => slower = now,
+                    match change.effect {
+                        ChangeEffect::Slots(now) => slots = now,
+                        ChangeEffect::Slowdown(now) => slower = now,
                     }
                 }
             }
@@ -252,7 +252,7 @@ impl World {
     }
 
     /// Where rates or capacities jump, and the instants of a ramp's seconds: between two of them all is about even.
-    pub fn joints(&self) -> Vec<Nanos> {
+    pub fn breakpoints(&self) -> Vec<Nanos> {
         let mut joints: Vec<Nanos> = self.changes.iter().map(|change| change.at).collect();
         let mut from = Nanos::ZERO;
         for stage in &self.callers.stages {

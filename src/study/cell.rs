@@ -8,7 +8,7 @@ use crate::measure::Run;
 
 /// Which measurement.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct MeasurementId {
     /// The round, from 1: every combination is measured once in each.
     pub repeat: u64,
     /// Index of the variant.
@@ -19,7 +19,7 @@ pub struct Place {
 
 /// What came of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct Measurement {
     /// The version of weir that made it.
     pub weir: String,
     /// Says what was measured: a hash of all that makes it up. A result whose definition has changed is not taken for it.
@@ -33,37 +33,41 @@ pub struct Cell {
     /// Seconds since 1970.
     pub started_unix_s: f64,
     /// How long all of it took, in seconds.
-    pub took_s: f64,
+    #[serde(rename = "took_s")]
+    pub duration_s: f64,
     /// From the start until it was ready, in seconds.
     pub ready_s: Option<f64>,
     /// How the warm-up went, if there was one.
-    pub warm_up: Option<WarmUp>,
+    pub warm_up: Option<WarmUpResult>,
     /// What each load found.
-    pub loads: Vec<LoadFigures>,
+    pub loads: Vec<LoadMetrics>,
     /// Figures that a client printed.
-    pub figures: BTreeMap<String, f64>,
+    #[serde(rename = "figures")]
+    pub client_metrics: BTreeMap<String, f64>,
     /// What the variant used while it was measured.
-    pub usage: Option<Usage>,
+    pub usage: Option<ResourceUsage>,
     /// Why it has no figures that count, if it has none.
-    pub failure: Option<Failure>,
+    pub failure: Option<MeasurementFailure>,
     /// Why its figures should not be believed, a sentence each.
     pub doubts: Vec<String>,
     /// Which agent was lost in the middle of it, and how, if one was: then its figures are of what was measured before.
-    pub lost: Option<String>,
+    #[serde(rename = "lost")]
+    pub lost_agent: Option<String>,
 }
 
 /// How a warm-up went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WarmUp {
+pub struct WarmUpResult {
     /// How long it took, in seconds.
-    pub took_s: f64,
+    #[serde(rename = "took_s")]
+    pub duration_s: f64,
     /// Whether throughput and response times became steady.
     pub steady: bool,
 }
 
 /// What a load found. Times are response times of successes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LoadFigures {
+pub struct LoadMetrics {
     /// The load.
     pub load: String,
     /// The run's file, from the results' folder.
@@ -71,7 +75,8 @@ pub struct LoadFigures {
     /// Good answers per second.
     pub rate_per_s: f64,
     /// Requests that got no good answer, as a share of all.
-    pub failed_share: f64,
+    #[serde(rename = "failed_share")]
+    pub failed_fraction: f64,
     /// ms
     pub mean_ms: f64,
     /// ms
@@ -88,7 +93,7 @@ pub struct LoadFigures {
 
 /// What a variant used while it was measured, all its processes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct ResourceUsage {
     /// How long that was, in seconds.
     pub seconds: f64,
     /// Samples taken.
@@ -96,7 +101,8 @@ pub struct Usage {
     /// Cores busy on average.
     pub cores: f64,
     /// User and system time per good answer, in microseconds.
-    pub cpu_us_per_answer: Option<f64>,
+    #[serde(rename = "cpu_us_per_answer")]
+    pub cpu_us_per_response: Option<f64>,
     /// Resident memory, the most and on average, in bytes.
     pub rss_peak_bytes: u64,
     /// See `rss_peak_bytes`.
@@ -121,22 +127,23 @@ pub struct Usage {
 
 /// Why a measurement has no figures that count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct MeasurementFailure {
     /// What went wrong, in one line.
-    pub why: String,
+    #[serde(rename = "why")]
+    pub reason: String,
     /// The last lines on stderr (or stdout, if there are none).
     pub last_lines: Vec<String>,
 }
 
-impl Cell {
+impl Measurement {
     /// Whether its figures count.
     pub fn is_measured(&self) -> bool {
         self.failure.is_none()
     }
 
     /// Whether it was measured to its end.
-    pub fn is_whole(&self) -> bool {
-        self.is_measured() && self.lost.is_none()
+    pub fn is_complete(&self) -> bool {
+        self.is_measured() && self.lost_agent.is_none()
     }
 
     /// Whether its figures may be believed.
@@ -145,17 +152,17 @@ impl Cell {
     }
 }
 
-impl LoadFigures {
+impl LoadMetrics {
     /// Those of a run, kept in this file.
     pub fn of(load: &str, file: &str, run: &Run) -> Self {
         let spread = &run.response_ms;
         // Answers in the window, of which as many are good as of all.
-        let good = run.requests.ok as f64 / run.answers().max(1) as f64;
+        let good = run.requests.ok as f64 / run.response_count().max(1) as f64;
         Self {
             load: load.to_owned(),
             run: file.to_owned(),
             rate_per_s: run.rate_per_s.achieved * good,
-            failed_share: run.error_share(),
+            failed_fraction: run.error_fraction(),
             mean_ms: spread.mean,
             p50_ms: spread.p50,
             p90_ms: spread.p90,

@@ -2,58 +2,63 @@
 
 use std::collections::BTreeMap;
 
-use super::figures::{Figure, file_name, label, place};
-use super::findings::{Findings, Spread};
-use super::folder::name_of;
-use super::recorded::Recorded;
-use crate::machine::process_tree::Sample;
+use super::figures::{StudyPlot, file_name, label, point_suffix};
+use super::findings::{Findings, RunRange};
+use super::folder::point_name;
+use super::recorded::Recording;
+use crate::machine::process_tree::ProcessTreeSample;
 use crate::measure::Run;
-use crate::measure::series::Point as Stretch;
-use crate::report::page::Unit;
-use crate::report::plot::{Across, Plot, Point, Series};
+use crate::measure::series::SeriesPoint as Stretch;
+use crate::report::page::ValueUnit;
+use crate::report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
 
 /// Times and values, in order.
-type Course = Vec<(f64, f64)>;
+type TimeSeries = Vec<(f64, f64)>;
 
 /// Samples of a measurement are put together until there are no more stretches than this.
-const MOST_STRETCHES: f64 = 50.0;
+const MAX_INTERVALS: f64 = 50.0;
 /// Lengths that a stretch may have, in seconds: shorter ones would show the ticks in which the system counts CPU time.
-const STRETCHES: [f64; 12] = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0];
+const INTERVAL_LENGTHS_S: [f64; 12] = [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0];
 
 /// The courses at a point: of each load, then of what was used.
-pub(super) fn all(findings: &Findings<'_>, point: usize, recorded: &[Recorded<'_>]) -> Vec<Figure> {
+pub(super) fn all_plots(findings: &Findings<'_>, point: usize, recorded: &[Recording<'_>]) -> Vec<StudyPlot> {
     let mut figures = Vec::new();
-    let mut add = |title: &str, label: String, unit: Unit, of: &dyn Fn(&Recorded<'_>) -> Course| {
+    let mut add = |title: &str, label: String, unit: ValueUnit, of: &dyn Fn(&Recording<'_>) -> TimeSeries| {
         let plot = Plot {
-            title: format!("{title} over time{}", place(findings, point)),
+            title: format!("{title} over time{}", point_suffix(findings, point)),
             note: "median of the rounds; from the lowest to the highest of them".into(),
             x_label: "since the load began (s)".into(),
             y_label: label,
-            across: Across::Time,
+            x_kind: XAxisKind::Time,
             series: series(findings, recorded, of),
             ..Plot::default()
         };
-        let name = file_name(&format!("{title} over time {}", name_of(&findings.points[point])));
-        figures.push(Figure { name, plot, unit, measure: None, point: Some(point) });
+        let name = file_name(&format!("{title} over time {}", point_name(&findings.points[point])));
+        figures.push(StudyPlot { name, plot, unit, metric: None, point: Some(point) });
     };
     for load in &findings.definition.loads {
-        let of_run = |of: fn(&Run) -> Course| move |it: &Recorded<'_>| it.run(&load.name).map(of).unwrap_or_default();
+        let of_run =
+            |of: fn(&Run) -> TimeSeries| move |it: &Recording<'_>| it.run(&load.name).map(of).unwrap_or_default();
         let name = |what: &str| format!("{}: {what}", load.name);
-        add(&name("good answers"), label("good answers", "/s"), Unit::PerSecond, &of_run(rate));
-        add(&name("p99"), label("p99 of the response time", "ms"), Unit::Milliseconds, &of_run(p99));
+        add(&name("good answers"), label("good answers", "/s"), ValueUnit::PerSecond, &of_run(rate));
+        add(&name("p99"), label("p99 of the response time", "ms"), ValueUnit::Milliseconds, &of_run(p99));
     }
     let last = recorded.iter().filter_map(|it| it.samples.samples.last());
-    let stretch = stretch(last.map(|sample| sample.t_s).fold(0.0, f64::max));
-    add("CPU", label("cores busy", ""), Unit::Of("cores".into()), &|it| cpu(&it.samples.samples, stretch));
-    add("memory", label("memory", "MiB"), Unit::Of("MiB".into()), &|it| memory(&it.samples.samples, stretch));
+    let stretch = interval_length_s(last.map(|sample| sample.t_s).fold(0.0, f64::max));
+    add("CPU", label("cores busy", ""), ValueUnit::Other("cores".into()), &|it| cpu(&it.samples.samples, stretch));
+    add("memory", label("memory", "MiB"), ValueUnit::Other("MiB".into()), &|it| memory(&it.samples.samples, stretch));
     figures
 }
 
 /// A line per variant, all of its rounds together.
-fn series(findings: &Findings<'_>, recorded: &[Recorded<'_>], of: &dyn Fn(&Recorded<'_>) -> Course) -> Vec<Series> {
+fn series(
+    findings: &Findings<'_>,
+    recorded: &[Recording<'_>],
+    of: &dyn Fn(&Recording<'_>) -> TimeSeries,
+) -> Vec<PlotSeries> {
     let of_variant = |variant: usize| {
         let rounds: Vec<_> = recorded.iter().filter(|it| it.variant == variant).collect();
-        let untrusted = rounds.iter().filter(|it| !it.cell.is_trusted()).count();
+        let untrusted = rounds.iter().filter(|it| !it.measurement.is_trusted()).count();
         // Milliseconds, as floats are no keys.
         let mut at: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
         for (t_s, value) in rounds.iter().flat_map(|it| of(it)) {
@@ -61,50 +66,50 @@ fn series(findings: &Findings<'_>, recorded: &[Recorded<'_>], of: &dyn Fn(&Recor
         }
         let points = at.into_iter().filter_map(|(ms, mut values)| {
             values.sort_by(f64::total_cmp);
-            let Spread { median, low, high, runs, untrusted } = Spread::of(&values, untrusted)?;
-            Some(Point { x: ms as f64 / 1e3, y: median, low, high, runs, doubtful: untrusted > 0 })
+            let RunRange { median, low, high, runs, untrusted } = RunRange::of(&values, untrusted)?;
+            Some(PlotPoint { x: ms as f64 / 1e3, y: median, low, high, runs, doubtful: untrusted > 0 })
         });
-        Series { name: findings.variant(variant).to_owned(), points: points.collect(), colour: variant }
+        PlotSeries { name: findings.variant(variant).to_owned(), points: points.collect(), colour: variant }
     };
     // A single point is no course.
     (0..findings.definition.variants.len()).map(of_variant).filter(|series| series.points.len() > 1).collect()
 }
 
-/// The stretches of a run, so many of them together that there are not more than twice [`MOST_STRETCHES`].
-fn together(run: &Run) -> impl Iterator<Item = &[Stretch]> {
+/// The stretches of a run, so many of them together that there are not more than twice [`MAX_INTERVALS`].
+fn merged_intervals(run: &Run) -> impl Iterator<Item = &[Stretch]> {
     // The last stretch may be a moment, which has no rate to speak of.
     let usual = run.series.iter().map(|point| point.width_s).fold(0.0, f64::max);
     let whole = run.series.iter().take_while(|point| point.width_s > usual / 2.0).count();
-    let some = (whole as f64 / (2.0 * MOST_STRETCHES)).ceil().max(1.0);
+    let some = (whole as f64 / (2.0 * MAX_INTERVALS)).ceil().max(1.0);
     run.series.get(..whole).unwrap_or_default().chunks(some as usize)
 }
 
 /// Good answers per second, by when they ended.
-fn rate(run: &Run) -> Course {
+fn rate(run: &Run) -> TimeSeries {
     let rate = |some: &[Stretch]| {
         let (ok, width_s) = some.iter().fold((0, 0.0), |(ok, width_s), it| (ok + it.ok, width_s + it.width_s));
         Some((some.first()?.t_s, ok as f64 / width_s))
     };
-    together(run).filter_map(rate).collect()
+    merged_intervals(run).filter_map(rate).collect()
 }
 
 /// The worst second of each stretch. Where nobody got an answer there was no response time.
-fn p99(run: &Run) -> Course {
+fn p99(run: &Run) -> TimeSeries {
     let worst = |some: &[Stretch]| {
         let answered = some.iter().filter(|it| it.max_ms > 0.0);
         Some((some.first()?.t_s, answered.map(|it| it.p99_ms).reduce(f64::max)?))
     };
-    together(run).filter_map(worst).collect()
+    merged_intervals(run).filter_map(worst).collect()
 }
 
 /// The length of a stretch for samples up to a time.
-fn stretch(last_s: f64) -> f64 {
-    let least = last_s / MOST_STRETCHES;
-    STRETCHES.into_iter().find(|length| *length >= least).unwrap_or(least)
+fn interval_length_s(last_s: f64) -> f64 {
+    let least = last_s / MAX_INTERVALS;
+    INTERVAL_LENGTHS_S.into_iter().find(|length| *length >= least).unwrap_or(least)
 }
 
 /// Cores that were busy, stretch by stretch.
-fn cpu(samples: &[Sample], stretch: f64) -> Course {
+fn cpu(samples: &[ProcessTreeSample], stretch: f64) -> TimeSeries {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return Vec::new() };
     let stretches = (last.t_s / stretch).ceil() as u64;
     let within = |i: u64| (i as f64 * stretch, (i + 1) as f64 * stretch);
@@ -116,7 +121,7 @@ fn cpu(samples: &[Sample], stretch: f64) -> Course {
 }
 
 /// CPU time up to a moment between two samples.
-fn cpu_until(samples: &[Sample], t_s: f64) -> f64 {
+fn cpu_until(samples: &[ProcessTreeSample], t_s: f64) -> f64 {
     let next = samples.partition_point(|sample| sample.t_s < t_s);
     match (next.checked_sub(1).and_then(|before| samples.get(before)), samples.get(next)) {
         (Some(a), Some(b)) => a.cpu_s + (b.cpu_s - a.cpu_s) * (t_s - a.t_s) / (b.t_s - a.t_s),
@@ -125,7 +130,7 @@ fn cpu_until(samples: &[Sample], t_s: f64) -> f64 {
 }
 
 /// The most memory in each stretch, in MiB: the proportional share, where that was ever looked at.
-fn memory(samples: &[Sample], stretch: f64) -> Course {
+fn memory(samples: &[ProcessTreeSample], stretch: f64) -> TimeSeries {
     let shared = samples.iter().any(|sample| sample.pss_bytes.is_some());
     let mut most: BTreeMap<u64, u64> = BTreeMap::new();
     for sample in samples {
@@ -141,14 +146,14 @@ fn memory(samples: &[Sample], stretch: f64) -> Course {
 mod tests {
     use super::*;
 
-    fn samples() -> Vec<Sample> {
-        let sample = |i: u32| Sample {
+    fn samples() -> Vec<ProcessTreeSample> {
+        let sample = |i: u32| ProcessTreeSample {
             t_s: 0.05 + f64::from(i) / 10.0,
             // Half a core for two seconds, then two cores.
             cpu_s: if i <= 20 { f64::from(i) * 0.05 } else { 1.0 + f64::from(i - 20) * 0.2 },
             rss_bytes: 1 << 20,
             pss_bytes: i.is_multiple_of(5).then_some(u64::from(i) << 20),
-            ..Sample::default()
+            ..ProcessTreeSample::default()
         };
         (0..40).map(sample).collect()
     }
@@ -167,13 +172,14 @@ mod tests {
     #[test]
     fn memory_is_the_proportional_share_where_that_is_known() {
         assert_eq!(memory(&samples(), 1.0), [(0.0, 5.0), (1.0, 15.0), (2.0, 25.0), (3.0, 35.0)]);
-        let resident: Vec<Sample> = samples().into_iter().map(|it| Sample { pss_bytes: None, ..it }).collect();
+        let resident: Vec<ProcessTreeSample> =
+            samples().into_iter().map(|it| ProcessTreeSample { pss_bytes: None, ..it }).collect();
         assert_eq!(memory(&resident, 2.0), [(0.0, 1.0), (2.0, 1.0)]);
     }
 
     #[test]
     fn stretches_are_so_long_that_there_are_not_many() {
-        assert_eq!([0.0, 1.0, 10.0, 30.0, 600.0].map(stretch), [0.2, 0.2, 0.2, 1.0, 20.0]);
-        assert!(1e6 / stretch(1e6) <= MOST_STRETCHES + 1.0);
+        assert_eq!([0.0, 1.0, 10.0, 30.0, 600.0].map(interval_length_s), [0.2, 0.2, 0.2, 1.0, 20.0]);
+        assert!(1e6 / interval_length_s(1e6) <= MAX_INTERVALS + 1.0);
     }
 }

@@ -23,9 +23,9 @@ pub struct Definition {
     /// What is compared; the first is what the others are held against.
     pub variants: Vec<Variant>,
     /// What is driven at a variant, all at the same time.
-    pub loads: Vec<Load>,
+    pub loads: Vec<StudyLoad>,
     /// What is varied beside.
-    pub sweep: Vec<Parameter>,
+    pub sweep: Vec<SweepParameter>,
     /// How often each combination is measured.
     pub repeats: u64,
     /// Repeats the order, the arrivals and the choices of bodies.
@@ -33,15 +33,15 @@ pub struct Definition {
     /// The least difference that matters, as a share.
     pub minimum_effect: f64,
     /// Figures that clients print and that are compared.
-    pub figures: Vec<Metric>,
+    pub client_metrics: Vec<Metric>,
     /// What a variant may use.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// How long things may take.
-    pub times: Times,
+    pub times: StudyTimeouts,
     /// Whether this is only to see whether everything works.
     pub quick: bool,
     /// A load ends after this at the latest.
-    pub longest_load: Option<Duration>,
+    pub max_load_time: Option<Duration>,
 }
 
 /// One way to do it.
@@ -69,7 +69,7 @@ pub struct Program {
     /// Lines for a shell, run once before the first start.
     pub setup: Vec<String>,
     /// How it shows that it is ready.
-    pub ready: Ready,
+    pub ready: ReadyCheck,
     /// Python packages that it needs, as pip takes them.
     pub requirements: Vec<String>,
 }
@@ -77,7 +77,7 @@ pub struct Program {
 /// How a program shows that it is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ready {
+pub enum ReadyCheck {
     /// This URL is answered, with a status below 500.
     Url(String),
     /// A line with these words on its stdout.
@@ -85,22 +85,24 @@ pub enum Ready {
     /// Its port takes connections.
     Port,
     /// By having been started.
-    AtOnce,
+    #[serde(rename = "atonce")]
+    Immediate,
 }
 
 /// A load, in the words of `weir load`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Load {
+pub struct StudyLoad {
     /// Its name.
     pub name: String,
     /// Flags without dashes, and what they say; `url` is among them.
-    pub words: Vec<(String, Word)>,
+    #[serde(rename = "words")]
+    pub flags: Vec<(String, FlagValue)>,
     /// Parameters of the sweep, and the values at which it is driven; at all others it is not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<(String, Vec<String>)>,
 }
 
-impl Load {
+impl StudyLoad {
     /// Whether it is driven at this point of the sweep.
     pub fn is_driven_at(&self, point: &[(String, String)]) -> bool {
         self.when.iter().all(|(name, values)| point.iter().any(|(of, value)| of == name && values.contains(value)))
@@ -110,7 +112,7 @@ impl Load {
 /// What a flag says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Word {
+pub enum FlagValue {
     /// It is set, or not.
     Flag(bool),
     /// Its values; may hold `{placeholders}`.
@@ -119,7 +121,7 @@ pub enum Word {
 
 /// What is varied.
 #[derive(Clone, Debug, Serialize)]
-pub struct Parameter {
+pub struct SweepParameter {
     /// The placeholder.
     pub name: String,
     /// What it stands for, in turn.
@@ -128,29 +130,31 @@ pub struct Parameter {
 
 /// What a variant may use.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// Cores of services and variants; the load has the others.
-    pub cpus: Cpus,
+    pub cpus: CpuAllocation,
     /// Memory of a variant and all its processes, in bytes; beyond it is killed.
-    pub memory: Option<u64>,
+    #[serde(rename = "memory")]
+    pub memory_bytes: Option<u64>,
 }
 
 /// Which cores who has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Cpus {
+pub enum CpuAllocation {
     /// Half of them each; all, if there is but one.
     #[default]
     Half,
     /// So many for services and variants.
-    Some(u64),
+    #[serde(rename = "some")]
+    Count(u64),
     /// Everybody has all.
     All,
 }
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Times {
+pub struct StudyTimeouts {
     /// Until a program is ready.
     pub ready: Nanos,
     /// The longest warm-up; 0 is none.
@@ -165,7 +169,7 @@ pub struct Times {
     pub study: Nanos,
 }
 
-impl Default for Times {
+impl Default for StudyTimeouts {
     fn default() -> Self {
         Self {
             ready: Nanos::from_secs(30),
@@ -179,25 +183,25 @@ impl Default for Times {
 }
 
 /// Repeats if nothing says how many: fewer seldom tell a difference of a few percent.
-pub const REPEATS: u64 = 10;
+pub const DEFAULT_REPEATS: u64 = 10;
 /// Repeats of a quick study at most.
-const QUICK_REPEATS: u64 = 3;
+const MAX_QUICK_REPEATS: u64 = 3;
 /// Values of a parameter in a quick study at most.
-const QUICK_VALUES: usize = 3;
+const MAX_QUICK_VALUES: usize = 3;
 /// Length of a load in a quick study at most.
-const QUICK_LOAD: Duration = Duration::from_secs(1);
+const MAX_QUICK_LOAD_TIME: Duration = Duration::from_secs(1);
 
 impl Definition {
     /// The same as a quick study: fewer repeats and values, short loads.
     #[must_use]
-    pub fn cut_short(mut self) -> Self {
+    pub fn into_quick(mut self) -> Self {
         self.quick = true;
-        self.longest_load = Some(QUICK_LOAD);
-        self.repeats = self.repeats.min(QUICK_REPEATS);
+        self.max_load_time = Some(MAX_QUICK_LOAD_TIME);
+        self.repeats = self.repeats.min(MAX_QUICK_REPEATS);
         self.times.warm_up = self.times.warm_up.min(Nanos::from_secs(1));
         for parameter in &mut self.sweep {
             let values = &mut parameter.values;
-            if values.len() > QUICK_VALUES {
+            if values.len() > MAX_QUICK_VALUES {
                 *values = [0, values.len() / 2, values.len() - 1].map(|at| values[at].clone()).to_vec();
             }
         }

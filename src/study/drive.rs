@@ -4,42 +4,42 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::cell::WarmUp;
-use super::cores::{Split, keep_to};
-use super::definition::{Definition, Load};
-use super::file::{LoadWords, options};
-use super::placeholders::Values;
-use crate::agents::{self, Crew};
+use super::cell::WarmUpResult;
+use super::cores::{CpuSets, pin_to};
+use super::definition::{Definition, StudyLoad};
+use super::file::{LoadSyntax, options};
+use super::placeholders::PlaceholderValues;
+use crate::agents::{self, Coordinator};
 use crate::decide::Nanos;
-use crate::load::{self, LoadError, Options, Plan};
-use crate::measure::steady::{self, STRETCHES};
-use crate::measure::{Progress, Run};
+use crate::load::{self, LoadError, LoadPlan, Options};
+use crate::measure::steady::{self, STEADY_INTERVALS};
+use crate::measure::{Run, RunProgress};
 
 /// A load of a measurement, checked.
 #[derive(Debug)]
-pub(super) struct Drive {
+pub(super) struct LoadDrive {
     /// Its name.
     pub(super) name: String,
-    load: Checked,
+    load: CheckedLoad,
     /// The same load without an end.
-    warm_up: Option<Checked>,
+    warm_up: Option<CheckedLoad>,
     /// Who drives it, if not we ourselves.
-    crew: Option<Mutex<Crew>>,
+    coordinator: Option<Mutex<Coordinator>>,
 }
 
 /// A load as asked for, and as checked.
 #[derive(Debug)]
-struct Checked {
+struct CheckedLoad {
     options: Options,
-    plan: Plan,
+    plan: LoadPlan,
 }
 
 /// A warm-up is looked at in so many stretches at least, ...
-const PARTS: u64 = 20;
+const MIN_WARM_UP_INTERVALS: u64 = 20;
 /// ... of at most this length.
-const STRETCH: Nanos = Nanos::from_millis(250);
+const MAX_WARM_UP_INTERVAL: Nanos = Nanos::from_millis(250);
 
-impl Drive {
+impl LoadDrive {
     /// All loads that are driven at this point, with these placeholders. Variants of a round meet the same arrivals and
     /// bodies.
     ///
@@ -47,18 +47,18 @@ impl Drive {
     /// What is wrong, in one line.
     pub(super) fn all(
         definition: &Definition,
-        values: &Values,
+        values: &PlaceholderValues,
         point: &[(String, String)],
         repeat: u64,
-        words: &LoadWords<'_>,
+        words: &LoadSyntax<'_>,
     ) -> Result<Vec<Self>, String> {
-        let one = |load: &Load| {
+        let one = |load: &StudyLoad| {
             let mut options = options(load, values, &definition.folder, words)?;
             options.seed = Some(definition.seed.wrapping_add(repeat));
-            if let (Some(longest), true) = (definition.longest_load, options.stages.is_empty()) {
+            if let (Some(longest), true) = (definition.max_load_time, options.stages.is_empty()) {
                 options.duration = Some(options.duration.unwrap_or(longest).min(longest));
             }
-            let plan = Plan::new(&options).map_err(|error| error.to_string())?;
+            let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
             let most = definition.times.warm_up;
             let warm_up = (most > Nanos::ZERO).then(|| {
                 let last = options.stages.last().map(|stage| stage.to_per_s.max(1.0));
@@ -67,11 +67,12 @@ impl Drive {
                 options.rate = options.rate.or(last);
                 options.stages = Vec::new();
                 options.duration = Some(most.as_duration());
-                let stretch = Nanos((most.0 / PARTS).max(1)).min(STRETCH);
-                Plan::new(&options).map(|plan| Checked { options, plan: Plan { stretch, ..plan } })
+                let stretch = Nanos((most.0 / MIN_WARM_UP_INTERVALS).max(1)).min(MAX_WARM_UP_INTERVAL);
+                LoadPlan::new(&options)
+                    .map(|plan| CheckedLoad { options, plan: LoadPlan { interval: stretch, ..plan } })
             });
             let warm_up = warm_up.transpose().map_err(|error| error.to_string())?;
-            Ok(Self { name: load.name.clone(), load: Checked { options, plan }, warm_up, crew: None })
+            Ok(Self { name: load.name.clone(), load: CheckedLoad { options, plan }, warm_up, coordinator: None })
         };
         definition.loads.iter().filter(|load| load.is_driven_at(point)).map(one).collect()
     }
@@ -81,21 +82,21 @@ impl Drive {
 ///
 /// # Errors
 /// They cannot be placed, or somebody has had enough.
-pub(super) fn place(
-    drives: &mut [Drive],
-    agents: &agents::Asked,
-    split: &Split,
+pub(super) fn place_agents(
+    drives: &mut [LoadDrive],
+    agents: &agents::AgentSpec,
+    split: &CpuSets,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<(), LoadError> {
     thread::scope(|scope| {
         let place = || -> Result<(), LoadError> {
-            keep_to(&split.load);
+            pin_to(&split.load_cpus);
             for drive in drives {
-                drive.crew = Some(Mutex::new(Crew::place(agents, &drive.load.options, &mut || go_on())?));
+                drive.coordinator = Some(Mutex::new(Coordinator::place(agents, &drive.load.options, &mut || go_on())?));
             }
             Ok(())
         };
-        scope.spawn(place).join().unwrap_or_else(|_| Err(lost()))
+        scope.spawn(place).join().unwrap_or_else(|_| Err(load_thread_error()))
     })
 }
 
@@ -105,29 +106,29 @@ pub(super) fn place(
 /// # Errors
 /// Why a load could not start.
 pub(super) fn warm_up(
-    drives: &[Drive],
-    split: &Split,
+    drives: &[LoadDrive],
+    split: &CpuSets,
     go_on: &(dyn Fn() -> bool + Sync),
-) -> Result<(Option<WarmUp>, Option<String>), LoadError> {
-    let loads: Vec<(&Drive, &Checked)> =
+) -> Result<(Option<WarmUpResult>, Option<String>), LoadError> {
+    let loads: Vec<(&LoadDrive, &CheckedLoad)> =
         drives.iter().filter_map(|drive| Some((drive, drive.warm_up.as_ref()?))).collect();
     if loads.is_empty() {
         return Ok((None, None));
     }
-    let seen = Mutex::new(vec![steady::WarmUp::default(); loads.len()]);
+    let seen = Mutex::new(vec![steady::WarmUpDetector::default(); loads.len()]);
     let (steady, hopeless) = (AtomicBool::new(false), AtomicBool::new(false));
     // Stretches in a row with failures alone.
     let failing = Mutex::new(vec![0; loads.len()]);
-    let look = |index: usize, progress: &Progress<'_>| {
-        if let Some(stretch) = progress.second {
+    let look = |index: usize, progress: &RunProgress<'_>| {
+        if let Some(stretch) = progress.interval {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen[index].add(stretch.ok as f64, stretch.response.quantile(0.5).as_millis_f64());
-            if seen.iter().all(steady::WarmUp::is_steady) {
+            if seen.iter().all(steady::WarmUpDetector::is_steady) {
                 steady.store(true, Relaxed);
             }
             let mut failing = failing.lock().unwrap_or_else(PoisonError::into_inner);
             failing[index] = if stretch.ok == 0 && stretch.failed > 0 { failing[index] + 1 } else { 0 };
-            if failing[index] >= STRETCHES {
+            if failing[index] >= STEADY_INTERVALS {
                 hopeless.store(true, Relaxed);
             }
         }
@@ -135,7 +136,7 @@ pub(super) fn warm_up(
     };
     let runs = side_by_side(&loads, split, &look)?;
     let took_s = runs.iter().map(|run| run.duration_s).fold(0.0, f64::max);
-    Ok((Some(WarmUp { took_s, steady: steady.load(Relaxed) }), runs.iter().find_map(lost_agent)))
+    Ok((Some(WarmUpResult { duration_s: took_s, steady: steady.load(Relaxed) }), runs.iter().find_map(lost_agent)))
 }
 
 /// Drives all loads for what counts, at the same time.
@@ -143,24 +144,24 @@ pub(super) fn warm_up(
 /// # Errors
 /// Why a load could not start.
 pub(super) fn measure(
-    drives: &[Drive],
-    split: &Split,
+    drives: &[LoadDrive],
+    split: &CpuSets,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Run>, LoadError> {
-    let loads: Vec<(&Drive, &Checked)> = drives.iter().map(|drive| (drive, &drive.load)).collect();
+    let loads: Vec<(&LoadDrive, &CheckedLoad)> = drives.iter().map(|drive| (drive, &drive.load)).collect();
     side_by_side(&loads, split, &|_, _| go_on())
 }
 
 fn side_by_side(
-    loads: &[(&Drive, &Checked)],
-    split: &Split,
-    look: &(dyn Fn(usize, &Progress<'_>) -> bool + Sync),
+    loads: &[(&LoadDrive, &CheckedLoad)],
+    split: &CpuSets,
+    look: &(dyn Fn(usize, &RunProgress<'_>) -> bool + Sync),
 ) -> Result<Vec<Run>, LoadError> {
     let drive = |index: usize| {
-        keep_to(&split.load);
-        let (drive, Checked { options, plan }) = loads[index];
-        let mut watch = |progress: &Progress<'_>| look(index, progress);
-        match &drive.crew {
+        pin_to(&split.load_cpus);
+        let (drive, CheckedLoad { options, plan }) = loads[index];
+        let mut watch = |progress: &RunProgress<'_>| look(index, progress);
+        match &drive.coordinator {
             None => load::run(plan, &[], &mut watch, None),
             Some(crew) => crew.lock().unwrap_or_else(PoisonError::into_inner).run(options, plan, &[], &mut watch),
         }
@@ -168,15 +169,15 @@ fn side_by_side(
     thread::scope(|scope| {
         let drive = &drive;
         let threads: Vec<_> = (0..loads.len()).map(|index| scope.spawn(move || drive(index))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(lost()))).collect()
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(load_thread_error()))).collect()
     })
 }
 
 /// Which agent of a run was lost, and how, if one was.
 pub(super) fn lost_agent(run: &Run) -> Option<String> {
-    run.lost_agent().map(str::to_owned)
+    run.failed_agent().map(str::to_owned)
 }
 
-fn lost() -> LoadError {
+fn load_thread_error() -> LoadError {
     LoadError::System(std::io::Error::other("a thread of the load has ended"))
 }

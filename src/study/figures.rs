@@ -2,41 +2,43 @@
 
 use super::courses;
 use super::findings::Findings;
-use super::folder::name_of;
-use super::recorded::{self, Recorded};
+use super::folder::point_name;
+use super::recorded::{self, Recording};
 use super::series;
 use crate::measure::Histogram;
-use crate::report::page::Unit;
-use crate::report::plot::{Across, Plot, Point, Series};
+use crate::report::page::ValueUnit;
+use crate::report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
 
 /// A plot, and the name of its files.
 #[derive(Debug)]
-pub struct Figure {
+pub struct StudyPlot {
     /// Without an ending.
     pub name: String,
     /// What is drawn.
     pub plot: Plot,
     /// The unit of its heights.
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// Index of the measure that it shows, if it shows one.
-    pub measure: Option<usize>,
+    pub metric: Option<usize>,
     /// Index of the point that it is about, if it is about one.
     pub point: Option<usize>,
 }
 
 /// Points of the sweep of which there are plots that show no measure.
-pub(super) const MOST_POINTS: usize = 4;
+pub(super) const MAX_PLOTTED_POINTS: usize = 4;
 /// Shares at which a curve is drawn.
-const SHARES: [f64; 16] =
+const CURVE_QUANTILES: [f64; 16] =
     [0.0, 0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9999];
 
 /// All plots that have something to show.
-pub fn all(findings: &Findings<'_>) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = (0..findings.measures.len()).flat_map(|measure| swept(findings, measure)).collect();
+pub fn all_plots(findings: &Findings<'_>) -> Vec<StudyPlot> {
+    let mut figures: Vec<StudyPlot> =
+        (0..findings.metrics.len()).flat_map(|measure| sweep_plots(findings, measure)).collect();
     let loads = &findings.definition.loads;
     // A load may be driven at some points only.
-    let curved: Vec<Vec<usize>> = loads.iter().map(|load| looked_at(&driven(findings, &load.name))).collect();
-    let followed = looked_at(&(0..findings.points.len()).collect::<Vec<_>>());
+    let curved: Vec<Vec<usize>> =
+        loads.iter().map(|load| select_points(&points_of_load(findings, &load.name))).collect();
+    let followed = select_points(&(0..findings.points.len()).collect::<Vec<_>>());
     let mut over_time = Vec::new();
     for point in 0..findings.points.len() {
         let of: Vec<_> = loads.iter().zip(&curved).filter(|(_, points)| points.contains(&point)).collect();
@@ -44,9 +46,9 @@ pub fn all(findings: &Findings<'_>) -> Vec<Figure> {
             continue;
         }
         let recorded = recorded::at(findings, point);
-        figures.extend(of.into_iter().map(|(load, _)| curve(findings, &load.name, point, &recorded)));
+        figures.extend(of.into_iter().map(|(load, _)| latency_curve(findings, &load.name, point, &recorded)));
         if followed.contains(&point) {
-            over_time.extend(courses::all(findings, point, &recorded));
+            over_time.extend(courses::all_plots(findings, point, &recorded));
         }
     }
     figures.extend(over_time);
@@ -60,14 +62,14 @@ fn is_flat(plot: &Plot) -> bool {
 }
 
 /// Indices of the points at which a load is driven.
-fn driven(findings: &Findings<'_>, load: &str) -> Vec<usize> {
-    let measure = findings.measures.iter().position(|measure| measure.load.as_deref() == Some(load));
+fn points_of_load(findings: &Findings<'_>, load: &str) -> Vec<usize> {
+    let measure = findings.metrics.iter().position(|measure| measure.load.as_deref() == Some(load));
     measure.map(|measure| findings.points_of(measure).collect()).unwrap_or_default()
 }
 
 /// Some points of many, evenly apart. The last one is among them: it is under the most load, as most sweeps go.
-pub(super) fn looked_at(points: &[usize]) -> Vec<usize> {
-    let step = points.len().div_ceil(MOST_POINTS).max(1);
+pub(super) fn select_points(points: &[usize]) -> Vec<usize> {
+    let step = points.len().div_ceil(MAX_PLOTTED_POINTS).max(1);
     let mut some: Vec<usize> = points.iter().rev().step_by(step).copied().collect();
     some.reverse();
     some
@@ -75,9 +77,9 @@ pub(super) fn looked_at(points: &[usize]) -> Vec<usize> {
 
 /// A measure against the first parameter of the sweep: a plot for each combination of the others, with a line per variant.
 /// A variant that stands alone has all its lines in one plot.
-fn swept(findings: &Findings<'_>, measure: usize) -> Vec<Figure> {
+fn sweep_plots(findings: &Findings<'_>, measure: usize) -> Vec<StudyPlot> {
     if findings.definition.variants.len() == 1 {
-        return vec![lines(findings, measure, None)];
+        return vec![line_plot(findings, measure, None)];
     }
     let mut facets: Vec<&[(String, String)]> = Vec::new();
     for point in findings.points_of(measure) {
@@ -86,12 +88,12 @@ fn swept(findings: &Findings<'_>, measure: usize) -> Vec<Figure> {
             facets.push(others);
         }
     }
-    facets.into_iter().map(|facet| lines(findings, measure, Some(facet))).collect()
+    facets.into_iter().map(|facet| line_plot(findings, measure, Some(facet))).collect()
 }
 
 /// One such plot; None has all combinations in it.
-fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, String)]>) -> Figure {
-    let of = &findings.measures[measure];
+fn line_plot(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, String)]>) -> StudyPlot {
+    let of = &findings.metrics[measure];
     // Where it does not vary, variants stand side by side.
     let parameter = findings.definition.sweep.first().filter(|_| {
         let mut values = findings.points_of(measure).map(|point| findings.points[point].first());
@@ -112,14 +114,14 @@ fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, Strin
             (0..findings.definition.variants.len()).map(|index| findings.variant(index).to_owned()).collect()
         }
     };
-    let mut series: Vec<Series> = Vec::new();
+    let mut series: Vec<PlotSeries> = Vec::new();
     for variant in 0..findings.definition.variants.len() {
         for (at, point) in findings.points.iter().enumerate() {
             let others = point.get(1..).unwrap_or_default();
             if facet.is_some_and(|facet| facet != others) {
                 continue;
             }
-            let Some(spread) = findings.spread(measure, variant, at) else { continue };
+            let Some(spread) = findings.run_range(measure, variant, at) else { continue };
             let x = match (parameter.and(point.first()), &numbers) {
                 (Some((_, value)), Some(_)) => value.parse().unwrap_or_default(),
                 (Some((_, value)), None) => categories.iter().position(|name| name == value).unwrap_or(0) as f64,
@@ -128,7 +130,7 @@ fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, Strin
             let told = if facet.is_some() { &[] } else { others };
             let told: Vec<String> = told.iter().map(|(name, value)| format!("{name}={value}")).collect();
             let name = [vec![findings.variant(variant).to_owned()], told].concat().join(", ");
-            let point = Point {
+            let point = PlotPoint {
                 x,
                 y: spread.median,
                 low: spread.low,
@@ -141,7 +143,7 @@ fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, Strin
                 // A variant has its colour in all plots, if only variants are told apart.
                 None => {
                     let colour = if facet.is_none() { series.len() } else { variant };
-                    series.push(Series { name, points: vec![point], colour });
+                    series.push(PlotSeries { name, points: vec![point], colour });
                 }
             }
         }
@@ -150,7 +152,7 @@ fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, Strin
         // A line goes from left to right, in whatever order the file has its values.
         series.iter_mut().for_each(|series| series.points.sort_by(|a, b| a.x.total_cmp(&b.x)));
     }
-    let place = facet.filter(|facet| !facet.is_empty()).map(name_of);
+    let place = facet.filter(|facet| !facet.is_empty()).map(point_name);
     // Figures of clients are named as programs name them.
     let words = of.name().replace('_', " ");
     let title = place.map_or_else(|| words.clone(), |place| format!("{words} at {place}"));
@@ -160,14 +162,14 @@ fn lines(findings: &Findings<'_>, measure: usize, facet: Option<&[(String, Strin
         x_label: parameter.map_or_else(|| "variant".to_owned(), |parameter| parameter.name.clone()),
         y_label: label(&of.metric.name.replace('_', " "), &of.metric.unit),
         categories,
-        across: Across::Values,
+        x_kind: XAxisKind::Values,
         series,
     };
-    Figure { name: file_name(&title), plot, unit: Unit::of(&of.metric), measure: Some(measure), point: None }
+    StudyPlot { name: file_name(&title), plot, unit: ValueUnit::of(&of.metric), metric: Some(measure), point: None }
 }
 
 /// Response times by percentile, all runs of a variant together.
-fn curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[Recorded<'_>]) -> Figure {
+fn latency_curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[Recording<'_>]) -> StudyPlot {
     let mut series = Vec::new();
     for variant in 0..findings.definition.variants.len() {
         let of_variant: Vec<_> = recorded.iter().filter(|it| it.variant == variant).collect();
@@ -176,33 +178,33 @@ fn curve(findings: &Findings<'_>, load: &str, point: usize, recorded: &[Recorded
         runs.filter_map(|run| run.response_histogram().ok()).for_each(|histogram| merged.add(&histogram));
         // A share that fewer than ten answers lie beyond is luck.
         let known = |share: &f64| merged.count() as f64 * (1.0 - share) >= 10.0;
-        let points = SHARES.into_iter().filter(known).map(|share| {
+        let points = CURVE_QUANTILES.into_iter().filter(known).map(|share| {
             let y = merged.quantile(share).as_millis_f64();
-            let doubtful = of_variant.iter().any(|it| !it.cell.is_trusted());
-            Point { x: share, y, low: y, high: y, runs: of_variant.len(), doubtful }
+            let doubtful = of_variant.iter().any(|it| !it.measurement.is_trusted());
+            PlotPoint { x: share, y, low: y, high: y, runs: of_variant.len(), doubtful }
         });
-        let points: Vec<Point> = points.collect();
+        let points: Vec<PlotPoint> = points.collect();
         if !points.is_empty() {
-            series.push(Series { name: findings.variant(variant).to_owned(), points, colour: variant });
+            series.push(PlotSeries { name: findings.variant(variant).to_owned(), points, colour: variant });
         }
     }
     let plot = Plot {
-        title: format!("{load}: response times by percentile{}", place(findings, point)),
+        title: format!("{load}: response times by percentile{}", point_suffix(findings, point)),
         note: "all runs of a variant together".into(),
         x_label: "share of requests that took no longer".into(),
         y_label: label("response time", "ms"),
-        across: Across::Percentiles,
+        x_kind: XAxisKind::Percentiles,
         series,
         ..Plot::default()
     };
-    let name = file_name(&format!("{load} percentiles {}", name_of(&findings.points[point])));
-    Figure { name, plot, unit: Unit::Milliseconds, measure: None, point: Some(point) }
+    let name = file_name(&format!("{load} percentiles {}", point_name(&findings.points[point])));
+    StudyPlot { name, plot, unit: ValueUnit::Milliseconds, metric: None, point: Some(point) }
 }
 
 /// ` at connections=8`; nothing if nothing is varied.
-pub(super) fn place(findings: &Findings<'_>, point: usize) -> String {
+pub(super) fn point_suffix(findings: &Findings<'_>, point: usize) -> String {
     let of = &findings.points[point];
-    if of.is_empty() { String::new() } else { format!(" at {}", name_of(of)) }
+    if of.is_empty() { String::new() } else { format!(" at {}", point_name(of)) }
 }
 
 /// A name with its unit.
@@ -223,14 +225,14 @@ mod tests {
 
     #[test]
     fn of_many_points_some_are_looked_at_and_the_last_one_always() {
-        let looked_at = |count: usize| looked_at(&(0..count).collect::<Vec<_>>());
+        let looked_at = |count: usize| select_points(&(0..count).collect::<Vec<_>>());
         assert!(looked_at(0).is_empty());
         assert_eq!(looked_at(1), [0]);
         assert_eq!(looked_at(4), [0, 1, 2, 3]);
         assert_eq!(looked_at(9), [2, 5, 8]);
         for count in 1..50 {
             let points = looked_at(count);
-            assert!(points.len() <= MOST_POINTS && points.last() == Some(&(count - 1)), "{count}: {points:?}");
+            assert!(points.len() <= MAX_PLOTTED_POINTS && points.last() == Some(&(count - 1)), "{count}: {points:?}");
         }
     }
 }

@@ -3,6 +3,6 @@
 use ring::digest::{SHA256, digest};
 
 /// Sixteen hexadecimal digits.
-pub(super) fn fingerprint(text: &str) -> String {
+pub(super) fn short_hash(text: &str) -> String {
     digest(&SHA256, text.as_bytes()).as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::cell::Cell;
-use super::conduct::{MARK, Measured};
-use super::fingerprint::fingerprint;
-use super::sampling::Samples;
+use super::cell::Measurement;
+use super::conduct::{ENV_MARKER, MeasurementData};
+use super::fingerprint::short_hash;
+use super::sampling::UsageSamples;
 use crate::machine::processes;
 
 /// A study's results.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct ResultsFolder {
     path: PathBuf,
     /// Locked as long as we are there, so that no other study writes here.
     _lock: File,
@@ -23,15 +23,15 @@ pub(super) struct Folder {
 
 /// What runs, while it runs.
 #[derive(Debug, Serialize, Deserialize)]
-struct Note {
+struct RunningMarker {
     /// In the environment of all that the study has started.
     token: String,
 }
 
-const NOTE: &str = "running.json";
-const CELL: &str = "cell.json";
+const RUNNING_FILE: &str = "running.json";
+const MEASUREMENT_FILE: &str = "cell.json";
 
-impl Folder {
+impl ResultsFolder {
     /// Opens the folder, makes it if there is none, and ends what a study before us has left running.
     ///
     /// # Errors
@@ -55,52 +55,52 @@ impl Folder {
 
     /// Ends what is left of a study that was killed with all its guards.
     fn clean_up(&self) -> io::Result<()> {
-        let note = fs::read_to_string(self.path.join(NOTE)).unwrap_or_default();
-        if let Ok(Note { token }) = serde_json::from_str(&note)
+        let note = fs::read_to_string(self.path.join(RUNNING_FILE)).unwrap_or_default();
+        if let Ok(RunningMarker { token }) = serde_json::from_str(&note)
             && !token.is_empty()
         {
-            let left = || processes::started_with(MARK, &token);
+            let left = || processes::started_with(ENV_MARKER, &token);
             if !left().is_empty() {
                 processes::kill_all(left);
             }
         }
-        self.finish()
+        self.clear_running()
     }
 
     /// Notes that something runs from now on.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn begin(&self, token: &str) -> io::Result<()> {
-        let note = serde_json::to_string(&Note { token: token.to_owned() })?;
-        write_whole(&self.path.join(NOTE), note.as_bytes())
+    pub(super) fn mark_running(&self, token: &str) -> io::Result<()> {
+        let note = serde_json::to_string(&RunningMarker { token: token.to_owned() })?;
+        write_atomically(&self.path.join(RUNNING_FILE), note.as_bytes())
     }
 
     /// Notes that nothing runs any more.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn finish(&self) -> io::Result<()> {
-        match fs::remove_file(self.path.join(NOTE)) {
+    pub(super) fn clear_running(&self) -> io::Result<()> {
+        match fs::remove_file(self.path.join(RUNNING_FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
     /// Where the files of a measurement are.
-    pub(super) fn cell_path(&self, variant: &str, point: &[(String, String)], repeat: u64) -> PathBuf {
-        self.path.join("cells").join(variant).join(name_of(point)).join(repeat.to_string())
+    pub(super) fn measurement_path(&self, variant: &str, point: &[(String, String)], repeat: u64) -> PathBuf {
+        self.path.join("cells").join(variant).join(point_name(point)).join(repeat.to_string())
     }
 
     /// Where the runs of a load in a measurement are, from the results' folder: all rounds in one folder, as `weir compare`
     /// takes them.
     pub(super) fn run_name(variant: &str, point: &[(String, String)], load: &str, repeat: u64) -> String {
-        format!("runs/{variant}/{}/{load}/{repeat}.json", name_of(point))
+        format!("runs/{variant}/{}/{load}/{repeat}.json", point_name(point))
     }
 
     /// A measurement that was made before, if its definition is still this one.
-    pub(super) fn kept(&self, path: &Path, definition: &str) -> Option<Cell> {
-        let cell: Cell = serde_json::from_str(&fs::read_to_string(path.join(CELL)).ok()?).ok()?;
+    pub(super) fn read_measurement(&self, path: &Path, definition: &str) -> Option<Measurement> {
+        let cell: Measurement = serde_json::from_str(&fs::read_to_string(path.join(MEASUREMENT_FILE)).ok()?).ok()?;
         (cell.definition == definition).then_some(cell)
     }
 
@@ -108,24 +108,24 @@ impl Folder {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn keep(&self, path: &Path, measured: &Measured) -> io::Result<()> {
+    pub(super) fn save_measurement(&self, path: &Path, measured: &MeasurementData) -> io::Result<()> {
         // What a measurement of another definition has left there is not of this one.
-        let _ = fs::remove_file(path.join(CELL));
+        let _ = fs::remove_file(path.join(MEASUREMENT_FILE));
         fs::create_dir_all(path)?;
         for (name, run) in &measured.runs {
             self.write(name, run.to_json().as_bytes())?;
         }
-        write_whole(&path.join(Samples::FILE), measured.samples.csv().as_bytes())?;
-        let mut text = serde_json::to_string_pretty(&measured.cell)?;
+        write_atomically(&path.join(UsageSamples::FILE_NAME), measured.samples.csv().as_bytes())?;
+        let mut text = serde_json::to_string_pretty(&measured.measurement)?;
         text.push('\n');
-        write_whole(&path.join(CELL), text.as_bytes())
+        write_atomically(&path.join(MEASUREMENT_FILE), text.as_bytes())
     }
 
     /// Forgets all measurements.
     ///
     /// # Errors
     /// They cannot be removed.
-    pub(super) fn forget(&self) -> io::Result<()> {
+    pub(super) fn delete_measurements(&self) -> io::Result<()> {
         for name in ["cells", "runs", "plots"] {
             match fs::remove_dir_all(self.path.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -142,12 +142,12 @@ impl Folder {
     pub(super) fn write(&self, name: &str, text: &[u8]) -> io::Result<()> {
         let path = self.path.join(name);
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        write_whole(&path, text)
+        write_atomically(&path, text)
     }
 }
 
 /// There is the whole file or none, also when we are killed meanwhile.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     fs::write(&part, bytes)?;
@@ -155,14 +155,14 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A point's name as a folder: `connections=8,workers=2`; `all` if nothing is varied.
-pub fn name_of(point: &[(String, String)]) -> String {
+pub fn point_name(point: &[(String, String)]) -> String {
     if point.is_empty() {
         return "all".to_owned();
     }
     let simple = |value: &str| {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         let plain = !value.is_empty() && value.len() <= 40 && value.chars().all(fits);
-        if plain { value.to_owned() } else { fingerprint(value) }
+        if plain { value.to_owned() } else { short_hash(value) }
     };
     point.iter().map(|(name, value)| format!("{name}={}", simple(value))).collect::<Vec<_>>().join(",")
 }
@@ -177,23 +177,25 @@ mod tests {
 
     #[test]
     fn points_are_names_of_folders_and_never_lead_out_of_theirs() {
-        assert_eq!(name_of(&[]), "all");
-        assert_eq!(name_of(&point(&[("connections", "8"), ("size", "1.5")])), "connections=8,size=1.5");
-        let odd = name_of(&point(&[("path", "../../etc")]));
+        assert_eq!(point_name(&[]), "all");
+        assert_eq!(point_name(&point(&[("connections", "8"), ("size", "1.5")])), "connections=8,size=1.5");
+        let odd = point_name(&point(&[("path", "../../etc")]));
         assert!(!odd.contains('/') && odd.starts_with("path="), "{odd}");
-        assert_ne!(odd, name_of(&point(&[("path", "../../usr")])));
+        assert_ne!(odd, point_name(&point(&[("path", "../../usr")])));
     }
 
     #[test]
     fn a_measurement_is_found_again_unless_its_definition_has_changed() {
         let dir = tempfile::tempdir().expect("a folder");
-        let folder = Folder::open(dir.path()).expect("can be written");
-        let path = folder.cell_path("a", &[], 1);
-        let cell = Cell { definition: "x".into(), variant: "a".into(), repeat: 1, ..Cell::default() };
-        folder.keep(&path, &Measured { cell: cell.clone(), ..Measured::default() }).expect("kept");
-        assert_eq!(folder.kept(&path, "x"), Some(cell));
-        assert_eq!(folder.kept(&path, "y"), None);
-        assert_eq!(folder.kept(&folder.cell_path("b", &[], 1), "x"), None);
-        assert!(Folder::open(dir.path()).is_err_and(|why| why.contains("another study")));
+        let folder = ResultsFolder::open(dir.path()).expect("can be written");
+        let path = folder.measurement_path("a", &[], 1);
+        let cell = Measurement { definition: "x".into(), variant: "a".into(), repeat: 1, ..Measurement::default() };
+        folder
+            .save_measurement(&path, &MeasurementData { measurement: cell.clone(), ..MeasurementData::default() })
+            .expect("kept");
+        assert_eq!(folder.read_measurement(&path, "x"), Some(cell));
+        assert_eq!(folder.read_measurement(&path, "y"), None);
+        assert_eq!(folder.read_measurement(&folder.measurement_path("b", &[], 1), "x"), None);
+        assert!(ResultsFolder::open(dir.path()).is_err_and(|why| why.contains("another study")));
     }
 }

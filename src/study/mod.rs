@@ -40,18 +40,18 @@ use std::path::Path;
 
 use serde_json::json;
 
-pub use self::folder::name_of;
+pub use self::folder::point_name;
 pub use self::running::{GUARD, Launcher};
 
-use self::cell::{Cell, Failure, Place};
-use self::conduct::{Conductor, Measured};
-use self::cores::Split;
+use self::cell::{Measurement, MeasurementFailure, MeasurementId};
+use self::conduct::{MeasurementData, MeasurementRunner};
+use self::cores::CpuSets;
 use self::definition::Definition;
-use self::file::LoadWords;
+use self::file::LoadSyntax;
 use self::findings::Findings;
-use self::fingerprint::fingerprint;
-use self::folder::Folder;
-use self::trouble::Trouble;
+use self::fingerprint::short_hash;
+use self::folder::ResultsFolder;
+use self::trouble::MeasurementError;
 use crate::agents;
 use crate::decide::Nanos;
 use crate::machine::clock::{self, Clock};
@@ -59,48 +59,48 @@ use crate::report::page::render;
 
 /// A study to run.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct StudyOptions<'a> {
     /// What it is to find out.
     pub definition: &'a Definition,
     /// How loads are written.
-    pub words: &'a LoadWords<'a>,
+    pub load_syntax: &'a LoadSyntax<'a>,
     /// How we start ourselves anew.
     pub launcher: &'a Launcher,
     /// Who drives the loads, if not we ourselves.
-    pub agents: Option<&'a agents::Asked>,
+    pub agents: Option<&'a agents::AgentSpec>,
     /// Where the results go.
     pub out: &'a Path,
     /// Whether measurements that were made before are forgotten.
-    pub fresh: bool,
+    pub remeasure: bool,
 }
 
 /// What happens while a study runs.
 #[derive(Debug)]
-pub enum News<'a> {
+pub enum StudyEvent<'a> {
     /// A program is set up.
     SettingUp(&'a str),
     /// A measurement begins; how far the study is.
-    Begins(&'a Place, Far),
+    Started(&'a MeasurementId, StudyProgress),
     /// It is done.
-    Done(&'a Cell, Far),
+    Finished(&'a Measurement, StudyProgress),
 }
 
 /// How far a study is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Far {
+pub struct StudyProgress {
     /// Measurements done, those that were kept among them.
     pub done: usize,
     /// All measurements.
-    pub of: usize,
+    pub total: usize,
     /// About so much time is left, once that can be said.
-    pub left: Option<Nanos>,
+    pub remaining: Option<Nanos>,
 }
 
 /// What a study found: all its measurements.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct StudyOutcome {
     /// In the order of variants, points and rounds.
-    pub cells: Vec<Cell>,
+    pub measurements: Vec<Measurement>,
     /// Measurements that were not made.
     pub missing: usize,
     /// Whether somebody has had enough.
@@ -108,21 +108,21 @@ pub struct Outcome {
     /// Whether its time was over.
     pub out_of_time: bool,
     /// Whether service and load had cores of their own.
-    pub apart: bool,
+    pub disjoint_cpus: bool,
     /// The folder.
-    folder: Folder,
+    folder: ResultsFolder,
 }
 
-impl Outcome {
+impl StudyOutcome {
     /// Where the results are.
-    fn folder(&self) -> &Folder {
+    fn folder(&self) -> &ResultsFolder {
         &self.folder
     }
 }
 
 /// What was written, for whoever wants it elsewhere, too.
 #[derive(Debug)]
-pub struct Kept {
+pub struct ReportFiles {
     /// The page.
     pub html: String,
 }
@@ -131,10 +131,10 @@ pub struct Kept {
 ///
 /// # Errors
 /// They cannot be written: why, in one line.
-pub fn keep(findings: &Findings<'_>) -> Result<Kept, String> {
+pub fn write_report(findings: &Findings<'_>) -> Result<ReportFiles, String> {
     let folder = findings.outcome.folder();
     let wrong = |error: std::io::Error| format!("cannot write to {}: {error}", folder.path().display());
-    let figures = figures::all(findings);
+    let figures = figures::all_plots(findings);
     for figure in &figures {
         folder.write(&format!("plots/{}.svg", figure.name), figure.plot.svg().as_bytes()).map_err(wrong)?;
         folder.write(&format!("plots/{}.csv", figure.name), figure.plot.csv().as_bytes()).map_err(wrong)?;
@@ -145,7 +145,7 @@ pub fn keep(findings: &Findings<'_>) -> Result<Kept, String> {
     let html = render(&page::of_findings(findings, &figures));
     folder.write("report.html", html.as_bytes()).map_err(wrong)?;
     folder.write("study.json", format!("{:#}\n", text::json(findings)).as_bytes()).map_err(wrong)?;
-    Ok(Kept { html })
+    Ok(ReportFiles { html })
 }
 
 /// Makes all measurements that are not there yet.
@@ -153,46 +153,46 @@ pub fn keep(findings: &Findings<'_>) -> Result<Kept, String> {
 /// # Errors
 /// The results cannot be kept: why, in one line.
 pub fn run(
-    asked: &Asked<'_>,
+    asked: &StudyOptions<'_>,
     go_on: &(dyn Fn() -> bool + Sync),
-    tell: &mut dyn FnMut(&News<'_>),
-) -> Result<Outcome, String> {
-    let Asked { definition, words, launcher, agents, out, fresh } = *asked;
-    let folder = Folder::open(out)?;
+    tell: &mut dyn FnMut(&StudyEvent<'_>),
+) -> Result<StudyOutcome, String> {
+    let StudyOptions { definition, load_syntax: words, launcher, agents, out, remeasure: fresh } = *asked;
+    let folder = ResultsFolder::open(out)?;
     let wrong = |error: std::io::Error| format!("cannot write to {}: {error}", out.display());
     if fresh {
-        folder.forget().map_err(wrong)?;
+        folder.delete_measurements().map_err(wrong)?;
     }
-    let token = fingerprint(&format!("{}:{}:{}", std::process::id(), clock::unix_s(), out.display()));
-    let split = Split::of(definition.limits.cpus);
+    let token = short_hash(&format!("{}:{}:{}", std::process::id(), clock::unix_s(), out.display()));
+    let split = CpuSets::of(definition.limits.cpus);
     let points = definition.points();
-    let order = order::order(definition.variants.len(), points.len(), definition.repeats, definition.seed);
-    let mut cells: BTreeMap<(usize, usize, u64), Cell> = BTreeMap::new();
-    let path = |place: &Place| {
+    let order = order::interleave(definition.variants.len(), points.len(), definition.repeats, definition.seed);
+    let mut cells: BTreeMap<(usize, usize, u64), Measurement> = BTreeMap::new();
+    let path = |place: &MeasurementId| {
         let variant = &definition.variants[place.variant].program.name;
-        folder.cell_path(variant, &points[place.point], place.repeat)
+        folder.measurement_path(variant, &points[place.point], place.repeat)
     };
-    let print = |place: &Place| of_definition(asked, place, &points[place.point], &split);
-    let key = |place: &Place| (place.variant, place.point, place.repeat);
+    let print = |place: &MeasurementId| measurement_hash(asked, place, &points[place.point], &split);
+    let key = |place: &MeasurementId| (place.variant, place.point, place.repeat);
     for place in &order {
         // What has failed, or was left by an agent, is tried again: it has no figures to lose, or not all of them.
-        if let Some(cell) = folder.kept(&path(place), &print(place)).filter(Cell::is_whole) {
+        if let Some(cell) = folder.read_measurement(&path(place), &print(place)).filter(Measurement::is_complete) {
             cells.insert(key(place), cell);
         }
     }
-    let todo: Vec<&Place> = order.iter().filter(|place| !cells.contains_key(&key(place))).collect();
-    let clock = Clock::started(Nanos::ZERO);
+    let todo: Vec<&MeasurementId> = order.iter().filter(|place| !cells.contains_key(&key(place))).collect();
+    let clock = Clock::started_ago(Nanos::ZERO);
     let in_time = || clock.now() < definition.times.study;
     if !todo.is_empty() {
-        folder.begin(&token).map_err(wrong)?;
+        folder.mark_running(&token).map_err(wrong)?;
     }
-    let mut conductor = Conductor {
+    let mut conductor = MeasurementRunner {
         definition,
-        words,
+        load_syntax: words,
         launcher,
         agents,
         token: &token,
-        split: &split,
+        cpu_sets: &split,
         go_on,
         environments: BTreeMap::new(),
     };
@@ -205,96 +205,108 @@ pub fn run(
         if !go_on() || !in_time() {
             break;
         }
-        let far = |done: usize, took: f64, made: u32| Far {
+        let far = |done: usize, took: f64, made: u32| StudyProgress {
             done,
-            of: order.len(),
-            left: (made > 0).then(|| Nanos::from_secs_f64(took / f64::from(made) * (order.len() - done) as f64)),
+            total: order.len(),
+            remaining: (made > 0).then(|| Nanos::from_secs_f64(took / f64::from(made) * (order.len() - done) as f64)),
         };
-        tell(&News::Begins(place, far(cells.len(), took, made)));
+        tell(&StudyEvent::Started(place, far(cells.len(), took, made)));
         let (path, point) = (path(place), &points[place.point]);
         // Programs may write there.
         std::fs::create_dir_all(&path).map_err(wrong)?;
         let mut measured = match broken.get(&place.variant) {
-            Some(failure) => failed(definition, place, point, failure),
+            Some(failure) => failed_measurement(definition, place, point, failure),
             None => match conductor.measure(place, point, &path) {
                 Ok(measured) => measured,
                 Err(_) => break,
             },
         };
-        measured.cell.definition = print(place);
-        folder.keep(&path, &measured).map_err(wrong)?;
-        took += measured.cell.took_s;
+        measured.measurement.definition = print(place);
+        folder.save_measurement(&path, &measured).map_err(wrong)?;
+        took += measured.measurement.duration_s;
         made += 1;
-        let cell = cells.entry(key(place)).or_insert(measured.cell).clone();
-        tell(&News::Done(&cell, far(cells.len(), took, made)));
+        let cell = cells.entry(key(place)).or_insert(measured.measurement).clone();
+        tell(&StudyEvent::Finished(&cell, far(cells.len(), took, made)));
     }
-    folder.finish().map_err(wrong)?;
-    Ok(Outcome {
+    folder.clear_running().map_err(wrong)?;
+    Ok(StudyOutcome {
         missing: order.len() - cells.len(),
         interrupted: !go_on(),
         out_of_time: !in_time(),
-        apart: split.is_apart(),
-        cells: cells.into_values().collect(),
+        disjoint_cpus: split.are_disjoint(),
+        measurements: cells.into_values().collect(),
         folder,
     })
 }
 
 /// Sets up all programs; what fails has no measurement but the reason.
 fn set_up(
-    conductor: &mut Conductor<'_>,
+    conductor: &mut MeasurementRunner<'_>,
     definition: &Definition,
-    tell: &mut dyn FnMut(&News<'_>),
-) -> BTreeMap<usize, Failure> {
+    tell: &mut dyn FnMut(&StudyEvent<'_>),
+) -> BTreeMap<usize, MeasurementFailure> {
     let mut broken = BTreeMap::new();
     let needs = |program: &definition::Program| !program.setup.is_empty() || !program.requirements.is_empty();
     for service in definition.services.iter().filter(|service| needs(service)) {
-        tell(&News::SettingUp(&service.name));
-        if let Err(Trouble::Failed(why)) = conductor.set_up(service, None).map_err(|why| why.by(&service.name)) {
+        tell(&StudyEvent::SettingUp(&service.name));
+        if let Err(MeasurementError::Failed(why)) =
+            conductor.set_up(service, None).map_err(|why| why.attributed_to(&service.name))
+        {
             // Nobody can be measured without it.
             broken.extend((0..definition.variants.len()).map(|index| (index, why.clone())));
         }
     }
     for (index, variant) in definition.variants.iter().enumerate().filter(|(_, variant)| needs(&variant.program)) {
-        tell(&News::SettingUp(&variant.program.name));
-        if let Err(Trouble::Failed(why)) = conductor.set_up(&variant.program, Some(variant)) {
-            broken.insert(index, Failure { why: format!("set-up: {}", why.why), ..why });
+        tell(&StudyEvent::SettingUp(&variant.program.name));
+        if let Err(MeasurementError::Failed(why)) = conductor.set_up(&variant.program, Some(variant)) {
+            broken.insert(index, MeasurementFailure { reason: format!("set-up: {}", why.reason), ..why });
         }
     }
     broken
 }
 
-fn failed(definition: &Definition, place: &Place, point: &[(String, String)], why: &Failure) -> Measured {
-    let cell = Cell {
+fn failed_measurement(
+    definition: &Definition,
+    place: &MeasurementId,
+    point: &[(String, String)],
+    why: &MeasurementFailure,
+) -> MeasurementData {
+    let cell = Measurement {
         weir: env!("CARGO_PKG_VERSION").to_owned(),
         variant: definition.variants[place.variant].program.name.clone(),
         point: point.to_vec(),
         repeat: place.repeat,
         started_unix_s: clock::unix_s(),
         failure: Some(why.clone()),
-        ..Cell::default()
+        ..Measurement::default()
     };
-    Measured { cell, ..Measured::default() }
+    MeasurementData { measurement: cell, ..MeasurementData::default() }
 }
 
 /// A hash of all that makes up a measurement: it counts for this study as long as that is the same.
-fn of_definition(asked: &Asked<'_>, place: &Place, point: &[(String, String)], split: &Split) -> String {
+fn measurement_hash(
+    asked: &StudyOptions<'_>,
+    place: &MeasurementId,
+    point: &[(String, String)],
+    split: &CpuSets,
+) -> String {
     let definition = asked.definition;
     let mut all = json!({
         "variant": definition.variants[place.variant],
         "values": definition.values,
         "services": definition.services,
         "loads": definition.loads,
-        "figures": definition.figures,
+        "figures": definition.client_metrics,
         "point": point,
         "repeat": place.repeat,
         "seed": definition.seed,
         "limits": definition.limits,
         "warm_up": definition.times.warm_up.0,
         "quick": definition.quick,
-        "cores": [split.service, split.load],
+        "cores": [split.service_cpus, split.load_cpus],
     });
     if let (Some(agents), Some(all)) = (asked.agents, all.as_object_mut()) {
-        all.insert("agents".to_owned(), json!([agents.on.to_string(), agents.agents, agents.per_node]));
+        all.insert("agents".to_owned(), json!([agents.backend.to_string(), agents.agents, agents.per_node]));
     }
-    fingerprint(&all.to_string())
+    short_hash(&all.to_string())
 }

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::fingerprint::fingerprint;
-use super::running::{Launcher, Running};
-use super::trouble::Trouble;
+use super::fingerprint::short_hash;
+use super::running::{GuardedProcess, Launcher};
+use super::trouble::MeasurementError;
 use crate::decide::Nanos;
-use crate::machine::guard::{Ending, Start};
+use crate::machine::guard::{ProgramExit, ProgramSpec};
 
 /// Written when all is installed.
-const COMPLETE: &str = "complete";
+const COMPLETE_FILE: &str = "complete";
 
 /// The folder of an environment with these packages; it is made if there is none.
 ///
@@ -25,14 +25,14 @@ pub(super) fn environment(
     mark: &BTreeMap<String, String>,
     patience: Nanos,
     go_on: &(dyn Fn() -> bool + Sync),
-) -> Result<PathBuf, Trouble> {
-    let wrong = |what: &str, error: std::io::Error| Trouble::plain(format!("{what}: {error}"));
-    let folder = kept_in().join(fingerprint(&requirements.join("\n")));
+) -> Result<PathBuf, MeasurementError> {
+    let wrong = |what: &str, error: std::io::Error| MeasurementError::without_output(format!("{what}: {error}"));
+    let folder = cache_folder().join(short_hash(&requirements.join("\n")));
     fs::create_dir_all(&folder).map_err(|error| wrong(&format!("cannot make {}", folder.display()), error))?;
     // Another study may be at it.
     let lock = File::create(folder.join("lock")).map_err(|error| wrong("cannot lock an environment", error))?;
     flock(&lock, FlockOperation::LockExclusive).map_err(|error| wrong("cannot lock an environment", error.into()))?;
-    if folder.join(COMPLETE).exists() {
+    if folder.join(COMPLETE_FILE).exists() {
         return Ok(folder);
     }
     let shown = folder.display().to_string();
@@ -42,20 +42,20 @@ pub(super) fn environment(
     install.extend(["-I", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--"].map(str::to_owned));
     install.extend_from_slice(requirements);
     for (what, command) in [("make an environment for Python", venv), ("install its packages", install)] {
-        let made = once(command, Path::new("."), mark.clone(), launcher, patience, go_on);
-        made.map_err(|why| why.by(&format!("cannot {what}")))?;
+        let made = run_to_end(command, Path::new("."), mark.clone(), launcher, patience, go_on);
+        made.map_err(|why| why.attributed_to(&format!("cannot {what}")))?;
     }
-    fs::write(folder.join(COMPLETE), requirements.join("\n"))
+    fs::write(folder.join(COMPLETE_FILE), requirements.join("\n"))
         .map_err(|error| wrong("cannot keep an environment", error))?;
     Ok(folder)
 }
 
 /// The interpreter's folder in an environment.
-pub(super) fn programs(environment: &Path) -> PathBuf {
+pub(super) fn bin_folder(environment: &Path) -> PathBuf {
     environment.join("venv/bin")
 }
 
-fn kept_in() -> PathBuf {
+fn cache_folder() -> PathBuf {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")));
     cache.unwrap_or_else(std::env::temp_dir).join("weir/python")
@@ -65,26 +65,28 @@ fn kept_in() -> PathBuf {
 ///
 /// # Errors
 /// It cannot be run, fails, or takes too long.
-pub(super) fn once(
+pub(super) fn run_to_end(
     command: Vec<String>,
     folder: &Path,
     environment: BTreeMap<String, String>,
     launcher: &Launcher,
     patience: Nanos,
     go_on: &(dyn Fn() -> bool + Sync),
-) -> Result<(), Trouble> {
+) -> Result<(), MeasurementError> {
     // A shell's line says more than the shell.
     let shown = command.last().filter(|_| command.first().is_some_and(|word| word == "sh")).cloned();
     let shown = shown.unwrap_or_else(|| command.iter().take(4).cloned().collect::<Vec<_>>().join(" "));
-    let start = Start { command, environment, folder: folder.to_owned(), cpus: Vec::new() };
-    let running = Running::start(launcher, start, None).map_err(Trouble::plain)?;
-    running.end(patience, go_on).map_err(|why| match why {
-        Trouble::Failed(_) => Trouble::of(format!("'{shown}' did not end within {patience}"), &running),
+    let start = ProgramSpec { command, environment, folder: folder.to_owned(), cpus: Vec::new() };
+    let running = GuardedProcess::start(launcher, start, None).map_err(MeasurementError::without_output)?;
+    running.wait_for_end(patience, go_on).map_err(|why| match why {
+        MeasurementError::Failed(_) => {
+            MeasurementError::from_program(format!("'{shown}' did not end within {patience}"), &running)
+        }
         other => other,
     })?;
     match running.ending() {
-        Some(Ending::Code(0)) => Ok(()),
-        Some(ending) => Err(Trouble::of(format!("'{shown}' failed: {ending}"), &running)),
-        None => Err(Trouble::of(format!("'{shown}' was lost"), &running)),
+        Some(ProgramExit::Code(0)) => Ok(()),
+        Some(ending) => Err(MeasurementError::from_program(format!("'{shown}' failed: {ending}"), &running)),
+        None => Err(MeasurementError::from_program(format!("'{shown}' was lost"), &running)),
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 /// What placeholders stand for.
-pub(super) type Values = BTreeMap<String, String>;
+pub(super) type PlaceholderValues = BTreeMap<String, String>;
 
 /// A piece of a text.
 #[derive(Debug, PartialEq, Eq)]
-enum Piece<'a> {
+enum TextPiece<'a> {
     Text(&'a str),
     Placeholder(&'a str),
     /// `{{name}}`: the braces are meant.
@@ -16,7 +16,7 @@ enum Piece<'a> {
 
 /// The names in a text.
 pub(super) fn names(text: &str) -> Vec<&str> {
-    let name = |piece| if let Piece::Placeholder(name) = piece { Some(name) } else { None };
+    let name = |piece| if let TextPiece::Placeholder(name) = piece { Some(name) } else { None };
     pieces(text).into_iter().filter_map(name).collect()
 }
 
@@ -24,20 +24,20 @@ pub(super) fn names(text: &str) -> Vec<&str> {
 ///
 /// # Errors
 /// The first name that stands for nothing.
-pub(super) fn fill(text: &str, values: &Values) -> Result<String, String> {
+pub(super) fn fill(text: &str, values: &PlaceholderValues) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     for piece in pieces(text) {
         match piece {
-            Piece::Text(text) => filled.push_str(text),
-            Piece::Literal(name) => filled.push_str(&format!("{{{name}}}")),
-            Piece::Placeholder(name) => filled.push_str(values.get(name).ok_or_else(|| name.to_owned())?),
+            TextPiece::Text(text) => filled.push_str(text),
+            TextPiece::Literal(name) => filled.push_str(&format!("{{{name}}}")),
+            TextPiece::Placeholder(name) => filled.push_str(values.get(name).ok_or_else(|| name.to_owned())?),
         }
     }
     Ok(filled)
 }
 
 /// Only `{name}` is a placeholder: braces are common in JSON, in shells and in other languages.
-fn pieces(text: &str) -> Vec<Piece<'_>> {
+fn pieces(text: &str) -> Vec<TextPiece<'_>> {
     let mut pieces = Vec::new();
     let (mut rest, mut plain) = (text, 0);
     while let Some(open) = rest.get(plain..).and_then(|after| after.find('{')).map(|at| plain + at) {
@@ -50,11 +50,11 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
             plain = open + 1;
             continue;
         };
-        pieces.push(Piece::Text(&rest[..open]));
-        pieces.push(if doubled { Piece::Literal(name) } else { Piece::Placeholder(name) });
+        pieces.push(TextPiece::Text(&rest[..open]));
+        pieces.push(if doubled { TextPiece::Literal(name) } else { TextPiece::Placeholder(name) });
         (rest, plain) = (after, 0);
     }
-    pieces.push(Piece::Text(rest));
+    pieces.push(TextPiece::Text(rest));
     pieces
 }
 

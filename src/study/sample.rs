@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::Outcome;
-use super::cell::{Cell, Failure, LoadFigures};
+use super::StudyOutcome;
+use super::cell::{LoadMetrics, Measurement, MeasurementFailure};
 use super::definition::Definition;
-use super::file::{self, LoadWords};
-use super::folder::Folder;
+use super::file::{self, LoadSyntax};
+use super::folder::ResultsFolder;
 use crate::load::Options;
 
 /// Two variants and a load, with more of a file.
@@ -17,32 +17,39 @@ pub(super) fn definition(more: &str) -> Definition {
     );
     let read = |args: &[String]| Ok(Options { url: args.last().cloned().unwrap_or_default(), ..Options::default() });
     let flags = ["rate".to_owned()];
-    file::parse(&text, Path::new("."), &LoadWords { flags: &flags, read: &read }, false).expect("fine").0
+    file::parse(&text, Path::new("."), &LoadSyntax { flags: &flags, parse: &read }, false).expect("fine").0
 }
 
 /// Rates of the runs of both variants; None has failed.
-pub(super) fn outcome(a: [Option<f64>; 7], b: [Option<f64>; 7]) -> (tempfile::TempDir, Outcome) {
+pub(super) fn outcome(a: [Option<f64>; 7], b: [Option<f64>; 7]) -> (tempfile::TempDir, StudyOutcome) {
     let cell = |variant: &str, repeat: u64, rate: Option<f64>| {
         let why = "it ended in the middle: exit code 3".to_owned();
-        let failure = Failure { why, last_lines: vec!["out of luck".to_owned()] };
+        let failure = MeasurementFailure { reason: why, last_lines: vec!["out of luck".to_owned()] };
         let figures =
-            |rate_per_s| LoadFigures { load: "main".into(), rate_per_s, p99_ms: 1.0, ..LoadFigures::default() };
-        Cell {
+            |rate_per_s| LoadMetrics { load: "main".into(), rate_per_s, p99_ms: 1.0, ..LoadMetrics::default() };
+        Measurement {
             variant: variant.to_owned(),
             repeat,
             loads: rate.map(figures).into_iter().collect(),
             failure: rate.is_none().then_some(failure),
-            ..Cell::default()
+            ..Measurement::default()
         }
     };
     let of = |variant, rates: [Option<f64>; 7]| (1..).zip(rates).map(move |(at, rate)| cell(variant, at, rate));
     let dir = tempfile::tempdir().expect("a folder");
-    let folder = Folder::open(dir.path()).expect("can be written");
+    let folder = ResultsFolder::open(dir.path()).expect("can be written");
     let cells = of("a", a).chain(of("b", b)).collect();
-    let outcome = Outcome { cells, missing: 0, interrupted: false, out_of_time: false, apart: true, folder };
+    let outcome = StudyOutcome {
+        measurements: cells,
+        missing: 0,
+        interrupted: false,
+        out_of_time: false,
+        disjoint_cpus: true,
+        folder,
+    };
     (dir, outcome)
 }
 
 /// Rates that vary as those of sound runs do.
-pub(super) const STEADY: [Option<f64>; 7] =
+pub(super) const STEADY_RATES_PER_S: [Option<f64>; 7] =
     [Some(100.0), Some(101.0), Some(99.0), Some(100.5), Some(99.5), Some(100.2), Some(99.8)];

@@ -4,37 +4,37 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use super::cell::Usage;
+use super::cell::ResourceUsage;
 use crate::decide::Nanos;
 use crate::machine::clock::{Clock, thread_cpu};
-use crate::machine::process_tree::{ProcessTree, Sample};
+use crate::machine::process_tree::{ProcessTree, ProcessTreeSample};
 
 /// How often.
-pub(super) const EVERY: Nanos = Nanos::from_millis(100);
+pub(super) const SAMPLE_INTERVAL: Nanos = Nanos::from_millis(100);
 
 /// Samples in the making.
 #[derive(Debug)]
-pub(super) struct Sampling {
+pub(super) struct VariantSampler {
     clock: Clock,
-    over: AtomicBool,
+    stopped: AtomicBool,
     /// Memory beyond which the variant is to be ended, in bytes.
-    most_memory: Option<u64>,
+    max_memory_bytes: Option<u64>,
     /// How much it used when it used too much.
-    excess: Mutex<Option<u64>>,
+    excess_memory_bytes: Mutex<Option<u64>>,
 }
 
 /// All samples, and what they took.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Samples {
+pub(super) struct UsageSamples {
     /// In order of time, from the start of the measurement.
-    pub(super) samples: Vec<Sample>,
-    cpu: Nanos,
+    pub(super) samples: Vec<ProcessTreeSample>,
+    sampling_cpu: Nanos,
 }
 
-impl Sampling {
+impl VariantSampler {
     /// None taken yet; `clock` gives their times.
-    pub(super) fn new(clock: Clock, most_memory: Option<u64>) -> Self {
-        Self { clock, over: AtomicBool::new(false), most_memory, excess: Mutex::new(None) }
+    pub(super) fn new(clock: Clock, max_memory_bytes: Option<u64>) -> Self {
+        Self { clock, stopped: AtomicBool::new(false), max_memory_bytes, excess_memory_bytes: Mutex::new(None) }
     }
 
     /// Begins, on a thread of its own that is prepared first, with all that is below `guard`.
@@ -43,30 +43,30 @@ impl Sampling {
         scope: &'scope Scope<'scope, '_>,
         guard: u32,
         prepare: impl FnOnce() + Send + 'scope,
-    ) -> ScopedJoinHandle<'scope, Samples> {
+    ) -> ScopedJoinHandle<'scope, UsageSamples> {
         scope.spawn(move || {
             prepare();
             let mut tree = ProcessTree::below(guard);
-            let mut taken = Samples::default();
+            let mut taken = UsageSamples::default();
             let before = thread_cpu();
             let mut next = self.clock.now();
             loop {
-                let over = self.over.load(Relaxed);
+                let over = self.stopped.load(Relaxed);
                 let now = self.clock.now();
-                taken.samples.extend(tree.sample(now).inspect(|sample| self.limit(sample)));
+                taken.samples.extend(tree.sample(now).inspect(|sample| self.check_memory(sample)));
                 if over {
-                    taken.cpu = thread_cpu() - before;
+                    taken.sampling_cpu = thread_cpu() - before;
                     return taken;
                 }
                 // A sample that was missed is not made up for.
-                next = (next + EVERY).max(self.clock.now());
+                next = (next + SAMPLE_INTERVAL).max(self.clock.now());
                 self.clock.sleep_until(next);
             }
         })
     }
 
-    fn limit(&self, sample: &Sample) {
-        let Some(most) = self.most_memory else { return };
+    fn check_memory(&self, sample: &ProcessTreeSample) {
+        let Some(most) = self.max_memory_bytes else { return };
         // What processes share is not held against them twice; where that is not known now, only what is far beyond.
         let used = match sample.pss_bytes {
             Some(pss) => pss,
@@ -74,13 +74,13 @@ impl Sampling {
             None => sample.rss_bytes,
         };
         if used > most {
-            *self.excess.lock().unwrap_or_else(PoisonError::into_inner) = Some(used);
+            *self.excess_memory_bytes.lock().unwrap_or_else(PoisonError::into_inner) = Some(used);
         }
     }
 
     /// How much memory it used, once that was too much.
-    pub(super) fn excess(&self) -> Option<u64> {
-        *self.excess.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn excess_memory_bytes(&self) -> Option<u64> {
+        *self.excess_memory_bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The time of its clock.
@@ -89,14 +89,14 @@ impl Sampling {
     }
 
     /// The next sample is the last.
-    pub(super) fn end(&self) {
-        self.over.store(true, Relaxed);
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Relaxed);
     }
 }
 
-impl Samples {
+impl UsageSamples {
     /// The name of their file.
-    pub(super) const FILE: &str = "samples.csv";
+    pub(super) const FILE_NAME: &str = "samples.csv";
 
     /// Those from a time on, which is 0 for them.
     #[must_use]
@@ -106,12 +106,12 @@ impl Samples {
         self.samples.retain(|sample| sample.t_s >= from);
         self.samples.iter_mut().for_each(|sample| sample.t_s -= from);
         // The samples cost about the same each.
-        self.cpu = Nanos(self.cpu.0 / before.max(1) as u64 * self.samples.len() as u64);
+        self.sampling_cpu = Nanos(self.sampling_cpu.0 / before.max(1) as u64 * self.samples.len() as u64);
         self
     }
 
     /// What they say together, for so many good answers; None of fewer than two.
-    pub(super) fn usage(&self, answers: Option<f64>) -> Option<Usage> {
+    pub(super) fn usage(&self, answers: Option<f64>) -> Option<ResourceUsage> {
         let (first, last) = (self.samples.first()?, self.samples.last()?);
         let seconds = last.t_s - first.t_s;
         if seconds <= 0.0 {
@@ -119,19 +119,19 @@ impl Samples {
         }
         let cpu_s = last.cpu_s - first.cpu_s;
         let count = self.samples.len() as f64;
-        let most = |of: fn(&Sample) -> u64| self.samples.iter().map(of).max().unwrap_or(0);
-        let known = |of: fn(&Sample) -> Option<u64>| self.samples.iter().filter_map(of).collect::<Vec<_>>();
+        let most = |of: fn(&ProcessTreeSample) -> u64| self.samples.iter().map(of).max().unwrap_or(0);
+        let known = |of: fn(&ProcessTreeSample) -> Option<u64>| self.samples.iter().filter_map(of).collect::<Vec<_>>();
         let (pss, files) = (known(|s| s.pss_bytes), known(|s| s.open_files));
-        let per_s = |of: fn(&Sample) -> Option<u64>| {
+        let per_s = |of: fn(&ProcessTreeSample) -> Option<u64>| {
             let mut seen = self.samples.iter().filter_map(|s| Some((s.t_s, of(s)?)));
             let (from, to) = (seen.next()?, seen.next_back()?);
             Some(to.1.saturating_sub(from.1) as f64 / (to.0 - from.0))
         };
-        Some(Usage {
+        Some(ResourceUsage {
             seconds,
             samples: self.samples.len() as u64,
             cores: cpu_s / seconds,
-            cpu_us_per_answer: answers.filter(|answers| *answers > 0.0).map(|answers| cpu_s * 1e6 / answers),
+            cpu_us_per_response: answers.filter(|answers| *answers > 0.0).map(|answers| cpu_s * 1e6 / answers),
             rss_peak_bytes: most(|s| s.rss_bytes),
             rss_mean_bytes: self.samples.iter().map(|s| s.rss_bytes as f64).sum::<f64>() / count,
             pss_peak_bytes: pss.iter().copied().max(),
@@ -141,14 +141,14 @@ impl Samples {
             open_files_peak: files.iter().copied().max(),
             voluntary_switches_per_s: per_s(|s| s.voluntary_switches),
             involuntary_switches_per_s: per_s(|s| s.involuntary_switches),
-            sampling_cores: self.cpu.as_secs_f64() / seconds,
+            sampling_cores: self.sampling_cpu.as_secs_f64() / seconds,
         })
     }
 
-    /// Read back from a table that [`Samples::csv`] wrote; what is no sample is left out.
+    /// Read back from a table that [`UsageSamples::csv`] wrote; what is no sample is left out.
     pub(super) fn from_csv(text: &str) -> Self {
         let samples = csv::Reader::from_reader(text.as_bytes()).into_deserialize().filter_map(Result::ok).collect();
-        Self { samples, cpu: Nanos::ZERO }
+        Self { samples, sampling_cpu: Nanos::ZERO }
     }
 
     /// As a table; what was not looked at is empty.
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn usage_is_of_the_time_between_the_first_and_the_last_sample() {
-        let sample = |t_s, cpu_s, rss_bytes, pss_bytes, switches| Sample {
+        let sample = |t_s, cpu_s, rss_bytes, pss_bytes, switches| ProcessTreeSample {
             t_s,
             cpu_s,
             rss_bytes,
@@ -189,25 +189,25 @@ mod tests {
             voluntary_switches: switches,
             processes: 1,
             threads: 2,
-            ..Sample::default()
+            ..ProcessTreeSample::default()
         };
-        let samples = Samples {
+        let samples = UsageSamples {
             samples: vec![
                 sample(0.0, 1.0, 100, Some(80), Some(10)),
                 sample(1.0, 1.5, 300, None, None),
                 sample(2.0, 2.0, 200, Some(120), Some(50)),
             ],
-            cpu: Nanos::from_millis(10),
+            sampling_cpu: Nanos::from_millis(10),
         };
         let usage = samples.usage(Some(1000.0)).expect("three samples");
-        assert_eq!((usage.cores, usage.cpu_us_per_answer), (0.5, Some(1000.0)));
+        assert_eq!((usage.cores, usage.cpu_us_per_response), (0.5, Some(1000.0)));
         assert_eq!((usage.rss_peak_bytes, usage.rss_mean_bytes), (300, 200.0));
         assert_eq!((usage.pss_peak_bytes, usage.pss_mean_bytes), (Some(120), Some(100.0)));
         assert_eq!((usage.voluntary_switches_per_s, usage.involuntary_switches_per_s), (Some(20.0), None));
         assert!((usage.sampling_cores - 0.005).abs() < 1e-9);
         assert_eq!(samples.csv().lines().nth(2), Some("1.000,1,2,1.50,300,,,,"));
-        assert_eq!(Samples::from_csv(&samples.csv()).samples, samples.samples);
-        assert_eq!(Samples::from_csv("not,a\ntable").samples, []);
-        assert_eq!(Samples::default().usage(None), None);
+        assert_eq!(UsageSamples::from_csv(&samples.csv()).samples, samples.samples);
+        assert_eq!(UsageSamples::from_csv("not,a\ntable").samples, []);
+        assert_eq!(UsageSamples::default().usage(None), None);
     }
 }

@@ -2,81 +2,81 @@
 
 use std::fs;
 
-use super::figures::{Figure, file_name, looked_at};
-use super::findings::{Findings, Spread};
-use super::folder::name_of;
-use crate::report::page::Unit;
-use crate::report::plot::{Across, Plot, Point, Series};
+use super::figures::{StudyPlot, file_name, select_points};
+use super::findings::{Findings, RunRange};
+use super::folder::point_name;
+use crate::report::page::ValueUnit;
+use crate::report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
 
 /// The file.
-const FILE: &str = "series.csv";
+const FILE_NAME: &str = "series.csv";
 /// More lines are thinned out.
-const MOST_LINES: usize = 400;
+const MAX_LINES: usize = 400;
 
 /// A file of one measurement.
 #[derive(Debug, Default, PartialEq)]
-struct Written {
+struct ClientSeries {
     /// The columns; the first is what goes from left to right.
-    names: Vec<String>,
+    columns: Vec<String>,
     lines: Vec<Vec<Option<f64>>>,
 }
 
 /// A plot for each column at some points of the sweep.
-pub(super) fn plots(findings: &Findings<'_>) -> Vec<Figure> {
-    let with: Vec<(usize, Vec<Vec<Written>>)> = (0..findings.points.len())
-        .map(|point| (point, written(findings, point)))
+pub(super) fn plots(findings: &Findings<'_>) -> Vec<StudyPlot> {
+    let with: Vec<(usize, Vec<Vec<ClientSeries>>)> = (0..findings.points.len())
+        .map(|point| (point, read_series(findings, point)))
         .filter(|(_, variants)| variants.iter().any(|rounds| !rounds.is_empty()))
         .collect();
-    let some = looked_at(&(0..with.len()).collect::<Vec<_>>());
+    let some = select_points(&(0..with.len()).collect::<Vec<_>>());
     some.into_iter()
         .filter_map(|at| with.get(at))
-        .flat_map(|(point, variants)| at(findings, *point, variants))
+        .flat_map(|(point, variants)| plots_at(findings, *point, variants))
         .collect()
 }
 
 /// By variant and round.
-fn written(findings: &Findings<'_>, point: usize) -> Vec<Vec<Written>> {
+fn read_series(findings: &Findings<'_>, point: usize) -> Vec<Vec<ClientSeries>> {
     let of_variant = |variant: usize| {
-        let cells = findings.cells(variant, point).filter(|cell| cell.is_measured());
+        let cells = findings.measurements(variant, point).filter(|cell| cell.is_measured());
         let texts = cells.filter_map(|cell| {
-            let folder = findings.outcome.folder().cell_path(&cell.variant, &cell.point, cell.repeat);
-            fs::read_to_string(folder.join(FILE)).ok()
+            let folder = findings.outcome.folder().measurement_path(&cell.variant, &cell.point, cell.repeat);
+            fs::read_to_string(folder.join(FILE_NAME)).ok()
         });
-        texts.map(|text| Written::read(&text)).collect()
+        texts.map(|text| ClientSeries::read(&text)).collect()
     };
     (0..findings.definition.variants.len()).map(of_variant).collect()
 }
 
-fn at(findings: &Findings<'_>, point: usize, variants: &[Vec<Written>]) -> Vec<Figure> {
+fn plots_at(findings: &Findings<'_>, point: usize, variants: &[Vec<ClientSeries>]) -> Vec<StudyPlot> {
     let mut names: Vec<&String> = Vec::new();
-    for name in variants.iter().flatten().flat_map(|written| written.names.iter().skip(1)) {
+    for name in variants.iter().flatten().flat_map(|written| written.columns.iter().skip(1)) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    let x_label = variants.iter().flatten().find_map(|written| written.names.first()).cloned().unwrap_or_default();
+    let x_label = variants.iter().flatten().find_map(|written| written.columns.first()).cloned().unwrap_or_default();
     let place = &findings.points[point];
-    let place = if place.is_empty() { String::new() } else { format!(" at {}", name_of(place)) };
+    let place = if place.is_empty() { String::new() } else { format!(" at {}", point_name(place)) };
     let plot = |name: &String| Plot {
         title: format!("{name} over {x_label}{place}"),
         note: "median of the runs; the band is from the lowest to the highest of them".into(),
         x_label: x_label.clone(),
         y_label: name.clone(),
-        across: Across::Time,
+        x_kind: XAxisKind::Time,
         series: (variants.iter().enumerate())
-            .map(|(variant, rounds)| Series {
+            .map(|(variant, rounds)| PlotSeries {
                 name: findings.variant(variant).to_owned(),
-                points: together(rounds, name),
+                points: merge_rounds(rounds, name),
                 colour: variant,
             })
             .filter(|series| !series.points.is_empty())
             .collect(),
         ..Plot::default()
     };
-    let figure = |plot: Plot| Figure {
+    let figure = |plot: Plot| StudyPlot {
         name: file_name(&plot.title),
-        unit: Unit::Of(String::new()),
-        measure: None,
+        unit: ValueUnit::Other(String::new()),
+        metric: None,
         point: Some(point),
         plot,
     };
@@ -84,33 +84,33 @@ fn at(findings: &Findings<'_>, point: usize, variants: &[Vec<Written>]) -> Vec<F
 }
 
 /// A column in all rounds of a variant, line by line.
-fn together(rounds: &[Written], name: &str) -> Vec<Point> {
+fn merge_rounds(rounds: &[ClientSeries], name: &str) -> Vec<PlotPoint> {
     let most = rounds.iter().map(|written| written.lines.len()).max().unwrap_or(0);
     let line = |line: usize| {
         let pairs = rounds.iter().filter_map(|written| written.pair(line, name));
         let (mut xs, mut ys): (Vec<f64>, Vec<f64>) = pairs.unzip();
         xs.sort_by(f64::total_cmp);
         ys.sort_by(f64::total_cmp);
-        let (x, y) = (Spread::of(&xs, 0)?, Spread::of(&ys, 0)?);
-        Some(Point { x: x.median, y: y.median, low: y.low, high: y.high, runs: y.runs, doubtful: false })
+        let (x, y) = (RunRange::of(&xs, 0)?, RunRange::of(&ys, 0)?);
+        Some(PlotPoint { x: x.median, y: y.median, low: y.low, high: y.high, runs: y.runs, doubtful: false })
     };
-    (0..most).step_by(most.div_ceil(MOST_LINES).max(1)).filter_map(line).collect()
+    (0..most).step_by(most.div_ceil(MAX_LINES).max(1)).filter_map(line).collect()
 }
 
-impl Written {
+impl ClientSeries {
     /// What is no number is left out.
     fn read(text: &str) -> Self {
         let cells = |line: &str| line.split(',').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
         let number = |cell: &String| cell.parse::<f64>().ok().filter(|value| value.is_finite());
         let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-        let names = lines.next().map(cells).unwrap_or_default();
-        Self { names, lines: lines.map(|line| cells(line).iter().map(number).collect()).collect() }
+        let columns = lines.next().map(cells).unwrap_or_default();
+        Self { columns, lines: lines.map(|line| cells(line).iter().map(number).collect()).collect() }
     }
 
     /// The place of a line, and its value in the column of this name.
     fn pair(&self, line: usize, name: &str) -> Option<(f64, f64)> {
         let line = self.lines.get(line)?;
-        let column = self.names.iter().skip(1).position(|of| of == name)? + 1;
+        let column = self.columns.iter().skip(1).position(|of| of == name)? + 1;
         Some(((*line.first()?)?, (*line.get(column)?)?))
     }
 }
@@ -123,28 +123,29 @@ mod tests {
 
     #[test]
     fn lines_of_rounds_are_put_together_by_their_number() {
-        let rounds = ["s,a,b\n0,1,9\n1,2,\n2,3,9\n", "s,b,a\n0.2,9,5\n1.2,x,4\n", "s,a\n0.1,3\n"].map(Written::read);
-        let points = together(&rounds, "a");
-        let shown = |point: &Point| (point.x, point.y, point.low, point.high, point.runs);
+        let rounds =
+            ["s,a,b\n0,1,9\n1,2,\n2,3,9\n", "s,b,a\n0.2,9,5\n1.2,x,4\n", "s,a\n0.1,3\n"].map(ClientSeries::read);
+        let points = merge_rounds(&rounds, "a");
+        let shown = |point: &PlotPoint| (point.x, point.y, point.low, point.high, point.runs);
         let expected = [(0.1, 3.0, 1.0, 5.0, 3), (1.1, 3.0, 2.0, 4.0, 2), (2.0, 3.0, 3.0, 3.0, 1)];
         assert_eq!(points.iter().map(shown).collect::<Vec<_>>(), expected);
-        assert_eq!(together(&rounds, "b").iter().map(|point| point.runs).collect::<Vec<_>>(), [2, 1]);
-        assert_eq!(together(&rounds, "s"), []);
+        assert_eq!(merge_rounds(&rounds, "b").iter().map(|point| point.runs).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(merge_rounds(&rounds, "s"), []);
     }
 
     #[test]
     fn a_long_written_is_thinned_out() {
         let text: String = (0..10_000).map(|line| format!("{line},1\n")).collect();
-        let points = together(&[Written::read(&format!("s,a\n{text}"))], "a");
-        assert!((MOST_LINES / 2..=MOST_LINES).contains(&points.len()), "{}", points.len());
+        let points = merge_rounds(&[ClientSeries::read(&format!("s,a\n{text}"))], "a");
+        assert!((MAX_LINES / 2..=MAX_LINES).contains(&points.len()), "{}", points.len());
     }
 
     proptest! {
         #[test]
         fn any_text_is_read(text in "[a0-9,.\n -]{0,80}") {
-            let written = Written::read(&text);
-            for name in written.names.clone() {
-                prop_assert!(together(std::slice::from_ref(&written), &name).iter().all(|point| point.y.is_finite()));
+            let written = ClientSeries::read(&text);
+            for name in written.columns.clone() {
+                prop_assert!(merge_rounds(std::slice::from_ref(&written), &name).iter().all(|point| point.y.is_finite()));
             }
         }
     }

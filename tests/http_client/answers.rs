@@ -3,9 +3,9 @@
 use http::Method;
 use http_body_util::BodyExt;
 use proptest::prelude::*;
-use weir::decide::policy::Kind;
-use weir::http::client::OutBody;
-use weir::http::client::answer::{Asked, Heads};
+use weir::decide::policy::FailureKind;
+use weir::http::client::OutgoingBody;
+use weir::http::client::answer::{HeadParser, ResponseContext};
 
 use super::support::{Reply, Server};
 use super::{get, hello, run, send, to, until_nothing_is_open, whole};
@@ -32,7 +32,7 @@ fn bodies_end_as_their_heads_say_and_the_connection_stays() {
                 for _ in 0..2 {
                     assert_eq!(get(&client, &to).await.unwrap(), hello(), "{reply}");
                 }
-                assert_eq!(client.counts().dialled, 1, "{reply}");
+                assert_eq!(client.counts().connected, 1, "{reply}");
             });
         }
     }
@@ -48,7 +48,7 @@ fn a_body_may_end_with_the_connection() {
             for _ in 0..2 {
                 assert_eq!(get(&client, &to).await.unwrap(), hello());
             }
-            assert_eq!((client.counts().dialled, client.counts().open), (2, 0));
+            assert_eq!((client.counts().connected, client.counts().open), (2, 0));
         });
     }
 }
@@ -64,10 +64,10 @@ fn an_answer_without_body_has_none_whatever_its_head_says() {
     run(async |client| {
         let to = to(&server);
         for method in [Method::HEAD, Method::HEAD, Method::GET, Method::GET] {
-            let answer = send(&client, &to, method, OutBody::Empty).await.unwrap();
+            let answer = send(&client, &to, method, OutgoingBody::Empty).await.unwrap();
             assert_eq!(whole(answer).await.unwrap().1, "");
         }
-        assert_eq!(client.counts().dialled, 1);
+        assert_eq!(client.counts().connected, 1);
     });
 }
 
@@ -82,7 +82,7 @@ fn headers_and_trailers_come_as_they_were_sent() {
     });
     run(async |client| {
         let to = to(&server);
-        let answer = send(&client, &to, Method::GET, OutBody::Empty).await.unwrap();
+        let answer = send(&client, &to, Method::GET, OutgoingBody::Empty).await.unwrap();
         let cookies: Vec<_> = answer.headers().get_all("set-cookie").iter().collect();
         assert_eq!(cookies, ["a=1", "b=2"]);
         assert_eq!(answer.headers()["x-folded"], "a b");
@@ -121,7 +121,7 @@ fn what_is_not_http_is_a_protocol_failure() {
         let server = Server::start(move |_| Reply::raw(&text));
         run(async |client| {
             let error = get(&client, &to(&server)).await.unwrap_err();
-            assert_eq!(error.kind, Kind::Protocol, "{reply:.60}: {error}");
+            assert_eq!(error.kind, FailureKind::Protocol, "{reply:.60}: {error}");
             assert_eq!(client.counts().open, 0);
         });
     }
@@ -130,20 +130,20 @@ fn what_is_not_http_is_a_protocol_failure() {
 #[test]
 fn an_answer_that_is_cut_is_no_answer() {
     let cut = [
-        ("", Kind::Closed),
-        ("HTTP/1.1 200 OK\r\nContent-Le", Kind::Closed),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", Kind::Closed),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", Kind::Closed),
+        ("", FailureKind::Closed),
+        ("HTTP/1.1 200 OK\r\nContent-Le", FailureKind::Closed),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", FailureKind::Closed),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", FailureKind::Closed),
     ];
     for (reply, kind) in cut {
         let server = Server::start(move |_| Reply::raw(reply).close());
         run(async |client| {
             assert_eq!(get(&client, &to(&server)).await.unwrap_err().kind, kind, "{reply}");
-            assert_eq!((client.counts().open, client.counts().repeated), (0, 0));
+            assert_eq!((client.counts().open, client.counts().resent), (0, 0));
         });
     }
     let server = Server::start(|_| Reply::nothing().reset());
-    run(async |client| assert_eq!(get(&client, &to(&server)).await.unwrap_err().kind, Kind::Reset));
+    run(async |client| assert_eq!(get(&client, &to(&server)).await.unwrap_err().kind, FailureKind::Reset));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn bytes_behind_an_answer_are_nobodys() {
         let to = to(&server);
         for k in 1..=3 {
             assert_eq!(get(&client, &to).await.unwrap(), hello());
-            assert_eq!((client.counts().idle, client.counts().dialled), (0, k));
+            assert_eq!((client.counts().idle, client.counts().connected), (0, k));
         }
     });
     for size in [20_000, 65_536, 65_537, 200_000] {
@@ -179,7 +179,7 @@ fn bytes_behind_an_answer_are_nobodys() {
         assert_eq!(get(&client, &to).await.unwrap(), hello());
         until_nothing_is_open(&client).await;
         assert_eq!(get(&client, &to).await.unwrap(), hello());
-        assert_eq!(client.counts().dialled, 2);
+        assert_eq!(client.counts().connected, 2);
     });
 }
 
@@ -208,13 +208,13 @@ fn a_long_body_comes_whole() {
             let (_, body) = get(&client, &to).await.unwrap();
             assert!(body.len() == length && body.iter().enumerate().all(|(k, b)| *b == (k % 251) as u8));
         }
-        assert_eq!((client.counts().dialled, client.counts().idle), (1, 1));
+        assert_eq!((client.counts().connected, client.counts().idle), (1, 1));
     });
 }
 
 /// Status, headers, body, trailers, and whether the connection may stay; however the bytes are cut.
 fn read(pieces: &[&[u8]]) -> Result<String, String> {
-    let mut heads = Heads::new(Asked::default());
+    let mut heads = HeadParser::new(ResponseContext::default());
     let (mut head, mut data, mut trailers) = (None, Vec::new(), None);
     for piece in pieces {
         let mut rest = *piece;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::Method;
 use http_body_util::BodyExt;
 use weir::decide::Nanos;
-use weir::http::client::{Client, Counts, OutBody, Reach};
+use weir::http::client::{Client, ClientCounts, ConnectOptions, OutgoingBody};
 
 use super::support::{Reply, Server};
 use super::{get, hello, origin, run, send, to, until};
@@ -29,7 +29,7 @@ fn a_request_without_an_answer_closes_its_connection_when_it_is_dropped() {
         let server = Server::start(move |_| reply.clone());
         run(async |client| {
             leave(&client, &server, || server.requests() == 1).await;
-            assert_eq!(client.counts(), Counts { dialled: 1, ..Counts::default() });
+            assert_eq!(client.counts(), ClientCounts { connected: 1, ..ClientCounts::default() });
             server.wait_for("the close", |counts| counts.open == 0);
         });
     }
@@ -44,7 +44,10 @@ fn a_dial_ends_with_its_caller() {
             let before = server.counts().connections;
             let tls = weir::http::tls::TlsOptions { insecure: true, ..Default::default() };
             let tls = Some(weir::http::tls::Tls::shared(&tls).unwrap());
-            let to = origin(&server.url("/").replace("http", "https"), &Reach { tls, protocol, ..Reach::default() });
+            let to = origin(
+                &server.url("/").replace("http", "https"),
+                &ConnectOptions { tls, protocol, ..ConnectOptions::default() },
+            );
             {
                 let request = pin!(get(&client, &to));
                 tokio::select! {
@@ -52,7 +55,7 @@ fn a_dial_ends_with_its_caller() {
                     () = until("a connection", || server.counts().connections > before) => {}
                 }
             }
-            until("its end", || server.counts().open == 0 && client.counts() == Counts::default()).await;
+            until("its end", || server.counts().open == 0 && client.counts() == ClientCounts::default()).await;
         }
     });
 }
@@ -67,11 +70,11 @@ fn a_little_rest_is_drained_and_the_connection_stays() {
     run(async |client| {
         let to = to(&server);
         for _ in 0..3 {
-            let answer = send(&client, &to, Method::GET, OutBody::Empty).await.unwrap();
+            let answer = send(&client, &to, Method::GET, OutgoingBody::Empty).await.unwrap();
             drop(answer);
             until("the drain", || client.counts().idle == 1).await;
         }
-        assert_eq!(client.counts(), Counts { open: 1, idle: 1, dialled: 1, reused: 2, repeated: 0 });
+        assert_eq!(client.counts(), ClientCounts { open: 1, idle: 1, connected: 1, reused: 2, resent: 0 });
     });
 }
 
@@ -80,7 +83,7 @@ fn a_long_rest_or_one_of_unknown_length_is_not_drained() {
     for head in ["Content-Length: 70000", "Transfer-Encoding: chunked", "Connection: close\r\nContent-Length: 9"] {
         let server = Server::start(move |_| Reply::raw(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nhe")));
         run(async |client| {
-            let mut answer = send(&client, &to(&server), Method::GET, OutBody::Empty).await.unwrap();
+            let mut answer = send(&client, &to(&server), Method::GET, OutgoingBody::Empty).await.unwrap();
             assert!(answer.body_mut().frame().await.unwrap().is_ok());
             assert_eq!(client.counts().open, 1);
             drop(answer);
@@ -94,7 +97,7 @@ fn a_long_rest_or_one_of_unknown_length_is_not_drained() {
 fn a_rest_that_does_not_come_is_given_up() {
     let server = Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"));
     run(async |client| {
-        drop(send(&client, &to(&server), Method::GET, OutBody::Empty).await.unwrap());
+        drop(send(&client, &to(&server), Method::GET, OutgoingBody::Empty).await.unwrap());
         assert_eq!(client.counts().open, 1);
         until("the end of patience", || client.counts().open == 0).await;
     });
@@ -104,7 +107,7 @@ fn a_rest_that_does_not_come_is_given_up() {
 fn a_body_may_outlive_client_and_event_loop() {
     let server = Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"));
     let mut kept = None;
-    run(async |client| kept = Some(send(&client, &to(&server), Method::GET, OutBody::Empty).await.unwrap()));
+    run(async |client| kept = Some(send(&client, &to(&server), Method::GET, OutgoingBody::Empty).await.unwrap()));
     drop(kept);
     server.wait_for("the close", |counts| counts.open == 0);
 }
@@ -113,7 +116,7 @@ fn a_body_may_outlive_client_and_event_loop() {
 fn who_leaves_the_queue_holds_up_nobody() {
     let server = Server::start(|seen| if seen.number == 0 { Reply::nothing() } else { Reply::ok("hello") });
     run(async |client| {
-        let to = origin(&server.url("/"), &Reach { most_connections: Some(1), ..Reach::default() });
+        let to = origin(&server.url("/"), &ConnectOptions { max_connections: Some(1), ..ConnectOptions::default() });
         let mut first = Box::pin(get(&client, &to));
         let mut second = Box::pin(get(&client, &to));
         let mut third = Box::pin(get(&client, &to));

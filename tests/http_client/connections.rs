@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderValue, Method};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use weir::decide::Nanos;
-use weir::decide::policy::Kind;
-use weir::http::client::{Counts, Options, OutBody, Outgoing, Reach};
+use weir::decide::policy::FailureKind;
+use weir::http::client::{ClientCounts, ConnectOptions, Options, OutgoingBody, OutgoingRequest};
 
 use super::support::{Gate, Reply, Server, Weir};
 use super::{get, hello, origin, run, run_with, send, to, until, until_nothing_is_open};
@@ -19,7 +19,7 @@ fn a_connection_is_used_again_and_closed_with_the_client() {
         for _ in 0..10 {
             assert_eq!(get(&client, &to).await.unwrap(), hello());
         }
-        assert_eq!(client.counts(), Counts { open: 1, idle: 1, dialled: 1, reused: 9, repeated: 0 });
+        assert_eq!(client.counts(), ClientCounts { open: 1, idle: 1, connected: 1, reused: 9, resent: 0 });
         drop(client);
     });
     server.wait_for("the close", |counts| counts.open == 0);
@@ -33,11 +33,11 @@ fn a_connection_that_the_peer_has_closed_is_passed_over() {
     run(async |client| {
         let to = to(&server);
         for k in 1..=3 {
-            assert_eq!(send(&client, &to, Method::POST, OutBody::Empty).await.unwrap().status(), 200);
+            assert_eq!(send(&client, &to, Method::POST, OutgoingBody::Empty).await.unwrap().status(), 200);
             // The event loop hears of the close while it waits.
             server.wait_for("the close", |counts| counts.open == 0);
             tokio::time::sleep(Duration::from_millis(2)).await;
-            assert_eq!((client.counts().dialled, client.counts().repeated), (k, 0));
+            assert_eq!((client.counts().connected, client.counts().resent), (k, 0));
         }
     });
 }
@@ -54,9 +54,9 @@ fn what_a_kept_connection_has_taken_is_not_sent_again_whatever_becomes_of_it() {
             run(async |client| {
                 let to = to(&server);
                 get(&client, &to).await.unwrap();
-                let answer = send(&client, &to, method.clone(), OutBody::Bytes("body".into())).await;
-                assert_eq!(answer.unwrap_err().kind, if resets { Kind::Reset } else { Kind::Closed });
-                assert_eq!((server.requests(), client.counts().repeated), (2, 0), "{method} {resets} {wait}");
+                let answer = send(&client, &to, method.clone(), OutgoingBody::Bytes("body".into())).await;
+                assert_eq!(answer.unwrap_err().kind, if resets { FailureKind::Reset } else { FailureKind::Closed });
+                assert_eq!((server.requests(), client.counts().resent), (2, 0), "{method} {resets} {wait}");
             });
         }
     }
@@ -88,14 +88,14 @@ fn a_request_that_meets_a_close_goes_over_a_new_connection_whatever_its_method()
                 seen
             });
             run(async |client| {
-                let to = origin(&url, &Reach::default());
+                let to = origin(&url, &ConnectOptions::default());
                 get(&client, &to).await.unwrap();
                 closes.0.send(()).unwrap();
                 closed.1.recv().unwrap();
                 // Nothing was awaited since: the connection looks as if it were sound.
-                let answer = send(&client, &to, method.clone(), OutBody::Bytes(body.into())).await.unwrap();
+                let answer = send(&client, &to, method.clone(), OutgoingBody::Bytes(body.into())).await.unwrap();
                 assert_eq!(answer.status(), 200);
-                assert_eq!((client.counts().dialled, client.counts().repeated), (2, 1));
+                assert_eq!((client.counts().connected, client.counts().resent), (2, 1));
             });
             let seen = service.join().unwrap();
             assert!(seen[1].starts_with(method.as_str()) && seen[1].ends_with(&format!("\r\n\r\n{body}")), "{seen:?}");
@@ -114,7 +114,7 @@ fn callers_wait_in_order_when_there_are_as_many_connections_as_may_be() {
         }
     });
     run(async |client| {
-        let to = origin(&held.url("/"), &Reach { most_connections: Some(1), ..Reach::default() });
+        let to = origin(&held.url("/"), &ConnectOptions { max_connections: Some(1), ..ConnectOptions::default() });
         let order = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
         let mut tasks = Vec::new();
         for k in 0..5 {
@@ -133,7 +133,7 @@ fn callers_wait_in_order_when_there_are_as_many_connections_as_may_be() {
             task.await.unwrap();
         }
         assert_eq!(*order.borrow(), [0, 1, 3, 4]);
-        assert_eq!(client.counts(), Counts { open: 1, idle: 1, dialled: 1, reused: 3, repeated: 0 });
+        assert_eq!(client.counts(), ClientCounts { open: 1, idle: 1, connected: 1, reused: 3, resent: 0 });
     });
 }
 
@@ -142,7 +142,7 @@ fn a_place_goes_to_who_waits_when_a_connection_ends() {
     let server =
         Server::start(|_| Reply::raw("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello"));
     run(async |client| {
-        let to = origin(&server.url("/"), &Reach { most_connections: Some(2), ..Reach::default() });
+        let to = origin(&server.url("/"), &ConnectOptions { max_connections: Some(2), ..ConnectOptions::default() });
         let tasks: Vec<_> = (0..20)
             .map(|_| {
                 let (client, to) = (client.clone(), to.clone());
@@ -156,7 +156,7 @@ fn a_place_goes_to_who_waits_when_a_connection_ends() {
         for task in tasks {
             assert_eq!(task.await.unwrap(), hello());
         }
-        assert_eq!(client.counts(), Counts { dialled: 20, ..Counts::default() });
+        assert_eq!(client.counts(), ClientCounts { connected: 20, ..ClientCounts::default() });
     });
 }
 
@@ -181,7 +181,7 @@ fn a_sweep_closes_what_is_idle_too_long_or_closed_or_has_no_origin() {
         get(&client, &to(&closing)).await.unwrap();
         until_nothing_is_open(&client).await;
     });
-    run_with(Options { most_idle: 0, ..Options::default() }, async |client| {
+    run_with(Options { max_idle: 0, ..Options::default() }, async |client| {
         get(&client, &to(&server)).await.unwrap();
         assert_eq!(client.counts().open, 0);
     });
@@ -193,14 +193,17 @@ fn nobody_there_is_told_with_the_address() {
     server.stop_listening();
     run(async |client| {
         let error = get(&client, &to(&server)).await.unwrap_err();
-        assert_eq!(error.kind, Kind::Connect);
+        assert_eq!(error.kind, FailureKind::Connect);
         assert_eq!(error.text, format!("connection refused ({})", server.address()));
         let socket = Some("/nowhere/at/all".into());
-        let error = get(&client, &origin("http://x/", &Reach { socket, ..Reach::default() })).await.unwrap_err();
-        assert_eq!((error.kind, &*error.text), (Kind::Connect, "no such file or directory (/nowhere/at/all)"));
-        let error = get(&client, &origin("http://no.such.host.invalid/", &Reach::default())).await.unwrap_err();
-        assert_eq!(error.kind, Kind::Dns, "{error}");
-        assert_eq!(client.counts(), Counts::default());
+        let error = get(&client, &origin("http://x/", &ConnectOptions { socket, ..ConnectOptions::default() }))
+            .await
+            .unwrap_err();
+        assert_eq!((error.kind, &*error.text), (FailureKind::Connect, "no such file or directory (/nowhere/at/all)"));
+        let error =
+            get(&client, &origin("http://no.such.host.invalid/", &ConnectOptions::default())).await.unwrap_err();
+        assert_eq!(error.kind, FailureKind::Dns, "{error}");
+        assert_eq!(client.counts(), ClientCounts::default());
     });
 }
 
@@ -209,13 +212,13 @@ fn a_handshake_that_stalls_is_over_in_time() {
     let server = Server::build().greeting(Reply::nothing().freeze()).start(|_| Reply::nothing());
     run(async |client| {
         let url = server.url("/").replace("http", "https");
-        let reach = Reach { connect_timeout: Nanos::from_millis(30), ..Reach::default() };
-        let reach = Reach { tls: Some(insecure()), ..reach };
+        let reach = ConnectOptions { connect_timeout: Nanos::from_millis(30), ..ConnectOptions::default() };
+        let reach = ConnectOptions { tls: Some(insecure()), ..reach };
         let start = Instant::now();
         let error = get(&client, &origin(&url, &reach)).await.unwrap_err();
-        assert_eq!((error.kind, error.text.starts_with("no TLS within 30ms")), (Kind::Tls, true), "{error}");
+        assert_eq!((error.kind, error.text.starts_with("no TLS within 30ms")), (FailureKind::Tls, true), "{error}");
         assert!(start.elapsed() >= Duration::from_millis(30));
-        assert_eq!(client.counts(), Counts::default());
+        assert_eq!(client.counts(), ClientCounts::default());
     });
 }
 
@@ -232,8 +235,8 @@ fn unix_sockets_and_ipv6_and_names() {
     let v6 = Server::build().start_v6(|_| Reply::ok("hello"));
     let named = Server::hello();
     run(async |client| {
-        let by_path = origin("http://service:81/", &Reach { socket: Some(path), ..Reach::default() });
-        let by_name = origin(&format!("http://localhost:{}/", named.port()), &Reach::default());
+        let by_path = origin("http://service:81/", &ConnectOptions { socket: Some(path), ..ConnectOptions::default() });
+        let by_name = origin(&format!("http://localhost:{}/", named.port()), &ConnectOptions::default());
         for _ in 0..2 {
             assert_eq!(get(&client, &by_path).await.unwrap(), hello());
             assert_eq!(get(&client, &to(&v6)).await.unwrap(), hello());
@@ -256,17 +259,17 @@ fn after_a_101_the_connection_is_the_callers() {
     run(async |client| {
         let headers = HeaderMap::from_iter([(http::header::UPGRADE, HeaderValue::from_static("echo"))]);
         let method = Method::GET;
-        let request = Outgoing {
+        let request = OutgoingRequest {
             method: &method,
             target: "/",
             headers: &headers,
-            more: &[],
-            body: OutBody::Empty,
+            extra_headers: &[],
+            body: OutgoingBody::Empty,
             upgrade: true,
         };
         let answer = client.send(&to(&server), request).await.unwrap();
         assert_eq!(answer.status(), 101);
-        let mut stream = answer.into_body().upgraded().unwrap();
+        let mut stream = answer.into_body().into_upgraded().unwrap();
         let mut got = Vec::new();
         while got.len() < 9 {
             let mut room = [0; 4];
@@ -293,13 +296,13 @@ fn twenty_thousand_requests_leave_nothing_behind() {
         for _ in 0..20_000 {
             // One that came just before its connection was closed has been taken, for all that can be known.
             let mut got = get(&client, &to).await;
-            if got.as_ref().is_err_and(|error| matches!(error.kind, Kind::Closed | Kind::Reset)) {
+            if got.as_ref().is_err_and(|error| matches!(error.kind, FailureKind::Closed | FailureKind::Reset)) {
                 got = get(&client, &to).await;
             }
             assert_eq!(got.unwrap(), hello());
         }
         let counts = client.counts();
-        assert!(counts.open <= 1 && counts.dialled == 20, "{counts:?}");
+        assert!(counts.open <= 1 && counts.connected == 20, "{counts:?}");
         drop(to);
         client.sweep(Nanos::ZERO);
         assert_eq!(client.counts().open, 0);

@@ -10,10 +10,12 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::{ClientConfig, ServerConfig};
 use weir::decide::Nanos;
-use weir::decide::policy::Kind;
-use weir::http::client::{Client, Incoming, Origin, OutBody, Outgoing, Protocol, Reach, SendError};
+use weir::decide::policy::FailureKind;
+use weir::http::client::{
+    Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol, SendError,
+};
 use weir::http::tls::{Tls, TlsOptions};
-use weir::server::Running;
+use weir::server::RunningServer;
 
 use super::support::{Authority, Reply, Server, Weir};
 use super::{get, hello, origin, run, until, until_nothing_is_open, whole};
@@ -30,15 +32,21 @@ fn speaking(config: &Arc<ServerConfig>, protocols: &[&str]) -> Arc<ServerConfig>
     Arc::new(config)
 }
 
-fn serve(args: &[&str]) -> Running {
+fn serve(args: &[&str]) -> RunningServer {
     let asked = weir::cli::serve::parse(args.iter().map(Into::into)).unwrap();
-    asked.start(weir::server::Tell::new(|_| {})).unwrap()
+    asked.start(weir::server::Logger::new(|_| {})).unwrap()
 }
 
-async fn request(client: &Client, to: &Arc<Origin>, target: &str) -> Result<Response<Incoming>, SendError> {
+async fn request(client: &Client, to: &Arc<Origin>, target: &str) -> Result<Response<IncomingBody>, SendError> {
     let (method, headers) = (Method::GET, HeaderMap::new());
-    let request =
-        Outgoing { method: &method, target, headers: &headers, more: &[], body: OutBody::Empty, upgrade: false };
+    let request = OutgoingRequest {
+        method: &method,
+        target,
+        headers: &headers,
+        extra_headers: &[],
+        body: OutgoingBody::Empty,
+        upgrade: false,
+    };
     client.send(to, request).await
 }
 
@@ -51,16 +59,22 @@ fn tls_connections_are_used_again_and_checked() {
         run(async |client| {
             let tls = Some(trusting(&authority));
             for protocol in [Protocol::Auto, Protocol::Http1] {
-                let to = origin(&server.url("/"), &Reach { tls: tls.clone(), protocol, ..Reach::default() });
+                let to = origin(
+                    &server.url("/"),
+                    &ConnectOptions { tls: tls.clone(), protocol, ..ConnectOptions::default() },
+                );
                 let before = client.counts();
                 for _ in 0..5 {
                     assert_eq!(get(&client, &to).await.unwrap(), hello());
                 }
                 let now = client.counts();
-                assert_eq!((now.dialled - before.dialled, now.reused - before.reused), (1, 4));
+                assert_eq!((now.connected - before.connected, now.reused - before.reused), (1, 4));
             }
-            let to = origin(&server.url("/"), &Reach { tls, protocol: Protocol::Http2, ..Reach::default() });
-            assert_eq!(get(&client, &to).await.unwrap_err().kind, Kind::Tls);
+            let to = origin(
+                &server.url("/"),
+                &ConnectOptions { tls, protocol: Protocol::Http2, ..ConnectOptions::default() },
+            );
+            assert_eq!(get(&client, &to).await.unwrap_err().kind, FailureKind::Tls);
         });
     }
     let other = Authority::new();
@@ -68,9 +82,9 @@ fn tls_connections_are_used_again_and_checked() {
     run(async |client| {
         for protocol in [Protocol::Auto, Protocol::Http1] {
             let tls = Some(trusting(&other));
-            let to = origin(&server.url("/"), &Reach { tls, protocol, ..Reach::default() });
+            let to = origin(&server.url("/"), &ConnectOptions { tls, protocol, ..ConnectOptions::default() });
             let error = get(&client, &to).await.unwrap_err();
-            assert_eq!((error.kind, client.counts().open), (Kind::Tls, 0), "{error}");
+            assert_eq!((error.kind, client.counts().open), (FailureKind::Tls, 0), "{error}");
         }
     });
 }
@@ -84,7 +98,10 @@ fn over_tls_too_bytes_behind_an_answer_are_nobodys() {
             Reply::raw(format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n{body}HTTP/1.1 200 OK\r\n"))
         });
         run(async |client| {
-            let to = origin(&server.url("/"), &Reach { tls: Some(trusting(&authority)), ..Reach::default() });
+            let to = origin(
+                &server.url("/"),
+                &ConnectOptions { tls: Some(trusting(&authority)), ..ConnectOptions::default() },
+            );
             for _ in 0..2 {
                 assert_eq!(get(&client, &to).await.unwrap().1.len(), size);
                 until_nothing_is_open(&client).await;
@@ -103,7 +120,10 @@ fn a_tls_body_without_length_ends_with_the_closing_alert_only() {
             if cut { reply.reset() } else { reply.close() }
         });
         run(async |client| {
-            let to = origin(&server.url("/"), &Reach { tls: Some(trusting(&authority)), ..Reach::default() });
+            let to = origin(
+                &server.url("/"),
+                &ConnectOptions { tls: Some(trusting(&authority)), ..ConnectOptions::default() },
+            );
             assert_eq!(get(&client, &to).await.err().map(drop), expected);
         });
     }
@@ -144,8 +164,11 @@ fn alpn_leads_to_http2_and_all_share_one_dial() {
     run(async |client| {
         let url = tls_service(service).await;
         for protocol in [Protocol::Auto, Protocol::Http2] {
-            let before = client.counts().dialled;
-            let to = origin(&url, &Reach { tls: Some(trusting(&authority)), protocol, ..Reach::default() });
+            let before = client.counts().connected;
+            let to = origin(
+                &url,
+                &ConnectOptions { tls: Some(trusting(&authority)), protocol, ..ConnectOptions::default() },
+            );
             let mut tasks: Vec<_> = (0..10)
                 .map(|_| {
                     let (client, to) = (client.clone(), to.clone());
@@ -158,7 +181,7 @@ fn alpn_leads_to_http2_and_all_share_one_dial() {
             for task in tasks {
                 assert_eq!(task.await.unwrap().unwrap(), hello());
             }
-            assert_eq!(client.counts().dialled, before + 1);
+            assert_eq!(client.counts().connected, before + 1);
             drop(to);
             client.sweep(Nanos::from_secs(1));
             until("its end", || client.counts().open == 0).await;
@@ -170,7 +193,7 @@ fn alpn_leads_to_http2_and_all_share_one_dial() {
 fn http2_without_tls_by_prior_knowledge() {
     let server = serve(&["body"]);
     run(async |client| {
-        let to = origin(&server.url(), &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        let to = origin(&server.url(), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         for _ in 0..3 {
             let answer = request(&client, &to, "/bytes/100000").await.unwrap();
             let (status, body) = whole(answer).await.unwrap();
@@ -178,31 +201,31 @@ fn http2_without_tls_by_prior_knowledge() {
         }
         let body = Bytes::from(vec![b'y'; 1_000_000]);
         let (method, headers) = (Method::POST, HeaderMap::new());
-        let out = Outgoing {
+        let out = OutgoingRequest {
             method: &method,
             target: "/echo",
             headers: &headers,
-            more: &[],
-            body: OutBody::Bytes(body.clone()),
+            extra_headers: &[],
+            body: OutgoingBody::Bytes(body.clone()),
             upgrade: false,
         };
         let answer = client.send(&to, out).await.unwrap();
         assert_eq!(whole(answer).await.unwrap(), (200, body));
         let counts = client.counts();
-        assert_eq!((counts.open, counts.dialled, counts.reused), (1, 1, 3));
+        assert_eq!((counts.open, counts.connected, counts.reused), (1, 1, 3));
     });
     // An HTTP/1.1 service behind it.
     let server = Server::start(|_| Reply::ok("hello"));
     run(async |client| {
-        let to = origin(&server.url("/"), &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        let to = origin(&server.url("/"), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         let error = get(&client, &to).await.unwrap_err();
-        assert!(matches!(error.kind, Kind::Protocol | Kind::Closed | Kind::Reset), "{error}");
+        assert!(matches!(error.kind, FailureKind::Protocol | FailureKind::Closed | FailureKind::Reset), "{error}");
         until("its end", || client.counts().open == 0).await;
     });
 }
 
 /// How many requests the service is working on, itself aside.
-fn in_flight(server: &Running) -> u64 {
+fn in_flight(server: &RunningServer) -> u64 {
     let metrics = super::support::Raw::connect(&server.address().to_string()).get("/metrics");
     let line = metrics.text().lines().find_map(|line| line.strip_prefix("weir_http_requests_in_flight ")).unwrap();
     line.trim().parse::<u64>().unwrap().saturating_sub(1)
@@ -212,7 +235,7 @@ fn in_flight(server: &Running) -> u64 {
 fn a_dropped_stream_is_reset_and_the_connection_stays() {
     let server = serve(&["body"]);
     run(async |client| {
-        let to = origin(&server.url(), &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        let to = origin(&server.url(), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         let asked = client.clone();
         for k in 1..=3 {
             {
@@ -228,10 +251,10 @@ fn a_dropped_stream_is_reset_and_the_connection_stays() {
                 }
             }
             until("the resets", || in_flight(&server) == 0).await;
-            assert_eq!((client.counts().open, client.counts().dialled), (1, 1), "{k}");
+            assert_eq!((client.counts().open, client.counts().connected), (1, 1), "{k}");
         }
         assert_eq!(request(&client, &to, "/").await.unwrap().status(), 200);
-        assert_eq!(client.counts().dialled, 1);
+        assert_eq!(client.counts().connected, 1);
     });
 }
 
@@ -239,11 +262,18 @@ fn a_dropped_stream_is_reset_and_the_connection_stays() {
 fn an_upload_ends_with_its_answer() {
     let server = serve(&["body"]);
     run(async |client| {
-        let to = origin(&server.url(), &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        let to = origin(&server.url(), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         let (method, headers) = (Method::POST, HeaderMap::new());
         let held = std::rc::Rc::new(());
-        let body = OutBody::Stream(Box::pin(super::uploads::Endless(std::rc::Rc::clone(&held))));
-        let out = Outgoing { method: &method, target: "/echo", headers: &headers, more: &[], body, upgrade: false };
+        let body = OutgoingBody::Stream(Box::pin(super::uploads::Endless(std::rc::Rc::clone(&held))));
+        let out = OutgoingRequest {
+            method: &method,
+            target: "/echo",
+            headers: &headers,
+            extra_headers: &[],
+            body,
+            upgrade: false,
+        };
         let answer = client.send(&to, out).await.unwrap();
         assert_eq!((answer.status().as_u16(), std::rc::Rc::strong_count(&held)), (200, 2));
         drop(answer);
@@ -276,12 +306,12 @@ fn a_connection_that_went_away_is_dialled_anew() {
                 });
             }
         });
-        let to = origin(&url, &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        let to = origin(&url, &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         for _ in 0..10 {
             assert_eq!(get(&client, &to).await.unwrap(), hello());
             tokio::time::sleep(Duration::from_millis(4)).await;
         }
-        assert!(client.counts().dialled > 1, "{:?}", client.counts());
+        assert!(client.counts().connected > 1, "{:?}", client.counts());
         assert!(client.counts().open <= 1);
     });
 }
@@ -304,14 +334,14 @@ fn trailers_of_a_request_do_not_say_what_only_its_head_may_say() {
                 tokio::task::spawn_local(async move { served.serve_connection(TokioIo::new(stream), answer).await });
             }
         });
-        let to = origin(&url, &Reach { protocol: Protocol::Http2, ..Reach::default() });
+        let to = origin(&url, &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });
         for (sent, expected) in [
             (&["x-sum", "authorization", "if-match", "grpc-status", "x-forwarded-for"][..], "grpc-status x-sum"),
             (&["cookie"], ""),
         ] {
             let trailers: HeaderMap = sent.iter().map(|name| (name.parse().unwrap(), "1".parse().unwrap())).collect();
             let body = Full::new(Bytes::from("abc")).with_trailers(async { Some(Ok(trailers)) });
-            let body = OutBody::Stream(Box::pin(body.map_err(|never: std::convert::Infallible| match never {})));
+            let body = OutgoingBody::Stream(Box::pin(body.map_err(|never: std::convert::Infallible| match never {})));
             let answer = super::send(&client, &to, Method::POST, body).await.unwrap();
             assert_eq!(whole(answer).await.unwrap(), (200, expected.into()));
         }

@@ -20,7 +20,9 @@ use http_body_util::BodyExt;
 use support::Server;
 use tokio::task::LocalSet;
 use weir::decide::Nanos;
-use weir::http::client::{Client, Incoming, Options, Origin, OutBody, Outgoing, Reach, SendError};
+use weir::http::client::{
+    Client, ConnectOptions, IncomingBody, Options, Origin, OutgoingBody, OutgoingRequest, SendError,
+};
 use weir::http::target::Target;
 use weir::machine::clock::Clock;
 use weir::machine::timer::Timer;
@@ -40,28 +42,35 @@ fn run_with(options: Options, test: impl AsyncFnOnce(Client)) {
     });
 }
 
-fn origin(url: &str, reach: &Reach) -> Arc<Origin> {
+fn origin(url: &str, reach: &ConnectOptions) -> Arc<Origin> {
     Arc::new(Origin::new(&Target::parse(url).unwrap(), reach).unwrap())
 }
 
 fn to(server: &Server) -> Arc<Origin> {
-    origin(&server.url("/"), &Reach::default())
+    origin(&server.url("/"), &ConnectOptions::default())
 }
 
 async fn send(
     client: &Client,
     to: &Arc<Origin>,
     method: Method,
-    body: OutBody,
-) -> Result<Response<Incoming>, SendError> {
+    body: OutgoingBody,
+) -> Result<Response<IncomingBody>, SendError> {
     let headers = HeaderMap::new();
-    let request = Outgoing { method: &method, target: "/x?y", headers: &headers, more: &[], body, upgrade: false };
+    let request = OutgoingRequest {
+        method: &method,
+        target: "/x?y",
+        headers: &headers,
+        extra_headers: &[],
+        body,
+        upgrade: false,
+    };
     client.send(to, request).await
 }
 
-async fn whole(mut answer: Response<Incoming>) -> Result<(u16, Bytes), SendError> {
+async fn whole(mut answer: Response<IncomingBody>) -> Result<(u16, Bytes), SendError> {
     let status = answer.status().as_u16();
-    let bytes = match answer.body_mut().take_whole() {
+    let bytes = match answer.body_mut().take_complete() {
         Some(bytes) => bytes,
         None => answer.into_body().collect().await?.to_bytes(),
     };
@@ -69,7 +78,7 @@ async fn whole(mut answer: Response<Incoming>) -> Result<(u16, Bytes), SendError
 }
 
 async fn get(client: &Client, to: &Arc<Origin>) -> Result<(u16, Bytes), SendError> {
-    whole(send(client, to, Method::GET, OutBody::Empty).await?).await
+    whole(send(client, to, Method::GET, OutgoingBody::Empty).await?).await
 }
 
 fn hello() -> (u16, Bytes) {

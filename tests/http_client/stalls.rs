@@ -14,8 +14,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use weir::decide::Nanos;
-use weir::decide::policy::Kind;
-use weir::http::client::{Client, Origin, OutBody, Protocol, Reach};
+use weir::decide::policy::FailureKind;
+use weir::http::client::{Client, ConnectOptions, Origin, OutgoingBody, Protocol};
 
 use super::support::{Reply, Server};
 use super::uploads::Endless;
@@ -62,14 +62,14 @@ async fn deaf(http2: bool) -> Arc<Origin> {
     origin(&url, &reach(http2))
 }
 
-fn reach(http2: bool) -> Reach {
-    Reach { protocol: if http2 { Protocol::Http2 } else { Protocol::Http1 }, ..Reach::default() }
+fn reach(http2: bool) -> ConnectOptions {
+    ConnectOptions { protocol: if http2 { Protocol::Http2 } else { Protocol::Http1 }, ..ConnectOptions::default() }
 }
 
-fn large() -> [OutBody; 2] {
+fn large() -> [OutgoingBody; 2] {
     let bytes = Bytes::from(vec![b'x'; 32 << 20]);
     let streamed = Full::new(bytes.clone()).map_err(|never: Infallible| match never {});
-    [OutBody::Bytes(bytes), OutBody::Stream(Box::pin(streamed))]
+    [OutgoingBody::Bytes(bytes), OutgoingBody::Stream(Box::pin(streamed))]
 }
 
 #[test]
@@ -77,12 +77,12 @@ fn a_peer_that_never_answers_or_takes_nothing_has_failed_after_a_minute() {
     for http2 in [false, true] {
         run(async |client| {
             let to = deaf(http2).await;
-            let bodies = [OutBody::Empty].into_iter().chain(large());
+            let bodies = [OutgoingBody::Empty].into_iter().chain(large());
             for (number, body) in (1..).zip(bodies) {
                 let error = as_time_passes(&client, send(&client, &to, Method::POST, body)).await.unwrap_err();
-                assert_eq!((error.kind, &*error.text), (Kind::Timeout, "nothing went either way for 60s"));
+                assert_eq!((error.kind, &*error.text), (FailureKind::Timeout, "nothing went either way for 60s"));
                 // Over HTTP/2, too: where one stream has stalled, perhaps nobody is there for the next.
-                assert_eq!(client.counts().dialled, number, "{http2}");
+                assert_eq!(client.counts().connected, number, "{http2}");
                 until_nothing_is_open(&client).await;
             }
         });
@@ -93,27 +93,27 @@ fn a_peer_that_never_answers_or_takes_nothing_has_failed_after_a_minute() {
 fn an_answer_that_does_not_go_on_is_cut_after_a_minute() {
     let server = Server::start(|_| Reply::raw(format!("{HEAD}hello")).freeze());
     run(async |client| {
-        let answer = send(&client, &origin(&server.url("/"), &reach(false)), Method::GET, OutBody::Empty).await;
+        let answer = send(&client, &origin(&server.url("/"), &reach(false)), Method::GET, OutgoingBody::Empty).await;
         let error = as_time_passes(&client, answer.unwrap().into_body().collect()).await.unwrap_err();
-        assert_eq!(error.kind, Kind::Timeout, "{error}");
+        assert_eq!(error.kind, FailureKind::Timeout, "{error}");
         assert_eq!(client.counts().open, 0);
     });
     let asked = weir::cli::serve::parse(["body"].iter().map(Into::into)).unwrap();
-    let server = asked.start(weir::server::Tell::new(|_| {})).unwrap();
+    let server = asked.start(weir::server::Logger::new(|_| {})).unwrap();
     run(async |client| {
         let to = origin(&server.url(), &reach(true));
         let headers = http::HeaderMap::new();
-        let request = weir::http::client::Outgoing {
+        let request = weir::http::client::OutgoingRequest {
             method: &Method::GET,
             target: "/drip?duration=600&numbytes=3",
             headers: &headers,
-            more: &[],
-            body: OutBody::Empty,
+            extra_headers: &[],
+            body: OutgoingBody::Empty,
             upgrade: false,
         };
         let answer = client.send(&to, request).await.unwrap();
         let error = as_time_passes(&client, answer.into_body().collect()).await.unwrap_err();
-        assert_eq!(error.kind, Kind::Timeout, "{error}");
+        assert_eq!(error.kind, FailureKind::Timeout, "{error}");
     });
 }
 
@@ -131,7 +131,7 @@ fn each_byte_begins_a_new_minute() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let to = origin(&format!("http://{}/", listener.local_addr().unwrap()), &reach(false));
         let asked = client.clone();
-        let mut asks = Box::pin(async move { send(&asked, &to, Method::GET, OutBody::Empty).await.unwrap() });
+        let mut asks = Box::pin(async move { send(&asked, &to, Method::GET, OutgoingBody::Empty).await.unwrap() });
         let mut peer = tokio::select! {
             peer = peer(&listener) => peer,
             _ = &mut asks => panic!("too early"),
@@ -150,7 +150,7 @@ fn each_byte_begins_a_new_minute() {
         assert!(is_pending(pin!(body.frame())).await);
         client.sweep(now);
         client.sweep(now + Nanos::from_secs(60));
-        assert_eq!(body.frame().await.unwrap().unwrap_err().kind, Kind::Timeout);
+        assert_eq!(body.frame().await.unwrap().unwrap_err().kind, FailureKind::Timeout);
     });
 }
 
@@ -159,7 +159,7 @@ fn who_does_not_read_or_has_nothing_to_send_yet_waits_for_nobody() {
     let server = Server::start(|_| Reply::raw(HEAD).send(vec![b'x'; 1_000_000]));
     run(async |client| {
         let to = origin(&server.url("/"), &reach(false));
-        let mut body = send(&client, &to, Method::GET, OutBody::Empty).await.unwrap().into_body();
+        let mut body = send(&client, &to, Method::GET, OutgoingBody::Empty).await.unwrap().into_body();
         assert!(body.frame().await.unwrap().is_ok());
         for hour in 1..10 {
             client.sweep(Nanos::from_secs(3600 * hour));
@@ -169,7 +169,7 @@ fn who_does_not_read_or_has_nothing_to_send_yet_waits_for_nobody() {
     for http2 in [false, true] {
         run(async |client| {
             let to = deaf(http2).await;
-            let body = OutBody::Stream(Box::pin(Endless(std::rc::Rc::default())));
+            let body = OutgoingBody::Stream(Box::pin(Endless(std::rc::Rc::default())));
             let mut sends = pin!(send(&client, &to, Method::POST, body));
             for second in 0..200 {
                 tokio::select! {

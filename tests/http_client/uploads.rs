@@ -9,8 +9,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full};
-use weir::decide::policy::Kind;
-use weir::http::client::{OutBody, Outgoing};
+use weir::decide::policy::FailureKind;
+use weir::http::client::{OutgoingBody, OutgoingRequest};
 
 use super::support::{Reply, Server};
 use super::{get, hello, run, send, to, whole};
@@ -48,8 +48,8 @@ impl http_body::Body for Endless {
     }
 }
 
-fn pieces(pieces: &[&'static str], endless: bool) -> OutBody {
-    OutBody::Stream(Box::pin(Pieces { left: pieces.iter().map(|piece| Bytes::from(*piece)).collect(), endless }))
+fn pieces(pieces: &[&'static str], endless: bool) -> OutgoingBody {
+    OutgoingBody::Stream(Box::pin(Pieces { left: pieces.iter().map(|piece| Bytes::from(*piece)).collect(), endless }))
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn a_body_that_came_bit_by_bit_is_not_sent_again_in_part() {
         assert_eq!(get(&client, &to).await.unwrap(), hello());
         // All of it is gone by the time the connection turns out to be dead; nothing is left to begin anew with.
         let error = send(&client, &to, Method::PUT, pieces(&["abc", "de"], false)).await.unwrap_err();
-        assert!(matches!(error.kind, Kind::Closed | Kind::Reset), "{error}");
-        assert_eq!(client.counts().repeated, 0);
+        assert!(matches!(error.kind, FailureKind::Closed | FailureKind::Reset), "{error}");
+        assert_eq!(client.counts().resent, 0);
     });
 }
 
@@ -73,14 +73,14 @@ fn bodies_of_all_sizes_arrive() {
         for size in [0, 1, 8192, 8193, 3_000_000] {
             let body = Bytes::from(vec![b'x'; size]);
             let full = Full::new(body.clone()).map_err(|never: Infallible| match never {});
-            for body in [OutBody::Bytes(body.clone()), OutBody::Stream(Box::pin(full))] {
+            for body in [OutgoingBody::Bytes(body.clone()), OutgoingBody::Stream(Box::pin(full))] {
                 let answer = send(&client, &to, Method::POST, body).await.unwrap();
                 assert_eq!(whole(answer).await.unwrap(), hello());
                 let seen = server.seen().pop().unwrap();
                 assert_eq!((seen.body.len(), seen.header("content-length")), (size, Some(&*size.to_string())));
             }
         }
-        assert_eq!(client.counts().dialled, 1);
+        assert_eq!(client.counts().connected, 1);
     });
 }
 
@@ -117,11 +117,18 @@ fn headers_are_sent_as_given_but_for_what_frames_the_body() {
         for (target, fine) in
             [("/a?b=%20", true), ("/a b", false), ("/a\r\nX: y", false), ("", false), ("/\u{7f}", false)]
         {
-            let body = OutBody::Bytes("abc".into());
-            let request = Outgoing { method: &method, target, headers: &headers, more: &more, body, upgrade: false };
+            let body = OutgoingBody::Bytes("abc".into());
+            let request = OutgoingRequest {
+                method: &method,
+                target,
+                headers: &headers,
+                extra_headers: &more,
+                body,
+                upgrade: false,
+            };
             let answer = client.send(&to(&server), request).await;
             let answer = answer.map(|answer| answer.status().as_u16()).map_err(|error| error.kind);
-            assert_eq!(answer, if fine { Ok(200) } else { Err(Kind::Request) });
+            assert_eq!(answer, if fine { Ok(200) } else { Err(FailureKind::Request) });
         }
         assert_eq!(
             server.seen()[0].head,
@@ -133,7 +140,7 @@ fn headers_are_sent_as_given_but_for_what_frames_the_body() {
 
 #[test]
 fn an_answer_that_comes_early_is_not_kept_waiting() {
-    for (body, status) in [(OutBody::Bytes(vec![b'x'; 30_000_000].into()), 413), (pieces(&["x"], true), 503)] {
+    for (body, status) in [(OutgoingBody::Bytes(vec![b'x'; 30_000_000].into()), 413), (pieces(&["x"], true), 503)] {
         let reply = Reply::status(status, "no").freeze();
         let server = Server::build().answers_heads(reply.clone()).start(move |_| reply.clone());
         run(async |client| {
@@ -147,18 +154,18 @@ fn an_answer_that_comes_early_is_not_kept_waiting() {
 #[test]
 fn a_good_answer_may_begin_before_its_request_has_ended() {
     let echo = weir::cli::serve::parse(["body", "--max-body=67108864"].iter().map(Into::into))
-        .and_then(|asked| asked.start(weir::server::Tell::new(|_| {})))
+        .and_then(|asked| asked.start(weir::server::Logger::new(|_| {})))
         .unwrap();
     run(async |client| {
-        let to = super::origin(&echo.url(), &weir::http::client::Reach::default());
+        let to = super::origin(&echo.url(), &weir::http::client::ConnectOptions::default());
         let body: Bytes = (0..8_000_000_u32).map(|k| (k % 253) as u8).collect();
         let (method, headers) = (Method::POST, HeaderMap::new());
-        let request = Outgoing {
+        let request = OutgoingRequest {
             method: &method,
             target: "/echo",
             headers: &headers,
-            more: &[],
-            body: OutBody::Bytes(body.clone()),
+            extra_headers: &[],
+            body: OutgoingBody::Bytes(body.clone()),
             upgrade: false,
         };
         let answer = client.send(&to, request).await.unwrap();
@@ -176,16 +183,16 @@ fn a_body_that_breaks_off_is_not_taken_for_a_whole_one() {
         let headers = HeaderMap::from_iter([(http::header::CONTENT_LENGTH, HeaderValue::from_static("9"))]);
         let method = Method::POST;
         for parts in [&["short"][..], &["much too long"]] {
-            let request = Outgoing {
+            let request = OutgoingRequest {
                 method: &method,
                 target: "/",
                 headers: &headers,
-                more: &[],
+                extra_headers: &[],
                 body: pieces(parts, false),
                 upgrade: false,
             };
             let error = client.send(&to, request).await.unwrap_err();
-            assert_eq!((error.kind, client.counts().open), (Kind::Request, 0), "{error}");
+            assert_eq!((error.kind, client.counts().open), (FailureKind::Request, 0), "{error}");
         }
         assert_eq!(server.requests(), 0);
     });

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
-use weir::send::{Form, Job, wall_ms};
+use weir::send::{Job, JobDefaults, wall_ms};
 
 use super::redis::RedisServer;
 use super::serving::Serving;
@@ -105,8 +105,8 @@ impl Setting {
 
     /// A job that is not in the file, as a line of it would make it.
     pub(crate) fn job(&self, id: &str) -> Job {
-        let form = Form { url: Some(self.url()), ..Form::default() };
-        form.job(0, &format!("{{\"id\":\"{id}\"}}"), wall_ms()).unwrap().unwrap()
+        let form = JobDefaults { url: Some(self.url()), ..JobDefaults::default() };
+        form.parse_line(0, &format!("{{\"id\":\"{id}\"}}"), wall_ms()).unwrap().unwrap()
     }
 
     pub(crate) fn send(&self, number: usize) -> Running {

@@ -12,59 +12,61 @@ use http::response::Parts;
 use http::{HeaderMap, StatusCode, Version};
 use http_body_util::BodyExt;
 use tokio::sync::Semaphore;
-use weir::call::story::{self, End, Story};
-use weir::call::{Answer, AnswerBody, Ask, Cut, Engine as Calls, Failed, Plan, Reason};
+use weir::call::story::{self, AttemptStatus, CallTrace};
+use weir::call::{
+    CallBody, CallBodyError, CallEngine as Calls, CallFailure, CallFailureReason, CallPlan, CallRequest, CallResponse,
+};
 use weir::decide::Nanos;
-use weir::decide::policy::Failure;
-use weir::http::client::{Client, Options, OutBody};
+use weir::decide::policy::AttemptFailure;
+use weir::http::client::{Client, Options, OutgoingBody};
 use weir::machine::timer::Timer;
 
-use super::request::Request;
+use super::request::ClientRequest;
 
 /// How often connections that nobody needs are looked for.
-const SWEEP: Nanos = Nanos::from_secs(5);
+const SWEEP_INTERVAL: Nanos = Nanos::from_secs(5);
 
 /// How many times connections were let go of so far: a client was closed, lost its last reference, or forgot its hosts.
-static LET_GO: AtomicU64 = AtomicU64::new(0);
+static CLEANUPS_REQUESTED: AtomicU64 = AtomicU64::new(0);
 
 /// Tells the engines of all threads that there are connections that nobody needs.
-pub(crate) fn no_longer_needed() {
-    LET_GO.fetch_add(1, Ordering::Relaxed);
+pub(crate) fn request_cleanup() {
+    CLEANUPS_REQUESTED.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Makes the calls of one event loop.
-pub(crate) struct Engine {
-    calls: Calls,
+pub(crate) struct ClientEngine {
+    core: Calls,
     /// Those of `LET_GO` whose connections were closed here.
-    tidied: Cell<u64>,
+    cleanups_done: Cell<u64>,
 }
 
 /// What is the same for many calls.
 #[derive(Debug)]
-pub(crate) struct Planned {
-    pub(crate) plan: Plan,
+pub(crate) struct UpstreamPlan {
+    pub(crate) plan: CallPlan,
     /// Host and port, for people.
-    pub(crate) name: Arc<str>,
+    pub(crate) upstream_name: Arc<str>,
     /// Whether the caller has said what a success is: an answer that is none is then a failure of the call.
     pub(crate) strict: bool,
     /// A place for each call of the client that may run at once.
-    pub(crate) places: Option<Arc<Semaphore>>,
+    pub(crate) permits: Option<Arc<Semaphore>>,
 }
 
 /// How a call ended.
 #[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) ended: Ended,
-    pub(crate) head: Option<Head>,
-    pub(crate) attempts: Vec<Attempt>,
+pub(crate) struct ClientCallOutcome {
+    pub(crate) end: ClientCallEnd,
+    pub(crate) response: Option<ClientResponse>,
+    pub(crate) attempts: Vec<ClientAttempt>,
     pub(crate) upstream: Arc<str>,
-    pub(crate) suppressed: u32,
-    pub(crate) took: Nanos,
+    pub(crate) budget_exhausted: u32,
+    pub(crate) duration: Nanos,
 }
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) struct Head {
+pub(crate) struct ClientResponse {
     pub(crate) status: StatusCode,
     pub(crate) version: Version,
     pub(crate) headers: HeaderMap,
@@ -73,86 +75,87 @@ pub(crate) struct Head {
 
 /// Whether a call has an answer to give.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ended {
-    Answered,
+pub(crate) enum ClientCallEnd {
+    Responded,
     AllFailed,
-    Late,
+    DeadlineExceeded,
 }
 
 /// One copy of a call; times count from the call's start.
 #[derive(Debug)]
-pub(crate) struct Attempt {
-    pub(crate) why: &'static str,
-    pub(crate) end: End,
+pub(crate) struct ClientAttempt {
+    pub(crate) reason: &'static str,
+    pub(crate) end: AttemptStatus,
     pub(crate) started: Nanos,
-    pub(crate) took: Nanos,
+    pub(crate) duration: Nanos,
 }
 
-impl Engine {
+impl ClientEngine {
     /// An engine without connections.
     pub(crate) fn new(timer: Timer) -> Self {
         let client = Client::new(timer.clone(), Options::default());
-        let calls = Calls::new(client, timer, RandomState::new().build_hasher().finish());
-        Self { calls, tidied: Cell::new(LET_GO.load(Ordering::Relaxed)) }
+        let core = Calls::new(client, timer, RandomState::new().build_hasher().finish());
+        Self { core, cleanups_done: Cell::new(CLEANUPS_REQUESTED.load(Ordering::Relaxed)) }
     }
 
     /// Closes connections that nobody needs, if there may be some since the last time.
-    pub(crate) fn tidy(&self) {
-        let gone = LET_GO.load(Ordering::Relaxed);
-        if self.tidied.replace(gone) != gone {
-            self.calls.client().sweep(self.calls.timer().now());
+    pub(crate) fn close_unused(&self) {
+        let gone = CLEANUPS_REQUESTED.load(Ordering::Relaxed);
+        if self.cleanups_done.replace(gone) != gone {
+            self.core.client().sweep(self.core.timer().now());
         }
     }
 
     /// Closes connections that nobody needs, every few seconds, for ever.
-    pub(crate) async fn keep_swept(calls: Calls) {
+    pub(crate) async fn sweep_loop(calls: Calls) {
         loop {
             calls.client().sweep(calls.timer().now());
-            calls.timer().sleep(SWEEP).await;
+            calls.timer().sleep(SWEEP_INTERVAL).await;
         }
     }
 
-    /// For [`Engine::keep_swept`].
-    pub(crate) fn calls(&self) -> Calls {
-        self.calls.clone()
+    /// For [`ClientEngine::sweep_loop`].
+    pub(crate) fn core(&self) -> Calls {
+        self.core.clone()
     }
 
     /// Makes a call. Dropping the future cancels it.
-    pub(crate) async fn call(&self, request: &Request, planned: &Planned) -> Outcome {
-        let timer = self.calls.timer();
+    pub(crate) async fn call(&self, request: &ClientRequest, planned: &UpstreamPlan) -> ClientCallOutcome {
+        let timer = self.core.timer();
         let began = timer.now();
         let plan = &planned.plan;
         let deadline = began + plan.policy.deadline;
         let mut place = None;
-        if let Some(places) = &planned.places {
+        if let Some(places) = &planned.permits {
             tokio::select! {
                 biased;
                 found = places.acquire() => place = found.ok(),
                 () = timer.sleep_until(deadline), if deadline != Nanos::NEVER => {
-                    return Outcome::without_attempts(planned, timer.now() - began);
+                    return ClientCallOutcome::without_attempts(planned, timer.now() - began);
                 }
             }
         }
         // What is looked into must not be packed.
         let mut headers = Cow::Borrowed(&request.headers);
-        if plan.success.looks_into_bodies() && headers.contains_key(ACCEPT_ENCODING) {
+        if plan.success.inspects_bodies() && headers.contains_key(ACCEPT_ENCODING) {
             headers.to_mut().remove(ACCEPT_ENCODING);
         }
-        let ask = Ask { deadline, ..Ask::new(plan, &request.method, &request.target, &headers) };
-        let body = if request.body.is_empty() { OutBody::Empty } else { OutBody::Bytes(request.body.clone()) };
-        let outcome = match self.calls.call(&ask, body).await {
-            Ok(Answer { head, body, story }) => {
-                let kept = Kept { ended: Ended::Answered, began, story, planned };
-                kept.with(Some((head, body)), timer).await
+        let ask = CallRequest { deadline, ..CallRequest::new(plan, &request.method, &request.target, &headers) };
+        let body =
+            if request.body.is_empty() { OutgoingBody::Empty } else { OutgoingBody::Bytes(request.body.clone()) };
+        let outcome = match self.core.call(&ask, body).await {
+            Ok(CallResponse { head, body, call_trace: story }) => {
+                let kept = EndedCall { end: ClientCallEnd::Responded, began, trace: story, planned };
+                kept.finish(Some((head, body)), timer).await
             }
-            Err(Failed { reason, last, story }) => {
+            Err(CallFailure { reason, last_response: last, call_trace: story }) => {
                 let ended = match reason {
-                    _ if last.is_some() && !planned.strict => Ended::Answered,
+                    _ if last.is_some() && !planned.strict => ClientCallEnd::Responded,
                     // Its own limit is the client's, so that nobody else refuses.
-                    Reason::AllFailed | Reason::Refused(_) => Ended::AllFailed,
-                    Reason::Late => Ended::Late,
+                    CallFailureReason::AllFailed | CallFailureReason::Rejected(_) => ClientCallEnd::AllFailed,
+                    CallFailureReason::DeadlineExceeded => ClientCallEnd::DeadlineExceeded,
                 };
-                Kept { ended, began, story, planned }.with(last, timer).await
+                EndedCall { end: ended, began, trace: story, planned }.finish(last, timer).await
             }
         };
         drop(place);
@@ -161,68 +164,77 @@ impl Engine {
 }
 
 /// A call that has ended but for its answer's body.
-struct Kept<'a> {
-    ended: Ended,
+struct EndedCall<'a> {
+    end: ClientCallEnd,
     began: Nanos,
-    story: Story,
-    planned: &'a Planned,
+    trace: CallTrace,
+    planned: &'a UpstreamPlan,
 }
 
-impl Kept<'_> {
-    async fn with(self, answer: Option<(Parts, AnswerBody)>, timer: &Timer) -> Outcome {
-        let Self { mut ended, began, story, planned } = self;
+impl EndedCall<'_> {
+    async fn finish(self, answer: Option<(Parts, CallBody)>, timer: &Timer) -> ClientCallOutcome {
+        let Self { end: mut ended, began, trace: story, planned } = self;
         let head = match answer {
             None => None,
-            Some((parts, body)) => match whole(body).await {
-                Ok(body) => Some(Head { status: parts.status, version: parts.version, headers: parts.headers, body }),
-                Err(Cut::Late) => {
-                    ended = Ended::Late;
+            Some((parts, body)) => match read_whole(body).await {
+                Ok(body) => {
+                    Some(ClientResponse { status: parts.status, version: parts.version, headers: parts.headers, body })
+                }
+                Err(CallBodyError::DeadlineExceeded) => {
+                    ended = ClientCallEnd::DeadlineExceeded;
                     None
                 }
-                Err(Cut::Upstream(_)) => {
-                    ended = Ended::AllFailed;
+                Err(CallBodyError::Upstream(_)) => {
+                    ended = ClientCallEnd::AllFailed;
                     None
                 }
             },
         };
-        let attempts = story.attempts.into_iter().map(|attempt| Attempt {
-            why: story::reason(attempt.why),
+        let attempts = story.attempts.into_iter().map(|attempt| ClientAttempt {
+            reason: story::launch_reason(attempt.reason),
             started: attempt.launched - story.began,
-            took: attempt.ended - attempt.launched,
+            duration: attempt.ended - attempt.launched,
             end: attempt.end,
         });
-        Outcome {
-            ended,
-            head,
+        ClientCallOutcome {
+            end: ended,
+            response: head,
             attempts: attempts.collect(),
-            upstream: Arc::clone(&planned.name),
-            suppressed: story.suppressed,
-            took: timer.now() - began,
+            upstream: Arc::clone(&planned.upstream_name),
+            budget_exhausted: story.budget_exhausted,
+            duration: timer.now() - began,
         }
     }
 }
 
-impl Outcome {
-    fn without_attempts(planned: &Planned, took: Nanos) -> Self {
-        let upstream = Arc::clone(&planned.name);
-        Self { ended: Ended::Late, head: None, attempts: Vec::new(), upstream, suppressed: 0, took }
+impl ClientCallOutcome {
+    fn without_attempts(planned: &UpstreamPlan, duration: Nanos) -> Self {
+        let upstream = Arc::clone(&planned.upstream_name);
+        Self {
+            end: ClientCallEnd::DeadlineExceeded,
+            response: None,
+            attempts: Vec::new(),
+            upstream,
+            budget_exhausted: 0,
+            duration,
+        }
     }
 }
 
-impl Attempt {
+impl ClientAttempt {
     /// How it ended, its status, and its cause in words.
     pub(crate) fn end(&self) -> (&'static str, Option<u16>, Option<&str>) {
         match &self.end {
-            End::Running | End::Cancelled => ("cancelled", None, None),
-            End::Won(status) => ("won", Some(*status), None),
-            End::Failed(Failure::Status(status), _) => ("status", Some(*status), None),
-            End::Failed(failure, cause) => (failure.name().unwrap_or("status"), None, cause.as_deref()),
+            AttemptStatus::Running | AttemptStatus::Cancelled => ("cancelled", None, None),
+            AttemptStatus::Won(status) => ("won", Some(*status), None),
+            AttemptStatus::Failed(AttemptFailure::Status(status), _) => ("status", Some(*status), None),
+            AttemptStatus::Failed(failure, cause) => (failure.name().unwrap_or("status"), None, cause.as_deref()),
         }
     }
 }
 
-async fn whole(mut body: AnswerBody) -> Result<Bytes, Cut> {
-    if let AnswerBody::Whole(bytes) = body {
+async fn read_whole(mut body: CallBody) -> Result<Bytes, CallBodyError> {
+    if let CallBody::Buffered(bytes) = body {
         return Ok(bytes);
     }
     let mut all = BytesMut::new();

@@ -6,7 +6,7 @@
 //! it until its answer is there.
 //!
 //! A turn must not leave anything that could go on, for nobody would turn again. tokio does not say whether
-//! its queue is empty; a `LocalSet` does, through the waker that it is polled with: that is [`Bell`].
+//! its queue is empty; a `LocalSet` does, through the waker that it is polled with: that is [`TaskWaker`].
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -26,36 +26,36 @@ use weir::machine::clock::Clock;
 use weir::machine::timer::Timer;
 
 /// Rounds of tasks before others on this thread have their turn.
-const ROUNDS: usize = 64;
+const MAX_POLL_ROUNDS: usize = 64;
 
 /// tokio on this thread, its tasks, and its exact timer.
 pub(crate) struct EventLoop {
     // In the order in which they have to be dropped.
     tasks: RefCell<Pin<Box<LocalSet>>>,
     waker: Waker,
-    bell: Arc<Bell>,
+    task_waker: Arc<TaskWaker>,
     timer: Timer,
     epoll: RawFd,
     runtime: Runtime,
 }
 
 /// Whether a task can go on.
-struct Bell {
-    rung: AtomicBool,
+struct TaskWaker {
+    is_woken: AtomicBool,
     /// A turn is under way and will look at `rung` before it ends.
-    turning: AtomicBool,
+    is_turning: AtomicBool,
     /// Wakes the runtime, so that its epoll instance is readable.
     runtime: OnceLock<Waker>,
 }
 
-impl Wake for Bell {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.rung.store(true, Ordering::SeqCst);
-        if !self.turning.load(Ordering::SeqCst)
+        self.is_woken.store(true, Ordering::SeqCst);
+        if !self.is_turning.load(Ordering::SeqCst)
             && let Some(runtime) = self.runtime.get()
         {
             runtime.wake_by_ref();
@@ -84,10 +84,13 @@ impl EventLoop {
         };
         let tasks = LocalSet::new();
         tasks.spawn_local(alarm);
-        let bell =
-            Arc::new(Bell { rung: AtomicBool::new(true), turning: AtomicBool::new(false), runtime: OnceLock::new() });
+        let bell = Arc::new(TaskWaker {
+            is_woken: AtomicBool::new(true),
+            is_turning: AtomicBool::new(false),
+            runtime: OnceLock::new(),
+        });
         let waker = Waker::from(Arc::clone(&bell));
-        Ok(Self { tasks: RefCell::new(Box::pin(tasks)), waker, bell, timer, epoll, runtime })
+        Ok(Self { tasks: RefCell::new(Box::pin(tasks)), waker, task_waker: bell, timer, epoll, runtime })
     }
 
     /// Readable when a turn has something to do.
@@ -105,40 +108,45 @@ impl EventLoop {
     /// `start` runs after a look at what has come; what it spawns is begun.
     pub(crate) fn turn(&self, start: impl FnOnce(&LocalSet)) -> bool {
         let _inside = self.runtime.enter();
-        self.bell.turning.store(true, Ordering::SeqCst);
-        self.look();
+        self.task_waker.is_turning.store(true, Ordering::SeqCst);
+        self.poll_events();
         start(&self.tasks.borrow());
-        self.run();
-        self.bell.turning.store(false, Ordering::SeqCst);
+        self.run_tasks();
+        self.task_waker.is_turning.store(false, Ordering::SeqCst);
         // What rang since the last round did not wake the runtime.
-        self.bell.rung.load(Ordering::SeqCst)
+        self.task_waker.is_woken.load(Ordering::SeqCst)
     }
 
     /// Turns until `done` has something. `start` runs first; with `look`, after a look at what has come meanwhile.
-    pub(crate) fn until<T>(&self, look: bool, start: impl FnOnce(&LocalSet), mut done: impl FnMut() -> Option<T>) -> T {
+    pub(crate) fn run_until<T>(
+        &self,
+        look: bool,
+        start: impl FnOnce(&LocalSet),
+        mut done: impl FnMut() -> Option<T>,
+    ) -> T {
         let _inside = self.runtime.enter();
-        self.bell.turning.store(true, Ordering::SeqCst);
+        self.task_waker.is_turning.store(true, Ordering::SeqCst);
         if look {
-            self.look();
+            self.poll_events();
         }
         start(&self.tasks.borrow());
         loop {
-            self.run();
+            self.run_tasks();
             let found = done();
-            self.bell.turning.store(false, Ordering::SeqCst);
+            self.task_waker.is_turning.store(false, Ordering::SeqCst);
             if let Some(value) = found {
                 return value;
             }
             self.wait();
-            self.bell.turning.store(true, Ordering::SeqCst);
+            self.task_waker.is_turning.store(true, Ordering::SeqCst);
         }
     }
 
     /// Asks the system what has come; whom that concerns can go on afterwards.
-    fn look(&self) {
+    fn poll_events(&self) {
         let mut looked = false;
         self.runtime.block_on(poll_fn(|cx| {
-            self.bell.runtime.get_or_init(|| cx.waker().clone());
+            self.task_waker.runtime.get_or_init(|| cx.waker().clone());
             if std::mem::replace(&mut looked, true) {
                 return Poll::Ready(());
             }
@@ -151,8 +159,8 @@ impl EventLoop {
     /// Waits until a task can go on.
     fn wait(&self) {
         self.runtime.block_on(poll_fn(|cx| {
-            self.bell.runtime.get_or_init(|| cx.waker().clone());
-            if self.bell.rung.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
+            self.task_waker.runtime.get_or_init(|| cx.waker().clone());
+            if self.task_waker.is_woken.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
         }));
     }
 
@@ -160,11 +168,11 @@ impl EventLoop {
     ///
     /// Not within `block_on`: there, tokio keeps the wakers of tasks that yield until it looks again, and forgets them
     /// when `block_on` ends before. Outside it wakes them at once.
-    fn run(&self) {
+    fn run_tasks(&self) {
         let mut tasks = self.tasks.borrow_mut();
         let mut cx = Context::from_waker(&self.waker);
-        for _ in 0..ROUNDS {
-            if !self.bell.rung.swap(false, Ordering::SeqCst) {
+        for _ in 0..MAX_POLL_ROUNDS {
+            if !self.task_waker.is_woken.swap(false, Ordering::SeqCst) {
                 return;
             }
             let _ = tasks.as_mut().poll(&mut cx);

@@ -21,8 +21,8 @@ use pyo3::prelude::*;
 /// A client was closed, or its last reference has gone: what this thread and its asyncio loops have open for it is closed
 /// now, and elsewhere with the next call.
 #[pyfunction]
-pub(crate) fn let_go(py: Python<'_>) {
-    engine::no_longer_needed();
-    blocking::tidy();
-    awaited::tidy(py);
+pub(crate) fn release_connections(py: Python<'_>) {
+    engine::request_cleanup();
+    blocking::close_unused();
+    awaited::close_unused(py);
 }

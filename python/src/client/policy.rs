@@ -13,25 +13,27 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use weir::call::Success;
 use weir::decide::Nanos;
 use weir::decide::grpc::Codes;
-use weir::decide::policy::{After, Backoff, Budget, Kind, Policy, Repeat, Retry, Retryable, Stage};
+use weir::decide::policy::{
+    Backoff, BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
+};
 
-use super::engine::Planned;
-use super::owner::Place;
+use super::engine::UpstreamPlan;
+use super::owner::OriginKey;
 use crate::errors;
-use crate::form::{Form, Time};
+use crate::form::{PythonArgs, TimeArg};
 
 /// More stages or copies are a mistake, not a wish.
-const MOST_STAGES: usize = 16;
-const MOST_COPIES: u32 = 16;
+const MAX_HEDGE_STAGES: usize = 16;
+const MAX_EXTRA_ATTEMPTS: u32 = 16;
 
 /// What a call may do.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct PolicyHandle {
     pub(crate) policy: Policy,
     /// When an answer is a success, if the caller says so.
-    pub(crate) wanted: Option<Success>,
+    pub(crate) success: Option<Success>,
     /// Plans by process and place.
-    pub(crate) plans: Mutex<HashMap<(u64, Place), Arc<Planned>>>,
+    pub(crate) plans: Mutex<HashMap<(u64, OriginKey), Arc<UpstreamPlan>>>,
 }
 
 #[pymethods]
@@ -39,26 +41,26 @@ impl PolicyHandle {
     /// Reads the options of a call, by name.
     #[new]
     fn new(form: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let form = Form(form.copy()?);
+        let form = PythonArgs(form.copy()?);
         let policy = Policy {
-            deadline: length(&form, "deadline")?,
-            attempt_timeout: length(&form, "timeout")?,
-            stages: form.take::<Hedge>("hedge")?.0,
-            retry: form.take::<Retries>("retry")?.0,
-            repeat: form.take::<Guard>("repeat")?.0,
-            budget: form.take::<Option<Terms>>("budget")?.map(|terms| terms.0),
+            deadline: duration(&form, "deadline")?,
+            attempt_timeout: duration(&form, "timeout")?,
+            stages: form.take::<HedgeArg>("hedge")?.0,
+            retry: form.take::<RetryPolicyArg>("retry")?.0,
+            retryable_methods: form.take::<RetryableMethodsArg>("repeat")?.0,
+            budget: form.take::<Option<RetryBudgetArg>>("budget")?.map(|terms| terms.0),
         };
-        let wanted = form.take::<Option<Wanted>>("success")?.map(|wanted| wanted.0);
+        let wanted = form.take::<Option<SuccessArg>>("success")?.map(|wanted| wanted.0);
         form.is_empty()?;
-        if let Some((what, remedy)) = policy.excess() {
+        if let Some((what, remedy)) = policy.validation_error() {
             return Err(errors::usage(&format!("hedge, retry: {what}; {remedy}")));
         }
-        Ok(Self { policy, wanted, plans: Mutex::default() })
+        Ok(Self { policy, success: wanted, plans: Mutex::default() })
     }
 }
 
 /// A length of time above 0; None is for ever.
-fn length(form: &Form<'_>, name: &str) -> PyResult<Nanos> {
+fn duration(form: &PythonArgs<'_>, name: &str) -> PyResult<Nanos> {
     match form.time(name)? {
         None => Ok(Nanos::NEVER),
         Some(Duration::ZERO) => Err(errors::usage(&format!("{name}: 0 is no time; give seconds above 0, or None"))),
@@ -86,9 +88,9 @@ pub(crate) fn number_in(name: &str, value: i64, from: u32, to: u32) -> PyResult<
 }
 
 /// None, a `Hedge`, or a sequence of them.
-struct Hedge(Vec<Stage>);
+struct HedgeArg(Vec<HedgeStage>);
 
-impl FromPyObject<'_, '_> for Hedge {
+impl FromPyObject<'_, '_> for HedgeArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
@@ -102,36 +104,36 @@ impl FromPyObject<'_, '_> for Hedge {
             PyTypeError::new_err(format!("a hedge is a weir.Hedge or several, not {}", value.get_type()))
         })?;
         let stages = items.map(|item| stage(item?.as_borrowed())).collect::<PyResult<Vec<_>>>()?;
-        if stages.len() > MOST_STAGES {
-            let why = format!("{} stages are too many; give {MOST_STAGES} at most", stages.len());
+        if stages.len() > MAX_HEDGE_STAGES {
+            let why = format!("{} stages are too many; give {MAX_HEDGE_STAGES} at most", stages.len());
             return Err(errors::usage(&why));
         }
         Ok(Self(stages))
     }
 }
 
-fn stage(value: Borrowed<'_, '_, PyAny>) -> PyResult<Stage> {
+fn stage(value: Borrowed<'_, '_, PyAny>) -> PyResult<HedgeStage> {
     if !value.hasattr("after")? || !value.hasattr("copies")? {
         return Err(PyTypeError::new_err(format!("a stage is a weir.Hedge, not {}", value.get_type())));
     }
-    let copies = number_in("copies", attribute(value, "copies")?, 1, MOST_COPIES)?;
+    let copies = number_in("copies", attribute(value, "copies")?, 1, MAX_EXTRA_ATTEMPTS)?;
     let on_failure: bool = attribute(value, "on_failure")?;
-    let Wait(after) = attribute(value, "after")?;
-    if after == After::Failure && !on_failure {
+    let HedgeDelayArg(after) = attribute(value, "after")?;
+    if after == StageTrigger::Failure && !on_failure {
         return Err(errors::usage("after: None waits for a failure; give a time, or on_failure=True"));
     }
-    Ok(Stage { after, on_failure, copies })
+    Ok(HedgeStage { after, on_failure, attempts: copies })
 }
 
 /// A time, a percentile of recent times such as `p95`, or None: a failure.
-struct Wait(After);
+struct HedgeDelayArg(StageTrigger);
 
-impl FromPyObject<'_, '_> for Wait {
+impl FromPyObject<'_, '_> for HedgeDelayArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if value.is_none() {
-            return Ok(Self(After::Failure));
+            return Ok(Self(StageTrigger::Failure));
         }
         if let Ok(text) = value.cast::<PyString>() {
             let text = text.to_cow()?;
@@ -140,48 +142,51 @@ impl FromPyObject<'_, '_> for Wait {
                     digits.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(|| {
                         errors::usage(&format!("'{text}' is no percentile; write e.g. 'p95' or 'p99.9'"))
                     })?;
-                return Ok(Self(After::Quantile(percentile / 100.0)));
+                return Ok(Self(StageTrigger::Quantile(percentile / 100.0)));
             }
         }
-        let Time(length) = value.extract()?;
-        Ok(Self(After::Time(Nanos::from(length))))
+        let TimeArg(length) = value.extract()?;
+        Ok(Self(StageTrigger::Time(Nanos::from(length))))
     }
 }
 
 /// None, a number, or a `Retry`.
-struct Retries(Retry);
+struct RetryPolicyArg(RetryPolicy);
 
-impl FromPyObject<'_, '_> for Retries {
+impl FromPyObject<'_, '_> for RetryPolicyArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if value.is_none() {
-            return Ok(Self(Retry::default()));
+            return Ok(Self(RetryPolicy::default()));
         }
         if let Ok(times) = value.extract::<i64>() {
-            return Ok(Self(Retry { times: number_in("times", times, 0, 1000)?, ..Retry::default() }));
+            return Ok(Self(RetryPolicy {
+                max_retries: number_in("times", times, 0, 1000)?,
+                ..RetryPolicy::default()
+            }));
         }
         if !value.hasattr("times")? {
             return Err(PyTypeError::new_err(format!("a retry is a number or a weir.Retry, not {}", value.get_type())));
         }
-        let (Time(first), Time(most)) = attribute::<(Time, Time)>(value, "backoff")?;
+        let (TimeArg(first), TimeArg(most)) = attribute::<(TimeArg, TimeArg)>(value, "backoff")?;
         if first > most {
             let why = format!("backoff: the first wait, {first:?}, is longer than the longest, {most:?}; swap them");
             return Err(errors::usage(&why));
         }
-        Ok(Self(Retry {
-            times: number_in("times", attribute(value, "times")?, 0, 1000)?,
-            on: attribute::<Causes>(value, "on")?.0,
-            backoff: Backoff { first: Nanos::from(first), most: Nanos::from(most) },
-            obey_retry_after: attribute(value, "retry_after")?,
+        Ok(Self(RetryPolicy {
+            max_retries: number_in("times", attribute(value, "times")?, 0, 1000)?,
+            on: attribute::<RetryOnArg>(value, "on")?.0,
+            backoff: Backoff { min: Nanos::from(first), max: Nanos::from(most) },
+            honor_retry_after: attribute(value, "retry_after")?,
         }))
     }
 }
 
 /// None, or kinds and statuses: `("connect", 503, "5xx", (500, 599))`.
-struct Causes(Retryable);
+struct RetryOnArg(Retryable);
 
-impl FromPyObject<'_, '_> for Causes {
+impl FromPyObject<'_, '_> for RetryOnArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
@@ -192,9 +197,9 @@ impl FromPyObject<'_, '_> for Causes {
         for item in value.try_iter()? {
             let item = item?;
             let word = item.cast::<PyString>().ok().map(ToString::to_string);
-            match word.and_then(|word| Kind::retryable().find(|kind| kind.name() == word)) {
+            match word.and_then(|word| FailureKind::retryable().find(|kind| kind.name() == word)) {
                 Some(kind) => on.kinds.push(kind),
-                None => on.statuses.push(statuses(&item)?),
+                None => on.statuses.push(status_range(&item)?),
             }
         }
         Ok(Self(on))
@@ -202,22 +207,22 @@ impl FromPyObject<'_, '_> for Causes {
 }
 
 /// 503, `"5xx"`, `"500-504"`, or a pair.
-fn statuses(value: &Bound<'_, PyAny>) -> PyResult<(u16, u16)> {
+fn status_range(value: &Bound<'_, PyAny>) -> PyResult<(u16, u16)> {
     let range = if let Ok(text) = value.cast::<PyString>() {
-        words_of_status(&text.to_cow()?)
+        parse_status_range(&text.to_cow()?)
     } else if let Ok((from, to)) = value.extract::<(u16, u16)>() {
         Some((from, to))
     } else {
         value.extract::<u16>().ok().map(|status| (status, status))
     };
     range.filter(|(from, to)| (100..=999).contains(from) && from <= to && *to <= 999).ok_or_else(|| {
-        let kinds = Kind::retryable().map(Kind::name).collect::<Vec<_>>().join(", ");
+        let kinds = FailureKind::retryable().map(FailureKind::name).collect::<Vec<_>>().join(", ");
         let shown = value.repr().map_or_else(|_| "this".to_owned(), |text| text.to_string());
         errors::usage(&format!("{shown} is neither a status (503, '5xx', '500-504') nor a kind ({kinds})"))
     })
 }
 
-fn words_of_status(text: &str) -> Option<(u16, u16)> {
+fn parse_status_range(text: &str) -> Option<(u16, u16)> {
     if let Some(class) = text.strip_suffix("xx") {
         let class: u16 = class.parse().ok().filter(|class| *class < 10)?;
         return Some((class * 100, class * 100 + 99));
@@ -227,26 +232,26 @@ fn words_of_status(text: &str) -> Option<(u16, u16)> {
 }
 
 /// `"safe"`, `"idempotent"` or `"every"`.
-struct Guard(Repeat);
+struct RetryableMethodsArg(RetryableMethodClass);
 
-impl FromPyObject<'_, '_> for Guard {
+impl FromPyObject<'_, '_> for RetryableMethodsArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         let text: String = value.extract()?;
         match text.as_str() {
-            "safe" => Ok(Self(Repeat::Safe)),
-            "idempotent" => Ok(Self(Repeat::Idempotent)),
-            "every" => Ok(Self(Repeat::Every)),
+            "safe" => Ok(Self(RetryableMethodClass::Safe)),
+            "idempotent" => Ok(Self(RetryableMethodClass::Idempotent)),
+            "every" => Ok(Self(RetryableMethodClass::All)),
             _ => Err(errors::usage(&format!("'{text}' is no guard; choose safe, idempotent or every"))),
         }
     }
 }
 
 /// A `Budget`.
-struct Terms(Budget);
+struct RetryBudgetArg(BudgetRule);
 
-impl FromPyObject<'_, '_> for Terms {
+impl FromPyObject<'_, '_> for RetryBudgetArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
@@ -259,30 +264,30 @@ impl FromPyObject<'_, '_> for Terms {
                 "share: {share} is out of range; give extra attempts per call, 0 to 100"
             )));
         }
-        let Time(window) = attribute(value, "window")?;
+        let TimeArg(window) = attribute(value, "window")?;
         if window.is_zero() {
             return Err(errors::usage("window: 0 is no time; give seconds above 0"));
         }
         let floor = number_in("floor", attribute(value, "floor")?, 0, 1_000_000)?;
-        Ok(Self(Budget { share, floor, window: Nanos::from(window) }))
+        Ok(Self(BudgetRule { fraction: share, min_per_window: floor, window: Nanos::from(window) }))
     }
 }
 
 /// Statuses of success: one, a text with commas, or several; None for any.
-pub(crate) fn ranges(status: &Bound<'_, PyAny>) -> PyResult<Option<Vec<(u16, u16)>>> {
+pub(crate) fn status_ranges(status: &Bound<'_, PyAny>) -> PyResult<Option<Vec<(u16, u16)>>> {
     if status.is_none() {
         return Ok(None);
     }
     if let Ok(text) = status.cast::<PyString>() {
         let parts = text.to_cow()?;
-        let one = |part: &str| statuses(PyString::new(status.py(), part).as_any());
+        let one = |part: &str| status_range(PyString::new(status.py(), part).as_any());
         return parts.split(',').map(str::trim).map(one).collect::<PyResult<_>>().map(Some);
     }
     if status.extract::<u16>().is_ok() {
-        return Ok(Some(vec![statuses(status)?]));
+        return Ok(Some(vec![status_range(status)?]));
     }
     // A pair is two statuses here, not a range: that is what (200, 204) says.
-    let ranges = status.try_iter()?.map(|one| statuses(&one?)).collect::<PyResult<Vec<_>>>()?;
+    let ranges = status.try_iter()?.map(|one| status_range(&one?)).collect::<PyResult<Vec<_>>>()?;
     if ranges.is_empty() {
         return Err(errors::usage("status: no status at all; give some, or None for any"));
     }
@@ -290,9 +295,9 @@ pub(crate) fn ranges(status: &Bound<'_, PyAny>) -> PyResult<Option<Vec<(u16, u16
 }
 
 /// A `Success`.
-struct Wanted(Success);
+struct SuccessArg(Success);
 
-impl FromPyObject<'_, '_> for Wanted {
+impl FromPyObject<'_, '_> for SuccessArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
@@ -300,7 +305,7 @@ impl FromPyObject<'_, '_> for Wanted {
             return Err(PyTypeError::new_err(format!("a success is a weir.Success or None, not {}", value.get_type())));
         }
         let status = value.getattr("status")?;
-        let ranges = ranges(&status)?;
+        let ranges = status_ranges(&status)?;
         let mut headers = Vec::new();
         let named = value.getattr("headers")?;
         if !named.is_none() {

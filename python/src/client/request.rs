@@ -7,12 +7,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use super::engine::Planned;
+use super::engine::UpstreamPlan;
 use crate::errors;
 
 /// What goes over the wire. An answer keeps it, so it holds nothing of connections.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct ClientRequest {
     pub(crate) method: Method,
     pub(crate) url: String,
     pub(crate) target: String,
@@ -23,15 +23,15 @@ pub(crate) struct Request {
 /// A request, and what may be done for its answer.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct RequestHandle {
-    pub(crate) request: Arc<Request>,
-    pub(crate) planned: Arc<Planned>,
+    pub(crate) request: Arc<ClientRequest>,
+    pub(crate) planned: Arc<UpstreamPlan>,
 }
 
 /// What was asked, as an answer keeps it.
 #[pyclass(frozen, module = "weir._weir")]
-pub(crate) struct AskedHandle(pub(crate) Arc<Request>);
+pub(crate) struct SentRequestHandle(pub(crate) Arc<ClientRequest>);
 
-impl Request {
+impl ClientRequest {
     /// Checks what goes over the wire.
     pub(crate) fn new(
         method: &str,
@@ -59,7 +59,7 @@ impl Request {
 }
 
 #[pymethods]
-impl AskedHandle {
+impl SentRequestHandle {
     #[getter]
     fn method(&self) -> &str {
         self.0.method.as_str()

@@ -5,23 +5,23 @@ use std::thread;
 use std::time::Duration;
 
 use weir::send::State;
-use weir::send::store::{Store, StoreError, Which};
+use weir::send::store::{JobSelector, Store, StoreError};
 
-use super::outcome::Outcome;
-use super::registry::Registry;
+use super::outcome::JobResult;
+use super::registry::Waiters;
 
 /// How often it is looked.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// So many jobs at a time.
-const MOST: usize = 1000;
+const MAX_POLLED_JOBS: usize = 1000;
 
 /// Looks after them until it is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Elsewhere(Arc<(Mutex<bool>, Condvar)>);
+pub(crate) struct RemoteWatch(Arc<(Mutex<bool>, Condvar)>);
 
-impl Elsewhere {
+impl RemoteWatch {
     /// Begins to look, if others may send. Expired jobs may be given more time, and have then not ended.
-    pub(crate) fn start(store: &Arc<dyn Store>, registry: &Arc<Registry>, renews: bool) -> std::io::Result<Self> {
+    pub(crate) fn start(store: &Arc<dyn Store>, registry: &Arc<Waiters>, renews: bool) -> std::io::Result<Self> {
         let this = Self::default();
         if store.shared_keys().is_none() {
             return Ok(this);
@@ -31,36 +31,36 @@ impl Elsewhere {
             let mut from = 0;
             loop {
                 let is_over = over.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let waited = over.1.wait_timeout_while(is_over, LOOK, |is_over| !*is_over);
+                let waited = over.1.wait_timeout_while(is_over, POLL_INTERVAL, |is_over| !*is_over);
                 if *waited.unwrap_or_else(PoisonError::into_inner).0 {
                     break;
                 }
                 let Some(store) = store.upgrade() else { break };
-                let awaited = registry.awaited(from, MOST);
-                from = if awaited.len() < MOST { 0 } else { awaited.last().map_or(0, |last| last + 1) };
+                let awaited = registry.open_numbers(from, MAX_POLLED_JOBS);
+                from = if awaited.len() < MAX_POLLED_JOBS { 0 } else { awaited.last().map_or(0, |last| last + 1) };
                 // Who cannot be asked now is asked again.
-                let _ = look(&*store, &registry, &awaited, renews);
+                let _ = poll_store(&*store, &registry, &awaited, renews);
             }
         })?;
         Ok(this)
     }
 }
 
-fn look(store: &dyn Store, registry: &Registry, awaited: &[u64], renews: bool) -> Result<(), StoreError> {
+fn poll_store(store: &dyn Store, registry: &Waiters, awaited: &[u64], renews: bool) -> Result<(), StoreError> {
     if awaited.is_empty() {
         return Ok(());
     }
     for number in store.ended(awaited)? {
-        let detail = store.inspect(&Which::Number(number))?;
+        let detail = store.inspect(&JobSelector::Number(number))?;
         let detail = detail.filter(|detail| !(renews && detail.entry.status.state == State::Expired));
-        if let Some(outcome) = detail.and_then(Outcome::kept) {
-            registry.ended_elsewhere(number, outcome);
+        if let Some(outcome) = detail.and_then(JobResult::from_store) {
+            registry.on_remote_end(number, outcome);
         }
     }
     Ok(())
 }
 
-impl Drop for Elsewhere {
+impl Drop for RemoteWatch {
     fn drop(&mut self) {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.0.1.notify_all();

@@ -6,55 +6,55 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::task::Unconstrained;
 use weir::send::Job;
-use weir::send::store::{Receipt, Store, StoreError, Ticket};
+use weir::send::store::{Receipt, Store, StoreError, StoreFuture};
 
 use super::group::Group;
-use super::registry::Registry;
+use super::registry::Waiters;
 
 /// Jobs that are not accepted yet.
 pub(crate) struct Submission {
     /// Gone once it has answered, or nobody asks any more: what is not in by then stays out.
-    ticket: Mutex<Option<Unconstrained<Ticket<Vec<Receipt>>>>>,
-    registry: Arc<Registry>,
+    ticket: Mutex<Option<Unconstrained<StoreFuture<Vec<Receipt>>>>>,
+    registry: Arc<Waiters>,
     pub(crate) group: Arc<Group>,
     /// The first one's place in the group, and how many they are.
-    pub(crate) first: usize,
+    pub(crate) first_index: usize,
     pub(crate) count: usize,
     /// The highest number that was known before: theirs are above it.
-    pub(crate) floor: u64,
+    pub(crate) highest_before: u64,
 }
 
 impl Submission {
-    pub(crate) fn begin(store: &dyn Store, registry: &Arc<Registry>, group: &Arc<Group>, jobs: Vec<Job>) {
+    pub(crate) fn begin(store: &dyn Store, registry: &Arc<Waiters>, group: &Arc<Group>, jobs: Vec<Job>) {
         let count = jobs.len();
-        let first = group.with(|jobs| jobs.enter(count));
+        let first = group.with(|jobs| jobs.reserve(count));
         let submission = registry.open(|floor| Self {
             ticket: Mutex::default(),
             registry: Arc::clone(registry),
             group: Arc::clone(group),
-            first,
+            first_index: first,
             count,
-            floor,
+            highest_before: floor,
         });
         // On the thread of an event loop, too: its budget would run out, and nobody would fill it again.
         *submission.ticket() = Some(tokio::task::unconstrained(store.submit(jobs)));
-        submission.look();
+        submission.poll();
         if registry.has_ended() {
-            submission.give_up();
+            submission.withdraw();
         }
     }
 
-    fn ticket(&self) -> MutexGuard<'_, Option<Unconstrained<Ticket<Vec<Receipt>>>>> {
+    fn ticket(&self) -> MutexGuard<'_, Option<Unconstrained<StoreFuture<Vec<Receipt>>>>> {
         self.ticket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks whether they are accepted.
-    fn look(self: &Arc<Self>) {
-        let Some(answer) = self.answer() else { return };
+    fn poll(self: &Arc<Self>) {
+        let Some(answer) = self.poll_result() else { return };
         self.registry.close(self, answer);
     }
 
-    fn answer(self: &Arc<Self>) -> Option<Result<Vec<Receipt>, StoreError>> {
+    fn poll_result(self: &Arc<Self>) -> Option<Result<Vec<Receipt>, StoreError>> {
         let mut held = self.ticket();
         let ticket = held.as_mut()?;
         let waker = Waker::from(Arc::clone(self));
@@ -68,7 +68,7 @@ impl Submission {
     }
 
     /// Nobody wants them any more.
-    pub(crate) fn give_up(self: &Arc<Self>) {
+    pub(crate) fn withdraw(self: &Arc<Self>) {
         let ticket = self.ticket().take();
         if ticket.is_some() {
             self.registry.close(self, Err(StoreError::Closed));
@@ -78,12 +78,15 @@ impl Submission {
 
 impl Wake for Submission {
     fn wake(self: Arc<Self>) {
-        self.look();
+        self.poll();
     }
 }
 
 impl std::fmt::Debug for Submission {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Submission").field("first", &self.first).field("count", &self.count).finish_non_exhaustive()
+        f.debug_struct("Submission")
+            .field("first", &self.first_index)
+            .field("count", &self.count)
+            .finish_non_exhaustive()
     }
 }

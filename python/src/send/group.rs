@@ -7,186 +7,188 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use weir::send::store::StoreError;
 
-use super::outcome::{Outcome, OutcomeHandle};
-use super::registry::Registry;
-use super::sender::{Inside, SenderHandle};
-use super::watched::{Watch, Watched};
-use crate::client::kin::Kin;
+use super::outcome::{JobResult, JobResultHandle};
+use super::registry::Waiters;
+use super::sender::{SenderHandle, SenderInner};
+use super::watched::{WatchResult, WatchedValue};
+use crate::client::kin::ForkSafe;
 use crate::errors;
-use crate::form::Time;
+use crate::form::TimeArg;
 
-pub(crate) type Group = Watched<Jobs>;
+pub(crate) type Group = WatchedValue<GroupJobs>;
 
 /// Jobs in the order of their submission, numbered from 0; those at the front may have been taken away.
 #[derive(Debug, Default)]
-pub(crate) struct Jobs {
-    taken: usize,
-    slots: VecDeque<Slot>,
+pub(crate) struct GroupJobs {
+    taken_count: usize,
+    slots: VecDeque<GroupSlot>,
     /// In the order of their ends.
-    ended: VecDeque<usize>,
+    ended_order: VecDeque<usize>,
     /// So many have come to no end yet.
-    open: usize,
+    open_count: usize,
     /// So many submissions wait to be accepted.
-    entering: usize,
-    refused: Option<StoreError>,
+    pending_submissions: usize,
+    submit_error: Option<StoreError>,
     /// Jobs that the store had before: it may know how they ended.
-    known: Vec<(usize, u64)>,
+    duplicates: Vec<(usize, u64)>,
     /// The sender has ended: no more will come.
-    left: bool,
+    sender_ended: bool,
 }
 
 #[derive(Debug)]
-enum Slot {
-    Entering,
+enum GroupSlot {
+    Pending,
     Open(u64),
-    Ended(Arc<Outcome>),
+    Ended(Arc<JobResult>),
     Taken,
 }
 
 /// What came of a submission.
-pub(crate) struct Entered {
-    pub(crate) first: usize,
+pub(crate) struct AcceptedJobs {
+    pub(crate) first_index: usize,
     pub(crate) numbers: Vec<u64>,
-    pub(crate) ended: Vec<(usize, Arc<Outcome>)>,
-    pub(crate) known: Vec<(usize, u64)>,
+    pub(crate) ended: Vec<(usize, Arc<JobResult>)>,
+    pub(crate) duplicates: Vec<(usize, u64)>,
 }
 
-impl Jobs {
+impl GroupJobs {
     /// Makes places for so many more; says which is the first.
-    pub(crate) fn enter(&mut self, count: usize) -> usize {
-        let first = self.next_place();
-        self.slots.extend((0..count).map(|_| Slot::Entering));
-        self.open += count;
-        self.entering += 1;
+    pub(crate) fn reserve(&mut self, count: usize) -> usize {
+        let first = self.next_index();
+        self.slots.extend((0..count).map(|_| GroupSlot::Pending));
+        self.open_count += count;
+        self.pending_submissions += 1;
         first
     }
 
-    pub(crate) fn next_place(&self) -> usize {
-        self.taken + self.slots.len()
+    pub(crate) fn next_index(&self) -> usize {
+        self.taken_count + self.slots.len()
     }
 
-    pub(crate) fn entered(&mut self, entered: Entered) {
-        self.entering = self.entering.saturating_sub(1);
-        for (place, number) in (entered.first..).zip(entered.numbers) {
-            if let Some(slot @ Slot::Entering) = self.slot(place) {
-                *slot = Slot::Open(number);
+    pub(crate) fn accept(&mut self, entered: AcceptedJobs) {
+        self.pending_submissions = self.pending_submissions.saturating_sub(1);
+        for (place, number) in (entered.first_index..).zip(entered.numbers) {
+            if let Some(slot @ GroupSlot::Pending) = self.slot(place) {
+                *slot = GroupSlot::Open(number);
             }
         }
         for (place, outcome) in entered.ended {
-            self.end(place, outcome);
+            self.set_outcome(place, outcome);
         }
-        self.known.extend(entered.known);
+        self.duplicates.extend(entered.duplicates);
     }
 
-    pub(crate) fn refuse(&mut self, first: usize, count: usize, error: StoreError) {
-        self.entering = self.entering.saturating_sub(1);
+    pub(crate) fn reject(&mut self, first: usize, count: usize, error: StoreError) {
+        self.pending_submissions = self.pending_submissions.saturating_sub(1);
         for place in first..first + count {
-            if let Some(slot @ Slot::Entering) = self.slot(place) {
-                *slot = Slot::Taken;
-                self.open -= 1;
+            if let Some(slot @ GroupSlot::Pending) = self.slot(place) {
+                *slot = GroupSlot::Taken;
+                self.open_count -= 1;
             }
         }
         self.trim();
-        self.refused.get_or_insert(error);
+        self.submit_error.get_or_insert(error);
     }
 
-    pub(crate) fn end(&mut self, place: usize, outcome: Arc<Outcome>) {
-        if let Some(slot @ (Slot::Entering | Slot::Open(_))) = self.slot(place) {
-            *slot = Slot::Ended(outcome);
-            self.open -= 1;
-            self.ended.push_back(place);
+    pub(crate) fn set_outcome(&mut self, place: usize, outcome: Arc<JobResult>) {
+        if let Some(slot @ (GroupSlot::Pending | GroupSlot::Open(_))) = self.slot(place) {
+            *slot = GroupSlot::Ended(outcome);
+            self.open_count -= 1;
+            self.ended_order.push_back(place);
         }
     }
 
     /// One more that nobody has submitted here.
-    pub(crate) fn add(&mut self, outcome: Arc<Outcome>) {
-        self.ended.push_back(self.next_place());
-        self.slots.push_back(Slot::Ended(outcome));
+    pub(crate) fn add(&mut self, outcome: Arc<JobResult>) {
+        self.ended_order.push_back(self.next_index());
+        self.slots.push_back(GroupSlot::Ended(outcome));
     }
 
-    pub(crate) fn leave(&mut self) {
-        self.left = true;
+    pub(crate) fn set_sender_ended(&mut self) {
+        self.sender_ended = true;
     }
 
     /// Those that are open, by the store's number.
     pub(crate) fn numbers(&self) -> Vec<u64> {
-        let number = |slot: &Slot| if let Slot::Open(number) = slot { Some(*number) } else { None };
+        let number = |slot: &GroupSlot| if let GroupSlot::Open(number) = slot { Some(*number) } else { None };
         self.slots.iter().filter_map(number).collect()
     }
 
-    fn slot(&mut self, place: usize) -> Option<&mut Slot> {
-        self.slots.get_mut(place.checked_sub(self.taken)?)
+    fn slot(&mut self, place: usize) -> Option<&mut GroupSlot> {
+        self.slots.get_mut(place.checked_sub(self.taken_count)?)
     }
 
     fn number(&mut self, place: usize) -> Option<u64> {
         match self.slot(place)? {
-            Slot::Open(number) => Some(*number),
-            Slot::Ended(outcome) => Some(outcome.number()),
-            Slot::Entering | Slot::Taken => None,
+            GroupSlot::Open(number) => Some(*number),
+            GroupSlot::Ended(outcome) => Some(outcome.number()),
+            GroupSlot::Pending | GroupSlot::Taken => None,
         }
     }
 
-    fn outcome(&mut self, place: usize) -> Option<Arc<Outcome>> {
+    fn outcome(&mut self, place: usize) -> Option<Arc<JobResult>> {
         match self.slot(place)? {
-            Slot::Ended(outcome) => Some(Arc::clone(outcome)),
+            GroupSlot::Ended(outcome) => Some(Arc::clone(outcome)),
             _ => None,
         }
     }
 
     /// Takes away what has ended, in the order of the ends.
-    fn take_ended(&mut self) -> Vec<Arc<Outcome>> {
-        let places = std::mem::take(&mut self.ended);
+    fn take_ended(&mut self) -> Vec<Arc<JobResult>> {
+        let places = std::mem::take(&mut self.ended_order);
         let outcomes = places.into_iter().filter_map(|place| self.take(place)).collect();
         self.trim();
         outcomes
     }
 
     /// Takes away what has ended, in the order of submission, up to the first that has not.
-    fn take_front(&mut self) -> Vec<Arc<Outcome>> {
+    fn take_front(&mut self) -> Vec<Arc<JobResult>> {
         let mut outcomes = Vec::new();
-        while let Some(Slot::Ended(_) | Slot::Taken) = self.slots.front() {
-            outcomes.extend(self.take(self.taken));
+        while let Some(GroupSlot::Ended(_) | GroupSlot::Taken) = self.slots.front() {
+            outcomes.extend(self.take(self.taken_count));
             self.trim();
         }
-        self.ended.clear();
+        self.ended_order.clear();
         outcomes
     }
 
-    fn take(&mut self, place: usize) -> Option<Arc<Outcome>> {
-        let slot = self.slot(place).filter(|slot| matches!(slot, Slot::Ended(_)))?;
-        match std::mem::replace(slot, Slot::Taken) {
-            Slot::Ended(outcome) => Some(outcome),
+    fn take(&mut self, place: usize) -> Option<Arc<JobResult>> {
+        let slot = self.slot(place).filter(|slot| matches!(slot, GroupSlot::Ended(_)))?;
+        match std::mem::replace(slot, GroupSlot::Taken) {
+            GroupSlot::Ended(outcome) => Some(outcome),
             _ => None,
         }
     }
 
     fn trim(&mut self) {
-        while let Some(Slot::Taken) = self.slots.front() {
+        while let Some(GroupSlot::Taken) = self.slots.front() {
             self.slots.pop_front();
-            self.taken += 1;
+            self.taken_count += 1;
         }
     }
 
     /// Whether it has come so far; what is wrong goes first.
-    fn reached(&mut self, need: Need) -> Option<Result<(), Broken>> {
-        if let Some(error) = self.refused.take() {
-            return Some(Err(Broken::Refused(error)));
+    fn check(&mut self, need: WaitCondition) -> Option<Result<(), GroupError>> {
+        if let Some(error) = self.submit_error.take() {
+            return Some(Err(GroupError::Store(error)));
         }
         let is_there = match need {
-            Need::Accepted => self.entering == 0,
-            Need::Any => !self.ended.is_empty() || self.open == 0,
-            Need::More => !self.ended.is_empty(),
-            Need::Front => self.slots.front().is_none_or(|slot| matches!(slot, Slot::Ended(_))),
-            Need::All => self.open == 0,
-            Need::End(place) => self.slot(place).is_none_or(|slot| matches!(slot, Slot::Ended(_) | Slot::Taken)),
+            WaitCondition::Accepted => self.pending_submissions == 0,
+            WaitCondition::Any => !self.ended_order.is_empty() || self.open_count == 0,
+            WaitCondition::More => !self.ended_order.is_empty(),
+            WaitCondition::Front => self.slots.front().is_none_or(|slot| matches!(slot, GroupSlot::Ended(_))),
+            WaitCondition::All => self.open_count == 0,
+            WaitCondition::End(place) => {
+                self.slot(place).is_none_or(|slot| matches!(slot, GroupSlot::Ended(_) | GroupSlot::Taken))
+            }
         };
-        if is_there { Some(Ok(())) } else { self.left.then_some(Err(Broken::Left)) }
+        if is_there { Some(Ok(())) } else { self.sender_ended.then_some(Err(GroupError::SenderEnded)) }
     }
 }
 
 /// What is waited for.
 #[derive(Clone, Copy)]
-enum Need {
+enum WaitCondition {
     /// All that was submitted is accepted.
     Accepted,
     /// Something that has ended and was not taken; or nothing is open.
@@ -201,8 +203,8 @@ enum Need {
     End(usize),
 }
 
-impl Need {
-    fn read(word: i64) -> Self {
+impl WaitCondition {
+    fn from_code(word: i64) -> Self {
         match word {
             -1 => Self::Accepted,
             -2 => Self::Any,
@@ -213,18 +215,18 @@ impl Need {
     }
 }
 
-enum Broken {
-    Refused(StoreError),
-    Left,
+enum GroupError {
+    Store(StoreError),
+    SenderEnded,
 }
 
 /// Lets the registry forget the group with the last who asks for it.
-struct Held {
-    registry: Arc<Registry>,
+struct GroupRef {
+    registry: Arc<Waiters>,
     group: Arc<Group>,
 }
 
-impl Drop for Held {
+impl Drop for GroupRef {
     fn drop(&mut self) {
         self.registry.forget(&self.group);
     }
@@ -233,29 +235,29 @@ impl Drop for Held {
 /// Jobs that were submitted together or one after the other.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct GroupHandle {
-    held: Kin<Held>,
+    group_ref: ForkSafe<GroupRef>,
     sender: Py<SenderHandle>,
 }
 
 impl GroupHandle {
     pub(crate) fn of(sender: &Bound<'_, SenderHandle>, group: Arc<Group>) -> PyResult<Self> {
-        let registry = Arc::clone(sender.get().inside()?.registry());
-        Ok(Self { held: Kin::new(Held { registry, group }), sender: sender.clone().unbind() })
+        let registry = Arc::clone(sender.get().inner()?.registry());
+        Ok(Self { group_ref: ForkSafe::new(GroupRef { registry, group }), sender: sender.clone().unbind() })
     }
 
     pub(crate) fn group(&self) -> &Arc<Group> {
-        &self.held.group
+        &self.group_ref.group
     }
 
-    fn inside(&self) -> PyResult<&Inside> {
-        self.sender.get().inside()
+    fn sender_inner(&self) -> PyResult<&SenderInner> {
+        self.sender.get().inner()
     }
 
-    fn broken(&self, py: Python<'_>, broken: &Broken) -> PyErr {
+    fn error(&self, py: Python<'_>, broken: &GroupError) -> PyErr {
         match broken {
-            Broken::Refused(error) => errors::refused(error),
-            Broken::Left => match self.inside() {
-                Ok(inside) => inside.left_behind(py),
+            GroupError::Store(error) => errors::store_error(error),
+            GroupError::SenderEnded => match self.sender_inner() {
+                Ok(inside) => inside.unfinished_error(py),
                 Err(error) => error,
             },
         }
@@ -272,18 +274,18 @@ impl GroupHandle {
 
     /// Submits jobs; if they are several, what is wrong with one is told with its place.
     fn submit(&self, py: Python<'_>, jobs: &Bound<'_, PyList>, are_several: bool) -> PyResult<()> {
-        self.inside()?.submit(py, self.group(), jobs, are_several)
+        self.sender_inner()?.submit(py, self.group(), jobs, are_several)
     }
 
     /// Waits until it has come so far: -1 all accepted, -2 any ended or none open, -3 the front ended, -4 any ended, -5 all
     /// ended, or the job at this place ended. Says whether it has, or the time is over.
-    fn wait(&self, py: Python<'_>, need: i64, limit: Option<Time>) -> PyResult<bool> {
-        self.inside()?.look_up(py, self.group())?;
-        let need = Need::read(need);
-        match self.group().wait(py, limit.map(|Time(limit)| limit), |jobs| jobs.reached(need))? {
+    fn wait(&self, py: Python<'_>, need: i64, limit: Option<TimeArg>) -> PyResult<bool> {
+        self.sender_inner()?.resolve_duplicates(py, self.group())?;
+        let need = WaitCondition::from_code(need);
+        match self.group().wait(py, limit.map(|TimeArg(limit)| limit), |jobs| jobs.check(need))? {
             None => Ok(false),
             Some(Ok(())) => Ok(true),
-            Some(Err(broken)) => Err(self.broken(py, &broken)),
+            Some(Err(broken)) => Err(self.error(py, &broken)),
         }
     }
 
@@ -293,75 +295,75 @@ impl GroupHandle {
         py: Python<'py>,
         need: i64,
         mailbox: &super::mailbox::Mailbox,
-    ) -> PyResult<Option<super::mailbox::Promise<'py>>> {
-        self.inside()?.look_up(py, self.group())?;
-        let need = Need::read(need);
-        match self.group().watch(py, mailbox, |jobs| jobs.reached(need))? {
-            Watch::Later(promise) => Ok(Some(promise)),
-            Watch::Ready(Ok(())) => Ok(None),
-            Watch::Ready(Err(broken)) => Err(self.broken(py, &broken)),
+    ) -> PyResult<Option<super::mailbox::CompletionFuture<'py>>> {
+        self.sender_inner()?.resolve_duplicates(py, self.group())?;
+        let need = WaitCondition::from_code(need);
+        match self.group().watch(py, mailbox, |jobs| jobs.check(need))? {
+            WatchResult::Later(promise) => Ok(Some(promise)),
+            WatchResult::Ready(Ok(())) => Ok(None),
+            WatchResult::Ready(Err(broken)) => Err(self.error(py, &broken)),
         }
     }
 
     /// Takes back what is not accepted yet.
-    fn give_up(&self) -> PyResult<()> {
-        self.inside()?.registry().give_up(self.group());
+    fn withdraw(&self) -> PyResult<()> {
+        self.sender_inner()?.registry().withdraw(self.group());
         Ok(())
     }
 
     /// Whether this one has ended, for good or because the sender did.
     fn is_done(&self, py: Python<'_>, place: usize) -> PyResult<bool> {
-        self.inside()?.look_up(py, self.group())?;
-        Ok(self.group().with(|jobs| jobs.left || jobs.outcome(place).is_some()))
+        self.sender_inner()?.resolve_duplicates(py, self.group())?;
+        Ok(self.group().with(|jobs| jobs.sender_ended || jobs.outcome(place).is_some()))
     }
 
     /// The store's number for the job.
     fn number(&self, place: usize) -> PyResult<Option<u64>> {
-        self.inside()?;
+        self.sender_inner()?;
         Ok(self.group().with(|jobs| jobs.number(place)))
     }
 
     /// What came of the job, if it has ended and was not taken.
-    fn outcome(&self, place: usize) -> PyResult<Option<OutcomeHandle>> {
-        self.inside()?;
-        Ok(self.group().with(|jobs| jobs.outcome(place)).map(OutcomeHandle))
+    fn outcome(&self, place: usize) -> PyResult<Option<JobResultHandle>> {
+        self.sender_inner()?;
+        Ok(self.group().with(|jobs| jobs.outcome(place)).map(JobResultHandle))
     }
 
     /// Takes what has ended, in the order of the ends.
-    fn take_ended(&self) -> PyResult<Vec<OutcomeHandle>> {
-        self.inside()?;
-        Ok(self.group().with(Jobs::take_ended).into_iter().map(OutcomeHandle).collect())
+    fn take_ended(&self) -> PyResult<Vec<JobResultHandle>> {
+        self.sender_inner()?;
+        Ok(self.group().with(GroupJobs::take_ended).into_iter().map(JobResultHandle).collect())
     }
 
     /// Takes what has ended, in the order of submission, up to the first that has not.
-    fn take_front(&self) -> PyResult<Vec<OutcomeHandle>> {
-        self.inside()?;
-        Ok(self.group().with(Jobs::take_front).into_iter().map(OutcomeHandle).collect())
+    fn take_front(&self) -> PyResult<Vec<JobResultHandle>> {
+        self.sender_inner()?;
+        Ok(self.group().with(GroupJobs::take_front).into_iter().map(JobResultHandle).collect())
     }
 
     /// Jobs without an end.
     #[getter]
     fn open(&self) -> PyResult<usize> {
-        self.inside()?;
-        Ok(self.group().with(|jobs| jobs.open))
+        self.sender_inner()?;
+        Ok(self.group().with(|jobs| jobs.open_count))
     }
 
     /// Jobs that were not taken.
     fn __len__(&self) -> PyResult<usize> {
-        self.inside()?;
+        self.sender_inner()?;
         Ok(self.group().with(|jobs| jobs.slots.len()))
     }
 }
 
-impl Inside {
+impl SenderInner {
     /// Asks the store how jobs ended that it had before.
-    fn look_up(&self, py: Python<'_>, group: &Arc<Group>) -> PyResult<()> {
-        let known = group.with(|jobs| std::mem::take(&mut jobs.known));
+    fn resolve_duplicates(&self, py: Python<'_>, group: &Arc<Group>) -> PyResult<()> {
+        let known = group.with(|jobs| std::mem::take(&mut jobs.duplicates));
         if known.is_empty() {
             return Ok(());
         }
-        let found = py.detach(|| self.ends_of(&known)).map_err(|error| errors::refused(&error))?;
-        group.change(|jobs| found.into_iter().for_each(|(place, outcome)| jobs.end(place, Arc::new(outcome))));
+        let found = py.detach(|| self.results_of(&known)).map_err(|error| errors::store_error(&error))?;
+        group.change(|jobs| found.into_iter().for_each(|(place, outcome)| jobs.set_outcome(place, Arc::new(outcome))));
         Ok(())
     }
 }

@@ -9,30 +9,30 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyString};
-use weir::send::{Credential, Form, Job, Own, UnixMs};
+use weir::send::{ApiKey, Job, JobDefaults, JobOverrides, UnixMs};
 
 use crate::errors;
-use crate::form::Time;
+use crate::form::TimeArg;
 
 /// What a job has in common with all others of its sender.
-pub(crate) struct Common {
-    pub(crate) form: Form,
-    pub(crate) keys: Vec<Credential>,
+pub(crate) struct SenderJobContext {
+    pub(crate) job_defaults: JobDefaults,
+    pub(crate) keys: Vec<ApiKey>,
 }
 
 /// The fields of a job, as `weir/_job.py` has them.
-const FIELDS: [&str; 11] =
+const JOB_FIELDS: [&str; 11] =
     ["url", "json", "content", "data", "headers", "method", "id", "ttl", "weight", "priority", "key"];
 
 /// What says what goes over the wire as a body.
 #[derive(Default)]
-struct Body<'py> {
+struct JobBodyArgs<'py> {
     json: Option<Bound<'py, PyAny>>,
     content: Option<Bound<'py, PyAny>>,
     data: Option<Bound<'py, PyAny>>,
 }
 
-impl Common {
+impl SenderJobContext {
     /// Reads jobs; what is wrong with one of several is told with its place, from that of the first on.
     pub(crate) fn jobs(&self, items: &Bound<'_, PyList>, first: Option<usize>, now: UnixMs) -> PyResult<Vec<Job>> {
         let with_place = |(place, item): (usize, Bound<'_, PyAny>)| {
@@ -52,15 +52,15 @@ impl Common {
 
     fn job(&self, item: &Bound<'_, PyAny>, now: UnixMs) -> PyResult<Job> {
         let py = item.py();
-        let (mut own, mut body) = (Own::default(), Body::default());
+        let (mut own, mut body) = (JobOverrides::default(), JobBodyArgs::default());
         if let Ok(dict) = item.cast::<PyDict>() {
             for (name, value) in dict {
                 self.field(&mut own, &mut body, name.cast::<PyString>()?, value)?;
             }
         } else if let Ok(url) = item.cast::<PyString>() {
             own.url = Some(url.to_cow()?.into_owned());
-        } else if item.is_instance(class(py)?)? {
-            for name in names(py) {
+        } else if item.is_instance(job_class(py)?)? {
+            for name in field_names(py) {
                 let name = name.bind(py);
                 self.field(&mut own, &mut body, name, item.getattr(name)?)?;
             }
@@ -73,14 +73,14 @@ impl Common {
             let kind = item.get_type();
             return Err(PyTypeError::new_err(format!("a job is a weir.Job, a mapping or a URL, not {kind}")));
         }
-        body.put(py, &mut own)?;
-        self.form.fill(own, now).map_err(|why| errors::job(&why))
+        body.apply(py, &mut own)?;
+        self.job_defaults.build(own, now).map_err(|why| errors::job(&why))
     }
 
     fn field<'py>(
         &self,
-        own: &mut Own,
-        body: &mut Body<'py>,
+        own: &mut JobOverrides,
+        body: &mut JobBodyArgs<'py>,
         name: &Bound<'py, PyString>,
         value: Bound<'py, PyAny>,
     ) -> PyResult<()> {
@@ -89,19 +89,19 @@ impl Common {
         }
         let name = name.to_cow()?;
         match &*name {
-            "url" => own.url = Some(take(&name, &value)?),
+            "url" => own.url = Some(extract_field(&name, &value)?),
             "json" => body.json = Some(value),
             "content" => body.content = Some(value),
             "data" => body.data = Some(value),
             "headers" => own.headers = headers(&value)?,
-            "method" => own.method = Some(method(&take::<String>(&name, &value)?)?),
-            "id" => own.id = Some(take::<Name>(&name, &value)?.0),
-            "ttl" => own.ttl_ms = Some(take::<Ttl>(&name, &value)?.0),
-            "weight" => own.weight = Some(take(&name, &value)?),
-            "priority" => own.priority = Some(take(&name, &value)?),
-            "key" => own.key_hint = Some(self.key(&take::<String>(&name, &value)?)?),
+            "method" => own.method = Some(method(&extract_field::<String>(&name, &value)?)?),
+            "id" => own.id = Some(extract_field::<JobIdArg>(&name, &value)?.0),
+            "ttl" => own.ttl_ms = Some(extract_field::<TtlMsArg>(&name, &value)?.0),
+            "weight" => own.weight = Some(extract_field(&name, &value)?),
+            "priority" => own.priority = Some(extract_field(&name, &value)?),
+            "key" => own.key_hint = Some(self.key(&extract_field::<String>(&name, &value)?)?),
             other => {
-                let all = FIELDS.join(", ");
+                let all = JOB_FIELDS.join(", ");
                 return Err(PyTypeError::new_err(format!("'{other}' is no field of a job; there are {all}")));
             }
         }
@@ -110,7 +110,7 @@ impl Common {
 
     /// The name of one of the keys, given as it is or by its name.
     fn key(&self, given: &str) -> PyResult<String> {
-        let found = self.keys.iter().find(|key| key.secret() == given || key.is(given));
+        let found = self.keys.iter().find(|key| key.secret() == given || key.matches(given));
         found.map(|key| key.name().to_owned()).ok_or_else(|| {
             // It may be one all the same, of somebody else.
             errors::usage("key: it is none of the sender's keys; give one of those")
@@ -118,8 +118,8 @@ impl Common {
     }
 }
 
-impl Body<'_> {
-    fn put(self, py: Python<'_>, own: &mut Own) -> PyResult<()> {
+impl JobBodyArgs<'_> {
+    fn apply(self, py: Python<'_>, own: &mut JobOverrides) -> PyResult<()> {
         static BODY_OF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         if self.json.is_none() && self.data.is_none() {
             // What most say in batches is not worth a call.
@@ -144,18 +144,18 @@ impl Body<'_> {
     }
 }
 
-fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+fn job_class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     CLASS.import(py, "weir._job", "Job")
 }
 
 /// The fields' names, made once.
-fn names(py: Python<'_>) -> &[Py<PyString>] {
+fn field_names(py: Python<'_>) -> &[Py<PyString>] {
     static NAMES: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
-    NAMES.get_or_init(py, || FIELDS.map(|name| PyString::intern(py, name).unbind()).into())
+    NAMES.get_or_init(py, || JOB_FIELDS.map(|name| PyString::intern(py, name).unbind()).into())
 }
 
-fn take<'py, T>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<T>
+fn extract_field<'py, T>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py>,
 {
@@ -173,7 +173,7 @@ pub(crate) fn headers(value: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)
     };
     let mut headers = Vec::new();
     for item in items.try_iter()? {
-        let (name, text): (String, String) = take("headers", &item?)?;
+        let (name, text): (String, String) = extract_field("headers", &item?)?;
         if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
             let why = format!("headers: {name:?} is not a header's name; use letters, digits and '-'");
             return Err(errors::usage(&why));
@@ -196,9 +196,9 @@ pub(crate) fn method(text: &str) -> PyResult<String> {
 }
 
 /// Text or a number.
-struct Name(String);
+struct JobIdArg(String);
 
-impl FromPyObject<'_, '_> for Name {
+impl FromPyObject<'_, '_> for JobIdArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
@@ -213,13 +213,13 @@ impl FromPyObject<'_, '_> for Name {
 }
 
 /// In milliseconds.
-pub(crate) struct Ttl(pub(crate) u64);
+pub(crate) struct TtlMsArg(pub(crate) u64);
 
-impl FromPyObject<'_, '_> for Ttl {
+impl FromPyObject<'_, '_> for TtlMsArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        let Time(length) = value.extract()?;
+        let TimeArg(length) = value.extract()?;
         Ok(Self(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
     }
 }

@@ -15,25 +15,25 @@ use crate::errors;
 
 /// Where letters are put, by any thread.
 #[derive(Debug)]
-pub(crate) struct Post {
-    letters: Mutex<Vec<u64>>,
-    bell: OwnedFd,
+pub(crate) struct EventfdChannel {
+    completed: Mutex<Vec<u64>>,
+    eventfd: OwnedFd,
 }
 
-impl Post {
+impl EventfdChannel {
     /// Whoever waits for this letter is woken.
-    pub(crate) fn put(&self, letter: u64) {
-        let mut letters = lock(&self.letters);
+    pub(crate) fn complete(&self, letter: u64) {
+        let mut letters = lock(&self.completed);
         letters.push(letter);
         if letters.len() == 1 {
             // It has room for more rings than there are letters in a lifetime.
-            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+            let _ = rustix::io::write(&self.eventfd, &1_u64.to_ne_bytes());
         }
     }
 
-    fn take(&self) -> Vec<u64> {
-        let mut letters = lock(&self.letters);
-        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+    fn drain(&self) -> Vec<u64> {
+        let mut letters = lock(&self.completed);
+        let _ = rustix::io::read(&self.eventfd, &mut [0; 8]);
         std::mem::take(&mut letters)
     }
 }
@@ -41,35 +41,35 @@ impl Post {
 /// An asyncio loop's letters, and the futures that wait for them.
 #[pyclass(frozen, module = "weir._weir")]
 pub(crate) struct Mailbox {
-    post: Arc<Post>,
+    channel: Arc<EventfdChannel>,
     create_future: Py<PyAny>,
     /// Only touched with the GIL held.
-    futures: Mutex<Futures>,
+    futures: Mutex<PendingFutures>,
     generation: u64,
 }
 
 #[derive(Default)]
-struct Futures {
-    last: u64,
+struct PendingFutures {
+    last_id: u64,
     waiting: HashMap<u64, Py<PyAny>>,
 }
 
 /// A letter, and the future that it will set.
-pub(crate) type Promise<'py> = (u64, Bound<'py, PyAny>);
+pub(crate) type CompletionFuture<'py> = (u64, Bound<'py, PyAny>);
 
 impl Mailbox {
     /// A future for a letter that is still to be put in.
-    pub(crate) fn promise<'py>(&self, py: Python<'py>) -> PyResult<Promise<'py>> {
+    pub(crate) fn new_future<'py>(&self, py: Python<'py>) -> PyResult<CompletionFuture<'py>> {
         let future = self.create_future.bind(py).call0()?;
         let mut futures = lock(&self.futures);
-        futures.last += 1;
-        let letter = futures.last;
+        futures.last_id += 1;
+        let letter = futures.last_id;
         futures.waiting.insert(letter, future.clone().unbind());
         Ok((letter, future))
     }
 
-    pub(crate) fn post(&self) -> &Arc<Post> {
-        &self.post
+    pub(crate) fn channel(&self) -> &Arc<EventfdChannel> {
+        &self.channel
     }
 }
 
@@ -81,7 +81,7 @@ impl Mailbox {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| errors::no_event_loop(&error.into()))?;
         Ok(Self {
-            post: Arc::new(Post { letters: Mutex::default(), bell }),
+            channel: Arc::new(EventfdChannel { completed: Mutex::default(), eventfd: bell }),
             create_future: asyncio.getattr(intern!(asyncio.py(), "create_future"))?.unbind(),
             futures: Mutex::default(),
             generation: kin::generation(),
@@ -89,15 +89,15 @@ impl Mailbox {
     }
 
     fn fileno(&self) -> RawFd {
-        self.post.bell.as_fd().as_raw_fd()
+        self.channel.eventfd.as_fd().as_raw_fd()
     }
 
     /// Something has come: sets all futures whose letters are there.
-    fn look(&self, py: Python<'_>) -> PyResult<()> {
+    fn on_readable(&self, py: Python<'_>) -> PyResult<()> {
         if self.generation != kin::generation() {
             return Ok(());
         }
-        let letters = self.post.take();
+        let letters = self.channel.drain();
         let mut futures = lock(&self.futures);
         let ready: Vec<_> = letters.iter().filter_map(|letter| futures.waiting.remove(letter)).collect();
         drop(futures);

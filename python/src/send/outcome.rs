@@ -6,11 +6,11 @@ use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use weir::decide::Nanos;
-use weir::send::{Detail, Ended, State};
+use weir::send::{FinishedJob, JobDetail, State};
 
 /// What became of a job.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct JobResult {
     number: u64,
     id: Option<String>,
     state: State,
@@ -26,10 +26,10 @@ pub(crate) struct Outcome {
     service: Option<Nanos>,
 }
 
-impl Outcome {
+impl JobResult {
     /// As the sender tells it.
-    pub(crate) fn told(ended: &Ended, keys: &[Arc<str>]) -> Self {
-        let last = ended.last.as_ref();
+    pub(crate) fn from_sender(ended: &FinishedJob, keys: &[Arc<str>]) -> Self {
+        let last = ended.last_attempt.as_ref();
         Self {
             number: ended.entry.number,
             id: ended.entry.job.id.clone(),
@@ -37,33 +37,33 @@ impl Outcome {
             status: ended.status(),
             body: ended.body.clone(),
             failure: ended.failure().map(str::to_owned),
-            attempts: ended.tries,
+            attempts: ended.attempts,
             maybe_sent: ended.entry.status.maybe_sent,
             key: last.and_then(|last| keys.get(last.key)).map(Arc::clone),
-            created_ms: ended.entry.job.created.0,
-            sent_ms: last.map(|last| last.sent.0),
-            ended_ms: ended.at.0,
-            service: last.map(|last| last.took),
+            created_ms: ended.entry.job.created_at.0,
+            sent_ms: last.map(|last| last.sent_at.0),
+            ended_ms: ended.ended_at.0,
+            service: last.map(|last| last.service_time),
         }
     }
 
     /// As the store has it; None if the job is still to be delivered.
-    pub(crate) fn kept(detail: Detail) -> Option<Self> {
+    pub(crate) fn from_store(detail: JobDetail) -> Option<Self> {
         let (job, status) = (detail.entry.job, detail.entry.status);
-        let last = status.last.as_ref();
-        (!status.state.open()).then(|| Self {
+        let last = status.last_attempt.as_ref();
+        (!status.state.is_open()).then(|| Self {
             number: detail.entry.number,
             id: job.id,
             state: status.state,
-            status: last.and_then(|last| last.code),
-            body: detail.answer.map(|answer| answer.body.into()).unwrap_or_default(),
+            status: last.and_then(|last| last.status),
+            body: detail.response.map(|answer| answer.body.into()).unwrap_or_default(),
             failure: (status.state != State::Done).then(|| status.reason.clone()),
-            attempts: status.tries,
+            attempts: status.attempts,
             maybe_sent: status.maybe_sent,
             key: last.and_then(|last| last.key.as_deref()).map(Arc::from),
-            created_ms: job.created.0,
-            sent_ms: last.map(|last| last.sent.0),
-            ended_ms: status.changed.0,
+            created_ms: job.created_at.0,
+            sent_ms: last.map(|last| last.sent_at.0),
+            ended_ms: status.changed_at.0,
             service: None,
         })
     }
@@ -75,10 +75,10 @@ impl Outcome {
 
 /// What became of a job.
 #[pyclass(frozen, module = "weir._weir")]
-pub(crate) struct OutcomeHandle(pub(crate) Arc<Outcome>);
+pub(crate) struct JobResultHandle(pub(crate) Arc<JobResult>);
 
 #[pymethods]
-impl OutcomeHandle {
+impl JobResultHandle {
     #[getter]
     fn number(&self) -> u64 {
         self.0.number
@@ -91,7 +91,7 @@ impl OutcomeHandle {
 
     #[getter]
     fn state(&self) -> &'static str {
-        self.0.state.word()
+        self.0.state.name()
     }
 
     #[getter]

@@ -7,77 +7,77 @@ use std::thread;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use weir::decide::Nanos;
-use weir::send::store::{Place, Recovered, Store, StoreError, Which};
+use weir::send::store::{JobSelector, Recovery, Store, StoreError, StoreUrl};
 use weir::send::{self, State, wall_ms};
 
-use super::elsewhere::Elsewhere;
+use super::elsewhere::RemoteWatch;
 use super::entrance::Submission;
 use super::group::{Group, GroupHandle};
-use super::job::Common;
-use super::mailbox::{Mailbox, Promise};
-use super::options::Asked;
-use super::outcome::Outcome;
-use super::registry::{Ear, Registry};
+use super::job::SenderJobContext;
+use super::mailbox::{CompletionFuture, Mailbox};
+use super::options::SenderRequest;
+use super::outcome::JobResult;
+use super::registry::{SenderListener, Waiters};
 use super::watched::is_main;
-use crate::client::kin::Kin;
+use crate::client::kin::ForkSafe;
 use crate::errors;
-use crate::form::Time;
+use crate::form::TimeArg;
 
 /// More jobs than these are submitted with the GIL released; for fewer it is not worth to ask for it again.
-const FEW: usize = 64;
+const MAX_JOBS_WITH_GIL: usize = 64;
 
 /// A sender.
 #[pyclass(frozen, module = "weir._weir")]
-pub(crate) struct SenderHandle(Kin<Inside>);
+pub(crate) struct SenderHandle(ForkSafe<SenderInner>);
 
 /// What a child of a fork must not touch: the threads behind it are the parent's.
-pub(crate) struct Inside {
-    common: Common,
-    registry: Arc<Registry>,
-    place: Place,
-    recovered: Recovered,
-    core: Mutex<Core>,
+pub(crate) struct SenderInner {
+    job_context: SenderJobContext,
+    registry: Arc<Waiters>,
+    store_url: StoreUrl,
+    recovered: Recovery,
+    core: Mutex<CoreSender>,
     /// The program has let go of it, or ends.
     abandoned: AtomicBool,
-    _elsewhere: Elsewhere,
+    _remote_watch: RemoteWatch,
 }
 
 /// Gone when the sender has ended.
-struct Core {
+struct CoreSender {
     sender: Option<send::Sender>,
     store: Option<Arc<dyn Store>>,
     failure: Option<String>,
 }
 
-impl Inside {
-    fn start(asked: Asked) -> PyResult<Self> {
-        let store = asked.store().map_err(|error| errors::serve(&error.to_string()))?;
-        let registry = Arc::<Registry>::default();
+impl SenderInner {
+    fn start(asked: SenderRequest) -> PyResult<Self> {
+        let store = asked.open_store().map_err(|error| errors::serve(&error.to_string()))?;
+        let registry = Arc::<Waiters>::default();
         let keys = asked.options.keys.iter().map(|key| Arc::from(key.name())).collect();
-        let ear = Ear { registry: Arc::clone(&registry), keys };
-        let renews = asked.options.renew.is_some();
+        let ear = SenderListener { registry: Arc::clone(&registry), keys };
+        let renews = asked.options.ttl_extension.is_some();
         let elsewhere =
-            Elsewhere::start(&store, &registry, renews).map_err(|error| errors::serve(&error.to_string()))?;
+            RemoteWatch::start(&store, &registry, renews).map_err(|error| errors::serve(&error.to_string()))?;
         let sender = send::Sender::start(Arc::clone(&store), asked.options, Box::new(ear))
             .map_err(|error| errors::serve(&error.to_string()))?;
         let recovered = sender.recovered();
-        let core = Mutex::new(Core { sender: Some(sender), store: Some(store), failure: None });
+        let core = Mutex::new(CoreSender { sender: Some(sender), store: Some(store), failure: None });
         Ok(Self {
-            common: asked.common,
+            job_context: asked.common,
             registry,
-            place: asked.place,
+            store_url: asked.store_url,
             recovered,
             core,
             abandoned: AtomicBool::new(false),
-            _elsewhere: elsewhere,
+            _remote_watch: elsewhere,
         })
     }
 
-    pub(crate) fn registry(&self) -> &Arc<Registry> {
+    pub(crate) fn registry(&self) -> &Arc<Waiters> {
         &self.registry
     }
 
-    fn core(&self) -> MutexGuard<'_, Core> {
+    fn core(&self) -> MutexGuard<'_, CoreSender> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,7 +85,7 @@ impl Inside {
         self.core().store.clone()
     }
 
-    fn tell(&self, tells: impl FnOnce(&send::Sender)) {
+    fn with_sender(&self, tells: impl FnOnce(&send::Sender)) {
         if let Some(sender) = &self.core().sender {
             tells(sender);
         }
@@ -98,13 +98,13 @@ impl Inside {
         jobs: &Bound<'_, PyList>,
         are_several: bool,
     ) -> PyResult<()> {
-        let first = are_several.then(|| group.with(|jobs| jobs.next_place()));
-        let jobs = self.common.jobs(jobs, first, wall_ms())?;
+        let first = are_several.then(|| group.with(|jobs| jobs.next_index()));
+        let jobs = self.job_context.jobs(jobs, first, wall_ms())?;
         if self.registry.has_ended() {
-            return Err(self.over(py));
+            return Err(self.closed_error(py));
         }
-        let Some(store) = self.store() else { return Err(self.over(py)) };
-        if jobs.len() > FEW {
+        let Some(store) = self.store() else { return Err(self.closed_error(py)) };
+        if jobs.len() > MAX_JOBS_WITH_GIL {
             py.detach(|| Submission::begin(&*store, &self.registry, group, jobs));
         } else {
             Submission::begin(&*store, &self.registry, group, jobs);
@@ -113,18 +113,18 @@ impl Inside {
     }
 
     /// What the store knows of these jobs' ends, by their places.
-    pub(crate) fn ends_of(&self, known: &[(usize, u64)]) -> Result<Vec<(usize, Outcome)>, StoreError> {
+    pub(crate) fn results_of(&self, known: &[(usize, u64)]) -> Result<Vec<(usize, JobResult)>, StoreError> {
         let Some(store) = self.store() else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for (place, number) in known {
-            let detail = store.inspect(&Which::Number(*number))?;
-            found.extend(detail.and_then(Outcome::kept).map(|outcome| (*place, outcome)));
+            let detail = store.inspect(&JobSelector::Number(*number))?;
+            found.extend(detail.and_then(JobResult::from_store).map(|outcome| (*place, outcome)));
         }
         Ok(found)
     }
 
     /// Waits for the thread, which has ended or is about to, and lets go of the store.
-    fn settle(&self, py: Python<'_>) -> Option<String> {
+    fn join(&self, py: Python<'_>) -> Option<String> {
         py.detach(|| {
             let mut core = self.core();
             if let Some(sender) = core.sender.take() {
@@ -137,7 +137,7 @@ impl Inside {
 
     /// A thread that uses an abandoned sender is a daemon of a program that ends, which joins all others before and lets
     /// go of senders after. An exception there would be a traceback at the program's end, or half of one.
-    fn rest_if_abandoned(&self, py: Python<'_>) {
+    fn park_if_abandoned(&self, py: Python<'_>) {
         if self.abandoned.load(Relaxed) && is_main(py).is_ok_and(|is_main| !is_main) {
             py.detach(|| {
                 loop {
@@ -148,28 +148,30 @@ impl Inside {
     }
 
     /// The sender takes no job any more.
-    fn over(&self, py: Python<'_>) -> PyErr {
-        self.rest_if_abandoned(py);
-        match self.settle(py) {
+    fn closed_error(&self, py: Python<'_>) -> PyErr {
+        self.park_if_abandoned(py);
+        match self.join(py) {
             Some(why) => errors::sender_ended(&why),
             None => errors::usage("the sender is closed; make a new one"),
         }
     }
 
     /// The sender has ended, and the job has not.
-    pub(crate) fn left_behind(&self, py: Python<'_>) -> PyErr {
-        self.rest_if_abandoned(py);
-        let why = self.settle(py).map_or_else(String::new, |why| format!(" ({why})"));
-        let place = match &self.place {
-            Place::File(_) | Place::Redis(_) => format!("it stays in {}, for the next sender", self.place.shown()),
-            Place::Memory => "it was in memory and is gone; give store='jobs.db' to keep jobs".to_owned(),
+    pub(crate) fn unfinished_error(&self, py: Python<'_>) -> PyErr {
+        self.park_if_abandoned(py);
+        let why = self.join(py).map_or_else(String::new, |why| format!(" ({why})"));
+        let place = match &self.store_url {
+            StoreUrl::File(_) | StoreUrl::Redis(_) => {
+                format!("it stays in {}, for the next sender", self.store_url.redacted())
+            }
+            StoreUrl::Memory => "it was in memory and is gone; give store='jobs.db' to keep jobs".to_owned(),
         };
         errors::sender_ended(&format!("the sender has ended before the job did{why}: {place}"))
     }
 }
 
 impl SenderHandle {
-    pub(crate) fn inside(&self) -> PyResult<&Inside> {
+    pub(crate) fn inner(&self) -> PyResult<&SenderInner> {
         if self.0.is_ours() {
             Ok(&self.0)
         } else {
@@ -183,47 +185,47 @@ impl SenderHandle {
     /// Reads the options of a sender, by name, and begins to send.
     #[new]
     fn new(py: Python<'_>, form: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let asked = Asked::read(form)?;
-        py.detach(|| Inside::start(asked)).map(|inside| Self(Kin::new(inside)))
+        let asked = SenderRequest::read(form)?;
+        py.detach(|| SenderInner::start(asked)).map(|inside| Self(ForkSafe::new(inside)))
     }
 
     /// Jobs that a sender before it had in hand, and those of them that may have been sent.
     #[getter]
     fn recovered(&self) -> PyResult<(u64, u64)> {
-        let recovered = self.inside()?.recovered;
+        let recovered = self.inner()?.recovered;
         Ok((recovered.jobs, recovered.maybe_sent))
     }
 
     /// A group that gets all that ends from now on.
     fn all(this: &Bound<'_, Self>) -> PyResult<GroupHandle> {
-        let all = this.get().inside()?.registry.all();
+        let all = this.get().inner()?.registry.all();
         GroupHandle::of(this, all)
     }
 
     /// What was counted, by name.
-    fn tally<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let inside = self.inside()?;
-        let counted = inside.registry.tally();
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let inside = self.inner()?;
+        let counted = inside.registry.stats();
         let counts = py.detach(|| inside.store().and_then(|store| store.counts().ok())).unwrap_or_default();
         let progress = inside.core().sender.as_ref().map(send::Sender::progress).unwrap_or_default();
         let dict = PyDict::new(py);
         dict.set_item("done", counted.done)?;
-        dict.set_item("graveyard", counted.graveyard)?;
+        dict.set_item("graveyard", counted.dead_lettered)?;
         dict.set_item("expired", counted.expired)?;
         dict.set_item("failed", counted.failed)?;
-        dict.set_item("retried", counted.retried)?;
+        dict.set_item("retried", counted.retries)?;
         let refused = PyDict::new(py);
-        for (status, count) in [429, 400].into_iter().zip(counted.refused) {
+        for (status, count) in [429, 400].into_iter().zip(counted.rejected_by_status) {
             refused.set_item(status, count)?;
         }
         dict.set_item("refused", refused)?;
-        for state in [State::Queued, State::Leased, State::Dead] {
-            dict.set_item(state.word(), counts.of(state))?;
+        for state in [State::Queued, State::Leased, State::Retrying] {
+            dict.set_item(state.name(), counts.jobs_in(state))?;
         }
-        dict.set_item("out", progress.out)?;
-        dict.set_item("delay_bound_ms", progress.way_in.map(Nanos::as_millis_f64))?;
+        dict.set_item("out", progress.in_flight)?;
+        dict.set_item("delay_bound_ms", progress.delay_bound.map(Nanos::as_millis_f64))?;
         let lost = PyDict::new(py);
-        for (key, why) in counted.lost {
+        for (key, why) in counted.unusable_keys {
             lost.set_item(key, why)?;
         }
         dict.set_item("lost_keys", lost)?;
@@ -231,45 +233,45 @@ impl SenderHandle {
     }
 
     /// Waits until no submission waits (or, for its end, until the sender has ended); says whether it is so in time.
-    fn wait(&self, py: Python<'_>, for_end: bool, limit: Option<Time>) -> PyResult<bool> {
-        self.inside()?.registry.wait(py, for_end, limit.map(|Time(limit)| limit))
+    fn wait(&self, py: Python<'_>, for_end: bool, limit: Option<TimeArg>) -> PyResult<bool> {
+        self.inner()?.registry.wait(py, for_end, limit.map(|TimeArg(limit)| limit))
     }
 
     /// The same for an asyncio loop; None: it is so.
-    fn watch<'py>(&self, py: Python<'py>, for_end: bool, mailbox: &Mailbox) -> PyResult<Option<Promise<'py>>> {
-        self.inside()?.registry.watch(py, for_end, mailbox)
+    fn watch<'py>(&self, py: Python<'py>, for_end: bool, mailbox: &Mailbox) -> PyResult<Option<CompletionFuture<'py>>> {
+        self.inner()?.registry.watch(py, for_end, mailbox)
     }
 
     /// Has it end when no job is left.
     fn finish(&self) -> PyResult<()> {
-        self.inside()?.tell(send::Sender::finish);
+        self.inner()?.with_sender(send::Sender::finish);
         Ok(())
     }
 
     /// Has it end when what is out has been answered, or after `grace`.
     fn drain(&self, grace: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Time(length) = grace.extract().map_err(|error| errors::argument(grace.py(), "grace", grace, &error))?;
-        self.inside()?.tell(|sender| sender.drain(length.into()));
+        let TimeArg(length) = grace.extract().map_err(|error| errors::argument(grace.py(), "grace", grace, &error))?;
+        self.inner()?.with_sender(|sender| sender.drain(length.into()));
         Ok(())
     }
 
     /// Has it end at once.
     fn stop(&self) -> PyResult<()> {
-        self.inside()?.tell(send::Sender::stop);
+        self.inner()?.with_sender(send::Sender::stop);
         Ok(())
     }
 
     /// Waits for its thread, which is about to end, and lets go of the store. Says why it ended by itself.
-    fn settle(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        Ok(self.inside()?.settle(py))
+    fn join(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        Ok(self.inner()?.join(py))
     }
 
     /// Ends it without ceremony: nobody has closed it. A child of a fork leaves it alone.
     fn abandon(&self, py: Python<'_>) {
-        if let Ok(inside) = self.inside() {
+        if let Ok(inside) = self.inner() {
             inside.abandoned.store(true, Relaxed);
-            inside.tell(send::Sender::stop);
-            inside.settle(py);
+            inside.with_sender(send::Sender::stop);
+            inside.join(py);
         }
     }
 }

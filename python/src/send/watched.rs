@@ -9,33 +9,33 @@ use pyo3::sync::PyOnceLock;
 use weir::decide::Nanos;
 use weir::machine::clock::Clock;
 
-use super::mailbox::{Mailbox, Post, Promise};
+use super::mailbox::{CompletionFuture, EventfdChannel, Mailbox};
 
 /// How often a waiting main thread looks whether Ctrl-C was pressed.
-const LOOK: Duration = Duration::from_millis(50);
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A value, and who waits for it.
 #[derive(Debug, Default)]
-pub(crate) struct Watched<T> {
-    state: Mutex<State<T>>,
+pub(crate) struct WatchedValue<T> {
+    state: Mutex<WatchedState<T>>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State<T> {
+struct WatchedState<T> {
     value: T,
     sleepers: usize,
-    posts: Vec<(Arc<Post>, u64)>,
+    channels: Vec<(Arc<EventfdChannel>, u64)>,
 }
 
 /// What is there, or a future that is set when there may be.
-pub(crate) enum Watch<'py, R> {
+pub(crate) enum WatchResult<'py, R> {
     Ready(R),
-    Later(Promise<'py>),
+    Later(CompletionFuture<'py>),
 }
 
-impl<T: Send> Watched<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+impl<T: Send> WatchedValue<T> {
+    fn lock(&self) -> MutexGuard<'_, WatchedState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -48,8 +48,8 @@ impl<T: Send> Watched<T> {
     pub(crate) fn change<R>(&self, does: impl FnOnce(&mut T) -> R) -> R {
         let mut state = self.lock();
         let done = does(&mut state.value);
-        for (post, letter) in state.posts.drain(..) {
-            post.put(letter);
+        for (post, letter) in state.channels.drain(..) {
+            post.complete(letter);
         }
         if state.sleepers > 0 {
             self.changed.notify_all();
@@ -74,7 +74,11 @@ impl<T: Send> Watched<T> {
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(None);
             }
-            let most = if looks { Some(left.map_or(LOOK, |left| left.min(LOOK))) } else { left };
+            let most = if looks {
+                Some(left.map_or(SIGNAL_CHECK_INTERVAL, |left| left.min(SIGNAL_CHECK_INTERVAL)))
+            } else {
+                left
+            };
             if let Some(found) = py.detach(|| self.sleep(most, &mut ready)) {
                 return Ok(Some(found));
             }
@@ -112,19 +116,19 @@ impl<T: Send> Watched<T> {
         py: Python<'py>,
         mailbox: &Mailbox,
         mut ready: impl FnMut(&mut T) -> Option<R>,
-    ) -> PyResult<Watch<'py, R>> {
+    ) -> PyResult<WatchResult<'py, R>> {
         if let Some(found) = self.with(&mut ready) {
-            return Ok(Watch::Ready(found));
+            return Ok(WatchResult::Ready(found));
         }
-        let (letter, future) = mailbox.promise(py)?;
+        let (letter, future) = mailbox.new_future(py)?;
         let mut state = self.lock();
         if let Some(found) = ready(&mut state.value) {
             drop(state);
             mailbox.forget(letter);
-            return Ok(Watch::Ready(found));
+            return Ok(WatchResult::Ready(found));
         }
-        state.posts.push((Arc::clone(mailbox.post()), letter));
-        Ok(Watch::Later((letter, future)))
+        state.channels.push((Arc::clone(mailbox.channel()), letter));
+        Ok(WatchResult::Later((letter, future)))
     }
 }
 

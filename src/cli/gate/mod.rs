@@ -10,73 +10,73 @@ use clap::Args;
 use signal_hook::consts::SIGHUP;
 
 use self::policy::PolicyArgs;
-use self::source::Source;
+use self::source::ConfigSource;
 use super::exit;
-use super::life::Life;
-use super::manner::{Manner, SERVER};
+use super::life::ServerLifecycle;
+use super::manner::{SERVER, ServerArgs};
 use super::messages::Messages;
 use crate::decide::words;
-use crate::gate::config::{Config, ShareConfig};
-use crate::gate::{self, Gate, GateError, Otlp};
-use crate::server::{MOST_WORKERS, Options, Pages, Tell};
+use crate::gate::config::{Config, DistributedLimitConfig};
+use crate::gate::{self, Gate, GateError, OtlpOptions};
+use crate::server::{BuiltinPaths, Logger, MAX_WORKERS, Options};
 
 /// What `weir gate` takes.
 #[derive(Debug, Args)]
 pub(super) struct GateArgs {
     #[command(flatten)]
-    source: Source,
+    source: ConfigSource,
     /// Read the configuration, say what is wrong with it, and end
     #[arg(long)]
     check: bool,
     /// Share callers' rates and budgets with the gates that ask this Redis server, too:
     /// redis://HOST:PORT[?name=NAME&lease=2s&gates=N]; comes before the file's
-    #[arg(long, value_name = "URL")]
-    share: Option<String>,
+    #[arg(long = "share", value_name = "URL")]
+    cluster_limits: Option<String>,
     #[command(flatten)]
     policy: PolicyArgs,
     /// Attempts at once at most; or none, and then nothing is refused, however much comes [default: found out]
-    #[arg(long, value_name = "N", value_parser = Most::read, conflicts_with = "config")]
-    max_in_flight: Option<Most>,
+    #[arg(long, value_name = "N", value_parser = MaxInFlight::read, conflicts_with = "config")]
+    max_in_flight: Option<MaxInFlight>,
     /// How many calls may wait for a place [default: 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000), requires = "max_in_flight")]
     queue: Option<u32>,
 
     /// Tell each call's story on stderr: attempts, why, what became of them
-    #[arg(long, help_heading = TELLING)]
+    #[arg(long, help_heading = TRACING)]
     trace: bool,
     /// Send traces to this OpenTelemetry collector (OTLP over HTTP with JSON), e.g. http://127.0.0.1:4318
-    #[arg(long, value_name = "URL", help_heading = TELLING)]
+    #[arg(long, value_name = "URL", help_heading = TRACING)]
     otlp: Option<String>,
     /// The share of calls that are traced, where the caller has not decided about it; in 0..1
-    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share, requires = "otlp", help_heading = TELLING)]
+    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = parse_fraction, requires = "otlp", help_heading = TRACING)]
     otlp_sample: f64,
 
     /// Where to listen; HOST:PORT, or a port of 127.0.0.1; port 0 takes a free one [default: the file's, or 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS", value_parser = Address::read, help_heading = SERVER)]
-    listen: Option<Address>,
+    #[arg(long, value_name = "ADDRESS", value_parser = ListenAddress::read, help_heading = SERVER)]
+    listen: Option<ListenAddress>,
     /// Event loops, one thread each [default: the file's, or 1]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_WORKERS)), help_heading = SERVER)]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_WORKERS)), help_heading = SERVER)]
     workers: Option<u16>,
     /// The seed of the waits before retries
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SERVER)]
     seed: u64,
     #[command(flatten)]
-    manner: Manner,
+    server_args: ServerArgs,
     /// How long a connection that speaks another protocol by now, such as WebSocket, may be silent
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = words::time, help_heading = SERVER)]
     tunnel_timeout: Duration,
 }
 
-const TELLING: &str = "Telling";
+const TRACING: &str = "Telling";
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Address {
+struct ListenAddress {
     host: String,
     port: u16,
 }
 
-impl Address {
+impl ListenAddress {
     /// Reads `HOST:PORT`, `[::1]:PORT`, `:PORT` or `PORT`.
     fn read(text: &str) -> Result<Self, String> {
         let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
@@ -91,9 +91,9 @@ impl Address {
 
 /// A limit, or none.
 #[derive(Clone, Copy, Debug)]
-struct Most(Option<u32>);
+struct MaxInFlight(Option<u32>);
 
-impl Most {
+impl MaxInFlight {
     fn read(text: &str) -> Result<Self, String> {
         if text == "none" {
             return Ok(Self(None));
@@ -103,7 +103,7 @@ impl Most {
     }
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn parse_fraction(text: &str) -> Result<f64, String> {
     let read = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     read.ok_or_else(|| "write a number in 0..1, e.g. 0.01".to_owned())
 }
@@ -117,42 +117,44 @@ pub(super) fn run(asked: &GateArgs, messages: &Messages) -> u8 {
 }
 
 /// What is wrong, in one line each.
-type Wrong = Vec<String>;
+type ConfigErrors = Vec<String>;
 
-fn check(asked: &GateArgs, messages: &Messages) -> Result<u8, Wrong> {
+fn check(asked: &GateArgs, messages: &Messages) -> Result<u8, ConfigErrors> {
     let config = asked.config(messages)?;
-    gate::check(&config).map_err(|error| asked.refused(&error))?;
-    let line = format!("{}: {}: fine", asked.source.name(), source::contents(&config));
+    gate::check(&config).map_err(|error| asked.gate_errors(&error))?;
+    let line = format!("{}: {}: fine", asked.source.name(), source::summary(&config));
     writeln!(io::stdout(), "{line}").map_err(|error| vec![format!("cannot write to stdout: {error}")])?;
     Ok(exit::OK)
 }
 
-fn serve(asked: &GateArgs, messages: Messages) -> Result<u8, Wrong> {
-    let mut life = Life::new(&[SIGHUP]).map_err(|why| vec![why])?;
+fn serve(asked: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
+    let mut life = ServerLifecycle::new(&[SIGHUP]).map_err(|why| vec![why])?;
     let config = asked.config(&messages)?;
     let server = asked.server(&config, messages)?;
     let options = gate::Options {
-        trace: asked.trace.then(|| Tell::new(move |text| messages.tale(text))),
-        otlp: asked.otlp.clone().map(|url| Otlp { url, sample: asked.otlp_sample }),
+        call_logger: asked.trace.then(|| Logger::new(move |text| messages.block(text))),
+        otlp: asked.otlp.clone().map(|url| OtlpOptions { url, sample_fraction: asked.otlp_sample }),
         seed: asked.seed,
     };
-    let gate = gate::start(&config, options, &server).map_err(|error| asked.refused(&error))?;
-    let end = life.begin(&gate.url(), || asked.reload(&gate, &server, &messages)).map_err(|why| vec![why])?;
-    let stopper = gate.stopper();
-    Ok(life.finish(end, || stopper.stop_now(), || gate.stop(asked.manner.grace)))
+    let gate = gate::start(&config, options, &server).map_err(|error| asked.gate_errors(&error))?;
+    let end =
+        life.run_until_signal(&gate.url(), || asked.reload(&gate, &server, &messages)).map_err(|why| vec![why])?;
+    let stopper = gate.stop_handle();
+    Ok(life.finish(end, || stopper.stop_now(), || gate.stop(asked.server_args.grace)))
 }
 
 impl GateArgs {
     /// Reads it; what is odd about it is told.
-    fn config(&self, messages: &Messages) -> Result<Config, Wrong> {
+    fn config(&self, messages: &Messages) -> Result<Config, ConfigErrors> {
         let mut config = self.source.read(self.policy.policy())?;
         for upstream in &mut config.upstreams {
-            if let Some(Most(most)) = self.max_in_flight {
-                upstream.protect(most, self.queue.unwrap_or(0));
+            if let Some(MaxInFlight(most)) = self.max_in_flight {
+                upstream.set_limit(most, self.queue.unwrap_or(0));
             }
         }
-        if let Some(url) = &self.share {
-            config.share = Some(ShareConfig::read(url).map_err(|why| vec![format!("--share: {why}")])?);
+        if let Some(url) = &self.cluster_limits {
+            config.distributed_limits =
+                Some(DistributedLimitConfig::parse(url).map_err(|why| vec![format!("--share: {why}")])?);
         }
         for warning in &config.warnings {
             messages.note(&format!("{}:{warning}", self.source.name()));
@@ -160,26 +162,26 @@ impl GateArgs {
         Ok(config)
     }
 
-    fn refused(&self, error: &GateError) -> Wrong {
+    fn gate_errors(&self, error: &GateError) -> ConfigErrors {
         vec![match error {
-            GateError::Setup(why) => format!("{}: {why}", self.source.name()),
-            GateError::Share(why) => why.clone(),
+            GateError::Config(why) => format!("{}: {why}", self.source.name()),
+            GateError::DistributedLimits(why) => why.clone(),
             GateError::Otlp(why) => format!("--otlp: {why}"),
             GateError::Server(why) => why.to_string(),
         }]
     }
 
-    fn server(&self, config: &Config, messages: Messages) -> Result<Options, Wrong> {
+    fn server(&self, config: &Config, messages: Messages) -> Result<Options, ConfigErrors> {
         let told = config.listen.as_deref().unwrap_or("127.0.0.1:8080");
         let address = match &self.listen {
             Some(address) => address.clone(),
-            None => Address::read(told).map_err(|why| vec![format!("listen: {why}")])?,
+            None => ListenAddress::read(told).map_err(|why| vec![format!("listen: {why}")])?,
         };
-        let mut options = self.manner.options(Tell::new(move |text| messages.note(text)));
-        options.limits.tunnel = self.tunnel_timeout.into();
+        let mut options = self.server_args.options(Logger::new(move |text| messages.note(text)));
+        options.timeouts.tunnel = self.tunnel_timeout.into();
         let workers = self.workers.map(usize::from).or(config.workers).unwrap_or(1);
-        let pages = Pages { metrics: config.metrics.clone(), health: config.health.clone() };
-        Ok(Options { host: address.host, port: address.port, workers, pages, ..options })
+        let pages = BuiltinPaths { metrics: config.metrics.clone(), health: config.health.clone() };
+        Ok(Options { host: address.host, port: address.port, workers, builtin_paths: pages, ..options })
     }
 
     /// Reads the file again; if it is good, calls that begin from now on follow it.
@@ -188,10 +190,10 @@ impl GateArgs {
             messages.note("SIGHUP: nothing to read again without --config");
             return;
         }
-        let again = || -> Result<_, Wrong> {
+        let again = || -> Result<_, ConfigErrors> {
             let config = self.config(messages)?;
             let asked = self.server(&config, *messages)?;
-            gate.reload(&config).map_err(|error| self.refused(&error))?;
+            gate.reload(&config).map_err(|error| self.gate_errors(&error))?;
             Ok((config, asked))
         };
         let (config, asked) = match again() {
@@ -202,9 +204,12 @@ impl GateArgs {
                 return;
             }
         };
-        messages.note(&format!("configuration read again: {}", source::contents(&config)));
+        messages.note(&format!("configuration read again: {}", source::summary(&config)));
         let place = |options: &Options| (options.host.clone(), options.port, options.workers);
-        if place(&asked) != place(running) || asked.pages != running.pages || !gate.shares_as(&config) {
+        if place(&asked) != place(running)
+            || asked.builtin_paths != running.builtin_paths
+            || !gate.shares_limits_as(&config)
+        {
             messages.note("another listen, workers, metrics, health or share needs a restart: they stay as they were");
         }
     }

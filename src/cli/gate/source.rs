@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::Wrong;
+use super::ConfigErrors;
 use crate::decide::policy::Policy;
-use crate::gate::config::{self, Config, Plain, Problem};
+use crate::gate::config::{self, Config, Diagnostic, FlagConfig};
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub(super) struct Source {
+pub(super) struct ConfigSource {
     /// Upstreams, policies and routes, as TOML; SIGHUP reads it again
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub(super) struct Source {
     upstream: Vec<String>,
 }
 
-impl Source {
+impl ConfigSource {
     /// What it is called in messages.
     pub(super) fn name(&self) -> Cow<'_, str> {
         match (&self.config, &self.smart) {
@@ -44,27 +44,27 @@ impl Source {
     ///
     /// # Errors
     /// All that is wrong.
-    pub(super) fn read(&self, policy: Policy) -> Result<Config, Wrong> {
+    pub(super) fn read(&self, policy: Policy) -> Result<Config, ConfigErrors> {
         if let Some(path) = &self.config {
             return self.read_file(path);
         }
         let made = match &self.smart {
             Some(url) => config::smart(url),
-            None => config::plain(&Plain { upstreams: self.upstream.clone(), policy }),
+            None => config::from_flags(&FlagConfig { upstreams: self.upstream.clone(), policy }),
         };
         made.map_err(|why| vec![format!("{}: {why}", self.name())])
     }
 
-    fn read_file(&self, path: &Path) -> Result<Config, Wrong> {
+    fn read_file(&self, path: &Path) -> Result<Config, ConfigErrors> {
         let text = fs::read_to_string(path).map_err(|error| vec![format!("cannot read {}: {error}", self.name())])?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let named = |problem: &Problem| format!("{}:{problem}", self.name());
+        let named = |problem: &Diagnostic| format!("{}:{problem}", self.name());
         config::parse(&text, folder).map_err(|problems| problems.iter().map(named).collect())
     }
 }
 
 /// What there is in a configuration, counted.
-pub(super) fn contents(config: &Config) -> String {
+pub(super) fn summary(config: &Config) -> String {
     let policies: BTreeSet<&str> = config.routes.iter().map(|route| route.policy.name.as_str()).collect();
     let some = |count, one, more| format!("{count} {}", if count == 1 { one } else { more });
     [

@@ -14,27 +14,27 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use self::arguments::Format;
 pub(super) use self::arguments::SendArgs;
-use self::input::{Input, Reading, Taken};
-use self::results::Results;
-use self::summary::Summary;
-use self::tally::{Tally, lock};
-use self::watch::Watch;
+use self::arguments::SendFormat;
+use self::input::{InputCounts, JobInput, JobReader};
+use self::results::ResultsFile;
+use self::summary::SendSummary;
+use self::tally::{SendStats, lock};
+use self::watch::SendMonitor;
 use super::exit;
 use super::interrupt::Interrupt;
 use super::messages::Messages;
 use crate::decide::Nanos;
-use crate::live::board::Board;
+use crate::live::board::Dashboard;
 use crate::machine::clock::Clock;
 use crate::send::state::State;
 use crate::send::store::Store;
-use crate::send::{SendFailed, Sender};
+use crate::send::{Sender, SenderError};
 
 /// How often signals are looked for, and the view is drawn.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often a line is written where there is no terminal.
-const LINE: Nanos = Nanos::from_secs(5);
+const PROGRESS_LINE_INTERVAL: Nanos = Nanos::from_secs(5);
 
 pub(super) fn run(asked: &SendArgs, messages: &Messages) -> u8 {
     let ended = match &asked.queue {
@@ -51,14 +51,14 @@ pub(super) fn run(asked: &SendArgs, messages: &Messages) -> u8 {
 }
 
 fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
-    let form = asked.form()?;
+    let form = asked.job_defaults()?;
     let options = asked.options(&form)?;
-    let input = Input::open(asked.jobs(), asked.out.as_deref())?;
-    let store = asked.store()?;
+    let input = JobInput::open(asked.jobs(), asked.out.as_deref())?;
+    let store = asked.open_store()?;
     let keys = options.keys.clone();
-    let tally = Arc::new(Mutex::new(Tally::new(keys.iter().map(|key| key.name().to_owned()).collect())));
+    let tally = Arc::new(Mutex::new(SendStats::new(keys.iter().map(|key| key.name().to_owned()).collect())));
     let (alive, ended) = mpsc::channel();
-    let results = Results::open(asked.out.as_deref(), Arc::clone(&tally), &store, alive)?;
+    let results = ResultsFile::open(asked.out.as_deref(), Arc::clone(&tally), &store, alive)?;
     let interrupt = Interrupt::install().map_err(|error| format!("cannot listen for Ctrl-C: {error}"))?;
     let clock = Clock::starting_in(Nanos::ZERO);
     let sender = Sender::start(Arc::clone(&store), options, Box::new(results)).map_err(|why| why.to_string())?;
@@ -69,46 +69,48 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
             recovered.jobs, recovered.maybe_sent
         ));
     }
-    for (hint, jobs) in store.hints().map_err(|why| why.to_string())? {
-        if let Some(hint) = hint.filter(|hint| !keys.iter().any(|key| key.is(hint))) {
+    for (hint, jobs) in store.queued_by_key().map_err(|why| why.to_string())? {
+        if let Some(hint) = hint.filter(|hint| !keys.iter().any(|key| key.matches(hint))) {
             messages.note(&format!(
                 "{jobs} of the jobs in the store are for key {hint}, which is not given; they stay there"
             ));
         }
     }
-    let taken = Arc::new(Mutex::new(Taken::default()));
+    let taken = Arc::new(Mutex::new(InputCounts::default()));
     let (reading, read) = mpsc::channel();
     {
         let (store, taken) = (Arc::clone(&store), Arc::clone(&taken));
-        let reader = Reading { input, form, keys, store, taken };
+        let reader = JobReader { input, job_defaults: form, keys, store, counts: taken };
         let begun = thread::Builder::new().name("weir-jobs".into()).spawn(move || {
             let _ = reading.send(reader.run());
         });
         begun.map_err(|error| format!("cannot read the jobs: {error}"))?;
     }
-    let mut watch = Watch::new(Arc::clone(&tally), Arc::clone(&store), clock);
-    let mut view = (!messages.is_quiet()).then(Board::new);
-    let (mut next_line, mut told, mut unread, mut trouble) = (LINE, false, None, false);
+    let mut watch = SendMonitor::new(Arc::clone(&tally), Arc::clone(&store), clock);
+    let mut view = (!messages.is_quiet()).then(Dashboard::new);
+    let (mut next_line, mut told, mut unread, mut trouble) = (PROGRESS_LINE_INTERVAL, false, None, false);
     loop {
-        match ended.recv_timeout(LOOK) {
+        match ended.recv_timeout(POLL_INTERVAL) {
             Err(RecvTimeoutError::Disconnected) => break,
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
         }
-        if interrupt.asked() && !told {
+        if interrupt.is_requested() && !told {
             told = true;
-            aside(view.as_mut(), || messages.note("waiting for what is out; press Ctrl-C again to end at once"));
+            print_beside_view(view.as_mut(), || {
+                messages.note("waiting for what is out; press Ctrl-C again to end at once");
+            });
             sender.drain(asked.grace());
         }
         match read.try_recv() {
             Ok(Ok(())) => sender.finish(),
             Ok(Err(why)) => {
-                aside(view.as_mut(), || messages.error(&why));
+                print_beside_view(view.as_mut(), || messages.error(&why));
                 unread = Some(why);
                 sender.finish();
             }
             Err(_) => {}
         }
-        let away = store.trouble();
+        let away = store.unreachable_reason();
         if away.is_some() != trouble {
             trouble = away.is_some();
             let text = match away {
@@ -117,15 +119,15 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
                 }
                 None => "the store answers again".into(),
             };
-            aside(view.as_mut(), || messages.note(&text));
+            print_beside_view(view.as_mut(), || messages.note(&text));
         }
-        watch.look(sender.progress());
+        watch.poll(sender.progress());
         if let Some(view) = &mut view {
             if view.is_shown() {
-                view.update(watch.ended(), watch.known(), &watch.headline(), &watch.lines(view.rows()));
+                view.update(watch.ended_jobs(), watch.total_jobs(), &watch.headline(), &watch.lines(view.rows()));
             } else if clock.now() >= next_line {
-                next_line = clock.now() + LINE;
-                messages.note(&watch.line());
+                next_line = clock.now() + PROGRESS_LINE_INTERVAL;
+                messages.note(&watch.progress_line());
             }
         }
     }
@@ -133,25 +135,25 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
         view.finish();
     }
     let failed = sender.join().err();
-    watch.look_at_store();
+    watch.refresh_counts();
     let taken = lock(&taken).clone();
-    let summary = Summary::new(&watch, &taken, interrupt.asked());
-    summary.show(asked.format == Format::Json, messages);
-    Ok(code(&summary, &taken, failed, unread.is_some(), &interrupt, messages))
+    let summary = SendSummary::new(&watch, &taken, interrupt.is_requested());
+    summary.show(asked.format == SendFormat::Json, messages);
+    Ok(exit_code(&summary, &taken, failed, unread.is_some(), &interrupt, messages))
 }
 
 /// Says something while there is a view on the terminal, or none.
-fn aside(view: Option<&mut Board>, says: impl FnOnce()) {
+fn print_beside_view(view: Option<&mut Dashboard>, says: impl FnOnce()) {
     match view {
-        Some(view) => view.aside(says),
+        Some(view) => view.print_above(says),
         None => says(),
     }
 }
 
-fn code(
-    summary: &Summary,
-    taken: &Taken,
-    failed: Option<SendFailed>,
+fn exit_code(
+    summary: &SendSummary,
+    taken: &InputCounts,
+    failed: Option<SenderError>,
     unread: bool,
     interrupt: &Interrupt,
     messages: &Messages,
@@ -160,18 +162,18 @@ fn code(
         messages.error(&why.to_string());
         return exit::USAGE;
     }
-    if interrupt.asked() {
-        return if interrupt.was_told_to_end() { exit::OK } else { exit::INTERRUPTED };
+    if interrupt.is_requested() {
+        return if interrupt.is_sigterm() { exit::OK } else { exit::INTERRUPTED };
     }
     if unread {
         return exit::USAGE;
     }
     if taken.rejected > 0 {
-        let (noun, place) = (if taken.rejected == 1 { "line was" } else { "lines were" }, &taken.rejects);
+        let (noun, place) = (if taken.rejected == 1 { "line was" } else { "lines were" }, &taken.rejects_location);
         messages.error(&format!("{} {noun} not understood; see {place}", taken.rejected));
     }
-    let undelivered = summary.counts().of(State::Graveyard) + summary.counts().of(State::Expired);
+    let undelivered = summary.counts().jobs_in(State::DeadLettered) + summary.counts().jobs_in(State::Expired);
     if undelivered > 0 || taken.rejected > 0 { exit::OBJECTIVE } else { exit::OK }
 }
 
-type Queue = Arc<dyn Store>;
+type StoreHandle = Arc<dyn Store>;

@@ -9,28 +9,28 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use super::Queue;
-use super::tally::{Tally, lock};
+use super::StoreHandle;
+use super::tally::{SendStats, lock};
 use crate::send::credential::fingerprint;
 use crate::send::state::State;
-use crate::send::{Ended, Entry, Listener, News};
+use crate::send::{FinishedJob, JobEntry, Listener, SenderEvent};
 
 /// Writes results, and counts them.
-pub(super) struct Results {
+pub(super) struct ResultsFile {
     file: Option<File>,
     /// What is in it, up to the end of a line.
     length: u64,
-    tally: Arc<Mutex<Tally>>,
+    tally: Arc<Mutex<SendStats>>,
     buffer: Vec<u8>,
     /// By the fingerprint of its id: what the file says of a job that may have been sent before a crash.
-    known: HashMap<u64, State>,
+    ended_before_crash: HashMap<u64, State>,
     /// Goes with it: then the sender has ended.
     _alive: Sender<()>,
 }
 
 /// One job's end, as a line of JSON; times in milliseconds since 1970.
 #[derive(Debug, Serialize)]
-struct Line<'a> {
+struct ResultLine<'a> {
     id: Option<&'a str>,
     state: &'static str,
     /// The answer's status; none if there was no answer.
@@ -52,28 +52,34 @@ struct Line<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Known<'a> {
+struct ParsedResult<'a> {
     #[serde(borrow)]
     id: Option<std::borrow::Cow<'a, str>>,
     state: &'a str,
 }
 
-impl Results {
+impl ResultsFile {
     /// Goes on with the file, if there is one. A line that an earlier run did not finish is taken away: its job is not
     /// recorded as ended.
     pub(super) fn open(
         path: Option<&Path>,
-        tally: Arc<Mutex<Tally>>,
-        store: &Queue,
+        tally: Arc<Mutex<SendStats>>,
+        store: &StoreHandle,
         alive: Sender<()>,
     ) -> Result<Self, String> {
-        let mut results =
-            Self { file: None, length: 0, tally, buffer: Vec::new(), known: HashMap::new(), _alive: alive };
+        let mut results = Self {
+            file: None,
+            length: 0,
+            tally,
+            buffer: Vec::new(),
+            ended_before_crash: HashMap::new(),
+            _alive: alive,
+        };
         let Some(path) = path else { return Ok(results) };
         let cannot = |error: io::Error| format!("cannot write {}: {error}", path.display());
         let file = File::options().read(true).append(true).create(true).open(path).map_err(cannot)?;
         if file.metadata().map_err(cannot)?.is_file() {
-            let leased = store.counts().map_err(|error| error.to_string())?.of(State::Leased);
+            let leased = store.counts().map_err(|error| error.to_string())?.jobs_in(State::Leased);
             results.length = results.read(&file, leased > 0).map_err(cannot)?;
         }
         results.file = Some(file);
@@ -91,7 +97,7 @@ impl Results {
             while lines.read_until(b'\n', &mut line)? > 0 {
                 if line.ends_with(b"\n") {
                     whole += line.len() as u64;
-                    self.learn(&line);
+                    self.load_line(&line);
                 }
                 line.clear();
             }
@@ -104,32 +110,32 @@ impl Results {
         Ok(whole)
     }
 
-    fn learn(&mut self, line: &[u8]) {
+    fn load_line(&mut self, line: &[u8]) {
         let text = std::str::from_utf8(line).unwrap_or_default();
-        let Ok(Known { id: Some(id), state }) = serde_json::from_str(text) else { return };
+        let Ok(ParsedResult { id: Some(id), state }) = serde_json::from_str(text) else { return };
         if let Ok(state) = state.parse() {
-            self.known.insert(fingerprint(id.as_bytes()), state);
+            self.ended_before_crash.insert(fingerprint(id.as_bytes()), state);
         }
     }
 
-    fn write(&mut self, ended: &Ended, keys: &[String]) {
-        let last = ended.last.as_ref();
+    fn write(&mut self, ended: &FinishedJob, keys: &[String]) {
+        let last = ended.last_attempt.as_ref();
         let text = std::str::from_utf8(&ended.body).ok();
         let answered = ended.status().is_some();
-        let line = Line {
+        let line = ResultLine {
             id: ended.entry.job.id.as_deref(),
-            state: ended.state.word(),
+            state: ended.state.name(),
             status: ended.status(),
             body: text.filter(|_| answered),
             body_base64: (answered && text.is_none()).then(|| base64(&ended.body)),
             failure: ended.failure(),
-            attempts: ended.tries,
+            attempts: ended.attempts,
             maybe_sent: ended.entry.status.maybe_sent,
             key: last.and_then(|last| keys.get(last.key)).map(String::as_str),
-            created_ms: ended.entry.job.created.0,
-            sent_ms: last.map(|last| last.sent.0),
-            ended_ms: ended.at.0,
-            service_ms: last.map(|last| (last.took.as_millis_f64() * 1e3).round() / 1e3),
+            created_ms: ended.entry.job.created_at.0,
+            sent_ms: last.map(|last| last.sent_at.0),
+            ended_ms: ended.ended_at.0,
+            service_ms: last.map(|last| (last.service_time.as_millis_f64() * 1e3).round() / 1e3),
         };
         // Writing to memory does not fail.
         let _ = serde_json::to_writer(&mut self.buffer, &line);
@@ -160,13 +166,13 @@ fn last_line_end(mut file: &File, length: u64) -> io::Result<u64> {
     Ok(0)
 }
 
-impl Listener for Results {
-    fn told(&mut self, news: &[News]) -> io::Result<()> {
+impl Listener for ResultsFile {
+    fn on_events(&mut self, news: &[SenderEvent]) -> io::Result<()> {
         let tally = Arc::clone(&self.tally);
         let mut tally = lock(&tally);
         self.buffer.clear();
         for news in news {
-            if let (News::Ended(ended), true) = (news, self.file.is_some()) {
+            if let (SenderEvent::JobEnded(ended), true) = (news, self.file.is_some()) {
                 self.write(ended, tally.keys());
             }
         }
@@ -178,11 +184,11 @@ impl Listener for Results {
             return Err(error);
         }
         self.length += self.buffer.len() as u64;
-        news.iter().for_each(|news| tally.count(news));
+        news.iter().for_each(|news| tally.record(news));
         Ok(())
     }
 
-    fn known(&mut self, entry: &Entry) -> Option<State> {
-        self.known.get(&fingerprint(entry.job.id.as_ref()?.as_bytes())).copied()
+    fn reported_state(&mut self, entry: &JobEntry) -> Option<State> {
+        self.ended_before_crash.get(&fingerprint(entry.job.id.as_ref()?.as_bytes())).copied()
     }
 }

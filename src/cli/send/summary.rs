@@ -5,27 +5,27 @@ use std::io::{self, Write as _};
 
 use serde_json::{Map, Value, json};
 
-use super::input::Taken;
+use super::input::InputCounts;
 use super::tally::lock;
-use super::watch::Watch;
+use super::watch::SendMonitor;
 use crate::cli::messages::Messages;
 use crate::measure::histogram::Histogram;
 use crate::send::state::State;
-use crate::send::store::Counts;
+use crate::send::store::JobCounts;
 
 /// What came of it all.
-pub(super) struct Summary {
+pub(super) struct SendSummary {
     json: Value,
     text: String,
-    counts: Counts,
+    counts: JobCounts,
 }
 
 /// Of the object that `--format json` writes.
-const SCHEMA: u32 = 1;
+const SCHEMA_VERSION: u32 = 1;
 
-impl Summary {
-    pub(super) fn new(watch: &Watch, taken: &Taken, interrupted: bool) -> Self {
-        let tally = lock(&watch.tally);
+impl SendSummary {
+    pub(super) fn new(watch: &SendMonitor, taken: &InputCounts, interrupted: bool) -> Self {
+        let tally = lock(&watch.stats);
         let duration_s = watch.elapsed().as_secs_f64();
         let rate_per_s = tally.done as f64 / duration_s.max(1e-9);
         let counts = watch.counts;
@@ -36,33 +36,33 @@ impl Summary {
             .map(|(name, of_key)| {
                 let rate = of_key.done as f64 / duration_s.max(1e-9);
                 let value = json!({
-                    "done": of_key.done, "failed": of_key.failed, "refused": of_key.refused,
-                    "rate_per_s": round(rate), "lost": of_key.lost,
+                    "done": of_key.done, "failed": of_key.failed, "refused": of_key.rate_limited,
+                    "rate_per_s": round(rate), "lost": of_key.unusable_reason,
                 });
                 (name.clone(), value)
             })
             .collect();
         let json = json!({
             "weir": env!("CARGO_PKG_VERSION"),
-            "schema": SCHEMA,
+            "schema": SCHEMA_VERSION,
             "done": tally.done,
             "failed": tally.failed,
-            "refused": { "429": tally.refused[0], "400": tally.refused[1] },
+            "refused": { "429": tally.rejected_by_status[0], "400": tally.rejected_by_status[1] },
             "expired": tally.expired,
-            "graveyard": tally.graveyard,
-            "retried": tally.retried,
+            "graveyard": tally.dead_lettered,
+            "retried": tally.retries,
             "accepted": taken.accepted,
-            "known": taken.known,
+            "known": taken.duplicates,
             "rejected": taken.rejected,
             "interrupted": interrupted,
             "duration_s": round(duration_s),
             "rate_per_s": round(rate_per_s),
-            "response_ms": tally.response.spread(),
-            "service_ms": tally.service.spread(),
-            "lateness_ms": tally.late.spread(),
+            "response_ms": tally.response_time.percentiles(),
+            "service_ms": tally.service_time.percentiles(),
+            "lateness_ms": tally.lateness.percentiles(),
             "queue": {
-                "queued": counts.of(State::Queued), "leased": counts.of(State::Leased), "dead": counts.of(State::Dead),
-                "mean": round(watch.mean_waiting()),
+                "queued": counts.jobs_in(State::Queued), "leased": counts.jobs_in(State::Leased), "dead": counts.jobs_in(State::Retrying),
+                "mean": round(watch.mean_open_jobs()),
             },
             "per_key": per_key,
         });
@@ -72,27 +72,36 @@ impl Summary {
             let _ = writeln!(text, "{name:<12}{value}");
         };
         line("done", format!("{} in {duration_s:.1} s, {rate_per_s:.1}/s", tally.done));
-        line("failed", format!("{} requests ({} x 429, {} x 400)", tally.failed, tally.refused[0], tally.refused[1]));
-        line("graveyard", tally.graveyard.to_string());
+        line(
+            "failed",
+            format!(
+                "{} requests ({} x 429, {} x 400)",
+                tally.failed, tally.rejected_by_status[0], tally.rejected_by_status[1]
+            ),
+        );
+        line("graveyard", tally.dead_lettered.to_string());
         line("expired", tally.expired.to_string());
-        line("retried", tally.retried.to_string());
-        line("jobs", format!("{} new, {} known, {} not understood", taken.accepted, taken.known, taken.rejected));
-        line("response", spread(&tally.response));
-        line("service", spread(&tally.service));
-        line("late", spread(&tally.late));
-        line("queue", format!("{} now, {:.0} in the mean", counts.open(), watch.mean_waiting()));
+        line("retried", tally.retries.to_string());
+        line("jobs", format!("{} new, {} known, {} not understood", taken.accepted, taken.duplicates, taken.rejected));
+        line("response", spread(&tally.response_time));
+        line("service", spread(&tally.service_time));
+        line("late", spread(&tally.lateness));
+        line("queue", format!("{} now, {:.0} in the mean", counts.open_jobs(), watch.mean_open_jobs()));
         if tally.keys().len() > 1 {
             for (name, of_key) in tally.keys().iter().zip(&tally.per_key) {
-                let lost = of_key.lost.as_ref().map_or_else(String::new, |why| format!(", lost: {why}"));
+                let lost = of_key.unusable_reason.as_ref().map_or_else(String::new, |why| format!(", lost: {why}"));
                 let rate = of_key.done as f64 / duration_s.max(1e-9);
-                line("key", format!("{name}: {} done, {rate:.1}/s, {} refused{lost}", of_key.done, of_key.refused));
+                line(
+                    "key",
+                    format!("{name}: {} done, {rate:.1}/s, {} refused{lost}", of_key.done, of_key.rate_limited),
+                );
             }
         }
         Self { json, text, counts }
     }
 
     /// Where jobs are now.
-    pub(super) fn counts(&self) -> &Counts {
+    pub(super) fn counts(&self) -> &JobCounts {
         &self.counts
     }
 
@@ -112,6 +121,6 @@ fn spread(histogram: &Histogram) -> String {
     if histogram.count() == 0 {
         return "-".into();
     }
-    let spread = histogram.spread();
+    let spread = histogram.percentiles();
     format!("mean {:.3} ms, p50 {:.3}, p99 {:.3}, max {:.3}", spread.mean, spread.p50, spread.p99, spread.max)
 }

@@ -4,54 +4,54 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::decide::Nanos;
 use crate::measure::histogram::Histogram;
-use crate::send::News;
+use crate::send::SenderEvent;
 use crate::send::state::State;
 
 /// What came of jobs and requests.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct SendStats {
     keys: Vec<String>,
-    pub(super) per_key: Vec<OfKey>,
+    pub(super) per_key: Vec<KeySendStats>,
     pub(super) done: u64,
-    pub(super) graveyard: u64,
+    pub(super) dead_lettered: u64,
     pub(super) expired: u64,
     /// Requests without success.
     pub(super) failed: u64,
     /// Requests after the first of a job.
-    pub(super) retried: u64,
+    pub(super) retries: u64,
     /// Refused for its rate, and for its nonce.
-    pub(super) refused: [u64; 2],
+    pub(super) rejected_by_status: [u64; 2],
     /// From when a job was made to its answer; of those that were delivered.
-    pub(super) response: Histogram,
+    pub(super) response_time: Histogram,
     /// From the sending to the answer.
-    pub(super) service: Histogram,
+    pub(super) service_time: Histogram,
     /// How much later requests left than they could have.
-    pub(super) late: Histogram,
+    pub(super) lateness: Histogram,
 }
 
 /// What came of one key's requests.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OfKey {
+pub(super) struct KeySendStats {
     pub(super) done: u64,
     pub(super) failed: u64,
-    pub(super) refused: u64,
-    pub(super) lost: Option<String>,
+    pub(super) rate_limited: u64,
+    pub(super) unusable_reason: Option<String>,
 }
 
-impl Tally {
+impl SendStats {
     pub(super) fn new(keys: Vec<String>) -> Self {
         Self {
-            per_key: vec![OfKey::default(); keys.len()],
+            per_key: vec![KeySendStats::default(); keys.len()],
             keys,
             done: 0,
-            graveyard: 0,
+            dead_lettered: 0,
             expired: 0,
             failed: 0,
-            retried: 0,
-            refused: [0; 2],
-            response: Histogram::precise(),
-            service: Histogram::precise(),
-            late: Histogram::precise(),
+            retries: 0,
+            rejected_by_status: [0; 2],
+            response_time: Histogram::precise(),
+            service_time: Histogram::precise(),
+            lateness: Histogram::precise(),
         }
     }
 
@@ -59,12 +59,12 @@ impl Tally {
         &self.keys
     }
 
-    pub(super) fn count(&mut self, news: &News) {
+    pub(super) fn record(&mut self, news: &SenderEvent) {
         match news {
-            News::Tried(tried) => {
-                self.retried += u64::from(tried.again);
+            SenderEvent::AttemptEnded(tried) => {
+                self.retries += u64::from(tried.is_retry);
                 let Some(of_key) = self.per_key.get_mut(tried.key) else { return };
-                if tried.done {
+                if tried.succeeded {
                     of_key.done += 1;
                 } else {
                     of_key.failed += 1;
@@ -72,31 +72,31 @@ impl Tally {
                 }
                 match tried.outcome {
                     Ok(429) => {
-                        of_key.refused += 1;
-                        self.refused[0] += 1;
+                        of_key.rate_limited += 1;
+                        self.rejected_by_status[0] += 1;
                     }
-                    Ok(400) => self.refused[1] += 1,
+                    Ok(400) => self.rejected_by_status[1] += 1,
                     _ => {}
                 }
-                if let Some(late) = tried.late {
-                    self.late.record(late);
+                if let Some(late) = tried.lateness {
+                    self.lateness.record(late);
                 }
                 if tried.outcome.is_ok() {
-                    self.service.record(tried.took);
+                    self.service_time.record(tried.service_time);
                 }
             }
-            News::Ended(ended) => match ended.state {
+            SenderEvent::JobEnded(ended) => match ended.state {
                 State::Done => {
                     self.done += 1;
-                    let ms = u64::try_from(ended.at.0.saturating_sub(ended.entry.job.created.0)).unwrap_or(0);
-                    self.response.record(Nanos::from_millis(ms));
+                    let ms = u64::try_from(ended.ended_at.0.saturating_sub(ended.entry.job.created_at.0)).unwrap_or(0);
+                    self.response_time.record(Nanos::from_millis(ms));
                 }
                 State::Expired => self.expired += 1,
-                _ => self.graveyard += 1,
+                _ => self.dead_lettered += 1,
             },
-            News::KeyLost(key, why) => {
+            SenderEvent::KeyUnusable(key, why) => {
                 if let Some(of_key) = self.per_key.get_mut(*key) {
-                    of_key.lost = Some(why.clone());
+                    of_key.unusable_reason = Some(why.clone());
                 }
             }
         }

@@ -2,75 +2,76 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::Queue;
-use super::queue::plain;
-use super::tally::{OfKey, Tally, lock};
+use super::StoreHandle;
+use super::queue::single_line;
+use super::tally::{KeySendStats, SendStats, lock};
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
 use crate::send::state::State;
-use crate::send::store::Counts;
-use crate::send::{Progress, wall_ms};
+use crate::send::store::JobCounts;
+use crate::send::{SenderProgress, wall_ms};
 
 /// Looks at the tally and the queue now and then.
-pub(super) struct Watch {
-    pub(super) tally: Arc<Mutex<Tally>>,
-    store: Queue,
+pub(super) struct SendMonitor {
+    pub(super) stats: Arc<Mutex<SendStats>>,
+    store: StoreHandle,
     clock: Clock,
-    pub(super) counts: Counts,
-    progress: Progress,
-    /// Jobs whose time is over soon, up to [`MOST_COUNTED`].
+    pub(super) counts: JobCounts,
+    progress: SenderProgress,
+    /// Jobs whose time is over soon, up to [`MAX_EXPIRING_JOBS`].
     expiring: usize,
-    looked: Nanos,
+    polled_at: Nanos,
     /// The sum of queue sizes, and how many.
-    sizes: (f64, u64),
+    queue_sizes: (f64, u64),
     /// When, and how many jobs were done, a second ago or more; and by each key.
-    before: (Nanos, u64, Vec<u64>),
+    previous_sample: (Nanos, u64, Vec<u64>),
     rate_per_s: f64,
     key_rates_per_s: Vec<f64>,
 }
 
 const SECOND: Nanos = Nanos::SECOND;
 /// Soon, for a job that expires.
-const SOON_MS: u64 = 10_000;
+const EXPIRING_WINDOW_MS: u64 = 10_000;
 /// More that expire soon are not counted: it is looked for once a second.
-const MOST_COUNTED: usize = 10_000;
+const MAX_EXPIRING_JOBS: usize = 10_000;
 /// Rows of the view that are no keys, and the terminal's last one.
-const OTHER_ROWS: usize = 6;
+const RESERVED_ROWS: usize = 6;
 /// So many hosts that are down are named.
-const MOST_DOWN: usize = 3;
+const MAX_HOSTS_SHOWN: usize = 3;
 
-impl Watch {
-    pub(super) fn new(tally: Arc<Mutex<Tally>>, store: Queue, clock: Clock) -> Self {
+impl SendMonitor {
+    pub(super) fn new(stats: Arc<Mutex<SendStats>>, store: StoreHandle, clock: Clock) -> Self {
         let counts = store.counts().unwrap_or_default();
-        let keys = lock(&tally).keys().len();
+        let keys = lock(&stats).keys().len();
         Self {
-            tally,
+            stats,
             store,
             clock,
             counts,
-            progress: Progress::default(),
+            progress: SenderProgress::default(),
             expiring: 0,
-            looked: Nanos::ZERO,
-            sizes: (0.0, 0),
-            before: (Nanos::ZERO, 0, vec![0; keys]),
+            polled_at: Nanos::ZERO,
+            queue_sizes: (0.0, 0),
+            previous_sample: (Nanos::ZERO, 0, vec![0; keys]),
             rate_per_s: 0.0,
             key_rates_per_s: vec![0.0; keys],
         }
     }
 
-    pub(super) fn look(&mut self, progress: Progress) {
+    pub(super) fn poll(&mut self, progress: SenderProgress) {
         let now = self.clock.now();
         self.progress = progress;
-        if now - self.looked < SECOND {
+        if now - self.polled_at < SECOND {
             return;
         }
-        self.looked = now;
-        self.look_at_store();
-        self.expiring = self.store.expiring(wall_ms().plus_ms(SOON_MS), MOST_COUNTED).unwrap_or(self.expiring);
-        self.sizes.0 += self.waiting() as f64;
-        self.sizes.1 += 1;
-        let tally = lock(&self.tally);
-        let (at, done, of_keys) = &mut self.before;
+        self.polled_at = now;
+        self.refresh_counts();
+        self.expiring =
+            self.store.expiring(wall_ms().plus_ms(EXPIRING_WINDOW_MS), MAX_EXPIRING_JOBS).unwrap_or(self.expiring);
+        self.queue_sizes.0 += self.open_jobs() as f64;
+        self.queue_sizes.1 += 1;
+        let tally = lock(&self.stats);
+        let (at, done, of_keys) = &mut self.previous_sample;
         let since_s = (now - *at).as_secs_f64().max(1e-9);
         self.rate_per_s = (tally.done - *done) as f64 / since_s;
         for ((rate, before), of_key) in self.key_rates_per_s.iter_mut().zip(of_keys).zip(&tally.per_key) {
@@ -79,17 +80,17 @@ impl Watch {
         (*at, *done) = (now, tally.done);
     }
 
-    pub(super) fn look_at_store(&mut self) {
+    pub(super) fn refresh_counts(&mut self) {
         self.counts = self.store.counts().unwrap_or(self.counts);
     }
 
     /// Jobs that are still to be delivered.
-    pub(super) fn waiting(&self) -> u64 {
-        self.counts.open()
+    pub(super) fn open_jobs(&self) -> u64 {
+        self.counts.open_jobs()
     }
 
-    pub(super) fn mean_waiting(&self) -> f64 {
-        if self.sizes.1 == 0 { self.waiting() as f64 } else { self.sizes.0 / self.sizes.1 as f64 }
+    pub(super) fn mean_open_jobs(&self) -> f64 {
+        if self.queue_sizes.1 == 0 { self.open_jobs() as f64 } else { self.queue_sizes.0 / self.queue_sizes.1 as f64 }
     }
 
     pub(super) fn elapsed(&self) -> Nanos {
@@ -97,44 +98,44 @@ impl Watch {
     }
 
     /// Jobs that have come to their end.
-    pub(super) fn ended(&self) -> u64 {
-        State::ALL.into_iter().filter(|state| !state.open()).map(|state| self.counts.of(state)).sum()
+    pub(super) fn ended_jobs(&self) -> u64 {
+        State::ALL.into_iter().filter(|state| !state.is_open()).map(|state| self.counts.jobs_in(state)).sum()
     }
 
     /// All jobs that are known of.
-    pub(super) fn known(&self) -> u64 {
-        self.ended() + self.waiting()
+    pub(super) fn total_jobs(&self) -> u64 {
+        self.ended_jobs() + self.open_jobs()
     }
 
     /// How many jobs per second all keys together may send; empty without a limit.
-    fn allowed(&self) -> String {
+    fn allowed_text(&self) -> String {
         let allowed: f64 = self.progress.allowed_per_s.iter().sum();
         if allowed.is_finite() { format!(" of {allowed:.1}/s allowed") } else { String::new() }
     }
 
     /// Hosts that answer nobody: since when, and why; empty if there are none.
-    fn down(&self) -> String {
-        let down = self.progress.hosts_down.iter().filter_map(|host| Some((host, host.standing.down_for?)));
+    fn hosts_down_text(&self) -> String {
+        let down = self.progress.hosts_down.iter().filter_map(|host| Some((host, host.status.down_for?)));
         let mut down: Vec<_> = down.collect();
         down.sort_unstable_by_key(|(_, length)| std::cmp::Reverse(*length));
         let mut texts: Vec<String> = down
             .iter()
-            .take(MOST_DOWN)
+            .take(MAX_HOSTS_SHOWN)
             .map(|(host, length)| {
-                let (name, why) = (plain(&host.name), plain(&host.why));
+                let (name, why) = (single_line(&host.name), single_line(&host.last_failure));
                 format!("{name} down for {} s ({why})", length.0 / Nanos::SECOND.0)
             })
             .collect();
-        if down.len() > MOST_DOWN {
-            texts.push(format!("and {} more", down.len() - MOST_DOWN));
+        if down.len() > MAX_HOSTS_SHOWN {
+            texts.push(format!("and {} more", down.len() - MAX_HOSTS_SHOWN));
         }
         texts.join(", ")
     }
 
     /// Where it is, in one line.
-    pub(super) fn line(&self) -> String {
-        let tally = lock(&self.tally);
-        let down = self.down();
+    pub(super) fn progress_line(&self) -> String {
+        let tally = lock(&self.stats);
+        let down = self.hosts_down_text();
         let down = if down.is_empty() { down } else { format!("; {down}") };
         format!(
             "{:.0}s: {} done, {} failed, {} expired, {} in the graveyard; {:.1}/s{}, mean response {:.0} ms; queue {} (mean {:.0}), dead letters {}, expiring {}, out {}{down}",
@@ -142,60 +143,60 @@ impl Watch {
             tally.done,
             tally.failed,
             tally.expired,
-            tally.graveyard,
+            tally.dead_lettered,
             self.rate_per_s,
-            self.allowed(),
-            tally.response.mean_ns() / 1e6,
-            self.waiting(),
-            self.mean_waiting(),
-            self.counts.of(State::Dead),
-            self.expiring_soon(),
-            self.progress.out
+            self.allowed_text(),
+            tally.response_time.mean_ns() / 1e6,
+            self.open_jobs(),
+            self.mean_open_jobs(),
+            self.counts.jobs_in(State::Retrying),
+            self.expiring_text(),
+            self.progress.in_flight
         )
     }
 
     /// Where it is, beside a bar.
     pub(super) fn headline(&self) -> String {
-        let mean_ms = lock(&self.tally).response.mean_ns() / 1e6;
-        let (ended, known) = (self.ended(), self.known());
+        let mean_ms = lock(&self.stats).response_time.mean_ns() / 1e6;
+        let (ended, known) = (self.ended_jobs(), self.total_jobs());
         let s = self.elapsed().0 / Nanos::SECOND.0;
         format!(
             "{ended}/{known}  {}:{:02}  {:.1}/s{}  mean response {mean_ms:.0} ms",
             s / 60,
             s % 60,
             self.rate_per_s,
-            self.allowed()
+            self.allowed_text()
         )
     }
 
     /// Where it is, below that, for a terminal of so many rows.
     pub(super) fn lines(&self, rows: usize) -> Vec<String> {
-        let tally = lock(&self.tally);
+        let tally = lock(&self.stats);
         let mut lines = vec![
             format!(
                 "queue {} (mean {:.0})  dead letters {}  out {}  expiring within {} s {}",
-                self.waiting(),
-                self.mean_waiting(),
-                self.counts.of(State::Dead),
-                self.progress.out,
-                SOON_MS / 1000,
-                self.expiring_soon()
+                self.open_jobs(),
+                self.mean_open_jobs(),
+                self.counts.jobs_in(State::Retrying),
+                self.progress.in_flight,
+                EXPIRING_WINDOW_MS / 1000,
+                self.expiring_text()
             ),
             format!(
                 "this run: done {}  failed {}  refused {}  expired {}  graveyard {}",
                 tally.done,
                 tally.failed,
-                tally.refused.iter().sum::<u64>(),
+                tally.rejected_by_status.iter().sum::<u64>(),
                 tally.expired,
-                tally.graveyard
+                tally.dead_lettered
             ),
         ];
-        let down = self.down();
+        let down = self.hosts_down_text();
         if !down.is_empty() {
             lines.push(down);
         }
         let keys = tally.keys();
-        if keys.len() + OTHER_ROWS > rows {
+        if keys.len() + RESERVED_ROWS > rows {
             lines.push(format!("keys {}, {} of use", keys.len(), self.progress.usable_keys));
             return lines;
         }
@@ -206,16 +207,16 @@ impl Watch {
         lines.push(format!("{:<width$}  {:>8}  {:>8}  {:>8}  {:>8}", "key", "done", "per s", "allowed", "refused"));
         let rates = self.key_rates_per_s.iter().zip(&self.progress.allowed_per_s);
         lines.extend(keys.iter().zip(&tally.per_key).zip(rates).map(|((name, of_key), (rate, allowed))| {
-            let OfKey { done, refused, lost, .. } = of_key;
+            let KeySendStats { done, rate_limited: refused, unusable_reason: lost, .. } = of_key;
             let allowed = if allowed.is_finite() { format!("{allowed:.1}") } else { "-".into() };
-            let lost = lost.as_ref().map_or_else(String::new, |why| format!("  {}", plain(why)));
+            let lost = lost.as_ref().map_or_else(String::new, |why| format!("  {}", single_line(why)));
             format!("{name:<width$}  {done:>8}  {rate:>8.1}  {allowed:>8}  {refused:>8}{lost}")
         }));
         lines
     }
 
-    fn expiring_soon(&self) -> String {
-        let more = if self.expiring == MOST_COUNTED { " or more" } else { "" };
+    fn expiring_text(&self) -> String {
+        let more = if self.expiring == MAX_EXPIRING_JOBS { " or more" } else { "" };
         format!("{}{more}", self.expiring)
     }
 }

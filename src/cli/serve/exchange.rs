@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::{Place, Workers};
-use crate::decide::limit::{Model, Window};
-use crate::serve::exchange::{self, Headers, Options, Way};
-use crate::server::{self, Running, Tell};
+use super::{ServiceArgs, WorkerArgs};
+use crate::decide::limit::{LimitModel, LimitWindow};
+use crate::serve::exchange::{self, ExchangeHeaders, OneWayDelay, Options};
+use crate::server::{self, Logger, RunningServer};
 
 #[derive(Debug, Args)]
 pub(super) struct ExchangeArgs {
@@ -14,8 +14,8 @@ pub(super) struct ExchangeArgs {
     #[arg(long = "limit", value_name = "LIMIT", default_value = "20/1s", help_heading = LIMITS)]
     limits: Vec<String>,
     /// How limits count that do not say it: log (a sliding log), counter (sliding), aligned, bucket (tokens), concurrency
-    #[arg(long, value_name = "MODEL", default_value = "log", value_parser = Model::read, help_heading = LIMITS)]
-    model: Model,
+    #[arg(long, value_name = "MODEL", default_value = "log", value_parser = LimitModel::read, help_heading = LIMITS)]
+    model: LimitModel,
     /// So many refusals by the limiter block a key for ever; 0: none do
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = LIMITS)]
     block_after: u64,
@@ -27,52 +27,52 @@ pub(super) struct ExchangeArgs {
     keys: Option<u32>,
     /// A key that may ask; repeatable
     #[arg(long = "key", value_name = "KEY", conflicts_with = "keys", help_heading = LIMITS)]
-    chosen: Vec<String>,
+    explicit_keys: Vec<String>,
 
     /// How long a request takes to where it is judged: 5ms, 0ms..50ms (whole milliseconds), lognormal:20ms,p99=90ms
-    #[arg(long, value_name = "DELAY", default_value = "0ms..50ms", value_parser = Way::read, help_heading = ANSWERS)]
-    latency_in: Way,
+    #[arg(long, value_name = "DELAY", default_value = "0ms..50ms", value_parser = OneWayDelay::read, help_heading = RESPONSES)]
+    latency_in: OneWayDelay,
     /// How long its answer takes back
-    #[arg(long, value_name = "DELAY", default_value = "0ms..50ms", value_parser = Way::read, help_heading = ANSWERS)]
-    latency_out: Way,
+    #[arg(long, value_name = "DELAY", default_value = "0ms..50ms", value_parser = OneWayDelay::read, help_heading = RESPONSES)]
+    latency_out: OneWayDelay,
     /// Headers that say where a key stands: retry-after,ratelimit,x-ratelimit, or all
-    #[arg(long, value_name = "LIST", default_value = "none", value_parser = Headers::read, help_heading = ANSWERS)]
-    headers: Headers,
+    #[arg(long, value_name = "LIST", default_value = "none", value_parser = ExchangeHeaders::read, help_heading = RESPONSES)]
+    headers: ExchangeHeaders,
     /// Answer with HTTP/1.1 and keep connections open; otherwise each answer is HTTP/1.0 and closes its own
-    #[arg(long, help_heading = ANSWERS)]
+    #[arg(long, help_heading = RESPONSES)]
     keep_alive: bool,
 
     #[command(flatten)]
-    place: Place,
+    service_args: ServiceArgs,
     #[command(flatten)]
-    workers: Workers,
+    workers: WorkerArgs,
 }
 
 const LIMITS: &str = "Limits";
-const ANSWERS: &str = "Answers";
+const RESPONSES: &str = "Answers";
 
 impl ExchangeArgs {
-    pub(super) fn place(&self) -> &Place {
-        &self.place
+    pub(super) fn service_args(&self) -> &ServiceArgs {
+        &self.service_args
     }
 
-    pub(super) fn start(self, tell: Tell) -> Result<Running, String> {
-        let server = self.place.options(Some(&self.workers), tell);
-        let limits: Result<_, String> = self.limits.iter().map(|text| Window::read(text, self.model)).collect();
+    pub(super) fn start(self, tell: Logger) -> Result<RunningServer, String> {
+        let server = self.service_args.options(Some(&self.workers), tell);
+        let limits: Result<_, String> = self.limits.iter().map(|text| LimitWindow::read(text, self.model)).collect();
         let keys = match self.keys {
-            None if !self.chosen.is_empty() => self.chosen,
-            count => exchange::keys(count.unwrap_or(5) as usize, self.place.seed),
+            None if !self.explicit_keys.is_empty() => self.explicit_keys,
+            count => exchange::generate_keys(count.unwrap_or(5) as usize, self.service_args.seed),
         };
         let options = Options {
             limits: limits?,
             keys,
-            way_in: self.latency_in,
-            way_out: self.latency_out,
+            latency_in: self.latency_in,
+            latency_out: self.latency_out,
             block_after: self.block_after,
             weight_by: self.weight_by,
             headers: self.headers,
             keep_alive: self.keep_alive,
-            seed: self.place.seed,
+            seed: self.service_args.seed,
         };
         let service = exchange::Service::new(options)?;
         server::start(service, &server).map_err(|error| error.to_string())

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Place;
+use super::ServiceArgs;
 use crate::serve::functions;
-use crate::serve::pool::Overflow;
-use crate::server::{self, Options, Running, Tell};
+use crate::serve::pool::PoolOverflow;
+use crate::server::{self, Logger, Options, RunningServer};
 
 #[derive(Debug, Args)]
 pub(super) struct FunctionsArgs {
@@ -18,34 +18,34 @@ pub(super) struct FunctionsArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = FUNCTIONS)]
     queue: u32,
     /// Refuse who finds the queue full, with 503, instead of having it wait
-    #[arg(long, help_heading = FUNCTIONS)]
-    refuse: bool,
+    #[arg(long = "refuse", help_heading = FUNCTIONS)]
+    shed: bool,
     /// A shared library with functions of your own, see include/weir.h; may be given several times
     #[arg(long, value_name = "FILE.so", help_heading = FUNCTIONS)]
     library: Vec<PathBuf>,
     /// The longest answer of a library's function
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = FUNCTIONS)]
-    max_answer: u32,
+    #[arg(long = "max-answer", value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..), help_heading = FUNCTIONS)]
+    max_response: u32,
     #[command(flatten)]
-    place: Place,
+    service_args: ServiceArgs,
 }
 
 const FUNCTIONS: &str = "Functions";
 
 impl FunctionsArgs {
-    pub(super) fn place(&self) -> &Place {
-        &self.place
+    pub(super) fn service_args(&self) -> &ServiceArgs {
+        &self.service_args
     }
 
-    pub(super) fn start(self, tell: Tell) -> Result<Running, String> {
-        let options = Options { workers: self.threads.into(), ..self.place.options(None, tell.clone()) };
+    pub(super) fn start(self, tell: Logger) -> Result<RunningServer, String> {
+        let options = Options { workers: self.threads.into(), ..self.service_args.options(None, tell.clone()) };
         let service = functions::Service::new(functions::Options {
             threads: self.threads.into(),
             queue: self.queue as usize,
-            overflow: if self.refuse { Overflow::Refuse } else { Overflow::Wait },
+            overflow: if self.shed { PoolOverflow::Reject } else { PoolOverflow::Wait },
             libraries: self.library,
-            most_answer: self.max_answer as usize,
-            tell,
+            max_response_bytes: self.max_response as usize,
+            logger: tell,
         });
         server::start(service.map_err(|error| error.to_string())?, &options).map_err(|error| error.to_string())
     }

@@ -12,10 +12,10 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use super::exit;
-use super::life::Life;
-use super::manner::{Manner, SERVER};
+use super::life::ServerLifecycle;
+use super::manner::{SERVER, ServerArgs};
 use super::messages::Messages;
-use crate::server::{MOST_WORKERS, Options, Running, Tell};
+use crate::server::{Logger, MAX_WORKERS, Options, RunningServer};
 
 /// What `weir serve` takes.
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ enum Service {
 
 /// Where and how every service serves.
 #[derive(Debug, Args)]
-pub(super) struct Place {
+pub(super) struct ServiceArgs {
     /// The address to listen on
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", help_heading = SERVER)]
     host: String,
@@ -51,36 +51,36 @@ pub(super) struct Place {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SERVER)]
     seed: u64,
     #[command(flatten)]
-    manner: Manner,
+    server_args: ServerArgs,
 }
 
 /// Event loops, for services that may have several.
 #[derive(Debug, Args)]
-pub(super) struct Workers {
+pub(super) struct WorkerArgs {
     /// Event loops, one thread each
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_WORKERS)), help_heading = SERVER)]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_WORKERS)), help_heading = SERVER)]
     workers: u16,
 }
 
-impl Place {
-    fn options(&self, workers: Option<&Workers>, tell: Tell) -> Options {
+impl ServiceArgs {
+    fn options(&self, workers: Option<&WorkerArgs>, tell: Logger) -> Options {
         Options {
             host: self.host.clone(),
             port: self.port,
             workers: workers.map_or(1, |workers| workers.workers.into()),
-            ..self.manner.options(tell)
+            ..self.server_args.options(tell)
         }
     }
 }
 
 impl ServeArgs {
-    fn place(&self) -> &Place {
+    fn service_args(&self) -> &ServiceArgs {
         match &self.service {
-            Service::Body(asked) => asked.place(),
-            Service::Exchange(asked) => asked.place(),
-            Service::Functions(asked) => asked.place(),
-            Service::Sleep(asked) => asked.place(),
-            Service::Work(asked) => asked.place(),
+            Service::Body(asked) => asked.service_args(),
+            Service::Exchange(asked) => asked.service_args(),
+            Service::Functions(asked) => asked.service_args(),
+            Service::Sleep(asked) => asked.service_args(),
+            Service::Work(asked) => asked.service_args(),
         }
     }
 
@@ -88,7 +88,7 @@ impl ServeArgs {
     ///
     /// # Errors
     /// Why it cannot run, in one line.
-    pub fn start(self, tell: Tell) -> Result<Running, String> {
+    pub fn start(self, tell: Logger) -> Result<RunningServer, String> {
         match self.service {
             Service::Body(asked) => asked.start(tell),
             Service::Exchange(asked) => asked.start(tell),
@@ -106,11 +106,11 @@ impl ServeArgs {
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ServeArgs, String> {
     #[derive(Parser)]
     #[command(name = "weir serve", no_binary_name = true, disable_help_flag = true)]
-    struct Alone {
+    struct ServeCommand {
         #[command(flatten)]
         serve: ServeArgs,
     }
-    Alone::try_parse_from(args).map(|alone| alone.serve).map_err(|error| super::one_line(&error, "serve"))
+    ServeCommand::try_parse_from(args).map(|alone| alone.serve).map_err(|error| super::one_line(&error, "serve"))
 }
 
 pub(super) fn run(asked: ServeArgs, messages: &Messages) -> u8 {
@@ -124,10 +124,10 @@ pub(super) fn run(asked: ServeArgs, messages: &Messages) -> u8 {
 }
 
 fn try_run(asked: ServeArgs, messages: Messages) -> Result<u8, String> {
-    let mut life = Life::new(&[])?;
-    let grace = asked.place().manner.grace;
-    let running = asked.start(Tell::new(move |text| messages.note(text)))?;
-    let end = life.begin(&running.url(), || ())?;
-    let stopper = running.stopper();
+    let mut life = ServerLifecycle::new(&[])?;
+    let grace = asked.service_args().server_args.grace;
+    let running = asked.start(Logger::new(move |text| messages.note(text)))?;
+    let end = life.run_until_signal(&running.url(), || ())?;
+    let stopper = running.stop_handle();
     Ok(life.finish(end, || stopper.stop(Duration::ZERO), || running.stop(grace)))
 }

@@ -4,13 +4,13 @@ use std::fs;
 
 use clap::{Args, ValueEnum};
 
-use super::{Place, Workers};
+use super::{ServiceArgs, WorkerArgs};
 use crate::decide::delay::Delay;
 use crate::decide::mix::Mix;
 use crate::decide::phases::Phases;
 use crate::decide::station::{self, Station};
 use crate::serve::work;
-use crate::server::{self, Running, Tell};
+use crate::server::{self, Logger, RunningServer};
 
 #[derive(Debug, Args)]
 pub(super) struct WorkArgs {
@@ -36,32 +36,33 @@ pub(super) struct WorkArgs {
     queue: Option<u32>,
     /// When more come: refuse them with 429, or take all and get slower
     #[arg(long, value_name = "HOW", requires = "capacity", help_heading = CAPACITY)]
-    overflow: Option<Overflow>,
+    overflow: Option<OverflowFlag>,
     #[command(flatten)]
-    place: Place,
+    service_args: ServiceArgs,
     #[command(flatten)]
-    workers: Workers,
+    workers: WorkerArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Overflow {
-    Refuse,
+enum OverflowFlag {
+    #[value(name = "refuse")]
+    Reject,
     Slow,
 }
 
 const WORK: &str = "Work";
 const CAPACITY: &str = "Capacity";
-const QUEUE: u32 = 20;
+const DEFAULT_QUEUE: u32 = 20;
 
 impl WorkArgs {
-    pub(super) fn place(&self) -> &Place {
-        &self.place
+    pub(super) fn service_args(&self) -> &ServiceArgs {
+        &self.service_args
     }
 
-    pub(super) fn start(self, tell: Tell) -> Result<Running, String> {
+    pub(super) fn start(self, tell: Logger) -> Result<RunningServer, String> {
         let station = self.station()?;
-        let options = self.place.options(Some(&self.workers), tell);
-        let rolls = work::Rolls::new(self.delay, self.slow, self.mix, self.phases, self.place.seed);
+        let options = self.service_args.options(Some(&self.workers), tell);
+        let rolls = work::WorkDice::new(self.delay, self.slow, self.mix, self.phases, self.service_args.seed);
         let service = work::Service::new(rolls, station).map_err(|error| error.to_string())?;
         server::start(service, &options).map_err(|error| error.to_string())
     }
@@ -69,12 +70,12 @@ impl WorkArgs {
     fn station(&self) -> Result<Option<Station>, String> {
         let Some(capacity) = self.capacity else { return Ok(None) };
         let overflow = match (self.overflow, self.queue) {
-            (Some(Overflow::Slow), Some(_)) => {
+            (Some(OverflowFlag::Slow), Some(_)) => {
                 return Err("--queue does not go with --overflow slow, which lets everybody wait".to_owned());
             }
-            (Some(Overflow::Slow), None) => station::Overflow::Slow,
-            (Some(Overflow::Refuse) | None, queue) => {
-                station::Overflow::Refuse { queue: queue.unwrap_or(QUEUE) as usize }
+            (Some(OverflowFlag::Slow), None) => station::StationOverflow::Slow,
+            (Some(OverflowFlag::Reject) | None, queue) => {
+                station::StationOverflow::Reject { queue: queue.unwrap_or(DEFAULT_QUEUE) as usize }
             }
         };
         Ok(Some(Station::new(capacity as usize, overflow)))

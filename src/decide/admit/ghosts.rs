@@ -10,36 +10,36 @@ use std::collections::VecDeque;
 use crate::decide::Nanos;
 
 /// So many at most; those beyond it are forgotten at once.
-const MOST: usize = 1 << 16;
+const MAX_ABANDONED_CALLS: usize = 1 << 16;
 /// Nothing is at work for longer.
-const LONGEST: Nanos = Nanos::from_secs(60);
+const MAX_ABANDONED_AGE: Nanos = Nanos::from_secs(60);
 
 /// When those began that were given up, from the oldest, about.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ghosts {
-    began: VecDeque<Nanos>,
+pub(super) struct AbandonedCalls {
+    started: VecDeque<Nanos>,
 }
 
-impl Ghosts {
+impl AbandonedCalls {
     pub(super) fn len(&self) -> usize {
-        self.began.len()
+        self.started.len()
     }
 
     /// One is given up. How many places are free by it.
     pub(super) fn add(&mut self, began: Nanos) -> u32 {
-        if self.began.len() >= MOST {
+        if self.started.len() >= MAX_ABANDONED_CALLS {
             return 1;
         }
-        let at = self.began.partition_point(|other| *other <= began);
-        self.began.insert(at, began);
+        let at = self.started.partition_point(|other| *other <= began);
+        self.started.insert(at, began);
         0
     }
 
     /// One that began then was answered. How many places are free by it.
-    pub(super) fn answered(&mut self, now: Nanos, began: Nanos) -> u32 {
+    pub(super) fn responded(&mut self, now: Nanos, began: Nanos) -> u32 {
         let mut gone = 0;
-        while self.began.front().is_some_and(|oldest| *oldest <= began || now - *oldest > LONGEST) {
-            self.began.pop_front();
+        while self.started.front().is_some_and(|oldest| *oldest <= began || now - *oldest > MAX_ABANDONED_AGE) {
+            self.started.pop_front();
             gone += 1;
         }
         gone

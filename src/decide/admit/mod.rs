@@ -10,13 +10,13 @@
 //!                           waits ◄──── hand over ─────────┘
 //! ```
 //!
-//! - [`Room`]: places and who is in them, for all threads without a lock
-//! - [`Adaptive`]: how many places there should be, from how long things take
+//! - [`Slots`]: places and who is in them, for all threads without a lock
+//! - [`AdaptiveLimit`]: how many places there should be, from how long things take
 //! - `line`: who waits, in which order, and for how long
 //! - `bar`: below which priority calls are refused at once
 //! - `ghosts`: what was given up, and may still be at work
 //!
-//! [`Admission`] puts them together. A call that a free place takes in touches the [`Room`] alone.
+//! [`Admission`] puts them together. A call that a free place takes in touches the [`Slots`] alone.
 
 mod bar;
 mod ghosts;
@@ -35,15 +35,15 @@ mod usual;
 use std::fmt;
 use std::sync::Arc;
 
-use self::bar::Bar;
-use self::ghosts::Ghosts;
-pub use self::limit::Adaptive;
-use self::line::Line;
-pub use self::pulse::{Lost, Pulse};
-pub use self::room::Room;
-use self::silence::Silence;
-pub use self::terms::{LimitTerms, Terms};
-use self::usual::{Flow, Usual};
+use self::bar::ShedThreshold;
+use self::ghosts::AbandonedCalls;
+pub use self::limit::AdaptiveLimit;
+use self::line::CallQueue;
+pub use self::pulse::{PauseTotal, Pulse};
+pub use self::room::Slots;
+use self::silence::StallAllowance;
+pub use self::terms::{AdmissionConfig, ConcurrencyLimitConfig};
+use self::usual::{ServiceFlow, ServiceRate};
 use super::Nanos;
 
 /// How much a call matters. Under pressure the lowest go first.
@@ -82,43 +82,50 @@ impl Priority {
 
 /// Why a call is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Why {
+pub enum RejectionReason {
     /// More comes than the upstream can take, and others matter more.
     Shed,
     /// There is no place, and those who wait are as many as can have one soon.
-    Full,
+    QueueFull,
     /// It could not be answered in time.
-    Late,
+    DeadlineExceeded,
     /// It has waited for as long as one may.
-    Waited,
+    QueueTimeout,
     /// The caller has used up its own rate.
-    Rate,
+    RateLimited,
     /// The upstream has failed too often of late.
-    Broken,
+    CircuitOpen,
     /// The upstream refuses a part of its calls, so that part is not sent.
     Throttled,
 }
 
-impl Why {
+impl RejectionReason {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Shed, Self::Full, Self::Late, Self::Waited, Self::Rate, Self::Broken, Self::Throttled];
+    pub const ALL: [Self; 7] = [
+        Self::Shed,
+        Self::QueueFull,
+        Self::DeadlineExceeded,
+        Self::QueueTimeout,
+        Self::RateLimited,
+        Self::CircuitOpen,
+        Self::Throttled,
+    ];
 
     /// In a word, for metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Shed => "shed",
-            Self::Full => "full",
-            Self::Late => "late",
-            Self::Waited => "waited",
-            Self::Rate => "rate",
-            Self::Broken => "broken",
+            Self::QueueFull => "full",
+            Self::DeadlineExceeded => "late",
+            Self::QueueTimeout => "waited",
+            Self::RateLimited => "rate",
+            Self::CircuitOpen => "broken",
             Self::Throttled => "throttled",
         }
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for RejectionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -126,16 +133,16 @@ impl fmt::Display for Why {
 
 /// A call is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Rejection {
     /// Why.
-    pub why: Why,
+    pub reason: RejectionReason,
     /// After so long it may be worth another try.
     pub retry_after: Nanos,
 }
 
 /// What a call tells of itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub struct CallArrival {
     /// When its answer is due; [`Nanos::NEVER`] if nobody says.
     pub deadline: Nanos,
     /// How much it matters.
@@ -145,7 +152,7 @@ pub struct Arrival {
     pub spread: u8,
 }
 
-impl Arrival {
+impl CallArrival {
     /// What the bar is compared with: by priority, then by spread.
     pub fn rank(&self) -> u32 {
         (self.priority as u32) << 8 | u32::from(self.spread)
@@ -154,33 +161,33 @@ impl Arrival {
 
 /// A call that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket(pub u64);
+pub struct QueueTicket(pub u64);
 
 /// What becomes of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It has a place; who has one gives it back by [`Room::leave`].
+pub enum AdmissionVerdict {
+    /// It has a place; who has one gives it back by [`Slots::release`].
     Run,
-    /// It waits. [`Admission::overdue`] is to be asked at that time, if it still does.
-    Wait(Ticket, Nanos),
+    /// It waits. [`Admission::recheck`] is to be asked at that time, if it still does.
+    Wait(QueueTicket, Nanos),
     /// It is not taken.
-    Refuse(Refusal),
+    Reject(Rejection),
 }
 
 /// What becomes of one that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum QueueAction {
     /// It has a place now.
-    Run(Ticket),
+    Run(QueueTicket),
     /// It has waited for nothing.
-    Refuse(Ticket, Refusal),
+    Reject(QueueTicket, Rejection),
 }
 
 /// How one that was in has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ServiceOutcome {
     /// With an answer: its time says how long answers take.
-    Answered,
+    Responded,
     /// The upstream said that it is overloaded: 429, 503.
     Overloaded,
     /// It failed otherwise: that says nothing.
@@ -189,208 +196,222 @@ pub enum End {
 
 /// Why one that was in is not waited for any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GivenUp {
+pub enum AbandonReason {
     /// It has had all the time that there was: answers take so long, at least.
-    Late,
+    DeadlineExceeded,
     /// Nobody wants it any more.
     Unwanted,
 }
 
 /// One that was in.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
+pub struct ServiceSample {
     /// When it got its place.
-    pub began: Nanos,
+    pub started: Nanos,
     /// How many were in then, itself included.
-    pub beside: u32,
+    pub in_flight_at_start: u32,
     /// How late our own process was when it found the end of it ([`Pulse::lag`]): that part of the time is ours.
     pub lag: Nanos,
     /// How long its answer lay there unread, because its caller did not ask for more of it.
-    pub idle: Nanos,
+    pub read_delay: Nanos,
 }
 
 /// While ghosts have the places, one more is let in this often: while nobody was ever answered, and once it is known how
 /// long that takes, if that is less. Twenty a second are next to no load.
-const TRY: Nanos = Nanos::from_millis(5);
-const TRY_KNOWN: Nanos = Nanos::from_millis(50);
+const INITIAL_PROBE_INTERVAL: Nanos = Nanos::from_millis(5);
+const MIN_PROBE_INTERVAL: Nanos = Nanos::from_millis(50);
 /// A sample is left out if its caller's reading took more than one part in N of the response time.
-const IDLE_PART: u64 = 8;
+const MAX_READ_DELAY_DIVISOR: u64 = 8;
 
 /// Everything about those that do not get in at once, and about the limit. One for each upstream.
 #[derive(Debug)]
 pub struct Admission {
-    room: Arc<Room>,
-    limit: Option<Adaptive>,
-    usual: Usual,
-    line: Line,
-    bar: Bar,
-    ghosts: Ghosts,
-    silence: Silence,
+    slots: Arc<Slots>,
+    limit: Option<AdaptiveLimit>,
+    service_rate: ServiceRate,
+    queue: CallQueue,
+    shed_threshold: ShedThreshold,
+    abandoned: AbandonedCalls,
+    stall: StallAllowance,
     /// The pauses of our own process, together.
-    paused: Nanos,
+    total_pause: Nanos,
     /// When a call was let in though all places are those of ghosts.
-    tried: Nanos,
+    probed_at: Nanos,
 }
 
 impl Admission {
     /// Nobody is in.
-    pub fn new(terms: &Terms, now: Nanos) -> Self {
+    pub fn new(terms: &AdmissionConfig, now: Nanos) -> Self {
         let (limit, places) = match &terms.limit {
-            LimitTerms::Fixed(places) => (None, *places),
-            LimitTerms::Adaptive(options) => {
-                let adaptive = Adaptive::new(options.clone(), now);
+            ConcurrencyLimitConfig::Fixed(places) => (None, *places),
+            ConcurrencyLimitConfig::Adaptive(options) => {
+                let adaptive = AdaptiveLimit::new(options.clone(), now);
                 let places = adaptive.limit();
                 (Some(adaptive), places)
             }
         };
-        let line = Line::new(terms.patience, terms.haste, terms.queue);
+        let queue = CallQueue::new(terms.max_queue_wait, terms.overload_queue_wait, terms.max_queued);
         Self {
-            room: Arc::new(Room::new(places)),
+            slots: Arc::new(Slots::new(places)),
             limit,
-            usual: Usual::new(now),
-            line,
-            bar: Bar::new(now),
-            ghosts: Ghosts::default(),
-            silence: Silence::new(now),
-            paused: Nanos::ZERO,
-            tried: now,
+            service_rate: ServiceRate::new(now),
+            queue,
+            shed_threshold: ShedThreshold::new(now),
+            abandoned: AbandonedCalls::default(),
+            stall: StallAllowance::new(now),
+            total_pause: Nanos::ZERO,
+            probed_at: now,
         }
     }
 
     /// What all threads look at.
-    pub fn room(&self) -> &Arc<Room> {
-        &self.room
+    pub fn slots(&self) -> &Arc<Slots> {
+        &self.slots
     }
 
     /// The limit's own knowledge, if it is found out.
-    pub fn adaptive(&self) -> Option<&Adaptive> {
+    pub fn adaptive(&self) -> Option<&AdaptiveLimit> {
         self.limit.as_ref()
     }
 
-    /// The process that decides has lost so much time by its own lateness, ever ([`Lost`]).
-    pub fn paused(&mut self, ever: Nanos) {
-        self.paused = self.paused.max(ever);
+    /// The process that decides has lost so much time by its own lateness, ever ([`PauseTotal`]).
+    pub fn set_total_pause(&mut self, ever: Nanos) {
+        self.total_pause = self.total_pause.max(ever);
     }
 
-    /// A call that did not get in by [`Room::enter`]. `actions` get what becomes of others by it.
-    pub fn arrive(&mut self, now: Nanos, call: &Arrival, actions: &mut Vec<Action>) -> Verdict {
+    /// A call that did not get in by [`Slots::try_acquire`]. `actions` get what becomes of others by it.
+    pub fn arrive(&mut self, now: Nanos, call: &CallArrival, actions: &mut Vec<QueueAction>) -> AdmissionVerdict {
         let flow = self.flow(now);
-        self.bar.set(now, &self.room, &flow, self.line.is_overloaded());
-        if self.is_haunted(now, call, &flow) {
-            self.tried = now;
-            self.room.force();
-            return Verdict::Run;
+        self.shed_threshold.update(now, &self.slots, &flow, self.queue.is_overloaded());
+        if self.should_probe(now, call, &flow) {
+            self.probed_at = now;
+            self.slots.force_acquire();
+            return AdmissionVerdict::Run;
         }
-        if self.room.sheds(call.rank()) {
-            return Verdict::Refuse(Refusal { why: Why::Shed, retry_after: self.retry_after(&flow) });
+        if self.slots.sheds(call.rank()) {
+            return AdmissionVerdict::Reject(Rejection {
+                reason: RejectionReason::Shed,
+                retry_after: self.retry_after(&flow),
+            });
         }
-        self.line.drop_overdue(now, &flow, self.too_many(), &self.bar, actions);
-        let verdict = self.line.arrive(now, call, &flow, &self.room, &self.bar, actions);
-        self.tell_room();
+        self.queue.reject_overdue(now, &flow, self.excess_in_flight(), &self.shed_threshold, actions);
+        let verdict = self.queue.arrive(now, call, &flow, &self.slots, &self.shed_threshold, actions);
+        self.publish_waiting();
         verdict
     }
 
-    /// One that was in has ended, and has given its place back by [`Room::leave`]. May be left out for some, and for
-    /// those that the room [spares](Room::spares).
-    pub fn ended(&mut self, now: Nanos, sample: &Sample, end: End, actions: &mut Vec<Action>) {
-        let took = self.took(now, sample);
-        if end == End::Answered {
+    /// One that was in has ended, and has given its place back by [`Slots::release`]. May be left out for some, and for
+    /// those that the room [spares](Slots::can_skip_sample).
+    pub fn ended(&mut self, now: Nanos, sample: &ServiceSample, end: ServiceOutcome, actions: &mut Vec<QueueAction>) {
+        let took = self.service_time(now, sample);
+        if end == ServiceOutcome::Responded {
             if let Some(took) = took {
-                self.usual.took(now, took);
+                self.service_rate.record(now, took);
             }
-            self.room.give_back(self.ghosts.answered(now, sample.began));
+            self.slots.release_many(self.abandoned.responded(now, sample.started));
         }
         let took = match end {
-            End::Answered => took,
-            End::Overloaded => Some(Nanos::NEVER),
-            End::Failed => None,
+            ServiceOutcome::Responded => took,
+            ServiceOutcome::Overloaded => Some(Nanos::NEVER),
+            ServiceOutcome::Failed => None,
         };
         self.learn(now, sample, took, false);
-        self.hand_over(now, actions);
+        self.grant_slots(now, actions);
     }
 
-    /// One that was in is cancelled. It gives its place back by this, and not by [`Room::leave`].
-    pub fn given_up(&mut self, now: Nanos, sample: &Sample, why: GivenUp, actions: &mut Vec<Action>) {
+    /// One that was in is cancelled. It gives its place back by this, and not by [`Slots::release`].
+    pub fn abandoned(
+        &mut self,
+        now: Nanos,
+        sample: &ServiceSample,
+        why: AbandonReason,
+        actions: &mut Vec<QueueAction>,
+    ) {
         // Where the limit was set by somebody it is one of attempts of ours, whatever the upstream makes of them.
-        let free = if self.limit.is_some() { self.ghosts.add(sample.began) } else { 1 };
-        let took = self.took(now, sample);
-        self.room.give_back(free);
-        self.room.gave_up();
-        self.learn(now, sample, took.filter(|_| why == GivenUp::Late), true);
-        self.hand_over(now, actions);
+        let free = if self.limit.is_some() { self.abandoned.add(sample.started) } else { 1 };
+        let took = self.service_time(now, sample);
+        self.slots.release_many(free);
+        self.slots.count_abandoned();
+        self.learn(now, sample, took.filter(|_| why == AbandonReason::DeadlineExceeded), true);
+        self.grant_slots(now, actions);
     }
 
     /// How long one has been in; what our own process or a stall of the upstream's host has added is not its time. None
     /// if its caller read it slowly: that says nothing of the upstream.
-    fn took(&mut self, now: Nanos, sample: &Sample) -> Option<Nanos> {
+    fn service_time(&mut self, now: Nanos, sample: &ServiceSample) -> Option<Nanos> {
         let _ = self.flow(now);
-        let silent = self.silence.since(sample.began - self.paused);
-        let all = now - sample.began;
-        (sample.idle.0 <= all.0 / IDLE_PART).then(|| all - sample.lag - silent)
+        let silent = self.stall.forgiven_since(sample.started - self.total_pause);
+        let all = now - sample.started;
+        (sample.read_delay.0 <= all.0 / MAX_READ_DELAY_DIVISOR).then(|| all - sample.lag - silent)
     }
 
-    fn learn(&mut self, now: Nanos, sample: &Sample, took: Option<Nanos>, late: bool) {
+    fn learn(&mut self, now: Nanos, sample: &ServiceSample, took: Option<Nanos>, late: bool) {
         if let (Some(limit), Some(took)) = (&mut self.limit, took) {
-            limit.learn(now, sample, took, late, &self.room);
-            self.room.set_limit(limit.limit());
+            limit.learn(now, sample, took, late, &self.slots);
+            self.slots.set_limit(limit.limit());
         }
     }
 
     /// Gives free places to those that wait.
-    pub fn hand_over(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+    pub fn grant_slots(&mut self, now: Nanos, actions: &mut Vec<QueueAction>) {
         let flow = self.flow(now);
-        self.bar.set(now, &self.room, &flow, self.line.is_overloaded());
-        self.line.drop_overdue(now, &flow, self.too_many(), &self.bar, actions);
-        while self.line.len() > 0 && self.room.take() {
-            match self.line.next(now, &flow, self.room.bar() > 0) {
-                Some(ticket) => actions.push(Action::Run(ticket)),
-                None => self.room.give_back(1),
+        self.shed_threshold.update(now, &self.slots, &flow, self.queue.is_overloaded());
+        self.queue.reject_overdue(now, &flow, self.excess_in_flight(), &self.shed_threshold, actions);
+        while self.queue.len() > 0 && self.slots.try_take() {
+            match self.queue.pop_next(now, &flow, self.slots.shed_threshold() > 0) {
+                Some(ticket) => actions.push(QueueAction::Run(ticket)),
+                None => self.slots.release_many(1),
             }
         }
-        self.tell_room();
+        self.publish_waiting();
     }
 
     /// Looks at one that waits: a refusal, or when to look again; none if it waits no more.
-    pub fn overdue(&mut self, now: Nanos, ticket: Ticket) -> Option<Result<Nanos, Refusal>> {
+    pub fn recheck(&mut self, now: Nanos, ticket: QueueTicket) -> Option<Result<Nanos, Rejection>> {
         let flow = self.flow(now);
-        let found = self.line.overdue(now, ticket, &flow, &self.bar);
-        self.tell_room();
+        let found = self.queue.recheck(now, ticket, &flow, &self.shed_threshold);
+        self.publish_waiting();
         found
     }
 
     /// One that waits does not want to any more.
-    pub fn withdraw(&mut self, ticket: Ticket) {
-        self.line.withdraw(ticket);
-        self.tell_room();
+    pub fn withdraw(&mut self, ticket: QueueTicket) {
+        self.queue.withdraw(ticket);
+        self.publish_waiting();
     }
 
     /// Whether it is time to find out, by this call, if the upstream is still at work on what was given up.
-    fn is_haunted(&self, now: Nanos, call: &Arrival, flow: &Flow) -> bool {
-        let ghosts = self.ghosts.len() as u32;
-        let every = if flow.service == Nanos::ZERO { TRY } else { flow.service.max(TRY_KNOWN) };
+    fn should_probe(&self, now: Nanos, call: &CallArrival, flow: &ServiceFlow) -> bool {
+        let ghosts = self.abandoned.len() as u32;
+        let every = if flow.service_time == Nanos::ZERO {
+            INITIAL_PROBE_INTERVAL
+        } else {
+            flow.service_time.max(MIN_PROBE_INTERVAL)
+        };
         // A call whose own time is over before an answer can be there would find out nothing.
-        let in_time = call.deadline - now > flow.service;
-        ghosts > 0 && ghosts * 2 >= self.room.limit() && in_time && now - self.tried >= every
+        let in_time = call.deadline - now > flow.service_time;
+        ghosts > 0 && ghosts * 2 >= self.slots.limit() && in_time && now - self.probed_at >= every
     }
 
     /// What a refusal by anybody else should name: about how long it takes until things have moved on.
-    fn retry_after(&self, flow: &Flow) -> Nanos {
-        Nanos::SECOND.max(Nanos(flow.service.0.saturating_mul(2)))
+    fn retry_after(&self, flow: &ServiceFlow) -> Nanos {
+        Nanos::SECOND.max(Nanos(flow.service_time.0.saturating_mul(2)))
     }
 
-    fn too_many(&self) -> u32 {
-        self.room.in_flight().saturating_sub(self.room.limit())
+    fn excess_in_flight(&self) -> u32 {
+        self.slots.in_flight().saturating_sub(self.slots.limit())
     }
 
-    fn flow(&mut self, now: Nanos) -> Flow {
-        let own = now - self.paused;
-        self.silence.look(own, self.room.left(), self.room.in_flight(), &self.usual);
-        self.line.lost(self.paused + self.silence.forgiven() + self.silence.lasts(own, &self.usual));
-        self.usual.count(self.line.own(now), &self.room);
-        self.usual.flow(self.room.limit())
+    fn flow(&mut self, now: Nanos) -> ServiceFlow {
+        let own = now - self.total_pause;
+        self.stall.observe(own, self.slots.departures(), self.slots.in_flight(), &self.service_rate);
+        self.queue
+            .exclude_time(self.total_pause + self.stall.forgiven() + self.stall.current_stall(own, &self.service_rate));
+        self.service_rate.update(self.queue.active_time(now), &self.slots);
+        self.service_rate.flow(self.slots.limit())
     }
 
-    fn tell_room(&self) {
-        self.room.set_waiting(self.line.len());
+    fn publish_waiting(&self) {
+        self.slots.set_waiting(self.queue.len());
     }
 }

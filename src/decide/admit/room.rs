@@ -5,34 +5,34 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-use super::End;
+use super::ServiceOutcome;
 use crate::decide::Nanos;
 
 /// Ranks are counted by this many at a time.
-pub(super) const STEP: u32 = 16;
+pub(super) const RANKS_PER_BIN: u32 = 16;
 /// Priorities, by spread.
-pub(super) const BINS: usize = 4 * 256 / STEP as usize;
+pub(super) const RANK_BINS: usize = 4 * 256 / RANKS_PER_BIN as usize;
 
 /// Places, how many of them are taken, and how many wait for one.
 #[derive(Debug)]
-pub struct Room {
+pub struct Slots {
     limit: AtomicU32,
     in_flight: AtomicU32,
     /// Set when a request enters an empty room, cleared by [`Self::has_idled`].
     idled: AtomicBool,
     waiting: AtomicU32,
     /// The lowest rank that may come in; what is below it is refused.
-    bar: AtomicU32,
-    answered: AtomicU64,
+    shed_threshold: AtomicU32,
+    responses: AtomicU64,
     /// Those that have left without, ever.
-    gone: AtomicU64,
+    departed_without_response: AtomicU64,
     /// Of so many that leave one is told of.
-    every: AtomicU32,
+    sample_one_in: AtomicU32,
     /// Arrivals by rank, since somebody looked.
-    arrivals: [AtomicU32; BINS],
+    arrivals: [AtomicU32; RANK_BINS],
 }
 
-impl Room {
+impl Slots {
     /// An empty room of so many places.
     pub fn new(limit: u32) -> Self {
         Self {
@@ -40,36 +40,36 @@ impl Room {
             in_flight: AtomicU32::new(0),
             idled: AtomicBool::new(true),
             waiting: AtomicU32::new(0),
-            bar: AtomicU32::new(0),
-            answered: AtomicU64::new(0),
-            gone: AtomicU64::new(0),
-            every: AtomicU32::new(1),
-            arrivals: [const { AtomicU32::new(0) }; BINS],
+            shed_threshold: AtomicU32::new(0),
+            responses: AtomicU64::new(0),
+            departed_without_response: AtomicU64::new(0),
+            sample_one_in: AtomicU32::new(1),
+            arrivals: [const { AtomicU32::new(0) }; RANK_BINS],
         }
     }
 
     /// Takes a place if there is one, nobody waits for it, and the rank is high enough.
-    pub fn enter(&self, rank: u32) -> bool {
-        if let Some(bin) = self.arrivals.get((rank / STEP) as usize) {
+    pub fn try_acquire(&self, rank: u32) -> bool {
+        if let Some(bin) = self.arrivals.get((rank / RANKS_PER_BIN) as usize) {
             bin.fetch_add(1, Relaxed);
         }
         // Whoever starts to wait says so before it looks for a place again, and whoever leaves gives its place back
         // before it looks for those that wait: with one order of all these steps one of the two sees the other.
-        rank >= self.bar.load(Relaxed) && self.waiting.load(SeqCst) == 0 && self.take()
+        rank >= self.shed_threshold.load(Relaxed) && self.waiting.load(SeqCst) == 0 && self.try_take()
     }
 
     /// Whether a call of this rank is refused at once, whatever else there is.
     pub fn sheds(&self, rank: u32) -> bool {
-        rank < self.bar.load(Relaxed)
+        rank < self.shed_threshold.load(Relaxed)
     }
 
     /// How many have come of each rank since this was asked last.
-    pub(super) fn arrivals(&self) -> [u32; BINS] {
+    pub(super) fn take_arrivals(&self) -> [u32; RANK_BINS] {
         std::array::from_fn(|bin| self.arrivals[bin].swap(0, Relaxed))
     }
 
     /// Takes a place if there is one.
-    pub(super) fn take(&self) -> bool {
+    pub(super) fn try_take(&self) -> bool {
         let limit = self.limit.load(Relaxed);
         let found = self.in_flight.fetch_update(SeqCst, SeqCst, |taken| (taken < limit).then_some(taken + 1));
         if found == Ok(0) {
@@ -84,28 +84,28 @@ impl Room {
     }
 
     /// Takes a place that is not there.
-    pub(super) fn force(&self) {
+    pub(super) fn force_acquire(&self) {
         self.in_flight.fetch_add(1, SeqCst);
     }
 
     /// Gives so many places back.
-    pub(super) fn give_back(&self, places: u32) {
+    pub(super) fn release_many(&self, places: u32) {
         self.in_flight.fetch_sub(places, SeqCst);
     }
 
-    /// Gives a place back. True if there are some that wait for it: [`super::Admission::hand_over`] is to be called.
+    /// Gives a place back. True if there are some that wait for it: [`super::Admission::grant_slots`] is to be called.
     #[must_use]
-    pub fn leave(&self, end: End) -> bool {
-        let left = if end == End::Answered { &self.answered } else { &self.gone };
+    pub fn release(&self, end: ServiceOutcome) -> bool {
+        let left = if end == ServiceOutcome::Responded { &self.responses } else { &self.departed_without_response };
         left.fetch_add(1, Relaxed);
         self.in_flight.fetch_sub(1, SeqCst);
         self.waiting.load(SeqCst) > 0
     }
 
     /// Whether [`super::Admission::ended`] knows enough without one that began then; only if nobody waits for its place.
-    pub fn spares(&self, began: Nanos) -> bool {
+    pub fn can_skip_sample(&self, began: Nanos) -> bool {
         // Chosen by when it began, which has nothing to do with how long it took.
-        let every = u64::from(self.every.load(Relaxed));
+        let every = u64::from(self.sample_one_in.load(Relaxed));
         every > 1 && !(began.0.wrapping_mul(0xd1b5_4a32_d192_ed03) >> 32).is_multiple_of(every)
     }
 
@@ -125,23 +125,23 @@ impl Room {
     }
 
     /// The lowest rank that may come in.
-    pub fn bar(&self) -> u32 {
-        self.bar.load(Relaxed)
+    pub fn shed_threshold(&self) -> u32 {
+        self.shed_threshold.load(Relaxed)
     }
 
     /// How many have left with an answer, ever.
-    pub fn answered(&self) -> u64 {
-        self.answered.load(Relaxed)
+    pub fn responses(&self) -> u64 {
+        self.responses.load(Relaxed)
     }
 
     /// How many have left, ever.
-    pub(super) fn left(&self) -> u64 {
-        self.answered().wrapping_add(self.gone.load(Relaxed))
+    pub(super) fn departures(&self) -> u64 {
+        self.responses().wrapping_add(self.departed_without_response.load(Relaxed))
     }
 
-    /// One has left without an answer, and not by [`Self::leave`].
-    pub(super) fn gave_up(&self) {
-        self.gone.fetch_add(1, Relaxed);
+    /// One has left without an answer, and not by [`Self::release`].
+    pub(super) fn count_abandoned(&self) {
+        self.departed_without_response.fetch_add(1, Relaxed);
     }
 
     pub(super) fn set_limit(&self, limit: u32) {
@@ -152,11 +152,11 @@ impl Room {
         self.waiting.store(waiting, SeqCst);
     }
 
-    pub(super) fn set_every(&self, every: u32) {
-        self.every.store(every, Relaxed);
+    pub(super) fn set_sample_one_in(&self, every: u32) {
+        self.sample_one_in.store(every, Relaxed);
     }
 
-    pub(super) fn set_bar(&self, bar: u32) {
-        self.bar.store(bar, Relaxed);
+    pub(super) fn set_shed_threshold(&self, bar: u32) {
+        self.shed_threshold.store(bar, Relaxed);
     }
 }

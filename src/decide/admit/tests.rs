@@ -7,40 +7,40 @@ use super::*;
 
 #[test]
 fn a_place_that_is_not_there_is_taken_by_force_only() {
-    let room = Room::new(2);
-    assert!(room.enter(0) && room.enter(0) && !room.enter(0));
-    room.force();
+    let room = Slots::new(2);
+    assert!(room.try_acquire(0) && room.try_acquire(0) && !room.try_acquire(0));
+    room.force_acquire();
     assert_eq!(room.in_flight(), 3);
-    assert!(!room.leave(End::Answered));
-    assert!(!room.enter(0), "the one that was forced has to go first");
-    assert!(!room.leave(End::Answered));
-    assert!(room.enter(0));
+    assert!(!room.release(ServiceOutcome::Responded));
+    assert!(!room.try_acquire(0), "the one that was forced has to go first");
+    assert!(!room.release(ServiceOutcome::Responded));
+    assert!(room.try_acquire(0));
 }
 
 /// Flow estimates for an upstream of 0.2 ms while twenty callers keep all its slots taken, after a time `before` with one
 /// call each `every`.
-fn burst_after(before: Nanos, every: Nanos) -> Vec<usual::Flow> {
+fn burst_after(before: Nanos, every: Nanos) -> Vec<usual::ServiceFlow> {
     const SERVICE: Nanos = Nanos(200_000);
-    let (mut usual, room) = (usual::Usual::new(Nanos::ZERO), Room::new(20));
-    let one = |usual: &mut usual::Usual, now: Nanos| {
-        assert!(!room.leave(End::Answered));
-        usual.took(now, SERVICE);
-        usual.count(now, &room);
+    let (mut usual, room) = (usual::ServiceRate::new(Nanos::ZERO), Slots::new(20));
+    let one = |usual: &mut usual::ServiceRate, now: Nanos| {
+        assert!(!room.release(ServiceOutcome::Responded));
+        usual.record(now, SERVICE);
+        usual.update(now, &room);
     };
     let mut now = Nanos::ZERO;
     while every < Nanos::NEVER && now + every < before {
         now += every;
-        assert!(room.enter(0));
+        assert!(room.try_acquire(0));
         one(&mut usual, now + SERVICE);
     }
     now = before;
-    assert!((0..20).all(|_| room.enter(0)));
+    assert!((0..20).all(|_| room.try_acquire(0)));
     let mut flows = Vec::new();
     for _ in 0..5000 {
         // One of the twenty leaves each hundredth of a millisecond, and another comes.
         now += Nanos(SERVICE.0 / 20);
         one(&mut usual, now);
-        assert!(room.enter(0));
+        assert!(room.try_acquire(0));
         flows.push(usual.flow(20));
     }
     flows
@@ -63,23 +63,23 @@ fn a_pause_before_a_burst_does_not_count_as_what_the_upstream_can_do() {
 }
 
 /// A service of so many slots, first come first served, and a gate before it, in virtual time.
-pub(super) struct Station {
+pub(super) struct StationModel {
     pub(super) admission: Admission,
     slots: usize,
     seed: u64,
     /// When they are done.
-    busy: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
+    done_at: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
     queue: VecDeque<(Nanos, u32)>,
-    pub(super) refused: u64,
-    pub(super) answered: u64,
+    pub(super) rejected: u64,
+    pub(super) responded: u64,
     now: Nanos,
 }
 
-impl Station {
+impl StationModel {
     pub(super) fn new(slots: usize) -> Self {
-        let admission = Admission::new(&Terms::default(), Nanos::ZERO);
-        let (busy, queue) = (BinaryHeap::new(), VecDeque::new());
-        Self { admission, slots, seed: 1, busy, queue, refused: 0, answered: 0, now: Nanos::ZERO }
+        let admission = Admission::new(&AdmissionConfig::default(), Nanos::ZERO);
+        let (done_at, queue) = (BinaryHeap::new(), VecDeque::new());
+        Self { admission, slots, seed: 1, done_at, queue, rejected: 0, responded: 0, now: Nanos::ZERO }
     }
 
     fn unit(&mut self) -> f64 {
@@ -88,23 +88,23 @@ impl Station {
     }
 
     fn fill(&mut self) {
-        while self.busy.len() < self.slots {
+        while self.done_at.len() < self.slots {
             let Some((began, beside)) = self.queue.pop_front() else { return };
             let took = Nanos::from_millis(50 + (100.0 * self.unit()) as u64);
-            self.busy.push(Reverse((self.now + took, began.0, beside)));
+            self.done_at.push(Reverse((self.now + took, began.0, beside)));
         }
     }
 
     fn send(&mut self) {
-        self.queue.push_back((self.now, self.admission.room().in_flight()));
+        self.queue.push_back((self.now, self.admission.slots().in_flight()));
         self.fill();
     }
 
-    fn heed(&mut self, actions: Vec<Action>) {
+    fn apply(&mut self, actions: Vec<QueueAction>) {
         for action in actions {
             match action {
-                Action::Run(_) => self.send(),
-                Action::Refuse(..) => self.refused += 1,
+                QueueAction::Run(_) => self.send(),
+                QueueAction::Reject(..) => self.rejected += 1,
             }
         }
     }
@@ -125,59 +125,65 @@ impl Station {
             if next > end {
                 break;
             }
-            while let Some(Reverse((at, began, beside))) = self.busy.peek().copied().filter(|done| done.0.0 <= next) {
-                self.busy.pop();
+            while let Some(Reverse((at, began, beside))) = self.done_at.peek().copied().filter(|done| done.0.0 <= next)
+            {
+                self.done_at.pop();
                 self.now = at;
                 self.fill();
-                self.answered += 1;
-                let _ = self.admission.room().leave(End::Answered);
+                self.responded += 1;
+                let _ = self.admission.slots().release(ServiceOutcome::Responded);
                 let mut actions = Vec::new();
                 self.admission.ended(
                     at,
-                    &Sample { began: Nanos(began), beside, lag: Nanos::ZERO, idle: Nanos::ZERO },
-                    End::Answered,
+                    &ServiceSample {
+                        started: Nanos(began),
+                        in_flight_at_start: beside,
+                        lag: Nanos::ZERO,
+                        read_delay: Nanos::ZERO,
+                    },
+                    ServiceOutcome::Responded,
                     &mut actions,
                 );
-                self.heed(actions);
+                self.apply(actions);
             }
             self.now = next;
             let priority = priorities[turn % priorities.len()];
             came[priority.index()] += 1;
-            let call = Arrival { deadline: Nanos::NEVER, priority, spread: (256.0 * self.unit()) as u8 };
+            let call = CallArrival { deadline: Nanos::NEVER, priority, spread: (256.0 * self.unit()) as u8 };
             let mut actions = Vec::new();
-            let verdict = if self.admission.room().enter(call.rank()) {
-                Verdict::Run
+            let verdict = if self.admission.slots().try_acquire(call.rank()) {
+                AdmissionVerdict::Run
             } else {
                 self.admission.arrive(next, &call, &mut actions)
             };
-            self.heed(actions);
+            self.apply(actions);
             match verdict {
-                Verdict::Run => self.send(),
-                Verdict::Wait(..) => {}
-                Verdict::Refuse(_) => self.refused += 1,
+                AdmissionVerdict::Run => self.send(),
+                AdmissionVerdict::Wait(..) => {}
+                AdmissionVerdict::Reject(_) => self.rejected += 1,
             }
-            let_in[priority.index()] += u64::from(!matches!(verdict, Verdict::Refuse(_)));
+            let_in[priority.index()] += u64::from(!matches!(verdict, AdmissionVerdict::Reject(_)));
         }
     }
 }
 
-fn load(station: &mut Station, per_s: f64, seconds: f64) {
+fn load(station: &mut StationModel, per_s: f64, seconds: f64) {
     station.run(per_s, seconds, &[Priority::Normal], &mut [0; 4], &mut [0; 4]);
 }
 
 #[test]
 fn the_limit_of_an_overloaded_service_is_about_its_slots() {
     for slots in [20, 50, 200] {
-        let mut station = Station::new(slots);
+        let mut station = StationModel::new(slots);
         let capacity = slots as f64 * 10.0;
         load(&mut station, 2.0 * capacity, 20.0);
-        let before = station.answered;
+        let before = station.responded;
         let mut limits = 0.0;
         for _ in 0..20 {
             load(&mut station, 2.0 * capacity, 1.0);
-            limits += f64::from(station.admission.room().limit()) / 20.0;
+            limits += f64::from(station.admission.slots().limit()) / 20.0;
         }
-        let (limit, goodput) = (limits / slots as f64, (station.answered - before) as f64 / (20.0 * capacity));
+        let (limit, goodput) = (limits / slots as f64, (station.responded - before) as f64 / (20.0 * capacity));
         assert!((0.9..1.3).contains(&limit), "{slots} slots, limit {limit}");
         assert!(goodput > 0.9, "{slots} slots, goodput {goodput}");
     }
@@ -185,17 +191,17 @@ fn the_limit_of_an_overloaded_service_is_about_its_slots() {
 
 #[test]
 fn what_is_not_limited_is_never_refused() {
-    let mut station = Station::new(usize::MAX);
+    let mut station = StationModel::new(usize::MAX);
     for per_s in [10.0, 1000.0, 100.0, 3000.0, 20.0] {
         load(&mut station, per_s, 10.0);
     }
-    assert_eq!(station.refused, 0);
+    assert_eq!(station.rejected, 0);
     assert!(station.admission.adaptive().is_some_and(|limit| limit.gradient() > 0.8));
 }
 
 #[test]
 fn the_highest_are_served_while_there_is_room_for_them() {
-    let mut station = Station::new(50);
+    let mut station = StationModel::new(50);
     let all = [Priority::Critical, Priority::Low, Priority::Normal, Priority::Low];
     load(&mut station, 250.0, 10.0);
     // Three times the capacity, of which a quarter is critical.
@@ -206,38 +212,43 @@ fn the_highest_are_served_while_there_is_room_for_them() {
     assert!(share(Priority::Critical) > 0.99, "{}", share(Priority::Critical));
     assert!(share(Priority::Low) < 0.1, "{}", share(Priority::Low));
     assert!(
-        station.admission.room().bar()
-            <= Arrival { deadline: Nanos::NEVER, priority: Priority::Critical, spread: 0 }.rank()
+        station.admission.slots().shed_threshold()
+            <= CallArrival { deadline: Nanos::NEVER, priority: Priority::Critical, spread: 0 }.rank()
     );
 }
 
 #[test]
 fn what_was_given_up_has_its_place_until_something_later_is_answered() {
-    let mut ghosts = Ghosts::default();
+    let mut ghosts = AbandonedCalls::default();
     assert_eq!(ghosts.add(Nanos(5)) + ghosts.add(Nanos(3)) + ghosts.add(Nanos(9)), 0);
-    assert_eq!(ghosts.answered(Nanos(20), Nanos(2)), 0);
-    assert_eq!(ghosts.answered(Nanos(20), Nanos(5)), 2);
+    assert_eq!(ghosts.responded(Nanos(20), Nanos(2)), 0);
+    assert_eq!(ghosts.responded(Nanos(20), Nanos(5)), 2);
     assert_eq!(ghosts.len(), 1);
-    assert_eq!(ghosts.answered(Nanos::from_secs(100), Nanos(1)), 1, "nothing is at work for so long");
+    assert_eq!(ghosts.responded(Nanos::from_secs(100), Nanos(1)), 1, "nothing is at work for so long");
 }
 
 #[test]
 fn answers_that_their_callers_read_slowly_say_nothing_of_the_upstream() {
     let after = |idle: Nanos| {
-        let mut admission = Admission::new(&Terms::default(), Nanos::ZERO);
+        let mut admission = Admission::new(&AdmissionConfig::default(), Nanos::ZERO);
         let mut now = Nanos::ZERO;
         for turn in 0..4000 {
-            let began: Vec<Nanos> = (0..10).filter(|_| admission.room().enter(0)).map(|_| now).collect();
+            let began: Vec<Nanos> = (0..10).filter(|_| admission.slots().try_acquire(0)).map(|_| now).collect();
             let read = if turn < 1000 { Nanos::ZERO } else { Nanos::from_millis(500) };
             now += Nanos::from_millis(10) + read;
             for began in began {
-                let _ = admission.room().leave(End::Answered);
-                let sample = Sample { began, beside: 10, lag: Nanos::ZERO, idle: read.min(idle) };
-                admission.ended(now, &sample, End::Answered, &mut Vec::new());
+                let _ = admission.slots().release(ServiceOutcome::Responded);
+                let sample = ServiceSample {
+                    started: began,
+                    in_flight_at_start: 10,
+                    lag: Nanos::ZERO,
+                    read_delay: read.min(idle),
+                };
+                admission.ended(now, &sample, ServiceOutcome::Responded, &mut Vec::new());
             }
         }
         let limit = admission.adaptive().unwrap();
-        (limit.limit(), limit.unhindered().unwrap())
+        (limit.limit(), limit.no_load_time().unwrap())
     };
     let (limit, unhindered) = after(Nanos::from_millis(500));
     assert!(limit >= 10 && unhindered < Nanos::from_millis(15), "limit {limit}, unhindered {unhindered}");

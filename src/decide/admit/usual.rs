@@ -1,43 +1,43 @@
 //! How long those take that are in, usually, and how many leave.
 
-use super::Room;
+use super::Slots;
 use crate::decide::Nanos;
 
 /// The length of a period; what is known is of the last one to two.
 const PERIOD: Nanos = Nanos::from_secs(2);
 /// As many are needed to know something.
-const LEAST: u64 = 10;
+const MIN_SAMPLES: u64 = 10;
 /// How often those that leave are counted.
-const EVERY: Nanos = Nanos::from_millis(20);
+const COUNT_INTERVAL: Nanos = Nanos::from_millis(20);
 /// So many per second are enough to know what there is to know.
-const ENOUGH_PER_S: f64 = 4000.0;
+const MAX_SAMPLES_PER_S: f64 = 4000.0;
 /// Longer than this, and than four answers take, nobody counts only where nobody comes.
-const IDLE: Nanos = Nanos::from_millis(100);
+const MAX_COUNT_GAP: Nanos = Nanos::from_millis(100);
 /// For about so long a count counts, at least.
-const MEMORY: Nanos = Nanos::from_millis(400);
+const MIN_DECAY_TIME: Nanos = Nanos::from_millis(400);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Period {
+struct ServiceTimeSum {
     count: u64,
-    sum: u64,
+    total_ns: u64,
 }
 
 /// Times of the last one to two periods, and the flow of late.
 #[derive(Clone, Debug)]
-pub(super) struct Usual {
+pub(super) struct ServiceRate {
     since: Nanos,
-    current: Period,
-    before: Period,
+    current: ServiceTimeSum,
+    previous: ServiceTimeSum,
     counted_at: Nanos,
     /// Those that had left by then.
-    answered: u64,
+    counted_responses: u64,
     /// All the time, for the rate of responses.
     all: FlowSums,
     /// The time in which requests were in flight throughout, for what the upstream can do.
     busy: FlowSums,
 }
 
-/// Seconds, responses in them, and requests in flight times seconds, each weighted by [`MEMORY`].
+/// Seconds, responses in them, and requests in flight times seconds, each weighted by [`MIN_DECAY_TIME`].
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowSums {
     seconds: f64,
@@ -66,61 +66,61 @@ impl FlowSums {
 
 /// What is known of an upstream when somebody comes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flow {
+pub(super) struct ServiceFlow {
     /// The usual time of one that is in; zero while nothing is known.
-    pub(super) service: Nanos,
+    pub(super) service_time: Nanos,
     /// How many leave per second when all places are taken; zero while nothing is known.
     pub(super) per_s: f64,
     /// How many may be in.
-    pub(super) places: u32,
+    pub(super) slots: u32,
 }
 
-impl Flow {
+impl ServiceFlow {
     /// How long it takes until so many have left.
     pub(super) fn wait_for(&self, count: u64) -> Nanos {
         if self.per_s > 0.0 { Nanos((count as f64 / self.per_s * 1e9) as u64) } else { Nanos::ZERO }
     }
 }
 
-impl Usual {
+impl ServiceRate {
     pub(super) fn new(now: Nanos) -> Self {
         Self {
             since: now,
-            current: Period::default(),
-            before: Period::default(),
+            current: ServiceTimeSum::default(),
+            previous: ServiceTimeSum::default(),
             counted_at: now,
-            answered: 0,
+            counted_responses: 0,
             all: FlowSums::default(),
             busy: FlowSums::default(),
         }
     }
 
     /// One was answered after so long.
-    pub(super) fn took(&mut self, now: Nanos, took: Nanos) {
-        if now - self.since >= PERIOD && self.current.count >= LEAST {
-            self.before = std::mem::take(&mut self.current);
+    pub(super) fn record(&mut self, now: Nanos, took: Nanos) {
+        if now - self.since >= PERIOD && self.current.count >= MIN_SAMPLES {
+            self.previous = std::mem::take(&mut self.current);
             self.since = now;
         }
         self.current.count += 1;
-        self.current.sum = self.current.sum.saturating_add(took.0);
+        self.current.total_ns = self.current.total_ns.saturating_add(took.0);
     }
 
     /// Counts those that have left, if it is time. In own time: what leaves per second is what the upstream can do, not what
     /// a stall has left of it.
-    pub(super) fn count(&mut self, own: Nanos, room: &Room) {
+    pub(super) fn update(&mut self, own: Nanos, room: &Slots) {
         let passed = own - self.counted_at;
-        if passed < EVERY {
+        if passed < COUNT_INTERVAL {
             return;
         }
         self.counted_at = own;
-        let (answered, idled) = (room.answered(), room.has_idled());
-        let left = (answered - std::mem::replace(&mut self.answered, answered)) as f64;
-        let mean = self.mean();
-        let memory = MEMORY.max(mean).as_secs_f64();
+        let (answered, idled) = (room.responses(), room.has_idled());
+        let left = (answered - std::mem::replace(&mut self.counted_responses, answered)) as f64;
+        let mean = self.mean_service_time();
+        let memory = MIN_DECAY_TIME.max(mean).as_secs_f64();
         let kept = (-passed.as_secs_f64() / memory).exp();
         self.busy.fade(kept);
         let several = Nanos(mean.0.saturating_mul(4));
-        if passed > IDLE.max(several) {
+        if passed > MAX_COUNT_GAP.max(several) {
             // Nobody came meanwhile: what is in now was not, and says nothing of how many could have left.
             return;
         }
@@ -132,31 +132,31 @@ impl Usual {
         if !idled || passed <= several || raises {
             self.busy.add(seconds, left, in_flight);
         }
-        room.set_every((self.all.per_s() / ENOUGH_PER_S).round().max(1.0) as u32);
+        room.set_sample_one_in((self.all.per_s() / MAX_SAMPLES_PER_S).round().max(1.0) as u32);
     }
 
     /// How long one that is in takes; zero while too little is known.
-    pub(super) fn mean(&self) -> Nanos {
-        let count = self.current.count + self.before.count;
-        let sum = self.current.sum.saturating_add(self.before.sum);
-        if count < LEAST { Nanos::ZERO } else { Nanos(sum / count) }
+    pub(super) fn mean_service_time(&self) -> Nanos {
+        let count = self.current.count + self.previous.count;
+        let sum = self.current.total_ns.saturating_add(self.previous.total_ns);
+        if count < MIN_SAMPLES { Nanos::ZERO } else { Nanos(sum / count) }
     }
 
     /// How many leave per second.
-    pub(super) fn left_per_s(&self) -> f64 {
+    pub(super) fn responses_per_s(&self) -> f64 {
         self.all.per_s()
     }
 
-    pub(super) fn flow(&self, places: u32) -> Flow {
-        let service = self.mean();
+    pub(super) fn flow(&self, places: u32) -> ServiceFlow {
+        let service = self.mean_service_time();
         let busy = &self.busy;
         // What has faded to less than one period is of an upstream as it was.
-        if service == Nanos::ZERO || busy.seconds < EVERY.as_secs_f64() / 2.0 {
-            return Flow { service, per_s: 0.0, places };
+        if service == Nanos::ZERO || busy.seconds < COUNT_INTERVAL.as_secs_f64() / 2.0 {
+            return ServiceFlow { service_time: service, per_s: 0.0, slots: places };
         }
         // Where not all places are taken there would leave more if they were.
         let taken = busy.in_flight / busy.seconds;
         let share = if taken > 0.0 { (f64::from(places) / taken).max(1.0) } else { 1.0 };
-        Flow { service, per_s: busy.per_s() * share, places }
+        ServiceFlow { service_time: service, per_s: busy.per_s() * share, slots: places }
     }
 }

@@ -22,7 +22,7 @@
 mod oracle;
 
 use super::Nanos;
-use super::stretches::Stretches;
+use super::stretches::SlidingCount;
 
 /// When the breaker opens and closes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,13 +30,13 @@ pub struct BreakerRule {
     /// Calls that began so long ago do not count any more; longer than an attempt may take.
     pub window: Nanos,
     /// Fewer calls than this that have ended do not open it; at least 1.
-    pub least: u64,
+    pub min_calls: u64,
     /// The share of failures that opens it, in (0, 1].
-    pub share: f64,
+    pub failure_fraction: f64,
     /// How long it is open at first.
-    pub rest: Nanos,
+    pub open_time: Nanos,
     /// Rests are doubled up to this while probes fail.
-    pub longest_rest: Nanos,
+    pub max_open_time: Nanos,
     /// So many calls go through at a time when it is half open, and so many must succeed in a row; at least 1.
     pub probes: u32,
 }
@@ -45,14 +45,28 @@ impl Default for BreakerRule {
     /// Opens when 80 % of 40 calls or more of 10 s fail, for 1 s to 30 s; one success closes it.
     fn default() -> Self {
         let (rest, longest_rest) = (Nanos::SECOND, Nanos::from_secs(30));
-        Self { window: Nanos::from_secs(10), least: 40, share: 0.8, rest, longest_rest, probes: 1 }
+        Self {
+            window: Nanos::from_secs(10),
+            min_calls: 40,
+            failure_fraction: 0.8,
+            open_time: rest,
+            max_open_time: longest_rest,
+            probes: 1,
+        }
     }
 }
 
 impl BreakerRule {
     /// What is wrong with it, and the remedy.
-    pub fn fault(&self) -> Option<(String, String)> {
-        let Self { window, least, share, rest, longest_rest, probes } = self;
+    pub fn validation_error(&self) -> Option<(String, String)> {
+        let Self {
+            window,
+            min_calls: least,
+            failure_fraction: share,
+            open_time: rest,
+            max_open_time: longest_rest,
+            probes,
+        } = self;
         let (what, remedy) = if *window == Nanos::ZERO {
             (format!("a window of {window} holds no calls"), "make it longer than an attempt may take, e.g. 10s".into())
         } else if *least == 0 {
@@ -85,12 +99,12 @@ pub enum State {
 }
 
 /// A call that was let through. It is given back when the call has [ended](Breaker::ended) or was
-/// [given up](Breaker::given_up).
+/// [given up](Breaker::cancelled).
 #[derive(Debug)]
 #[must_use]
-pub struct Pass {
+pub struct BreakerPermit {
     began: Nanos,
-    turn: u64,
+    generation: u64,
 }
 
 /// The kinds that are counted.
@@ -98,7 +112,7 @@ const SUCCEEDED: usize = 0;
 const FAILED: usize = 1;
 
 #[derive(Clone, Copy, Debug)]
-enum Now {
+enum BreakerPhase {
     Closed,
     Open { until: Nanos },
     HalfOpen { in_flight: u32, successes: u32, latest: Nanos },
@@ -108,20 +122,20 @@ enum Now {
 #[derive(Clone, Debug)]
 pub struct Breaker {
     rule: BreakerRule,
-    counts: Stretches<2>,
-    now: Now,
+    counts: SlidingCount<2>,
+    phase: BreakerPhase,
     /// Grows with each change. A pass of an earlier turn is old news.
-    turn: u64,
+    generation: u64,
     /// How long it rests, or would.
-    rest: Nanos,
+    open_time: Nanos,
     openings: u64,
 }
 
 impl Breaker {
     /// Closed.
     pub fn new(rule: BreakerRule) -> Self {
-        let counts = Stretches::new(rule.window);
-        Self { rule, counts, now: Now::Closed, turn: 0, rest: rule.rest, openings: 0 }
+        let counts = SlidingCount::new(rule.window);
+        Self { rule, counts, phase: BreakerPhase::Closed, generation: 0, open_time: rule.open_time, openings: 0 }
     }
 
     /// Whether a call may begin.
@@ -129,63 +143,66 @@ impl Breaker {
     /// # Errors
     /// How long to wait: when open, until the rest is over, exactly. When half open nobody knows what the probes will
     /// say; then it is the first rest, or less.
-    pub fn allows(&mut self, now: Nanos) -> Result<Pass, Nanos> {
-        match self.now {
-            Now::Closed => return Ok(Pass { began: now, turn: self.turn }),
-            Now::Open { until } if now < until => return Err(until - now),
-            Now::Open { .. } => self.turn_to(Now::HalfOpen { in_flight: 0, successes: 0, latest: now }),
-            Now::HalfOpen { in_flight, latest, .. } if in_flight >= self.rule.probes.max(1) => {
+    pub fn allows(&mut self, now: Nanos) -> Result<BreakerPermit, Nanos> {
+        match self.phase {
+            BreakerPhase::Closed => return Ok(BreakerPermit { began: now, generation: self.generation }),
+            BreakerPhase::Open { until } if now < until => return Err(until - now),
+            BreakerPhase::Open { .. } => {
+                self.transition(BreakerPhase::HalfOpen { in_flight: 0, successes: 0, latest: now });
+            }
+            BreakerPhase::HalfOpen { in_flight, latest, .. } if in_flight >= self.rule.probes.max(1) => {
                 // Nobody told how these ended, and if it were told now it would not count: they make room.
                 let lost = latest + self.rule.window;
                 if now < lost {
-                    return Err((lost - now).min(self.rule.rest).max(Nanos(1)));
+                    return Err((lost - now).min(self.rule.open_time).max(Nanos(1)));
                 }
-                self.turn_to(Now::HalfOpen { in_flight: 0, successes: 0, latest: now });
+                self.transition(BreakerPhase::HalfOpen { in_flight: 0, successes: 0, latest: now });
             }
-            Now::HalfOpen { .. } => {}
+            BreakerPhase::HalfOpen { .. } => {}
         }
-        if let Now::HalfOpen { in_flight, latest, .. } = &mut self.now {
+        if let BreakerPhase::HalfOpen { in_flight, latest, .. } = &mut self.phase {
             *in_flight += 1;
             *latest = now.max(*latest);
         }
-        Ok(Pass { began: now, turn: self.turn })
+        Ok(BreakerPermit { began: now, generation: self.generation })
     }
 
     /// A call has ended, well or not.
     #[expect(clippy::needless_pass_by_value, reason = "a call ends once, and so its pass is used up")]
-    pub fn ended(&mut self, now: Nanos, pass: Pass, ok: bool) {
-        if pass.turn != self.turn {
+    pub fn ended(&mut self, now: Nanos, pass: BreakerPermit, ok: bool) {
+        if pass.generation != self.generation {
             return;
         }
-        match &mut self.now {
-            Now::Closed => {
-                self.counts.count_back(now, pass.began, if ok { SUCCEEDED } else { FAILED });
+        match &mut self.phase {
+            BreakerPhase::Closed => {
+                self.counts.count_at(now, pass.began, if ok { SUCCEEDED } else { FAILED });
                 if !ok && self.is_failing() {
                     self.open(now);
                 }
             }
-            Now::HalfOpen { in_flight, successes, .. } => {
+            BreakerPhase::HalfOpen { in_flight, successes, .. } => {
                 *in_flight = in_flight.saturating_sub(1);
                 *successes += u32::from(ok);
                 if !ok {
-                    self.rest = Nanos(self.rest.0.saturating_mul(2)).min(self.rule.longest_rest).max(self.rule.rest);
+                    self.open_time =
+                        Nanos(self.open_time.0.saturating_mul(2)).min(self.rule.max_open_time).max(self.rule.open_time);
                     self.open(now);
                 } else if *successes >= self.rule.probes {
-                    self.rest = self.rule.rest;
+                    self.open_time = self.rule.open_time;
                     self.counts.clear();
-                    self.turn_to(Now::Closed);
+                    self.transition(BreakerPhase::Closed);
                 }
             }
-            Now::Open { .. } => {}
+            BreakerPhase::Open { .. } => {}
         }
     }
 
     /// A call was given up without a verdict: its caller has gone, or another attempt was faster. A probe makes room
     /// for the next one.
     #[expect(clippy::needless_pass_by_value, reason = "a call ends once, and so its pass is used up")]
-    pub fn given_up(&mut self, pass: Pass) {
-        if let Now::HalfOpen { in_flight, .. } = &mut self.now
-            && pass.turn == self.turn
+    pub fn cancelled(&mut self, pass: BreakerPermit) {
+        if let BreakerPhase::HalfOpen { in_flight, .. } = &mut self.phase
+            && pass.generation == self.generation
         {
             *in_flight = in_flight.saturating_sub(1);
         }
@@ -193,10 +210,10 @@ impl Breaker {
 
     /// What it does with a call that comes now.
     pub fn state(&self, now: Nanos) -> State {
-        match self.now {
-            Now::Closed => State::Closed,
-            Now::Open { until } if now < until => State::Open,
-            Now::Open { .. } | Now::HalfOpen { .. } => State::HalfOpen,
+        match self.phase {
+            BreakerPhase::Closed => State::Closed,
+            BreakerPhase::Open { until } if now < until => State::Open,
+            BreakerPhase::Open { .. } | BreakerPhase::HalfOpen { .. } => State::HalfOpen,
         }
     }
 
@@ -206,19 +223,19 @@ impl Breaker {
     }
 
     fn is_failing(&self) -> bool {
-        let [succeeded, failed] = self.counts.all();
+        let [succeeded, failed] = self.counts.totals();
         let ended = succeeded + failed;
-        ended >= self.rule.least && failed as f64 >= self.rule.share * ended as f64
+        ended >= self.rule.min_calls && failed as f64 >= self.rule.failure_fraction * ended as f64
     }
 
     fn open(&mut self, now: Nanos) {
         self.openings += 1;
-        self.turn_to(Now::Open { until: now + self.rest });
+        self.transition(BreakerPhase::Open { until: now + self.open_time });
     }
 
-    fn turn_to(&mut self, next: Now) {
-        self.turn += 1;
-        self.now = next;
+    fn transition(&mut self, next: BreakerPhase) {
+        self.generation += 1;
+        self.phase = next;
     }
 }
 
@@ -238,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_service_that_fails_three_calls_of_eleven_opens_it_by_chance_in_one_window_of_a_hundred_billion() {
-        let BreakerRule { least, share, .. } = BreakerRule::default();
+        let BreakerRule { min_calls: least, failure_fraction: share, .. } = BreakerRule::default();
         let worst = (least as u32..300).map(|n| tail(n, share)).fold(0.0, f64::max);
         assert!(worst < 1e-11, "{worst}");
         assert!((0.02..0.04).contains(&tail(20, 0.5)), "{}", tail(20, 0.5));
@@ -250,7 +267,7 @@ mod tests {
         for per_s in [2, 4, 5, 10, 100, 1000] {
             let mut breaker = Breaker::new(BreakerRule::default());
             let mut dice = Dice::new(7, per_s);
-            let mut ends = std::collections::BTreeMap::<(Nanos, u64), (Pass, bool)>::new();
+            let mut ends = std::collections::BTreeMap::<(Nanos, u64), (BreakerPermit, bool)>::new();
             let mut now = Nanos::ZERO;
             for call in 0..100_000_u64 {
                 // After every thousandth call nothing comes for half a minute.
@@ -270,7 +287,7 @@ mod tests {
     }
 
     fn fails(breaker: &mut Breaker, now: Nanos, calls: u32) {
-        let passes: Vec<Pass> = (0..calls).flat_map(|_| breaker.allows(now)).collect();
+        let passes: Vec<BreakerPermit> = (0..calls).flat_map(|_| breaker.allows(now)).collect();
         passes.into_iter().for_each(|pass| breaker.ended(now, pass, false));
     }
 
@@ -306,7 +323,7 @@ mod tests {
         let now = Nanos::SECOND;
         let (one, two) = (breaker.allows(now).expect("a probe"), breaker.allows(now).expect("another"));
         assert!(breaker.allows(now).is_err());
-        breaker.given_up(one);
+        breaker.cancelled(one);
         let three = breaker.allows(now).expect("in its place");
         // Nobody says what became of the two.
         let lost = now + Nanos::from_secs(10);
@@ -324,7 +341,7 @@ mod tests {
     #[test]
     fn calls_that_began_before_it_opened_do_not_open_it_again() {
         let mut breaker = Breaker::new(BreakerRule::default());
-        let old: Vec<Pass> = (0..500).flat_map(|_| breaker.allows(Nanos::ZERO)).collect();
+        let old: Vec<BreakerPermit> = (0..500).flat_map(|_| breaker.allows(Nanos::ZERO)).collect();
         fails(&mut breaker, Nanos::MILLI, 40);
         let now = Nanos::from_secs(2);
         let probe = breaker.allows(now).expect("a probe");
@@ -336,17 +353,17 @@ mod tests {
     #[test]
     fn a_rule_that_cannot_be_meant_is_told_with_its_remedy() {
         let rule = BreakerRule::default();
-        assert_eq!(rule.fault(), None);
+        assert_eq!(rule.validation_error(), None);
         let faults = [
             BreakerRule { window: Nanos::ZERO, ..rule },
-            BreakerRule { least: 0, ..rule },
-            BreakerRule { share: 1.5, ..rule },
-            BreakerRule { rest: Nanos::ZERO, ..rule },
-            BreakerRule { longest_rest: Nanos::MILLI, ..rule },
+            BreakerRule { min_calls: 0, ..rule },
+            BreakerRule { failure_fraction: 1.5, ..rule },
+            BreakerRule { open_time: Nanos::ZERO, ..rule },
+            BreakerRule { max_open_time: Nanos::MILLI, ..rule },
             BreakerRule { probes: 0, ..rule },
         ];
-        let told =
-            faults.map(|rule| rule.fault().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
+        let told = faults
+            .map(|rule| rule.validation_error().map(|(what, remedy)| format!("{what}; {remedy}")).unwrap_or_default());
         assert_eq!(
             told,
             [

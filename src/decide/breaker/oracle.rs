@@ -5,16 +5,16 @@ use proptest::prelude::*;
 use super::{Breaker, BreakerRule, Nanos, State};
 
 /// Every call of this turn that has ended: when it began, and how it ended.
-struct Naive {
+struct NaiveBreaker {
     rule: BreakerRule,
     ended: Vec<(u64, bool)>,
     until: Option<u64>,
     failed_probes: u32,
     probing: u32,
-    row: u32,
+    successes: u32,
 }
 
-impl Naive {
+impl NaiveBreaker {
     /// Whether it must, and whether it may be open after what has ended: the stretch that is partly over is vague.
     fn opens(&self, now: u64) -> (bool, bool) {
         let window = self.rule.window.0;
@@ -22,16 +22,16 @@ impl Naive {
         let opens = |oldest: u64| {
             let inside = self.ended.iter().filter(|(began, _)| *began >= oldest);
             let (n, failed) = inside.fold((0_u64, 0_u64), |(n, f), (_, ok)| (n + 1, f + u64::from(!ok)));
-            n >= self.rule.least && failed as f64 >= self.rule.share * n as f64
+            n >= self.rule.min_calls && failed as f64 >= self.rule.failure_fraction * n as f64
         };
         let all: Vec<bool> = (edge.saturating_sub(window.div_ceil(63))..=edge).map(opens).collect();
         (all.iter().all(|one| *one), all.iter().any(|one| *one))
     }
 
     fn open(&mut self, now: u64) {
-        let rest = self.rule.rest.0.saturating_mul(1 << self.failed_probes.min(20)).min(self.rule.longest_rest.0);
+        let rest = self.rule.open_time.0.saturating_mul(1 << self.failed_probes.min(20)).min(self.rule.max_open_time.0);
         self.until = Some(now + rest);
-        (self.probing, self.row) = (0, 0);
+        (self.probing, self.successes) = (0, 0);
     }
 }
 
@@ -43,9 +43,9 @@ proptest! {
         steps in prop::collection::vec((0_u64..300, 0_u8..8, 0_usize..9), 1..200),
     ) {
         let longest_rest = Nanos(rest * 5);
-        let rule = BreakerRule { window: Nanos(window), least, share, rest: Nanos(rest), longest_rest, probes };
+        let rule = BreakerRule { window: Nanos(window), min_calls: least, failure_fraction: share, open_time: Nanos(rest), max_open_time: longest_rest, probes };
         let mut breaker = Breaker::new(rule);
-        let mut naive = Naive { rule, ended: Vec::new(), until: None, failed_probes: 0, probing: 0, row: 0 };
+        let mut naive = NaiveBreaker { rule, ended: Vec::new(), until: None, failed_probes: 0, probing: 0, successes: 0 };
         // Passes, when they began, and in which turn of the naive one.
         let (mut open, mut turn, mut now, mut probed) = (Vec::new(), 0, 0_u64, 0_u64);
         for (later, what, which) in steps {
@@ -59,7 +59,7 @@ proptest! {
                     }
                     Some(_) => {
                         if naive.probing == probes && now >= probed + window {
-                            (naive.probing, naive.row) = (0, 0);
+                            (naive.probing, naive.successes) = (0, 0);
                             turn += 1;
                         }
                         prop_assert_eq!(told.is_ok(), naive.probing < probes);
@@ -78,7 +78,7 @@ proptest! {
                 let ok = what % 2 == 0;
                 if what == 7 {
                     naive.probing -= u32::from(of == turn && naive.until.is_some());
-                    breaker.given_up(pass);
+                    breaker.cancelled(pass);
                     continue;
                 }
                 breaker.ended(Nanos(now), pass, ok);
@@ -86,12 +86,12 @@ proptest! {
                     continue;
                 }
                 if naive.until.is_some() {
-                    (naive.probing, naive.row) = (naive.probing - 1, naive.row + u32::from(ok));
+                    (naive.probing, naive.successes) = (naive.probing - 1, naive.successes + u32::from(ok));
                     if !ok {
                         naive.failed_probes += 1;
                         naive.open(now);
                         turn += 1;
-                    } else if naive.row == probes {
+                    } else if naive.successes == probes {
                         (naive.until, naive.failed_probes) = (None, 0);
                         naive.ended.clear();
                         turn += 1;
@@ -117,7 +117,7 @@ proptest! {
         steps in prop::collection::vec((any::<u64>(), any::<bool>()), 1..60),
     ) {
         let (rest, longest_rest) = (Nanos(rests.0), Nanos(rests.1));
-        let rule = BreakerRule { window: Nanos(window), least, share, rest, longest_rest, probes };
+        let rule = BreakerRule { window: Nanos(window), min_calls: least, failure_fraction: share, open_time: rest, max_open_time: longest_rest, probes };
         let mut breaker = Breaker::new(rule);
         for (now, ok) in steps {
             if let Ok(pass) = breaker.allows(Nanos(now)) {

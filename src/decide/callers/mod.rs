@@ -11,7 +11,7 @@
 //! and nothing else; the oldest could lack a whole burst. It also means that a flood of names that are used once, which
 //! lack a token each, pushes out one another and not the caller that is at its limit.
 //!
-//! Where several gates share the rate, each has a [`Portion`] of it, and of what a bucket holds; `together.rs` says what
+//! Where several gates share the rate, each has a [`Fraction`] of it, and of what a bucket holds; `together.rs` says what
 //! becomes of the tokens when it is another one.
 //!
 //! Half the entries should do for all callers that lack something at the same time: places belong to sets, and with
@@ -19,12 +19,12 @@
 
 mod together;
 
-use self::together::Together;
+use self::together::SharedBuckets;
 use super::Nanos;
 use super::limit::token_bucket::Refill;
-use super::limit::{Model, Window};
-use super::portion::Portion;
-use super::roster::Roster;
+use super::limit::{LimitModel, LimitWindow};
+use super::portion::Fraction;
+use super::roster::SetCache;
 
 /// What each caller may send: `limit` in `per` on average, `burst` at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct CallerRule {
 
 impl CallerRule {
     /// The most entries that there can be: 400 MB of them.
-    pub const MOST_ENTRIES: usize = 1 << 24;
+    pub const MAX_ENTRIES: usize = 1 << 24;
 
     /// `limit` in `per`, all of it at once if need be; 65,536 callers are remembered (1.5 MB).
     pub fn new(limit: u64, per: Nanos) -> Self {
@@ -51,16 +51,16 @@ impl CallerRule {
     /// What is wrong with it, and the remedy.
     pub fn fault(&self) -> Option<(String, String)> {
         let Self { limit, per, burst, entries } = *self;
-        if let Err(what) = Window::new(Model::TokenBucket, limit, per) {
+        if let Err(what) = LimitWindow::new(LimitModel::TokenBucket, limit, per) {
             Some((what, "write it as e.g. 100/1s".into()))
-        } else if !(1..=Window::MOST).contains(&burst) {
+        } else if !(1..=LimitWindow::MAX_LIMIT).contains(&burst) {
             Some((
                 format!("a burst of {burst} is not possible"),
-                format!("make it 1 at least and {} at most", Window::MOST),
+                format!("make it 1 at least and {} at most", LimitWindow::MAX_LIMIT),
             ))
-        } else if !(1..=Self::MOST_ENTRIES).contains(&entries) {
+        } else if !(1..=Self::MAX_ENTRIES).contains(&entries) {
             let what = format!("{entries} callers cannot be remembered");
-            Some((what, format!("make it 1 at least and {} at most, e.g. 65536", Self::MOST_ENTRIES)))
+            Some((what, format!("make it 1 at least and {} at most, e.g. 65536", Self::MAX_ENTRIES)))
         } else {
             None
         }
@@ -69,43 +69,43 @@ impl CallerRule {
 
 /// The buckets of all callers. Nothing is allocated once it is made.
 #[derive(Clone, Debug)]
-pub struct Callers {
+pub struct CallerLimiter {
     refill: Refill,
     /// When each bucket is full again, as [`Refill`] writes it.
-    full: Roster<u128>,
+    full_at: SetCache<u128>,
     latest: Nanos,
     /// If others let the same callers in.
-    together: Option<Box<Together>>,
+    shared: Option<Box<SharedBuckets>>,
 }
 
-impl Callers {
+impl CallerLimiter {
     /// All buckets are full. A limit, length or burst of 0 counts as 1.
     pub fn new(rule: CallerRule) -> Self {
-        let refill = Refill { limit: rule.limit.max(1), per: rule.per.max(Nanos(1)), holds: rule.burst.max(1) };
-        Self { refill, full: Roster::new(rule.entries), latest: Nanos::ZERO, together: None }
+        let refill = Refill { limit: rule.limit.max(1), per: rule.per.max(Nanos(1)), capacity: rule.burst.max(1) };
+        Self { refill, full_at: SetCache::new(rule.entries), latest: Nanos::ZERO, shared: None }
     }
 
-    /// The same, where several gates share the rate: nothing of it is ours until [`Self::follow`] says so. Keys have to
+    /// The same, where several gates share the rate: nothing of it is ours until [`Self::set_fractions`] says so. Keys have to
     /// be the same at all gates; `salt` is this one's own.
     pub fn shared(rule: CallerRule, salt: u64) -> Self {
         let callers = Self::new(rule);
-        let together = Some(Box::new(Together::new(callers.refill, salt)));
-        Self { refill: callers.refill.part(Portion::NONE), together, ..callers }
+        let shared = Some(Box::new(SharedBuckets::new(callers.refill, salt)));
+        Self { refill: callers.refill.fraction(Fraction::NONE), shared, ..callers }
     }
 
     /// From now on this portion is ours of what each caller may send, and another one of those that are named, in
     /// order of their keys. Does nothing to callers that are not shared.
-    pub fn follow(&mut self, now: Nanos, usual: Portion, claims: impl Iterator<Item = (u64, Portion)>) {
+    pub fn set_fractions(&mut self, now: Nanos, usual: Fraction, claims: impl Iterator<Item = (u64, Fraction)>) {
         self.latest = self.latest.max(now);
-        if let Some(together) = &mut self.together {
-            self.refill = together.follow(self.latest, usual, claims, &mut self.full);
+        if let Some(together) = &mut self.shared {
+            self.refill = together.set_fractions(self.latest, usual, claims, &mut self.full_at);
         }
     }
 
     /// What callers could use of the rate, in the parts of a portion, since this was asked last: of those that have a
     /// portion of their own, and of those that were refused.
-    pub fn wanted(&mut self, now: Nanos) -> Vec<(u64, u32)> {
-        self.together.as_mut().map_or_else(Vec::new, |together| together.wanted(now))
+    pub fn demand(&mut self, now: Nanos) -> Vec<(u64, u32)> {
+        self.shared.as_mut().map_or_else(Vec::new, |together| together.demand(now))
     }
 
     /// Whether the caller with this key may send a call of this weight now; if so, it is paid. A weight of 0 is always
@@ -120,30 +120,31 @@ impl Callers {
         if weight == 0 {
             return Ok(());
         }
-        let Some(together) = &mut self.together else {
-            if weight > self.refill.holds {
+        let Some(together) = &mut self.shared else {
+            if weight > self.refill.capacity {
                 return Err(Nanos::NEVER);
             }
             // Who is not known has a full bucket and is not refused, so that a refusal takes nobody's place.
-            return take(&self.refill, self.full.of(key, |full| *full), self.latest, weight).map_err(|at| at - now);
+            return take(&self.refill, self.full_at.get_or_insert(key, |full| *full), self.latest, weight)
+                .map_err(|at| at - now);
         };
-        let place = together.place(key);
-        let (refill, full) = match together.own(key, weight) {
+        let place = together.cache_key(key);
+        let (refill, full) = match together.own_bucket(key, weight) {
             Some(own) => own,
-            None => (self.refill, self.full.of(place, |full| *full)),
+            None => (self.refill, self.full_at.get_or_insert(place, |full| *full)),
         };
         // With a smaller part it may have been emptied for longer than a larger one takes to fill.
-        *full = (*full).min(refill.empty(self.latest));
-        let taken = if weight > refill.holds { Err(Nanos::NEVER) } else { take(&refill, full, self.latest, weight) };
-        taken.map_err(|at| if at == Nanos::NEVER { together.token(weight) } else { at - now }).inspect_err(|_| {
-            together.refused(key, weight);
+        *full = (*full).min(refill.empty_at(self.latest));
+        let taken = if weight > refill.capacity { Err(Nanos::NEVER) } else { take(&refill, full, self.latest, weight) };
+        taken.map_err(|at| if at == Nanos::NEVER { together.wait_for(weight) } else { at - now }).inspect_err(|_| {
+            together.rejected(key, weight);
         })
     }
 }
 
 /// Takes so much out of a bucket, or says when it is there.
 fn take(refill: &Refill, full: &mut u128, now: Nanos, weight: u64) -> Result<(), Nanos> {
-    let room = refill.room(*full, weight);
+    let room = refill.available_at(*full, weight);
     if room > now {
         return Err(room);
     }
@@ -159,9 +160,9 @@ mod tests {
 
     /// All that a caller was ever allowed.
     #[derive(Clone, Default)]
-    struct Naive(Vec<(u64, u64)>);
+    struct NaiveCaller(Vec<(u64, u64)>);
 
-    impl Naive {
+    impl NaiveCaller {
         /// In any span that ends now, the burst and what came back in it are the most.
         fn allows(&self, rule: CallerRule, now: u64, weight: u64) -> bool {
             let (limit, per, burst) = (u128::from(rule.limit), u128::from(rule.per.0), u128::from(rule.burst));
@@ -177,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_burst_goes_through_and_then_the_rate() {
-        let mut callers = Callers::new(CallerRule { burst: 5, ..CallerRule::new(3, Nanos::SECOND) });
+        let mut callers = CallerLimiter::new(CallerRule { burst: 5, ..CallerRule::new(3, Nanos::SECOND) });
         assert!((0..5).all(|_| callers.allows(Nanos::ZERO, 1, 1).is_ok()));
         assert_eq!(callers.allows(Nanos::ZERO, 1, 1), Err(Nanos(333_333_334)), "a third of a second, rounded up");
         assert_eq!(callers.allows(Nanos::ZERO, 1, 6), Err(Nanos::NEVER), "more than the burst");
@@ -189,8 +190,8 @@ mod tests {
 
     #[test]
     fn a_million_callers_take_no_more_memory_and_push_out_nobody_who_is_at_its_limit() {
-        let mut callers = Callers::new(CallerRule { entries: 1024, ..CallerRule::new(10, Nanos::SECOND) });
-        let places = callers.full.values().count();
+        let mut callers = CallerLimiter::new(CallerRule { entries: 1024, ..CallerRule::new(10, Nanos::SECOND) });
+        let places = callers.full_at.values().count();
         let mut dice = Dice::new(3, 3);
         let (mut now, mut allowed) = (Nanos::ZERO, 0);
         for _ in 0..1_000_000 {
@@ -198,7 +199,7 @@ mod tests {
             assert_eq!(callers.allows(now, dice.bits(), 1), Ok(()), "nobody pays for another one");
             allowed += u32::from(callers.allows(now, 42, 1).is_ok());
         }
-        assert_eq!(callers.full.values().count(), places);
+        assert_eq!(callers.full_at.values().count(), places);
         // 10 s at 10 a second, and the burst.
         assert!((109..=110).contains(&allowed), "{allowed}");
     }
@@ -235,8 +236,8 @@ mod tests {
             steps in prop::collection::vec((0_u64..6, 0_u64..400, 0_u64..40, 0_u64..13), 1..150),
         ) {
             let rule = CallerRule { limit, per: Nanos(per), burst, entries: 16 };
-            let mut callers = Callers::new(rule);
-            let mut naive = vec![Naive::default(); 40];
+            let mut callers = CallerLimiter::new(rule);
+            let mut naive = vec![NaiveCaller::default(); 40];
             let mut now = 0;
             for (gap, later, key, weight) in steps {
                 now += if gap == 0 { later } else { gap / 3 };
@@ -268,7 +269,7 @@ mod tests {
             rule: (u64, u64, u64), steps in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 1..60),
         ) {
             let (limit, per, burst) = rule;
-            let mut callers = Callers::new(CallerRule { limit, per: Nanos(per), burst, entries: 1 });
+            let mut callers = CallerLimiter::new(CallerRule { limit, per: Nanos(per), burst, entries: 1 });
             for (now, key, weight) in steps {
                 let _ = callers.allows(Nanos(now), key % 20, weight >> (weight % 64));
             }

@@ -2,22 +2,22 @@
 
 use super::{HostId, JobId};
 use crate::decide::Nanos;
-use crate::decide::feedback::Feedback;
-use crate::decide::policy::Kind;
+use crate::decide::feedback::RateLimitHeaders;
+use crate::decide::policy::FailureKind;
 
 /// What is to be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct JobSubmission {
     /// Where it goes. A host that was not added has no limits of its own.
     pub host: HostId,
     /// It is not sent if it could arrive after this; NEVER: it does not expire.
-    pub expires: Nanos,
+    pub expires_at: Nanos,
     /// What it counts in windows that go by weight.
     pub weight: u64,
     /// Higher goes first.
     pub priority: i32,
     /// Tries that are used up already.
-    pub tries: u32,
+    pub attempts_used: u32,
     /// It was on its way when an earlier process ended, and nobody knows what became of it.
     pub maybe_sent: bool,
     /// The one key that may send it; None: any. As long as that key is of no use it waits, and if there is no such key
@@ -25,9 +25,17 @@ pub struct Asked {
     pub key: Option<u32>,
 }
 
-impl Default for Asked {
+impl Default for JobSubmission {
     fn default() -> Self {
-        Self { host: 0, expires: Nanos::NEVER, weight: 1, priority: 0, tries: 0, maybe_sent: false, key: None }
+        Self {
+            host: 0,
+            expires_at: Nanos::NEVER,
+            weight: 1,
+            priority: 0,
+            attempts_used: 0,
+            maybe_sent: false,
+            key: None,
+        }
     }
 }
 
@@ -35,32 +43,32 @@ impl Default for Asked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A job is there; one whose number is taken is ignored.
-    Submitted(JobId, Asked),
+    Submitted(JobId, JobSubmission),
     /// This attempt's bytes go out.
-    Left(JobId, u32),
+    Departed(JobId, u32),
     /// This attempt was answered.
-    Answered(JobId, u32, Meaning, &'a Feedback),
+    Responded(JobId, u32, ResponseClass, &'a RateLimitHeaders),
     /// This attempt has no answer, and will have none.
-    Failed(JobId, u32, Kind),
+    Failed(JobId, u32, FailureKind),
     /// This attempt was called back before anything of it left; it says nothing about anybody.
-    CalledBack(JobId, u32),
+    Recalled(JobId, u32),
     /// The job is not wanted any more; one that is leased is done with, whatever comes of it.
     Withdrawn(JobId),
     /// This key can be used again.
-    Usable(u32),
+    KeyUsable(u32),
     /// Time has passed.
     Tick,
 }
 
-/// What an answer means. The edge knows the service; [`Meaning::of`] is the custom.
+/// What an answer means. The edge knows the service; [`ResponseClass::of`] is the custom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub enum ResponseClass {
     /// It is done.
     Done,
     /// Too many requests; the key may send later.
-    Refused,
+    RateLimited,
     /// Its nonce was not above the last one's.
-    Overtaken,
+    InvalidNonce,
     /// The service does not know the key.
     Unauthorized,
     /// The service does not want to hear of the key again.
@@ -69,13 +77,13 @@ pub enum Meaning {
     Failed(u16),
 }
 
-impl Meaning {
+impl ResponseClass {
     /// By status alone: 2xx, 401 and 429 are what they say, all others have failed.
     pub const fn of(status: u16) -> Self {
         match status {
             200..=299 => Self::Done,
             401 => Self::Unauthorized,
-            429 => Self::Refused,
+            429 => Self::RateLimited,
             _ => Self::Failed(status),
         }
     }
@@ -83,26 +91,26 @@ impl Meaning {
 
 /// Why a job did not get on, or a key is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum DispatchFailure {
     /// The answer meant this.
-    Answer(Meaning),
+    Response(ResponseClass),
     /// There was no answer.
-    Kind(Kind),
+    NoResponse(FailureKind),
     /// It weighs more than a window holds.
     TooHeavy,
     /// It may have been sent before a crash, and is not to be sent twice.
     MaybeSent,
     /// Its time went by before it was ever sent.
-    Late,
+    Expired,
     /// Its host answered nobody for too long.
-    Down,
+    HostDown,
 }
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum DispatchAction {
     /// Keep this as the key's high-water mark of nonces.
-    Keep {
+    SaveHighWater {
         /// Which key.
         key: u32,
         /// No nonce above it will be sent before the next mark.
@@ -119,7 +127,7 @@ pub enum Action {
         /// The number to send with it.
         nonce: u64,
         /// An earlier attempt may have been done.
-        again: bool,
+        maybe_duplicate: bool,
     },
     /// Drop this attempt, whose time is up.
     Cancel {
@@ -131,55 +139,55 @@ pub enum Action {
     /// It is done. The end.
     Done(JobId),
     /// It is among the dead letters.
-    Dead {
+    ScheduleRetry {
         /// Which.
         job: JobId,
         /// Until then at least.
         until: Nanos,
         /// What it died of.
-        why: Why,
+        reason: DispatchFailure,
     },
     /// It is due, and queued once more.
     Requeue(JobId),
     /// It has a new TTL.
-    Renew {
+    ExtendTtl {
         /// Which.
         job: JobId,
         /// When that is over.
-        expires: Nanos,
+        expires_at: Nanos,
     },
     /// It expired. The end.
     Expire {
         /// Which.
         job: JobId,
         /// What it died of before, if it was sent at all.
-        why: Why,
+        reason: DispatchFailure,
     },
     /// It goes to the graveyard. The end.
-    Bury {
+    DeadLetter {
         /// Which.
         job: JobId,
         /// What it died of.
-        why: Why,
+        reason: DispatchFailure,
     },
     /// This key is used no more.
-    Unusable {
+    KeyUnusable {
         /// Which.
         key: u32,
         /// What was said of it.
-        why: Why,
+        reason: DispatchFailure,
     },
     /// This host answers nobody: nothing but a probe now and then goes to it until it does.
-    Down(HostId),
+    HostDown(HostId),
     /// It answers again.
-    Up(HostId),
+    HostUp(HostId),
     /// Send an [`Event::Tick`] then, and not at the instant that was named before; it is never [`Nanos::NEVER`].
     WakeAt(Nanos),
 }
 
-impl Action {
+impl DispatchAction {
     /// The host that answers nobody, if this says so.
-    pub const fn down(&self) -> Option<HostId> {
-        if let Self::Down(host) = self { Some(*host) } else { None }
+    pub const fn host_down(&self) -> Option<HostId> {
+        if let Self::HostDown(host) = self { Some(*host) } else { None }
     }
 }

@@ -14,182 +14,212 @@
 //! them a response, and not a gateway's word that nobody is there (502 to 504), is up: the failures count as their own, or a
 //! pile that ends with a bad job would never end. Their tries and back-offs are what they have against an outage.
 
-use super::circuit::ENOUGH;
-use super::host::Host;
-use super::{Action, Dispatch, Feedback, HostId, Job, JobId, Kind, Meaning, Nanos, State, Why};
-use crate::decide::policy::Failure;
+use super::circuit::MIN_FAILED_JOBS;
+use super::host::DispatchHost;
+use super::{
+    Dispatch, DispatchAction, DispatchFailure, DispatchJob, FailureKind, HostId, JobId, Nanos, RateLimitHeaders,
+    ResponseClass, State,
+};
+use crate::decide::policy::AttemptFailure;
 
 /// What a failed attempt means for its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum RetryDecision {
     /// It has failed of itself: it is tried again, and that attempt has cost a try.
-    Charged,
+    Charge,
     /// The host may be to blame: that is to be seen.
-    Rests,
+    WaitForHost,
     /// It is tried again at once, at no cost.
     Free,
     /// Another try would not help.
-    Buried,
+    DeadLetter,
 }
 
 /// Nothing is sent by a key that was refused for so long, whatever it was told.
-const LEAST_HOLD: Nanos = Nanos::from_millis(50);
+const MIN_HOLD: Nanos = Nanos::from_millis(50);
 
 impl Dispatch {
-    pub(super) fn answered(
+    pub(super) fn responded(
         &mut self,
         now: Nanos,
         (id, attempt): (JobId, u32),
-        meaning: Meaning,
-        feedback: &Feedback,
-        actions: &mut Vec<Action>,
+        meaning: ResponseClass,
+        feedback: &RateLimitHeaders,
+        actions: &mut Vec<DispatchAction>,
     ) {
         let Some((mut job, lease)) = self.end_lease(id, attempt) else { return };
-        let Lease { host: host_id, key: number, slot, sent } = lease;
-        let refused = matches!(meaning, Meaning::Refused | Meaning::Blocked);
-        let Some(host) = self.host(host_id) else { return };
-        let way_in = &mut host.lanes.way_in;
-        let to_blame = (refused || meaning == Meaning::Overtaken) && way_in.refused(now, sent);
-        let usual = way_in.usual();
-        let retry_after = feedback.retry_after.map(|length| length.max(LEAST_HOLD));
-        let round_trip = host.lanes.with(number, |lane| {
-            lane.windows.heard(slot, now, &feedback.quotas);
+        let AttemptLease { host: host_id, key: number, slot, sent_at: sent } = lease;
+        let refused = matches!(meaning, ResponseClass::RateLimited | ResponseClass::Blocked);
+        let Some(host) = self.host_mut(host_id) else { return };
+        let way_in = &mut host.lanes.delay_bound;
+        let to_blame = (refused || meaning == ResponseClass::InvalidNonce) && way_in.rejected(now, sent);
+        let usual = way_in.usual_round_trip();
+        let retry_after = feedback.retry_after.map(|length| length.max(MIN_HOLD));
+        let round_trip = host.lanes.update(number, |lane| {
+            lane.windows.apply_quotas(slot, now, &feedback.quotas);
             match meaning {
                 // What was learnt of the way in is taken back first; the limit is as it was said until that was in vain.
-                Meaning::Refused => lane.windows.refused(slot, now, retry_after, !to_blame),
-                Meaning::Done => lane.windows.accepted(slot, now),
+                ResponseClass::RateLimited => lane.windows.rejected(slot, now, retry_after, !to_blame),
+                ResponseClass::Done => lane.windows.accepted(slot, now),
                 _ => {}
             }
-            lane.windows.arrived_by(slot, now, usual)
+            lane.windows.responded(slot, now, usual)
         });
         if let Some(round_trip) = round_trip.flatten()
             && !refused
-            && meaning != Meaning::Overtaken
+            && meaning != ResponseClass::InvalidNonce
         {
-            host.lanes.way_in.answered(round_trip);
+            host.lanes.delay_bound.responded(round_trip);
         }
-        let why = Why::Answer(meaning);
-        let covered = |status| self.rules.retry.on.covers(Failure::Status(status));
+        let why = DispatchFailure::Response(meaning);
+        let covered = |status| self.rules.retry.on.covers(AttemptFailure::Status(status));
         let fate = match meaning {
-            Meaning::Done | Meaning::Refused => Fate::Free,
-            Meaning::Overtaken => Fate::Charged,
-            Meaning::Unauthorized | Meaning::Blocked => {
-                if self.keys.get(number as usize).is_some_and(|key| key.usable) {
-                    self.with_key(number, |key| key.usable = false);
-                    actions.push(Action::Unusable { key: number, why });
+            ResponseClass::Done | ResponseClass::RateLimited => RetryDecision::Free,
+            ResponseClass::InvalidNonce => RetryDecision::Charge,
+            ResponseClass::Unauthorized | ResponseClass::Blocked => {
+                if self.keys.get(number as usize).is_some_and(|key| key.is_usable) {
+                    self.update_key(number, |key| key.is_usable = false);
+                    actions.push(DispatchAction::KeyUnusable { key: number, reason: why });
                 }
-                Fate::Free
+                RetryDecision::Free
             }
-            Meaning::Failed(status) if status >= 500 && covered(status) => Fate::Rests,
-            Meaning::Failed(status) if covered(status) => Fate::Charged,
-            Meaning::Failed(_) => Fate::Buried,
+            ResponseClass::Failed(status) if status >= 500 && covered(status) => RetryDecision::WaitForHost,
+            ResponseClass::Failed(status) if covered(status) => RetryDecision::Charge,
+            ResponseClass::Failed(_) => RetryDecision::DeadLetter,
         };
-        if fate == Fate::Rests {
-            if let (Meaning::Failed(503), Some(length)) = (meaning, retry_after)
-                && let Some(host) = self.host(host_id)
+        if fate == RetryDecision::WaitForHost {
+            if let (ResponseClass::Failed(503), Some(length)) = (meaning, retry_after)
+                && let Some(host) = self.host_mut(host_id)
             {
-                host.lanes.all(|lane| lane.windows.hold_until(now + length));
+                host.lanes.update_all(|lane| lane.windows.hold_until(now + length));
             }
-        } else if !matches!(meaning, Meaning::Failed(500..)) {
-            let was_host = std::mem::take(&mut job.rested);
-            self.host_answered(now, host_id, sent, was_host, actions);
+        } else if !matches!(meaning, ResponseClass::Failed(500..)) {
+            let was_host = std::mem::take(&mut job.is_host_suspected);
+            self.host_responded(now, host_id, sent, was_host, actions);
         }
-        if meaning == Meaning::Done {
+        if meaning == ResponseClass::Done {
             self.forget(host_id, id);
-            return actions.push(Action::Done(id));
+            return actions.push(DispatchAction::Done(id));
         }
-        let heeded = feedback.retry_after.filter(|_| self.rules.retry.obey_retry_after).unwrap_or_default();
+        let heeded = feedback.retry_after.filter(|_| self.rules.retry.honor_retry_after).unwrap_or_default();
         // A refusal is about the key, not about the job.
-        let wait = if fate == Fate::Charged { heeded } else { Nanos::ZERO };
+        let wait = if fate == RetryDecision::Charge { heeded } else { Nanos::ZERO };
         // Who is told to come later is refused for its rate, whatever the status.
-        job.is_rate = meaning == Meaning::Failed(503) && retry_after.is_some();
+        job.is_rate_limited = meaning == ResponseClass::Failed(503) && retry_after.is_some();
         self.decide(now, id, job, fate, (sent, wait, why), actions);
     }
 
-    pub(super) fn failed(&mut self, now: Nanos, (id, attempt): (JobId, u32), kind: Kind, actions: &mut Vec<Action>) {
+    pub(super) fn failed(
+        &mut self,
+        now: Nanos,
+        (id, attempt): (JobId, u32),
+        kind: FailureKind,
+        actions: &mut Vec<DispatchAction>,
+    ) {
         let Some((mut job, lease)) = self.end_lease(id, attempt) else { return };
-        let Lease { host, key, slot, sent } = lease;
-        let Some(host) = self.host(host) else { return };
+        let AttemptLease { host, key, slot, sent_at: sent } = lease;
+        let Some(host) = self.host_mut(host) else { return };
         if kind.is_unsent() {
-            host.lanes.with(key, |lane| lane.windows.unsent(slot, now));
+            host.lanes.update(key, |lane| lane.windows.unsent(slot, now));
         } else {
-            host.lanes.with(key, |lane| lane.windows.gave_up(slot, now));
-            host.lanes.way_in.out_for(now - sent);
-            job.again = true;
+            host.lanes.update(key, |lane| lane.windows.abandoned(slot, now));
+            host.lanes.delay_bound.outstanding_for(now - sent);
+            job.maybe_duplicate = true;
         }
-        let covered = kind.is_unsent() || self.rules.retry.on.covers(Failure::Kind(kind));
-        let fate = if covered { Fate::Rests } else { Fate::Buried };
-        job.is_rate = false;
-        self.decide(now, id, job, fate, (sent, Nanos::ZERO, Why::Kind(kind)), actions);
+        let covered = kind.is_unsent() || self.rules.retry.on.covers(AttemptFailure::Kind(kind));
+        let fate = if covered { RetryDecision::WaitForHost } else { RetryDecision::DeadLetter };
+        job.is_rate_limited = false;
+        self.decide(now, id, job, fate, (sent, Nanos::ZERO, DispatchFailure::NoResponse(kind)), actions);
     }
 
     /// It was never sent, for a reason of our own.
-    pub(super) fn called_back(&mut self, now: Nanos, (id, attempt): (JobId, u32)) {
+    pub(super) fn recalled(&mut self, now: Nanos, (id, attempt): (JobId, u32)) {
         let Some((mut job, lease)) = self.end_lease(id, attempt) else { return };
-        if let Some(host) = self.host(lease.host) {
-            host.lanes.with(lease.key, |lane| lane.windows.unsent(lease.slot, now));
+        if let Some(host) = self.host_mut(lease.host) {
+            host.lanes.update(lease.key, |lane| lane.windows.unsent(lease.slot, now));
         }
         job.state = State::Queued;
-        self.put(id, job);
+        self.put_job(id, job);
     }
 
     /// An attempt has ended: its job, out of the queue, and what it had.
-    fn end_lease(&mut self, id: JobId, attempt: u32) -> Option<(Job, Lease)> {
-        let (host, State::Leased { key, slot, sent, probe }) = self.lease(id, attempt)? else { return None };
-        let job = self.take(id)?;
+    fn end_lease(&mut self, id: JobId, attempt: u32) -> Option<(DispatchJob, AttemptLease)> {
+        let (host, State::Leased { key, slot, sent_at: sent, is_probe: probe }) = self.leased_attempt(id, attempt)?
+        else {
+            return None;
+        };
+        let job = self.take_job(id)?;
         self.leased -= 1;
-        self.host(host)?.ended(probe);
-        Some((job, Lease { host, key, slot, sent }))
+        self.host_mut(host)?.attempt_ended(probe);
+        Some((job, AttemptLease { host, key, slot, sent_at: sent }))
     }
 
     /// A host has answered a request that was sent then: those that rest there are judged. `was_host`: the job that was
     /// answered had failed before, so it was not the job.
-    fn host_answered(&mut self, now: Nanos, id: HostId, sent: Nanos, was_host: bool, actions: &mut Vec<Action>) {
-        let Some(host) = self.host(id) else { return };
+    fn host_responded(
+        &mut self,
+        now: Nanos,
+        id: HostId,
+        sent: Nanos,
+        was_host: bool,
+        actions: &mut Vec<DispatchAction>,
+    ) {
+        let Some(host) = self.host_mut(id) else { return };
         let was_open = host.circuit.is_open();
-        let probed = host.circuit.answered(now, sent);
-        host.share.answered(now);
+        let probed = host.circuit.responded(now, sent);
+        host.slots.responded(now);
         if was_open {
-            actions.push(Action::Up(id));
+            actions.push(DispatchAction::HostUp(id));
         }
         if was_open && probed {
-            host.share.start_again();
+            host.slots.reset();
         }
         let was_down = was_open || was_host;
-        let resting: Vec<JobId> = host.lines.resting.iter().map(|(_, job)| *job).collect();
+        let resting: Vec<JobId> = host.queues.waiting_for_host.iter().map(|(_, job)| *job).collect();
         for job_id in resting {
-            let Some(mut job) = self.take(job_id) else { continue };
-            let (State::Resting { sent: sent_then, failed }, why) = (job.state, job.died) else { continue };
+            let Some(mut job) = self.take_job(job_id) else { continue };
+            let (State::WaitingForHost { sent_at: sent_then, failed_at: failed }, why) = (job.state, job.last_failure)
+            else {
+                continue;
+            };
             if sent < sent_then && !was_open {
-                self.put(job_id, job);
+                self.put_job(job_id, job);
                 continue;
             }
-            let is_own = sent >= sent_then && (failed >= sent || !was_down) && !job.is_rate;
-            job.rested = false;
+            let is_own = sent >= sent_then && (failed >= sent || !was_down) && !job.is_rate_limited;
+            job.is_host_suspected = false;
             if is_own {
                 self.charge(now, job_id, job, failed, why, actions);
             } else {
                 job.state = State::Queued;
-                self.put(job_id, job);
+                self.put_job(job_id, job);
             }
         }
     }
 
     /// A job has failed of itself.
-    fn charge(&mut self, now: Nanos, id: JobId, mut job: Job, failed: Nanos, why: Why, actions: &mut Vec<Action>) {
+    fn charge(
+        &mut self,
+        now: Nanos,
+        id: JobId,
+        mut job: DispatchJob,
+        failed: Nanos,
+        why: DispatchFailure,
+        actions: &mut Vec<DispatchAction>,
+    ) {
         // What was never sent costs no try.
-        if !matches!(why, Why::Kind(kind) if kind.is_unsent()) {
-            job.tries += 1;
-            if let Some(host) = self.hosts.get_mut(job.asked.host as usize) {
-                host.convict(id);
+        if !matches!(why, DispatchFailure::NoResponse(kind) if kind.is_unsent()) {
+            job.attempts_used += 1;
+            if let Some(host) = self.hosts.get_mut(job.submission.host as usize) {
+                host.mark_faulty(id);
             }
         }
-        if job.tries > self.rules.retry.times {
-            self.forget(job.asked.host, id);
-            return actions.push(Action::Bury { job: id, why });
+        if job.attempts_used > self.rules.retry.max_retries {
+            self.forget(job.submission.host, id);
+            return actions.push(DispatchAction::DeadLetter { job: id, reason: why });
         }
         let until = (failed + self.backoff(id, &job)).max(now);
-        self.die(now, id, job, until, why, actions);
+        self.schedule_retry(now, id, job, until, why, actions);
     }
 
     fn forget(&mut self, host: HostId, job: JobId) {
@@ -202,129 +232,142 @@ impl Dispatch {
         &mut self,
         now: Nanos,
         id: JobId,
-        mut job: Job,
-        fate: Fate,
-        (sent, wait, why): (Nanos, Nanos, Why),
-        actions: &mut Vec<Action>,
+        mut job: DispatchJob,
+        fate: RetryDecision,
+        (sent, wait, why): (Nanos, Nanos, DispatchFailure),
+        actions: &mut Vec<DispatchAction>,
     ) {
-        job.died = why;
+        job.last_failure = why;
         // Without retries nothing is sent twice that may have been done.
-        let is_unsent = matches!(why, Why::Kind(kind) if kind.is_unsent());
-        let is_once = self.rules.retry.times == 0 && matches!(why, Why::Kind(_)) && !is_unsent;
-        let Some(host) = self.host(job.asked.host) else { return };
+        let is_unsent = matches!(why, DispatchFailure::NoResponse(kind) if kind.is_unsent());
+        let is_once = self.rules.retry.max_retries == 0 && matches!(why, DispatchFailure::NoResponse(_)) && !is_unsent;
+        let Some(host) = self.host_mut(job.submission.host) else { return };
         match fate {
-            Fate::Buried => {
+            RetryDecision::DeadLetter => {
                 host.forget(id);
-                actions.push(Action::Bury { job: id, why });
+                actions.push(DispatchAction::DeadLetter { job: id, reason: why });
             }
-            Fate::Charged => self.charge(now, id, job, now + wait, why, actions),
-            Fate::Free if why == Why::Answer(Meaning::Refused) => {
-                self.die(now, id, job, now + LEAST_HOLD, why, actions);
+            RetryDecision::Charge => self.charge(now, id, job, now + wait, why, actions),
+            RetryDecision::Free if why == DispatchFailure::Response(ResponseClass::RateLimited) => {
+                self.schedule_retry(now, id, job, now + MIN_HOLD, why, actions);
             }
-            Fate::Free => self.die(now, id, job, now, why, actions),
-            Fate::Rests => {
-                host.died = why;
-                host.share.failed(now);
-                let is_guilty = host.is_guilty(id) && !is_unsent;
-                let is_own = !job.is_rate && (is_once || is_guilty && !host.circuit.is_open());
+            RetryDecision::Free => self.schedule_retry(now, id, job, now, why, actions),
+            RetryDecision::WaitForHost => {
+                host.last_failure = why;
+                host.slots.failed(now);
+                let is_guilty = host.is_faulty(id) && !is_unsent;
+                let is_own = !job.is_rate_limited && (is_once || is_guilty && !host.circuit.is_open());
                 if is_own {
                     return self.charge(now, id, job, now, why, actions);
                 }
                 host.circuit.failed(now, id);
-                job.rested = true;
-                job.state = State::Resting { sent, failed: now };
-                if host.is_late(now, job.asked.expires) {
+                job.is_host_suspected = true;
+                job.state = State::WaitingForHost { sent_at: sent, failed_at: now };
+                if host.arrives_late(now, job.submission.expires_at) {
                     return self.expire(now, id, job, actions);
                 }
-                let host = job.asked.host;
-                self.put(id, job);
-                self.judge_the_last(now, host, actions);
+                let host = job.submission.host;
+                self.put_job(id, job);
+                self.charge_last_jobs(now, host, actions);
             }
         }
     }
 
     /// Nothing else is there to compare those with that rest: what is known already counts.
-    fn judge_the_last(&mut self, now: Nanos, id: HostId, actions: &mut Vec<Action>) {
+    fn charge_last_jobs(&mut self, now: Nanos, id: HostId, actions: &mut Vec<DispatchAction>) {
         let Some(host) = self.hosts.get(id as usize) else { return };
-        let are_few = host.lines.resting.len() < ENOUGH;
-        let are_last = host.lines.standing == 0 && host.share.in_flight == 0 && !host.circuit.is_open();
+        let are_few = host.queues.waiting_for_host.len() < MIN_FAILED_JOBS;
+        let are_last = host.queues.queued == 0 && host.slots.in_flight == 0 && !host.circuit.is_open();
         if !are_few || !are_last {
             return;
         }
-        let resting: Vec<JobId> = host.lines.resting.iter().map(|(_, job)| *job).collect();
+        let resting: Vec<JobId> = host.queues.waiting_for_host.iter().map(|(_, job)| *job).collect();
         for job_id in resting {
-            let known = self.queue.get(job_id).map(|job| (job.state, job.died, job.is_rate));
-            let Some((State::Resting { failed, .. }, why, false)) = known else { continue };
-            let is_said = matches!(why, Why::Answer(Meaning::Failed(status)) if !(502..=504).contains(&status));
-            if is_said && let Some(mut job) = self.take(job_id) {
-                job.rested = false;
+            let known = self.queue.get(job_id).map(|job| (job.state, job.last_failure, job.is_rate_limited));
+            let Some((State::WaitingForHost { failed_at: failed, .. }, why, false)) = known else { continue };
+            let is_said = matches!(why, DispatchFailure::Response(ResponseClass::Failed(status)) if !(502..=504).contains(&status));
+            if is_said && let Some(mut job) = self.take_job(job_id) {
+                job.is_host_suspected = false;
                 self.charge(now, job_id, job, failed, why, actions);
             }
         }
     }
 
     /// A dead letter until then.
-    fn die(&mut self, now: Nanos, id: JobId, mut job: Job, until: Nanos, why: Why, actions: &mut Vec<Action>) {
-        job.state = State::Dead { until };
-        job.died = why;
-        if self.hosts.get(job.asked.host as usize).is_some_and(|host| host.is_late(until, job.asked.expires)) {
+    fn schedule_retry(
+        &mut self,
+        now: Nanos,
+        id: JobId,
+        mut job: DispatchJob,
+        until: Nanos,
+        why: DispatchFailure,
+        actions: &mut Vec<DispatchAction>,
+    ) {
+        job.state = State::Retrying { until };
+        job.last_failure = why;
+        if self
+            .hosts
+            .get(job.submission.host as usize)
+            .is_some_and(|host| host.arrives_late(until, job.submission.expires_at))
+        {
             return self.expire(now, id, job, actions);
         }
-        actions.push(Action::Dead { job: id, until, why });
-        self.put(id, job);
+        actions.push(DispatchAction::ScheduleRetry { job: id, until, reason: why });
+        self.put_job(id, job);
     }
 
     /// How long a job waits that has failed so often: the shortest wait at first, twice as long each time, and up to half
     /// as much again, so that jobs that failed together do not come back together.
-    fn backoff(&self, id: JobId, job: &Job) -> Nanos {
+    fn backoff(&self, id: JobId, job: &DispatchJob) -> Nanos {
         let backoff = self.rules.retry.backoff;
-        let doubled = backoff.first.0.saturating_mul(1 << job.tries.saturating_sub(1).min(32));
+        let doubled = backoff.min.0.saturating_mul(1 << job.attempts_used.saturating_sub(1).min(32));
         let jitter = 1.0 + 0.5 * self.dice(id).unit_at(job.attempts.into());
-        Nanos((doubled as f64 * jitter) as u64).min(backoff.most)
+        Nanos((doubled as f64 * jitter) as u64).min(backoff.max)
     }
 
     /// A dead letter is due. A retry that costs a try has to be paid for; if that is not possible, it waits once more.
-    pub(super) fn requeue(&mut self, now: Nanos, id: JobId, actions: &mut Vec<Action>) {
-        let Some(mut job) = self.take(id) else { return };
-        if job.tries > 0 && self.ledger.as_mut().is_some_and(|ledger| !ledger.spend(now)) {
+    pub(super) fn requeue(&mut self, now: Nanos, id: JobId, actions: &mut Vec<DispatchAction>) {
+        let Some(mut job) = self.take_job(id) else { return };
+        if job.attempts_used > 0 && self.retry_budget.as_mut().is_some_and(|ledger| !ledger.withdraw(now)) {
             // Not now, whatever the backoff says: time has to go on.
             let until = now + self.backoff(id, &job).max(Nanos::MILLI);
-            job.state = State::Dead { until };
-            actions.push(Action::Dead { job: id, until, why: job.died });
+            job.state = State::Retrying { until };
+            actions.push(DispatchAction::ScheduleRetry { job: id, until, reason: job.last_failure });
         } else {
             job.state = State::Queued;
-            actions.push(Action::Requeue(id));
+            actions.push(DispatchAction::Requeue(id));
         }
-        self.put(id, job);
+        self.put_job(id, job);
     }
 
     /// A job, which is out of the queue, can't be sent in time.
-    pub(super) fn expire(&mut self, now: Nanos, id: JobId, mut job: Job, actions: &mut Vec<Action>) {
-        let expired = Action::Expire { job: id, why: job.died };
-        let renewed = self.rules.renew.filter(|renew| job.renewed < renew.times);
-        let from = if let State::Dead { until } = job.state { until.max(now) } else { now };
+    pub(super) fn expire(&mut self, now: Nanos, id: JobId, mut job: DispatchJob, actions: &mut Vec<DispatchAction>) {
+        let expired = DispatchAction::Expire { job: id, reason: job.last_failure };
+        let renewed = self.rules.ttl_extension.filter(|renew| job.ttl_extensions < renew.max_extensions);
+        let from = if let State::Retrying { until } = job.state { until.max(now) } else { now };
         let expires = renewed.map(|renew| from + renew.ttl);
         // A new TTL may be shorter than the way in.
-        let host = self.hosts.get(job.asked.host as usize);
-        let Some(expires) = expires.filter(|expires| host.is_some_and(|host| !host.is_late(from, *expires))) else {
-            self.forget(job.asked.host, id);
+        let host = self.hosts.get(job.submission.host as usize);
+        let Some(expires) = expires.filter(|expires| host.is_some_and(|host| !host.arrives_late(from, *expires)))
+        else {
+            self.forget(job.submission.host, id);
             return actions.push(expired);
         };
-        job.renewed += 1;
-        job.asked.expires = expires;
-        job.take_place(&self.rules);
-        actions.push(Action::Renew { job: id, expires: job.asked.expires });
-        if let State::Dead { until } = job.state {
-            actions.push(Action::Dead { job: id, until, why: job.died });
+        job.ttl_extensions += 1;
+        job.submission.expires_at = expires;
+        job.set_rank(&self.rules);
+        actions.push(DispatchAction::ExtendTtl { job: id, expires_at: job.submission.expires_at });
+        if let State::Retrying { until } = job.state {
+            actions.push(DispatchAction::ScheduleRetry { job: id, until, reason: job.last_failure });
         }
-        self.put(id, job);
+        self.put_job(id, job);
     }
 }
 
-impl Host {
+impl DispatchHost {
     /// What was out has ended.
-    pub(super) fn ended(&mut self, probe: bool) {
-        self.share.ended();
+    pub(super) fn attempt_ended(&mut self, probe: bool) {
+        self.slots.ended();
         if probe {
             self.circuit.probe_ended();
         }
@@ -333,9 +376,9 @@ impl Host {
 
 /// What an attempt had.
 #[derive(Clone, Copy, Debug)]
-struct Lease {
+struct AttemptLease {
     host: HostId,
     key: u32,
-    slot: crate::decide::window::Slot,
-    sent: Nanos,
+    slot: crate::decide::window::WindowSlot,
+    sent_at: Nanos,
 }

@@ -3,31 +3,35 @@
 use proptest::prelude::*;
 
 use super::queue::State;
-use super::{Action, Asked, Dispatch, Event, JobId, Meaning, Nanos, Rules};
-use crate::decide::feedback::Feedback;
-use crate::decide::limit::{Model, Window as Counted};
-use crate::decide::window::Limit;
+use super::{Dispatch, DispatchAction, DispatchRules, Event, JobId, JobSubmission, Nanos, ResponseClass};
+use crate::decide::feedback::RateLimitHeaders;
+use crate::decide::limit::{LimitModel, LimitWindow as Counted};
+use crate::decide::window::KeyLimit;
 
 impl Dispatch {
     /// The naive way to see that nobody waits in vain: whoever is first, of those that a key may send, cannot go by it yet.
-    pub(super) fn assert_nobody_is_held_up(&self) {
-        if self.leased >= self.rules.in_flight.max(1) {
+    pub(super) fn assert_no_job_is_held_up(&self) {
+        if self.leased >= self.rules.max_in_flight.max(1) {
             return;
         }
         for (id, host) in (0..).zip(&self.hosts) {
             // What the host itself keeps back is no matter of lines.
-            if host.circuit.permit(self.latest) != super::circuit::Permit::All
-                || !host.share.has_room(self.latest, self.places(host))
+            if host.circuit.permission(self.latest) != super::circuit::SendPermission::All
+                || !host.slots.has_slot(self.latest, self.slot_pool(host))
             {
                 continue;
             }
             for key in 0..self.keys.len() as u32 {
-                let of_host = |job: &&super::Job| job.state == State::Queued && job.asked.host == id;
-                let may = |job: &&super::Job| of_host(job) && job.asked.key.is_none_or(|only| only == key);
+                let of_host = |job: &&super::DispatchJob| job.state == State::Queued && job.submission.host == id;
+                let may = |job: &&super::DispatchJob| of_host(job) && job.submission.key.is_none_or(|only| only == key);
                 let Some(first) = self.queue.all().filter(may).min_by_key(|job| job.rank) else { continue };
-                let when = host.lanes.when(key, first.asked.weight);
+                let when = host.lanes.earliest(key, first.submission.weight);
                 let now = self.latest;
-                assert!(when.is_none_or(|at| at > now), "key {key} could send at {when:?}, {now}: {:?}", first.asked);
+                assert!(
+                    when.is_none_or(|at| at > now),
+                    "key {key} could send at {when:?}, {now}: {:?}",
+                    first.submission
+                );
             }
         }
     }
@@ -38,16 +42,20 @@ fn ms(ms: u64) -> Nanos {
 }
 
 fn dispatch(limit: &str, keys: u32) -> Dispatch {
-    let window = Counted::read(limit, Model::SlidingLog).expect(limit);
-    let mut rules = Rules { attempt_timeout: Nanos::from_secs(3600), order: super::Order::FirstIn, ..Rules::default() };
-    rules.key.limits = vec![Limit::new(window)];
-    rules.key.way_in = Some(ms(50));
+    let window = Counted::read(limit, LimitModel::SlidingLog).expect(limit);
+    let mut rules = DispatchRules {
+        attempt_timeout: Nanos::from_secs(3600),
+        order: super::DispatchOrder::Fifo,
+        ..DispatchRules::default()
+    };
+    rules.key.limits = vec![KeyLimit::new(window)];
+    rules.key.delay_bound = Some(ms(50));
     Dispatch::new(rules, keys, 1)
 }
 
-fn sent(actions: &[Action]) -> Vec<(JobId, u32)> {
+fn sent(actions: &[DispatchAction]) -> Vec<(JobId, u32)> {
     let sends = actions.iter().filter_map(|action| match action {
-        Action::Send { job, key, .. } => Some((*job, *key)),
+        DispatchAction::Send { job, key, .. } => Some((*job, *key)),
         _ => None,
     });
     sends.collect()
@@ -59,14 +67,14 @@ fn on(dispatch: &mut Dispatch, at: Nanos, event: Event<'_>) -> Vec<(JobId, u32)>
     dispatch.on(at, event, &mut actions);
     let sent = sent(&actions);
     for (job, _) in &sent {
-        dispatch.on(at, Event::Left(*job, 1), &mut Vec::new());
+        dispatch.on(at, Event::Departed(*job, 1), &mut Vec::new());
     }
-    dispatch.assert_nobody_is_held_up();
+    dispatch.assert_no_job_is_held_up();
     sent
 }
 
 fn submit(dispatch: &mut Dispatch, at: Nanos, job: JobId, key: Option<u32>) -> Vec<(JobId, u32)> {
-    on(dispatch, at, Event::Submitted(job, Asked { key, ..Asked::default() }))
+    on(dispatch, at, Event::Submitted(job, JobSubmission { key, ..JobSubmission::default() }))
 }
 
 #[test]
@@ -106,9 +114,9 @@ fn an_earlier_job_that_any_key_may_send_goes_before_those_that_name_it() {
 #[test]
 fn a_heavy_job_is_waited_for_at_one_key_and_the_others_go_on_with_their_own() {
     let mut world = dispatch("10/1s", 2);
-    let heavy = |key| Asked { weight: 10, key, ..Asked::default() };
-    let window = Counted::read("10/1s", Model::SlidingLog).expect("valid");
-    world.rules.key.limits = vec![Limit { window, unit: super::super::window::Unit::Weight }];
+    let heavy = |key| JobSubmission { weight: 10, key, ..JobSubmission::default() };
+    let window = Counted::read("10/1s", LimitModel::SlidingLog).expect("valid");
+    world.rules.key.limits = vec![KeyLimit { window, unit: super::super::window::LimitUnit::Weight }];
     let mut world = Dispatch::new(world.rules, 2, 1);
     assert_eq!(submit(&mut world, ms(0), 1, Some(0)), [(1, 0)]);
     assert_eq!(submit(&mut world, ms(9), 2, Some(1)), [(2, 1)]);
@@ -124,21 +132,24 @@ fn a_heavy_job_is_waited_for_at_one_key_and_the_others_go_on_with_their_own() {
 fn a_job_for_a_key_of_no_use_waits_and_is_in_nobodys_way() {
     let mut world = dispatch("100/1s", 2);
     submit(&mut world, ms(0), 1, Some(0));
-    let silent = Feedback::default();
-    on(&mut world, ms(1), Event::Answered(1, 1, Meaning::Unauthorized, &silent));
+    let silent = RateLimitHeaders::default();
+    on(&mut world, ms(1), Event::Responded(1, 1, ResponseClass::Unauthorized, &silent));
     assert_eq!(submit(&mut world, ms(2), 2, Some(0)), []);
     assert_eq!(submit(&mut world, ms(2), 3, None), [(3, 1)]);
     assert_eq!(submit(&mut world, ms(3), 4, Some(9)), [], "there is no such key");
     assert_eq!(world.sizes(), (3, 0, 1));
     on(&mut world, ms(4), Event::Withdrawn(4));
-    let back = on(&mut world, ms(5), Event::Usable(0));
+    let back = on(&mut world, ms(5), Event::KeyUsable(0));
     assert_eq!(back.iter().map(|(job, key)| (*job, *key)).collect::<Vec<_>>(), [(1, 0), (2, 0)]);
     assert_eq!(world.sizes(), (0, 0, 3));
-    let late = Asked { key: Some(9), expires: ms(100), ..Asked::default() };
+    let late = JobSubmission { key: Some(9), expires_at: ms(100), ..JobSubmission::default() };
     let mut actions = Vec::new();
     world.on(ms(6), Event::Submitted(5, late), &mut actions);
     world.on(ms(51), Event::Tick, &mut actions);
-    assert!(actions.contains(&Action::Expire { job: 5, why: super::Why::Late }), "{actions:?}");
+    assert!(
+        actions.contains(&DispatchAction::Expire { job: 5, reason: super::DispatchFailure::Expired }),
+        "{actions:?}"
+    );
 }
 
 proptest! {
@@ -159,7 +170,7 @@ proptest! {
         for now in (0..1500).map(|step| ms(10 * step)) {
             let is_there = next.filter(|(at, _)| *at <= now);
             for (world, told) in [&mut crowded, &mut alone].into_iter().zip(&mut told) {
-                let comes = is_there.map(|(_, job)| Event::Submitted(job, Asked::default()));
+                let comes = is_there.map(|(_, job)| Event::Submitted(job, JobSubmission::default()));
                 for event in comes.into_iter().chain([Event::Tick]) {
                     let sent = on(world, now, event).into_iter().filter(|(job, _)| *job < 1000);
                     told.extend(sent.map(|(job, _)| (now, job)));

@@ -2,217 +2,223 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Asked, HostId, JobId, Nanos, Order, Rules, Why};
-use crate::decide::window::Slot;
+use super::{DispatchFailure, DispatchOrder, DispatchRules, HostId, JobId, JobSubmission, Nanos};
+use crate::decide::window::WindowSlot;
 
 /// One job.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
-    pub(super) asked: Asked,
+pub(super) struct DispatchJob {
+    pub(super) submission: JobSubmission,
     pub(super) state: State,
     /// Attempts that count against its retries.
-    pub(super) tries: u32,
+    pub(super) attempts_used: u32,
     /// Attempts of whatever kind; each has its number.
     pub(super) attempts: u32,
-    pub(super) renewed: u32,
+    pub(super) ttl_extensions: u32,
     /// An earlier attempt may have been done.
-    pub(super) again: bool,
+    pub(super) maybe_duplicate: bool,
     /// It has failed in a way for which the host may be to blame, and has not been charged for it.
-    pub(super) rested: bool,
+    pub(super) is_host_suspected: bool,
     /// Its last failure was a refusal for rate.
-    pub(super) is_rate: bool,
-    /// What its last attempt died of; [`Why::Late`] if there was none.
-    pub(super) died: Why,
+    pub(super) is_rate_limited: bool,
+    /// What its last attempt died of; [`DispatchFailure::Expired`] if there was none.
+    pub(super) last_failure: DispatchFailure,
     /// Its place in its line.
-    pub(super) rank: Rank,
+    pub(super) rank: QueueRank,
     /// Where it stands as a number of submission.
-    number: u64,
-    submitted: Nanos,
+    sequence: u64,
+    submitted_at: Nanos,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Queued,
-    Dead {
+    Retrying {
         until: Nanos,
     },
     Leased {
         key: u32,
-        slot: Slot,
-        sent: Nanos,
-        probe: bool,
+        slot: WindowSlot,
+        sent_at: Nanos,
+        is_probe: bool,
     },
     /// It failed, and it is to be seen whether the host answers others.
-    Resting {
-        sent: Nanos,
-        failed: Nanos,
+    WaitingForHost {
+        sent_at: Nanos,
+        failed_at: Nanos,
     },
 }
 
 /// A place in a line, of whichever line; less is earlier.
-pub(super) type Rank = (i128, u64);
+pub(super) type QueueRank = (i128, u64);
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Queue {
-    jobs: HashMap<JobId, Job>,
-    dead: BTreeSet<(Nanos, JobId)>,
+pub(super) struct JobQueue {
+    jobs: HashMap<JobId, DispatchJob>,
+    retrying: BTreeSet<(Nanos, JobId)>,
     queued: usize,
-    resting: usize,
+    waiting_for_host: usize,
     submitted: u64,
 }
 
 /// The jobs of one host that are not on their way.
 #[derive(Clone, Debug)]
-pub(super) struct Lines {
+pub(super) struct HostQueues {
     /// Those that any key may send.
-    line: BTreeSet<(Rank, JobId)>,
+    shared: BTreeSet<(QueueRank, JobId)>,
     /// By key: those that no other key may send.
-    own: Vec<BTreeSet<(Rank, JobId)>>,
+    per_key: Vec<BTreeSet<(QueueRank, JobId)>>,
     /// How many stand in a line, whichever it is.
-    pub(super) standing: usize,
+    pub(super) queued: usize,
     /// Keys whose own line has changed.
     pub(super) changed: Vec<u32>,
     /// Of those that are queued, dead or resting.
     expiring: BTreeSet<(Nanos, JobId)>,
     /// By when they failed.
-    pub(super) resting: BTreeSet<(Nanos, JobId)>,
+    pub(super) waiting_for_host: BTreeSet<(Nanos, JobId)>,
 }
 
-impl Queue {
+impl JobQueue {
     /// Takes a job in, unless it is here already.
-    pub(super) fn submit(&mut self, now: Nanos, id: JobId, asked: Asked, rules: &Rules) -> Option<Job> {
+    pub(super) fn submit(
+        &mut self,
+        now: Nanos,
+        id: JobId,
+        asked: JobSubmission,
+        rules: &DispatchRules,
+    ) -> Option<DispatchJob> {
         if self.jobs.contains_key(&id) {
             return None;
         }
         self.submitted += 1;
-        let mut job = Job {
-            asked,
+        let mut job = DispatchJob {
+            submission: asked,
             state: State::Queued,
-            tries: asked.tries,
-            attempts: asked.tries,
-            renewed: 0,
-            again: asked.maybe_sent,
-            rested: false,
-            is_rate: false,
-            died: Why::Late,
+            attempts_used: asked.attempts_used,
+            attempts: asked.attempts_used,
+            ttl_extensions: 0,
+            maybe_duplicate: asked.maybe_sent,
+            is_host_suspected: false,
+            is_rate_limited: false,
+            last_failure: DispatchFailure::Expired,
             rank: (0, 0),
-            number: self.submitted,
-            submitted: now,
+            sequence: self.submitted,
+            submitted_at: now,
         };
-        job.take_place(rules);
+        job.set_rank(rules);
         Some(job)
     }
 
     /// Puts a job in its place, which its state tells.
-    pub(super) fn put(&mut self, id: JobId, job: Job, lines: &mut Lines) {
+    pub(super) fn put(&mut self, id: JobId, job: DispatchJob, lines: &mut HostQueues) {
         match job.state {
             State::Queued => {
                 self.queued += 1;
-                if let Some(line) = lines.line_of(job.asked.key) {
+                if let Some(line) = lines.queue_of(job.submission.key) {
                     line.insert((job.rank, id));
-                    lines.standing += 1;
+                    lines.queued += 1;
                 }
             }
-            State::Dead { until } => drop(self.dead.insert((until, id))),
-            State::Resting { failed, .. } => {
-                self.resting += 1;
-                lines.resting.insert((failed, id));
+            State::Retrying { until } => drop(self.retrying.insert((until, id))),
+            State::WaitingForHost { failed_at: failed, .. } => {
+                self.waiting_for_host += 1;
+                lines.waiting_for_host.insert((failed, id));
             }
             State::Leased { .. } => {}
         }
-        if !matches!(job.state, State::Leased { .. }) && job.asked.expires != Nanos::NEVER {
-            lines.expiring.insert((job.asked.expires, id));
+        if !matches!(job.state, State::Leased { .. }) && job.submission.expires_at != Nanos::NEVER {
+            lines.expiring.insert((job.submission.expires_at, id));
         }
         self.jobs.insert(id, job);
     }
 
     /// Takes a job out of its place, and out of the queue.
-    pub(super) fn take(&mut self, id: JobId, lines: &mut Lines) -> Option<Job> {
+    pub(super) fn take(&mut self, id: JobId, lines: &mut HostQueues) -> Option<DispatchJob> {
         let job = self.jobs.remove(&id)?;
         match job.state {
             State::Queued => {
                 self.queued -= 1;
-                if let Some(line) = lines.line_of(job.asked.key)
+                if let Some(line) = lines.queue_of(job.submission.key)
                     && line.remove(&(job.rank, id))
                 {
-                    lines.standing -= 1;
+                    lines.queued -= 1;
                 }
             }
-            State::Dead { until } => drop(self.dead.remove(&(until, id))),
-            State::Resting { failed, .. } => {
-                self.resting -= 1;
-                lines.resting.remove(&(failed, id));
+            State::Retrying { until } => drop(self.retrying.remove(&(until, id))),
+            State::WaitingForHost { failed_at: failed, .. } => {
+                self.waiting_for_host -= 1;
+                lines.waiting_for_host.remove(&(failed, id));
             }
             State::Leased { .. } => {}
         }
-        lines.expiring.remove(&(job.asked.expires, id));
+        lines.expiring.remove(&(job.submission.expires_at, id));
         Some(job)
     }
 
-    pub(super) fn get(&self, id: JobId) -> Option<&Job> {
+    pub(super) fn get(&self, id: JobId) -> Option<&DispatchJob> {
         self.jobs.get(&id)
     }
 
     /// Which host a job is for.
     pub(super) fn host_of(&self, id: JobId) -> Option<HostId> {
-        self.jobs.get(&id).map(|job| job.asked.host)
+        self.jobs.get(&id).map(|job| job.submission.host)
     }
 
     /// The dead letter that is due first.
-    pub(super) fn first_dead(&self) -> Option<(Nanos, JobId)> {
-        self.dead.first().copied()
+    pub(super) fn first_retrying(&self) -> Option<(Nanos, JobId)> {
+        self.retrying.first().copied()
     }
 
     #[cfg(test)]
-    pub(super) fn all(&self) -> impl Iterator<Item = &Job> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &DispatchJob> {
         self.jobs.values()
     }
 
     /// How many are queued, wait for another try, and are there in all.
     pub(super) fn sizes(&self) -> (usize, usize, usize) {
-        (self.queued, self.dead.len() + self.resting, self.jobs.len())
+        (self.queued, self.retrying.len() + self.waiting_for_host, self.jobs.len())
     }
 }
 
-impl Lines {
+impl HostQueues {
     pub(super) fn new(keys: usize) -> Self {
         Self {
-            line: BTreeSet::new(),
-            own: vec![BTreeSet::new(); keys],
-            standing: 0,
+            shared: BTreeSet::new(),
+            per_key: vec![BTreeSet::new(); keys],
+            queued: 0,
             changed: Vec::new(),
             expiring: BTreeSet::new(),
-            resting: BTreeSet::new(),
+            waiting_for_host: BTreeSet::new(),
         }
     }
 
     /// Where such a job stands. One whose key there is not stands nowhere.
-    fn line_of(&mut self, key: Option<u32>) -> Option<&mut BTreeSet<(Rank, JobId)>> {
-        let Some(key) = key else { return Some(&mut self.line) };
-        let line = self.own.get_mut(key as usize)?;
+    fn queue_of(&mut self, key: Option<u32>) -> Option<&mut BTreeSet<(QueueRank, JobId)>> {
+        let Some(key) = key else { return Some(&mut self.shared) };
+        let line = self.per_key.get_mut(key as usize)?;
         self.changed.push(key);
         Some(line)
     }
 
     /// Whose turn it is, of those that any key may send, or of those that only this one may.
     pub(super) fn first(&self, key: Option<u32>) -> Option<JobId> {
-        let line = key.map_or(Some(&self.line), |key| self.own.get(key as usize))?;
+        let line = key.map_or(Some(&self.shared), |key| self.per_key.get(key as usize))?;
         line.first().map(|(_, id)| *id)
     }
 
     /// All that stand in a line.
     pub(super) fn all(&self) -> impl Iterator<Item = JobId> {
-        self.own.iter().chain([&self.line]).flatten().map(|(_, id)| *id)
+        self.per_key.iter().chain([&self.shared]).flatten().map(|(_, id)| *id)
     }
 
     /// The first `most` of each line.
-    pub(super) fn next(&self, most: usize) -> impl Iterator<Item = JobId> {
-        self.own.iter().chain([&self.line]).flat_map(move |line| line.iter().take(most)).map(|(_, id)| *id)
+    pub(super) fn next_jobs(&self, most: usize) -> impl Iterator<Item = JobId> {
+        self.per_key.iter().chain([&self.shared]).flat_map(move |line| line.iter().take(most)).map(|(_, id)| *id)
     }
 
     /// How many stand in that line.
-    pub(super) fn length(&self, key: Option<u32>) -> usize {
-        key.map_or(Some(&self.line), |key| self.own.get(key as usize)).map_or(0, BTreeSet::len)
+    pub(super) fn queue_len(&self, key: Option<u32>) -> usize {
+        key.map_or(Some(&self.shared), |key| self.per_key.get(key as usize)).map_or(0, BTreeSet::len)
     }
 
     pub(super) fn first_expiring(&self) -> Option<(Nanos, JobId)> {
@@ -220,13 +226,13 @@ impl Lines {
     }
 }
 
-impl Job {
-    pub(super) fn take_place(&mut self, rules: &Rules) {
+impl DispatchJob {
+    pub(super) fn set_rank(&mut self, rules: &DispatchRules) {
         let from = match rules.order {
-            Order::Deadline => self.asked.expires.min(self.submitted + rules.patience),
-            Order::FirstIn => self.submitted,
+            DispatchOrder::Deadline => self.submission.expires_at.min(self.submitted_at + rules.max_rank_ttl),
+            DispatchOrder::Fifo => self.submitted_at,
         };
-        let preferred = i128::from(rules.priority_step.0) * i128::from(self.asked.priority);
-        self.rank = (i128::from(from.0) - preferred, self.number);
+        let preferred = i128::from(rules.priority_step.0) * i128::from(self.submission.priority);
+        self.rank = (i128::from(from.0) - preferred, self.sequence);
     }
 }

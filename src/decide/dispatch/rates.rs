@@ -1,34 +1,34 @@
 //! How much of what an exchange lets through is used, by the minute.
 
-use super::world::{End, Setting, Story};
-use super::{Nanos, Order, Why};
+use super::world::{DispatchResult, DispatchScenario, JobEnd};
+use super::{DispatchFailure, DispatchOrder, Nanos};
 use crate::decide::delay::Delay;
-use crate::decide::limit::{Model, Window};
+use crate::decide::limit::{LimitModel, LimitWindow};
 
 fn delay(text: &str) -> Delay {
     Delay::read(text).expect(text)
 }
 
 /// The document's setting for some time, with a way of up to `ms` in and out, and a little more to send than goes.
-fn saturated(ms: u64, keys: u32, seconds: u64) -> Setting {
-    let mut setting = Setting::document();
+fn saturated(ms: u64, keys: u32, seconds: u64) -> DispatchScenario {
+    let mut setting = DispatchScenario::reference();
     setting.keys = keys;
-    setting.rules.key.way_in = Some(Nanos::from_millis(ms));
-    (setting.way_in, setting.way_out) = (delay(&format!("0ms..{ms}ms")), delay(&format!("0ms..{ms}ms")));
+    setting.rules.key.delay_bound = Some(Nanos::from_millis(ms));
+    (setting.delay_in, setting.delay_out) = (delay(&format!("0ms..{ms}ms")), delay(&format!("0ms..{ms}ms")));
     setting.until = Nanos::from_secs(seconds);
     setting.gap = Delay::Constant(Nanos(1_000_000_000 / (22 * u64::from(keys))));
     setting
 }
 
 /// Accepted in a second, none refused.
-fn rate(name: &str, setting: &Setting) -> (f64, Story) {
+fn rate(name: &str, setting: &DispatchScenario) -> (f64, DispatchResult) {
     let story = setting.run(1);
     let rate = story.accepted as f64 / setting.until.as_secs_f64();
     println!(
         "{name}: {rate:.2}/s, way in {}",
-        story.way_in.map_or("not known".to_owned(), |way_in| way_in.to_string())
+        story.delay_bound.map_or("not known".to_owned(), |way_in| way_in.to_string())
     );
-    assert_eq!((story.exceeded, story.overtaken), (0, 0), "{name}");
+    assert_eq!((story.exceeded, story.invalid_nonces), (0, 0), "{name}");
     (rate, story)
 }
 
@@ -44,9 +44,9 @@ fn the_documents_exchange_takes_95_a_second_from_ordered_keys() {
 #[test]
 fn a_way_in_that_is_learnt_costs_little() {
     let mut setting = saturated(50, 5, 600);
-    setting.rules.key.way_in = None;
+    setting.rules.key.delay_bound = None;
     let (learnt, _) = rate("learnt", &setting);
-    setting.rules.learns_way_in = false;
+    setting.rules.learns_delay_bound = false;
     setting.until = Nanos::from_secs(60);
     let (answers_only, _) = rate("answers only", &setting);
     assert!(learnt >= 94.5 && answers_only >= 90.0 && learnt > answers_only, "{learnt}, {answers_only}");
@@ -57,9 +57,9 @@ fn a_way_in_that_is_learnt_costs_little() {
 fn lost_answers_stop_no_key() {
     for learns in [false, true] {
         let mut setting = saturated(50, 5, 120);
-        setting.rules.key.way_in = (!learns).then(|| Nanos::from_millis(50));
+        setting.rules.key.delay_bound = (!learns).then(|| Nanos::from_millis(50));
         setting.rules.attempt_timeout = Nanos::SECOND;
-        setting.lost = 20;
+        setting.lost_per_mille = 20;
         let (rate, story) = rate(&format!("lost answers, learnt: {learns}"), &setting);
         assert!(rate >= if learns { 75.0 } else { 95.0 } && story.per_key.iter().all(|sent| *sent > 1500), "{rate}");
     }
@@ -81,7 +81,7 @@ fn keys_without_an_order_reach_the_bound_of_every_model() {
         for ms in [0, 5, 50, 500] {
             let mut setting = saturated(ms, 5, 30);
             setting.rules.key.ordered = false;
-            let window = Window::read(&format!("{model}:20/1s"), Model::SlidingLog).expect("valid");
+            let window = LimitWindow::read(&format!("{model}:20/1s"), LimitModel::SlidingLog).expect("valid");
             setting.rules.key.limits[0].window = window;
             setting.limits = vec![window];
             let (rate, _) = rate(&format!("{model}, {ms} ms, in any order"), &setting);
@@ -106,13 +106,13 @@ fn ordered_keys_with_other_ways_in() {
 fn of_the_documents_generator_nothing_is_lost_and_nothing_expires() {
     let mut setting = saturated(50, 5, 600);
     setting.gap = delay("0ms..21ms");
-    setting.at_once = 1;
+    setting.initial_jobs = 1;
     setting.jobs = 20_000;
     setting.ttl = Some(Nanos::SECOND);
     setting.until = Nanos::NEVER;
     let mut story = setting.run(1);
-    assert_eq!((story.exceeded, story.overtaken), (0, 0));
-    assert!(story.ends.values().all(|end| *end == End::Done) && story.ends.len() == 20_000);
+    assert_eq!((story.exceeded, story.invalid_nonces), (0, 0));
+    assert!(story.ends.values().all(|end| *end == JobEnd::Done) && story.ends.len() == 20_000);
     story.responses.sort_unstable();
     let p99 = story.responses[story.responses.len() * 99 / 100];
     println!("generator: p50 {}, p99 {p99}", story.responses[story.responses.len() / 2]);
@@ -126,14 +126,14 @@ fn by_deadline_fewer_expire() {
     setting.gap = Delay::Constant(Nanos::from_millis(10));
     setting.jobs = 6000;
     setting.until = Nanos::NEVER;
-    (setting.shortest_ttl, setting.ttl) = (Some(Nanos::from_millis(500)), Some(Nanos::from_secs(60)));
+    (setting.min_ttl, setting.ttl) = (Some(Nanos::from_millis(500)), Some(Nanos::from_secs(60)));
     let expired = |order| {
         let mut setting = setting.clone();
         setting.rules.order = order;
         let story = setting.run(2);
-        story.ends.values().filter(|end| **end == End::Expired(Why::Late)).count()
+        story.ends.values().filter(|end| **end == JobEnd::Expired(DispatchFailure::Expired)).count()
     };
-    let (by_deadline, as_they_came) = (expired(Order::Deadline), expired(Order::FirstIn));
+    let (by_deadline, as_they_came) = (expired(DispatchOrder::Deadline), expired(DispatchOrder::Fifo));
     println!("expired: {by_deadline} by deadline, {as_they_came} as they came");
     assert!(by_deadline * 5 <= as_they_came, "{by_deadline} of {as_they_came}");
 }
@@ -142,7 +142,7 @@ fn by_deadline_fewer_expire() {
 #[test]
 fn a_limit_that_was_stated_too_high_costs_a_key_few_refusals() {
     let mut setting = saturated(50, 5, 300);
-    setting.limits = vec![Window::read("10/1s", Model::SlidingLog).expect("valid")];
+    setting.limits = vec![LimitWindow::read("10/1s", LimitModel::SlidingLog).expect("valid")];
     let story = setting.run(1);
     let rate = story.accepted as f64 / 300.0;
     println!("half the limit: {rate:.2}/s, {} refused", story.exceeded);
@@ -152,10 +152,10 @@ fn a_limit_that_was_stated_too_high_costs_a_key_few_refusals() {
 /// Five steps of priority are worth five seconds: what came before them is not passed for ever.
 #[test]
 fn nobody_waits_for_ever_behind_higher_priorities() {
-    for order in [Order::Deadline, Order::FirstIn] {
+    for order in [DispatchOrder::Deadline, DispatchOrder::Fifo] {
         let mut setting = saturated(50, 1, 60);
         setting.gap = Delay::Constant(Nanos::from_millis(25));
-        (setting.at_once, setting.priorities) = (1, 6);
+        (setting.initial_jobs, setting.priorities) = (1, 6);
         setting.rules.priority_step = Nanos::SECOND;
         setting.rules.order = order;
         let story = setting.run(1);
@@ -172,9 +172,9 @@ fn nobody_waits_for_ever_behind_higher_priorities() {
 fn what_somebody_else_spends_costs_few_refusals() {
     let mut setting = saturated(50, 5, 120);
     setting.rules.key.ordered = false;
-    (setting.others, setting.block_after) = (Some(Nanos::from_millis(100)), 0);
+    (setting.others_interval, setting.block_after) = (Some(Nanos::from_millis(100)), 0);
     for headers in [false, true] {
-        setting.headers = headers;
+        setting.has_headers = headers;
         let story = setting.run(1);
         println!("headers {headers}: {:.2}/s, {} refused", story.accepted as f64 / 120.0, story.exceeded);
         assert!(story.exceeded <= 16 && story.accepted > 120 * 45, "{} refused", story.exceeded);
@@ -185,12 +185,12 @@ fn what_somebody_else_spends_costs_few_refusals() {
 fn headers_cost_nothing_as_long_as_nobody_else_spends() {
     for model in ["log", "aligned", "bucket", "counter"] {
         let mut setting = saturated(50, 5, 30);
-        let window = Window::read(&format!("{model}:20/1s"), Model::SlidingLog).expect("valid");
+        let window = LimitWindow::read(&format!("{model}:20/1s"), LimitModel::SlidingLog).expect("valid");
         setting.rules.key.limits[0].window = window;
         setting.limits = vec![window];
         setting.rules.key.ordered = false;
         let (without, _) = rate(model, &setting);
-        setting.headers = true;
+        setting.has_headers = true;
         let (with, _) = rate(&format!("{model}, with headers"), &setting);
         assert!(with >= without * 0.995, "{model}: {with}, not {without}");
     }
@@ -201,12 +201,12 @@ fn headers_cost_nothing_as_long_as_nobody_else_spends() {
 fn a_way_in_that_is_exceeded_now_and_then_costs_few_refusals() {
     for model in ["log", "bucket", "counter", "aligned"] {
         let mut setting = saturated(50, 5, 600);
-        let window = Window::read(&format!("{model}:20/1s"), Model::SlidingLog).expect("valid");
+        let window = LimitWindow::read(&format!("{model}:20/1s"), LimitModel::SlidingLog).expect("valid");
         setting.rules.key.limits[0].window = window;
         setting.limits = vec![window];
         setting.rules.key.ordered = false;
         setting.block_after = 0;
-        setting.way_in = delay("humps:0ms..50ms,250ms..350ms,0.1%");
+        setting.delay_in = delay("humps:0ms..50ms,250ms..350ms,0.1%");
         let story = setting.run(1);
         println!("{model}: {:.2}/s, {} refused", story.accepted as f64 / 600.0, story.exceeded);
         assert!(story.exceeded <= 2, "{model}: {} refused", story.exceeded);
@@ -217,11 +217,11 @@ fn a_way_in_that_is_exceeded_now_and_then_costs_few_refusals() {
 #[test]
 fn a_way_in_that_is_learnt_wrongly_costs_few_refusals() {
     let mut setting = saturated(100, 5, 600);
-    setting.rules.key.way_in = None;
-    setting.way_out = Delay::Constant(Nanos::ZERO);
+    setting.rules.key.delay_bound = None;
+    setting.delay_out = Delay::Constant(Nanos::ZERO);
     let story = setting.run(1);
     let rate = story.accepted as f64 / 600.0;
-    let (refused, overtaken) = (story.exceeded, story.overtaken);
+    let (refused, overtaken) = (story.exceeded, story.invalid_nonces);
     println!("one-way: {rate:.2}/s, {refused} refused, {overtaken} overtaken");
     assert!(refused + overtaken <= 10 && rate > 85.0, "{rate}, {refused}, {overtaken}");
 }

@@ -3,201 +3,203 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::{Action, Asked, Dispatch, Event, JobId, Meaning, Nanos, Rules, Why};
-use crate::decide::account::{Account, Judgement};
+use super::{
+    Dispatch, DispatchAction, DispatchFailure, DispatchRules, Event, JobId, JobSubmission, Nanos, ResponseClass,
+};
+use crate::decide::account::{KeyQuota, QuotaDecision};
 use crate::decide::delay::Delay;
-use crate::decide::dice::{Dice, Lots};
-use crate::decide::feedback::{Feedback, Quota};
-use crate::decide::limit::{self, Limiter, Retry};
-use crate::decide::policy::Kind;
+use crate::decide::dice::{Dice, TestRng};
+use crate::decide::feedback::{Quota, RateLimitHeaders};
+use crate::decide::limit::{self, RetryTime, ServerLimiter};
+use crate::decide::policy::FailureKind;
 
 /// A service, and what is sent to it.
 #[derive(Clone, Debug)]
-pub(super) struct Setting {
-    pub(super) rules: Rules,
+pub(super) struct DispatchScenario {
+    pub(super) rules: DispatchRules,
     pub(super) keys: u32,
     /// The server's limits; those of the rules, unless the user is mistaken.
-    pub(super) limits: Vec<limit::Window>,
-    pub(super) way_in: Delay,
-    pub(super) way_out: Delay,
+    pub(super) limits: Vec<limit::LimitWindow>,
+    pub(super) delay_in: Delay,
+    pub(super) delay_out: Delay,
     /// Between two jobs.
     pub(super) gap: Delay,
     /// Jobs before the first gap.
-    pub(super) at_once: u64,
+    pub(super) initial_jobs: u64,
     pub(super) jobs: u64,
     pub(super) ttl: Option<Nanos>,
     /// If there are different ones.
-    pub(super) shortest_ttl: Option<Nanos>,
-    pub(super) heaviest: u64,
+    pub(super) min_ttl: Option<Nanos>,
+    pub(super) max_weight: u64,
     pub(super) priorities: u64,
     /// In a thousand jobs: those that name a key.
-    pub(super) pinned: u64,
+    pub(super) pinned_per_mille: u64,
     /// In a thousand requests: answers that are lost, connections that fail, answers with 500.
-    pub(super) lost: u64,
-    pub(super) unsent: u64,
-    pub(super) errors: u64,
+    pub(super) lost_per_mille: u64,
+    pub(super) unsent_per_mille: u64,
+    pub(super) errors_per_mille: u64,
     /// Answers say where the key stands, in whole seconds, as RateLimit and RateLimit-Policy do.
-    pub(super) headers: bool,
+    pub(super) has_headers: bool,
     /// Somebody else spends one from each key's limits so often.
-    pub(super) others: Option<Nanos>,
+    pub(super) others_interval: Option<Nanos>,
     /// So many refusals block a key; 0: none.
     pub(super) block_after: u64,
     /// Until then; the jobs that are left are not looked at.
     pub(super) until: Nanos,
     /// How late a timer is.
-    pub(super) lateness: Nanos,
+    pub(super) timer_lateness: Nanos,
 }
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum JobEnd {
     Done,
-    Expired(Why),
-    Buried(Why),
+    Expired(DispatchFailure),
+    DeadLettered(DispatchFailure),
 }
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Story {
-    pub(super) ends: BTreeMap<JobId, End>,
+pub(super) struct DispatchResult {
+    pub(super) ends: BTreeMap<JobId, JobEnd>,
     /// By job: how often the server did it.
     pub(super) done: BTreeMap<JobId, u32>,
     pub(super) exceeded: u64,
-    pub(super) overtaken: u64,
+    pub(super) invalid_nonces: u64,
     pub(super) accepted: u64,
     pub(super) per_key: Vec<u64>,
     /// From submission to the answer.
     pub(super) responses: Vec<Nanos>,
-    pub(super) way_in: Option<Nanos>,
+    pub(super) delay_bound: Option<Nanos>,
     /// When each was submitted and when it was first sent.
     pub(super) waited: BTreeMap<JobId, Nanos>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Happens {
+enum DispatchSimulationEvent {
     Arrives { job: JobId, attempt: u32, key: u32, nonce: u64 },
-    Answered { job: JobId, attempt: u32, key: u32, outcome: u8, slot: bool, said: usize },
-    Other { key: u32 },
-    Left { job: JobId, attempt: u32 },
+    Responded { job: JobId, attempt: u32, key: u32, outcome: u8, slot: bool, said: usize },
+    OtherSender { key: u32 },
+    Departed { job: JobId, attempt: u32 },
     Unsent { job: JobId, attempt: u32 },
     Submitted(JobId),
     Tick,
 }
 
-impl Setting {
+impl DispatchScenario {
     /// The document's: five keys, 20 per second each, up to 50 ms each way, blocked after ten refusals; saturated.
-    pub(super) fn document() -> Self {
-        let window = limit::Window::read("20/1s", limit::Model::SlidingLog).expect("valid");
+    pub(super) fn reference() -> Self {
+        let window = limit::LimitWindow::read("20/1s", limit::LimitModel::SlidingLog).expect("valid");
         // Places enough: what is looked at are the windows.
         let epoch = Nanos::from_secs(1_700_000_000);
-        let mut rules = Rules { epoch, in_flight: 100_000, ..Rules::default() };
-        rules.key.limits = vec![super::super::window::Limit::new(window)];
+        let mut rules = DispatchRules { epoch, max_in_flight: 100_000, ..DispatchRules::default() };
+        rules.key.limits = vec![super::super::window::KeyLimit::new(window)];
         rules.key.ordered = true;
-        rules.key.way_in = Some(Nanos::from_millis(50));
+        rules.key.delay_bound = Some(Nanos::from_millis(50));
         Self {
             rules,
             keys: 5,
             limits: vec![window],
-            way_in: Delay::read("0ms..50ms").expect("valid"),
-            way_out: Delay::read("0ms..50ms").expect("valid"),
+            delay_in: Delay::read("0ms..50ms").expect("valid"),
+            delay_out: Delay::read("0ms..50ms").expect("valid"),
             gap: Delay::Constant(Nanos::from_millis(1)),
-            at_once: 100,
+            initial_jobs: 100,
             jobs: 1_000_000,
             ttl: None,
-            shortest_ttl: None,
-            heaviest: 1,
+            min_ttl: None,
+            max_weight: 1,
             priorities: 1,
-            pinned: 0,
-            lost: 0,
-            unsent: 0,
-            errors: 0,
-            headers: false,
-            others: None,
+            pinned_per_mille: 0,
+            lost_per_mille: 0,
+            unsent_per_mille: 0,
+            errors_per_mille: 0,
+            has_headers: false,
+            others_interval: None,
             block_after: 10,
             until: Nanos::from_secs(600),
-            lateness: Nanos::ZERO,
+            timer_lateness: Nanos::ZERO,
         }
     }
 
-    pub(super) fn asked(&self, job: JobId, now: Nanos) -> Asked {
+    pub(super) fn submission(&self, job: JobId, now: Nanos) -> JobSubmission {
         let dice = Dice::new(job, 5);
         let draw = |k, n: u64| ((dice.unit_at(k) * n as f64) as u64).min(n - 1);
-        Asked {
-            expires: self.ttl.map_or(Nanos::NEVER, |ttl| {
-                now + self.shortest_ttl.map_or(ttl, |least| least + Nanos(draw(2, (ttl - least).0)))
+        JobSubmission {
+            expires_at: self.ttl.map_or(Nanos::NEVER, |ttl| {
+                now + self.min_ttl.map_or(ttl, |least| least + Nanos(draw(2, (ttl - least).0)))
             }),
-            weight: 1 + draw(0, self.heaviest),
+            weight: 1 + draw(0, self.max_weight),
             priority: draw(1, self.priorities) as i32,
-            key: (draw(3, 1000) < self.pinned).then(|| draw(4, self.keys.into()) as u32),
-            ..Asked::default()
+            key: (draw(3, 1000) < self.pinned_per_mille).then(|| draw(4, self.keys.into()) as u32),
+            ..JobSubmission::default()
         }
     }
 
-    pub(super) fn run(&self, seed: u64) -> Story {
-        World::new(self, seed).run()
+    pub(super) fn run(&self, seed: u64) -> DispatchResult {
+        DispatchSimulation::new(self, seed).run()
     }
 }
 
-struct World<'a> {
-    setting: &'a Setting,
-    lots: Lots,
+struct DispatchSimulation<'a> {
+    scenario: &'a DispatchScenario,
+    lots: TestRng,
     dice: [Dice; 3],
     dispatch: Dispatch,
-    accounts: Vec<Account>,
-    events: BinaryHeap<Reverse<(Nanos, u64, Happens)>>,
+    accounts: Vec<KeyQuota>,
+    events: BinaryHeap<Reverse<(Nanos, u64, DispatchSimulationEvent)>>,
     number: u64,
-    wake: Option<Nanos>,
-    asked: BTreeMap<JobId, (Nanos, Asked)>,
+    wake_at: Option<Nanos>,
+    submissions: BTreeMap<JobId, (Nanos, JobSubmission)>,
     /// The attempts that the dispatcher waits for.
-    live: BTreeMap<JobId, u32>,
+    awaited: BTreeMap<JobId, u32>,
     nonces: Vec<u64>,
-    kept: Vec<u64>,
+    saved_high_water: Vec<u64>,
     /// What answers said; the first said nothing.
-    said: Vec<Feedback>,
-    story: Story,
+    response_headers: Vec<RateLimitHeaders>,
+    result: DispatchResult,
 }
 
-impl<'a> World<'a> {
-    fn new(setting: &'a Setting, seed: u64) -> Self {
-        let account = Account::new(Limiter::new(&setting.limits, Nanos::MILLI), setting.block_after);
+impl<'a> DispatchSimulation<'a> {
+    fn new(scenario: &'a DispatchScenario, seed: u64) -> Self {
+        let account = KeyQuota::new(ServerLimiter::new(&scenario.limits, Nanos::MILLI), scenario.block_after);
         Self {
-            setting,
-            lots: Lots(Dice::new(seed, 90)),
+            scenario,
+            lots: TestRng(Dice::new(seed, 90)),
             dice: [91, 92, 93].map(|salt| Dice::new(seed, salt)),
-            dispatch: Dispatch::new(setting.rules.clone(), setting.keys, seed),
-            accounts: vec![account; setting.keys as usize],
+            dispatch: Dispatch::new(scenario.rules.clone(), scenario.keys, seed),
+            accounts: vec![account; scenario.keys as usize],
             events: BinaryHeap::new(),
             number: 0,
-            wake: None,
-            asked: BTreeMap::new(),
-            live: BTreeMap::new(),
-            nonces: vec![0; setting.keys as usize],
-            kept: vec![0; setting.keys as usize],
-            said: vec![Feedback::default()],
-            story: Story { per_key: vec![0; setting.keys as usize], ..Story::default() },
+            wake_at: None,
+            submissions: BTreeMap::new(),
+            awaited: BTreeMap::new(),
+            nonces: vec![0; scenario.keys as usize],
+            saved_high_water: vec![0; scenario.keys as usize],
+            response_headers: vec![RateLimitHeaders::default()],
+            result: DispatchResult { per_key: vec![0; scenario.keys as usize], ..DispatchResult::default() },
         }
     }
 
-    fn at(&mut self, at: Nanos, what: Happens) {
+    fn schedule(&mut self, at: Nanos, what: DispatchSimulationEvent) {
         self.number += 1;
         self.events.push(Reverse((at, self.number, what)));
     }
 
-    fn run(mut self) -> Story {
-        let setting = self.setting;
+    fn run(mut self) -> DispatchResult {
+        let setting = self.scenario;
         let mut at = Nanos::ZERO;
         for job in 0..setting.jobs {
-            if job >= setting.at_once {
+            if job >= setting.initial_jobs {
                 at += setting.gap.at(&self.dice[2], job);
             }
             if at > setting.until {
                 break;
             }
-            self.at(at, Happens::Submitted(job));
+            self.schedule(at, DispatchSimulationEvent::Submitted(job));
         }
-        if let Some(gap) = setting.others {
+        if let Some(gap) = setting.others_interval {
             for key in 0..setting.keys {
-                self.at(gap, Happens::Other { key });
+                self.schedule(gap, DispatchSimulationEvent::OtherSender { key });
             }
         }
         let mut actions = Vec::new();
@@ -207,70 +209,74 @@ impl<'a> World<'a> {
                 break;
             }
             now = at;
-            self.happen(now, what, &mut actions);
-            if setting.pinned > 0 {
-                self.dispatch.assert_nobody_is_held_up();
+            self.handle(now, what, &mut actions);
+            if setting.pinned_per_mille > 0 {
+                self.dispatch.assert_no_job_is_held_up();
             }
             for action in std::mem::take(&mut actions) {
                 self.act(now, action);
             }
         }
-        self.story.way_in = self.dispatch.way_in();
+        self.result.delay_bound = self.dispatch.delay_bound();
         if setting.until == Nanos::NEVER {
             let (queued, dead, leased) = self.dispatch.sizes();
             assert_eq!((queued, dead, leased), (0, 0, 0), "nothing is left at {now}");
         }
-        self.story
+        self.result
     }
 
-    fn happen(&mut self, now: Nanos, what: Happens, actions: &mut Vec<Action>) {
+    fn handle(&mut self, now: Nanos, what: DispatchSimulationEvent, actions: &mut Vec<DispatchAction>) {
         match what {
-            Happens::Submitted(job) => {
-                let asked = self.setting.asked(job, now);
-                self.asked.insert(job, (now, asked));
+            DispatchSimulationEvent::Submitted(job) => {
+                let asked = self.scenario.submission(job, now);
+                self.submissions.insert(job, (now, asked));
                 self.dispatch.on(now, Event::Submitted(job, asked), actions);
             }
-            Happens::Tick => {
+            DispatchSimulationEvent::Tick => {
                 // A timer that was set anew does not ring.
-                if self.wake.is_some_and(|at| at + self.setting.lateness <= now) {
-                    self.wake = None;
+                if self.wake_at.is_some_and(|at| at + self.scenario.timer_lateness <= now) {
+                    self.wake_at = None;
                     self.dispatch.on(now, Event::Tick, actions);
                 }
             }
-            Happens::Left { job, attempt } => self.dispatch.on(now, Event::Left(job, attempt), actions),
-            Happens::Unsent { job, attempt } => {
-                self.live.remove(&job);
-                self.dispatch.on(now, Event::Failed(job, attempt, Kind::Connect), actions);
+            DispatchSimulationEvent::Departed { job, attempt } => {
+                self.dispatch.on(now, Event::Departed(job, attempt), actions);
             }
-            Happens::Arrives { job, attempt, key, nonce } => self.arrive(now, (job, attempt, key, nonce)),
-            Happens::Other { key } => {
+            DispatchSimulationEvent::Unsent { job, attempt } => {
+                self.awaited.remove(&job);
+                self.dispatch.on(now, Event::Failed(job, attempt, FailureKind::Connect), actions);
+            }
+            DispatchSimulationEvent::Arrives { job, attempt, key, nonce } => {
+                self.arrive(now, (job, attempt, key, nonce));
+            }
+            DispatchSimulationEvent::OtherSender { key } => {
                 let account = &mut self.accounts[key as usize];
                 let nonce = account.counts().accepted + 1;
                 account.judge(now, 1, Some(nonce.into()));
-                if let Some(gap) = self.setting.others {
-                    self.at(now + gap, Happens::Other { key });
+                if let Some(gap) = self.scenario.others_interval {
+                    self.schedule(now + gap, DispatchSimulationEvent::OtherSender { key });
                 }
             }
-            Happens::Answered { job, attempt, key, outcome, slot, said } => {
+            DispatchSimulationEvent::Responded { job, attempt, key, outcome, slot, said } => {
                 if slot {
-                    self.accounts[key as usize].finished(self.asked[&job].1.weight);
+                    self.accounts[key as usize].finished(self.submissions[&job].1.weight);
                 }
-                if self.live.get(&job) != Some(&attempt) {
+                if self.awaited.get(&job) != Some(&attempt) {
                     return;
                 }
                 let meaning = match outcome {
-                    0 => Meaning::Done,
-                    1 => Meaning::Refused,
-                    2 => Meaning::Overtaken,
-                    3 => Meaning::Blocked,
-                    4 => Meaning::Failed(500),
+                    0 => ResponseClass::Done,
+                    1 => ResponseClass::RateLimited,
+                    2 => ResponseClass::InvalidNonce,
+                    3 => ResponseClass::Blocked,
+                    4 => ResponseClass::Failed(500),
                     _ => return,
                 };
-                self.live.remove(&job);
-                if meaning == Meaning::Done {
-                    self.story.responses.push(now - self.asked[&job].0);
+                self.awaited.remove(&job);
+                if meaning == ResponseClass::Done {
+                    self.result.responses.push(now - self.submissions[&job].0);
                 }
-                self.dispatch.on(now, Event::Answered(job, attempt, meaning, &self.said[said]), actions);
+                self.dispatch.on(now, Event::Responded(job, attempt, meaning, &self.response_headers[said]), actions);
             }
         }
     }
@@ -278,88 +284,98 @@ impl<'a> World<'a> {
     fn arrive(&mut self, now: Nanos, (job, attempt, key, nonce): (JobId, u32, u32, u64)) {
         let account = &mut self.accounts[key as usize];
         // Where the order does not matter, every nonce is good.
-        let nonce = if self.setting.rules.key.ordered { nonce } else { account.counts().accepted + 1 };
-        let judged = account.judge(now, self.asked[&job].1.weight, Some(nonce.into()));
-        if self.setting.headers {
-            let quotas = account.limiter().standings(now).into_iter().map(|standing| Quota {
+        let nonce = if self.scenario.rules.key.ordered { nonce } else { account.counts().accepted + 1 };
+        let judged = account.judge(now, self.submissions[&job].1.weight, Some(nonce.into()));
+        if self.scenario.has_headers {
+            let quotas = account.limiter().usages(now).into_iter().map(|standing| Quota {
                 name: standing.window.to_string(),
                 limit: Some(standing.window.limit()),
                 per: Some(standing.window.per()),
                 remaining: Some(standing.remaining),
                 reset: match standing.more {
-                    Retry::After(length) => Some(Nanos(length.0.next_multiple_of(Nanos::SECOND.0))),
+                    RetryTime::After(length) => Some(Nanos(length.0.next_multiple_of(Nanos::SECOND.0))),
                     _ => None,
                 },
                 unit: None,
             });
-            self.said.push(Feedback { retry_after: None, quotas: quotas.collect() });
+            self.response_headers.push(RateLimitHeaders { retry_after: None, quotas: quotas.collect() });
         }
-        let failed = self.lots.below(1000) < self.setting.errors;
+        let failed = self.lots.below(1000) < self.scenario.errors_per_mille;
         let mut outcome = match judged {
-            Judgement::Accepted if failed => 4,
-            Judgement::Accepted => 0,
-            Judgement::Exceeded(_) => 1,
-            Judgement::InvalidNonce => 2,
-            Judgement::Blocked => 3,
+            QuotaDecision::Accepted if failed => 4,
+            QuotaDecision::Accepted => 0,
+            QuotaDecision::Exceeded(_) => 1,
+            QuotaDecision::InvalidNonce => 2,
+            QuotaDecision::Blocked => 3,
         };
-        self.story.exceeded += u64::from(outcome == 1);
-        self.story.overtaken += u64::from(outcome == 2);
+        self.result.exceeded += u64::from(outcome == 1);
+        self.result.invalid_nonces += u64::from(outcome == 2);
         if outcome == 0 {
-            self.story.accepted += 1;
-            self.story.per_key[key as usize] += 1;
-            *self.story.done.entry(job).or_default() += 1;
-            if self.lots.below(1000) < self.setting.lost {
+            self.result.accepted += 1;
+            self.result.per_key[key as usize] += 1;
+            *self.result.done.entry(job).or_default() += 1;
+            if self.lots.below(1000) < self.scenario.lost_per_mille {
                 outcome = 9;
             }
         }
-        let back = now + self.setting.way_out.at(&self.dice[1], self.number);
-        self.at(
+        let back = now + self.scenario.delay_out.at(&self.dice[1], self.number);
+        self.schedule(
             back,
-            Happens::Answered { job, attempt, key, outcome, slot: judged.took_slot(), said: self.said.len() - 1 },
+            DispatchSimulationEvent::Responded {
+                job,
+                attempt,
+                key,
+                outcome,
+                slot: judged.consumed_slot(),
+                said: self.response_headers.len() - 1,
+            },
         );
     }
 
-    fn act(&mut self, now: Nanos, action: Action) {
+    fn act(&mut self, now: Nanos, action: DispatchAction) {
         match action {
-            Action::WakeAt(at) => {
+            DispatchAction::WakeAt(at) => {
                 assert!(at != Nanos::NEVER);
-                self.wake = Some(at);
-                self.at(at.max(now) + self.setting.lateness, Happens::Tick);
+                self.wake_at = Some(at);
+                self.schedule(at.max(now) + self.scenario.timer_lateness, DispatchSimulationEvent::Tick);
             }
-            Action::Keep { key, high_water } => self.kept[key as usize] = high_water,
-            Action::Send { job, key, attempt, nonce, again } => {
-                let (since, asked) = self.asked[&job];
-                assert!(!self.story.ends.contains_key(&job), "{job} has ended");
+            DispatchAction::SaveHighWater { key, high_water } => self.saved_high_water[key as usize] = high_water,
+            DispatchAction::Send { job, key, attempt, nonce, maybe_duplicate: again } => {
+                let (since, asked) = self.submissions[&job];
+                assert!(!self.result.ends.contains_key(&job), "{job} has ended");
                 assert!(asked.key.is_none_or(|only| only == key), "{job} goes by {key}");
-                assert!(self.live.insert(job, attempt).is_none(), "{job} is on its way");
-                assert!(nonce > self.nonces[key as usize] && nonce <= self.kept[key as usize], "{nonce}");
+                assert!(self.awaited.insert(job, attempt).is_none(), "{job} is on its way");
+                assert!(nonce > self.nonces[key as usize] && nonce <= self.saved_high_water[key as usize], "{nonce}");
                 self.nonces[key as usize] = nonce;
-                self.story.waited.entry(job).or_insert(now - since);
-                if let (Some(way_in), None) = (self.setting.rules.key.way_in, self.setting.rules.renew) {
-                    assert!(now + way_in <= asked.expires, "{job} can't arrive in time");
+                self.result.waited.entry(job).or_insert(now - since);
+                if let (Some(way_in), None) = (self.scenario.rules.key.delay_bound, self.scenario.rules.ttl_extension) {
+                    assert!(now + way_in <= asked.expires_at, "{job} can't arrive in time");
                 }
-                let before = self.story.done.get(&job).copied().unwrap_or(0);
+                let before = self.result.done.get(&job).copied().unwrap_or(0);
                 assert!(before == 0 || again, "{job} may be done twice and nobody is told");
-                if self.lots.below(1000) < self.setting.unsent {
-                    return self.at(now + Nanos::MILLI, Happens::Unsent { job, attempt });
+                if self.lots.below(1000) < self.scenario.unsent_per_mille {
+                    return self.schedule(now + Nanos::MILLI, DispatchSimulationEvent::Unsent { job, attempt });
                 }
-                self.at(now, Happens::Left { job, attempt });
-                let at = now + self.setting.way_in.at(&self.dice[0], self.number);
-                self.at(at, Happens::Arrives { job, attempt, key, nonce });
+                self.schedule(now, DispatchSimulationEvent::Departed { job, attempt });
+                let at = now + self.scenario.delay_in.at(&self.dice[0], self.number);
+                self.schedule(at, DispatchSimulationEvent::Arrives { job, attempt, key, nonce });
             }
-            Action::Cancel { job, attempt } => assert_eq!(self.live.remove(&job), Some(attempt)),
-            Action::Done(job) => self.end(job, End::Done),
-            Action::Expire { job, why } => self.end(job, End::Expired(why)),
-            Action::Bury { job, why } => self.end(job, End::Buried(why)),
-            Action::Dead { .. } | Action::Requeue(_) | Action::Renew { .. } | Action::Unusable { .. } => {}
-            Action::Down(_) | Action::Up(_) => {}
+            DispatchAction::Cancel { job, attempt } => assert_eq!(self.awaited.remove(&job), Some(attempt)),
+            DispatchAction::Done(job) => self.end(job, JobEnd::Done),
+            DispatchAction::Expire { job, reason: why } => self.end(job, JobEnd::Expired(why)),
+            DispatchAction::DeadLetter { job, reason: why } => self.end(job, JobEnd::DeadLettered(why)),
+            DispatchAction::ScheduleRetry { .. }
+            | DispatchAction::Requeue(_)
+            | DispatchAction::ExtendTtl { .. }
+            | DispatchAction::KeyUnusable { .. } => {}
+            DispatchAction::HostDown(_) | DispatchAction::HostUp(_) => {}
         }
     }
 
-    fn end(&mut self, job: JobId, end: End) {
-        assert_eq!(self.story.ends.insert(job, end), None, "{job} ends twice");
-        if end == End::Done {
-            assert!(self.story.done.get(&job).is_some_and(|times| *times > 0), "{job} was never done");
+    fn end(&mut self, job: JobId, end: JobEnd) {
+        assert_eq!(self.result.ends.insert(job, end), None, "{job} ends twice");
+        if end == JobEnd::Done {
+            assert!(self.result.done.get(&job).is_some_and(|times| *times > 0), "{job} was never done");
         }
     }
 }

@@ -14,12 +14,12 @@ mod fields;
 mod times;
 
 pub use self::times::retry_after;
-use super::window::Unit;
+use super::window::LimitUnit;
 use super::{Nanos, WallNanos};
 
 /// What one answer says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Feedback {
+pub struct RateLimitHeaders {
     /// Nothing is to be sent for so long.
     pub retry_after: Option<Nanos>,
     /// Where the sender stands in each limit.
@@ -32,7 +32,7 @@ pub struct Quota {
     /// The server's name for it; empty if it has none.
     pub name: String,
     /// What is counted, if it is said.
-    pub unit: Option<Unit>,
+    pub unit: Option<LimitUnit>,
     /// How much in all.
     pub limit: Option<u64>,
     /// In how long.
@@ -44,9 +44,9 @@ pub struct Quota {
 }
 
 /// More than so many limits in one answer are not meant seriously.
-const MOST_QUOTAS: usize = 16;
+const MAX_QUOTAS: usize = 16;
 
-impl Feedback {
+impl RateLimitHeaders {
     /// Reads an answer's headers; names in any case. `now` turns dates into lengths.
     pub fn read<'a>(headers: impl IntoIterator<Item = (&'a str, &'a [u8])>, now: WallNanos) -> Self {
         let mut feedback = Self::default();
@@ -54,24 +54,24 @@ impl Feedback {
             let Ok(value) = std::str::from_utf8(value) else { continue };
             let lower = name.to_ascii_lowercase();
             match lower.as_str() {
-                "retry-after" => feedback.wait(times::retry_after(value, now)),
-                "retry-after-ms" | "x-ms-retry-after-ms" => feedback.wait(times::millis(value)),
+                "retry-after" => feedback.raise_retry_after(times::retry_after(value, now)),
+                "retry-after-ms" | "x-ms-retry-after-ms" => feedback.raise_retry_after(times::millis(value)),
                 "ratelimit-policy" => fields::policies(value, &mut feedback),
-                "ratelimit" => fields::standings(value, &mut feedback),
+                "ratelimit" => fields::limits(value, &mut feedback),
                 other => fields::custom(other, value, now, &mut feedback),
             }
         }
         feedback
     }
 
-    fn wait(&mut self, length: Option<Nanos>) {
+    fn raise_retry_after(&mut self, length: Option<Nanos>) {
         self.retry_after = self.retry_after.max(length);
     }
 
     /// The quota of this name, which may be new.
-    fn quota(&mut self, name: &str) -> Option<&mut Quota> {
+    fn quota_mut(&mut self, name: &str) -> Option<&mut Quota> {
         let index = self.quotas.iter().position(|quota| quota.name == name).or_else(|| {
-            let room = self.quotas.len() < MOST_QUOTAS;
+            let room = self.quotas.len() < MAX_QUOTAS;
             room.then(|| self.quotas.push(Quota { name: name.to_owned(), ..Quota::default() }))?;
             Some(self.quotas.len() - 1)
         })?;
@@ -87,11 +87,11 @@ mod tests {
     /// 2025-11-22 00:00:00.
     const NOW: WallNanos = WallNanos(1_763_769_600_000_000_000);
 
-    fn read(headers: &[(&str, &str)]) -> Feedback {
-        Feedback::read(headers.iter().map(|(name, value)| (*name, value.as_bytes())), NOW)
+    fn read(headers: &[(&str, &str)]) -> RateLimitHeaders {
+        RateLimitHeaders::read(headers.iter().map(|(name, value)| (*name, value.as_bytes())), NOW)
     }
 
-    fn quota(name: &str, unit: Option<Unit>, numbers: [Option<u64>; 4]) -> Quota {
+    fn quota(name: &str, unit: Option<LimitUnit>, numbers: [Option<u64>; 4]) -> Quota {
         let [limit, per_s, remaining, reset_ms] = numbers;
         let (per, reset) = (per_s.map(Nanos::from_secs), reset_ms.map(Nanos::from_millis));
         Quota { name: name.to_owned(), unit, limit, per, remaining, reset }
@@ -108,7 +108,7 @@ mod tests {
             feedback.quotas,
             [
                 quota("burst", None, [Some(100), Some(60), Some(50), Some(30_000)]),
-                quota("daily, all", Some(Unit::Requests), [Some(1000), Some(86400), Some(997), None]),
+                quota("daily, all", Some(LimitUnit::Requests), [Some(1000), Some(86400), Some(997), None]),
             ]
         );
     }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn what_is_counted_at_a_time_has_no_length() {
         let feedback = read(&[("ratelimit-policy", r#""concurrency:5";q=5;qu="concurrent-requests""#)]);
-        assert_eq!(feedback.quotas, [quota("concurrency:5", Some(Unit::Requests), [Some(5), None, None, None])]);
+        assert_eq!(feedback.quotas, [quota("concurrency:5", Some(LimitUnit::Requests), [Some(5), None, None, None])]);
     }
 
     #[test]
@@ -146,8 +146,8 @@ mod tests {
             ("x-ratelimit-reset-tokens", "6m0s"),
         ];
         let quotas = [
-            quota("requests", Some(Unit::Requests), [Some(60), None, Some(59), Some(1000)]),
-            quota("tokens", Some(Unit::Weight), [Some(150_000), None, Some(149_984), Some(360_000)]),
+            quota("requests", Some(LimitUnit::Requests), [Some(60), None, Some(59), Some(1000)]),
+            quota("tokens", Some(LimitUnit::Weight), [Some(150_000), None, Some(149_984), Some(360_000)]),
         ];
         assert_eq!(read(&llm).quotas, quotas);
         let dated = [
@@ -156,7 +156,7 @@ mod tests {
         ];
         assert_eq!(
             read(&dated).quotas,
-            [quota("input-tokens", Some(Unit::Weight), [None, None, Some(40_000), Some(90_000)])]
+            [quota("input-tokens", Some(LimitUnit::Weight), [None, None, Some(40_000), Some(90_000)])]
         );
         let gateway = [("X-RateLimit-Limit-Minute", "20"), ("X-RateLimit-Remaining-Minute", "0")];
         assert_eq!(read(&gateway).quotas, [quota("minute", None, [Some(20), Some(60), Some(0), None])]);
@@ -188,10 +188,10 @@ mod tests {
             }
         }
         let many: Vec<String> = (0..1000).map(|n| format!("\"{n}\";r=1")).collect();
-        assert_eq!(read(&[("ratelimit", &many.join(","))]).quotas.len(), MOST_QUOTAS);
+        assert_eq!(read(&[("ratelimit", &many.join(","))]).quotas.len(), MAX_QUOTAS);
     }
 
-    fn quota_of_one(feedback: &Feedback) -> bool {
+    fn quota_of_one(feedback: &RateLimitHeaders) -> bool {
         feedback.quotas.iter().all(|quota| quota.limit == Some(1))
     }
 
@@ -205,8 +205,8 @@ mod tests {
         ) {
             let all = names.iter().zip(&values).map(|(name, value)| (name.as_str(), value.as_bytes()));
             let odd = [("ratelimit", bytes.as_slice()), ("x-ratelimit-reset", bytes.as_slice())];
-            let feedback = Feedback::read(all.chain(odd), WallNanos(now));
-            prop_assert!(feedback.quotas.len() <= MOST_QUOTAS);
+            let feedback = RateLimitHeaders::read(all.chain(odd), WallNanos(now));
+            prop_assert!(feedback.quotas.len() <= MAX_QUOTAS);
         }
     }
 }

@@ -3,34 +3,34 @@
 use std::time::UNIX_EPOCH;
 
 use super::{Nanos, WallNanos};
-use crate::decide::deadline::Form;
+use crate::decide::deadline::DeadlineFormat;
 
 /// Reads the value of `Retry-After`: seconds, or a date (RFC 9110, 10.2.3), from which `now` makes a length; zero if it
 /// has passed.
 pub fn retry_after(text: &str, now: WallNanos) -> Option<Nanos> {
     let text = text.trim();
-    Form::Seconds.read(text.as_bytes()).or_else(|| Some(until(date(text)?, now)))
+    DeadlineFormat::Seconds.read(text.as_bytes()).or_else(|| Some(until(date(text)?, now)))
 }
 
 /// Milliseconds, with a fraction or without.
 pub(super) fn millis(text: &str) -> Option<Nanos> {
-    Form::Seconds.read(text.trim().as_bytes()).map(|thousandfold| Nanos(thousandfold.0.div_ceil(1000)))
+    DeadlineFormat::Seconds.read(text.trim().as_bytes()).map(|thousandfold| Nanos(thousandfold.0.div_ceil(1000)))
 }
 
 /// Plain numbers up to this are lengths, above it they are instants since 1970: 2001 in seconds.
-const LENGTHS: u64 = 1_000_000_000;
+const MAX_LENGTH_S: u64 = 1_000_000_000;
 /// Instants above this are in milliseconds: 5138 in seconds, 1973 in milliseconds.
-const SECONDS: u64 = 100_000_000_000;
+const MAX_INSTANT_S: u64 = 100_000_000_000;
 
 /// Reads when there will be more, as a length from `now`.
 pub(super) fn reset(text: &str, now: WallNanos) -> Option<Nanos> {
     let text = text.trim();
-    if let Some(seconds) = Form::Seconds.read(text.as_bytes()) {
+    if let Some(seconds) = DeadlineFormat::Seconds.read(text.as_bytes()) {
         // Whatever has more digits than fit is NEVER, and no instant that anybody means.
         let whole: u64 = text.split('.').next()?.parse().ok()?;
         return match whole {
-            0..LENGTHS => Some(seconds),
-            LENGTHS..SECONDS => Some(until(seconds.0.into(), now)),
+            0..MAX_LENGTH_S => Some(seconds),
+            MAX_LENGTH_S..MAX_INSTANT_S => Some(until(seconds.0.into(), now)),
             _ => Some(until(u128::from(whole) * 1_000_000, now)),
         };
     }
@@ -67,7 +67,7 @@ fn length(text: &str) -> Option<Nanos> {
             _ => return None,
         };
         // Read as seconds, that is in billionths.
-        let billionths = Form::Seconds.read(number.as_bytes())?;
+        let billionths = DeadlineFormat::Seconds.read(number.as_bytes())?;
         let ns = (u128::from(billionths.0) * per_unit).div_ceil(1_000_000_000);
         sum += Nanos(u64::try_from(ns).unwrap_or(u64::MAX));
         rest = more;
@@ -84,7 +84,7 @@ fn timestamp(text: &str) -> Option<u128> {
     let (time, zone) = time.split_at(zone);
     let (hour, rest) = time.split_once(':')?;
     let (minute, second) = rest.split_once(':')?;
-    let second = Form::Seconds.read(second.as_bytes())?;
+    let second = DeadlineFormat::Seconds.read(second.as_bytes())?;
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }

@@ -1,23 +1,23 @@
 //! The twenty examples of the smart endpoint: one attempt, two more after 300 ms or at its failure, the first success
 //! wins, and an error at the deadline. Each is a whole trace.
 
-use super::{Action, Event, Hedge, Replay, Verdict, Why};
-use crate::decide::budget::Limitless;
+use super::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
+use crate::decide::budget::Unlimited;
 use crate::decide::dice::Dice;
-use crate::decide::policy::{After, Failure, Kind, Policy, Stage};
+use crate::decide::policy::{AttemptFailure, FailureKind, HedgeStage, Policy, StageTrigger};
 use crate::decide::{Nanos, policy};
 
 /// What becomes of an attempt.
 #[derive(Clone, Copy)]
-enum End {
+enum ScriptedEnd {
     Ok,
     Status(u16),
     NotJson,
 }
-use End::{NotJson, Ok, Status};
+use ScriptedEnd::{NotJson, Ok, Status};
 
 /// Its number, the ends of attempts (which, when, what), and the rest of the trace.
-type Example = (u32, &'static [(u32, u64, End)], &'static str);
+type Example = (u32, &'static [(u32, u64, ScriptedEnd)], &'static str);
 
 /// When the first attempt takes longer than 300 ms.
 const ON_TIME: &str = "0: launch 0 first, wake 300; 300: launch 1 stage 0, launch 2 stage 0, wake ";
@@ -44,7 +44,7 @@ fn the_examples_of_the_smart_endpoint_go_as_told() {
     ];
     for (number, ends, rest) in in_time {
         let deadline = if number == 6 { 2000 } else { 1000 };
-        assert_eq!(told(ends, deadline), format!("{ON_TIME}{rest}"), "example {number}");
+        assert_eq!(run_example(ends, deadline), format!("{ON_TIME}{rest}"), "example {number}");
     }
     let early: [Example; 4] = [
         (
@@ -65,32 +65,32 @@ fn the_examples_of_the_smart_endpoint_go_as_told() {
         ),
     ];
     for (number, ends, rest) in early {
-        assert_eq!(told(ends, 1000), format!("0: launch 0 first, wake 300; {rest}"), "example {number}");
+        assert_eq!(run_example(ends, 1000), format!("0: launch 0 first, wake 300; {rest}"), "example {number}");
     }
 }
 
 /// Runs the story in virtual time, and tells everything that the machine does. Times are in ms.
-fn told(ends: &[(u32, u64, End)], deadline: u64) -> String {
-    let stage = Stage { after: After::Time(Nanos::from_millis(300)), on_failure: true, copies: 2 };
+fn run_example(ends: &[(u32, u64, ScriptedEnd)], deadline: u64) -> String {
+    let stage = HedgeStage { after: StageTrigger::Time(Nanos::from_millis(300)), on_failure: true, attempts: 2 };
     let policy = Policy { stages: vec![stage], budget: None, ..Policy::default() };
     let mut actions = Vec::new();
     let deadline = Nanos::from_millis(deadline);
     let dice = Dice::new(1, 1);
-    let mut hedge = Hedge::start(&policy, Nanos::ZERO, deadline, Replay::Freely, |_| None, dice, &mut actions);
+    let mut hedge = HedgedCall::start(&policy, Nanos::ZERO, deadline, ResendRule::Always, |_| None, dice, &mut actions);
     let mut told = Vec::new();
     let mut ends = ends.iter().peekable();
     let mut now = Nanos::ZERO;
     let mut wake = Nanos::NEVER;
     loop {
         if !actions.is_empty() {
-            told.push(format!("{}: {}", now.as_millis_f64(), tell(&actions)));
+            told.push(format!("{}: {}", now.as_millis_f64(), format_actions(&actions)));
         }
         for action in actions.drain(..) {
-            if let Action::WakeAt(at) = action {
+            if let HedgeAction::WakeAt(at) = action {
                 wake = at;
             }
         }
-        if hedge.is_over() {
+        if hedge.is_finished() {
             assert!(ends.next().is_none(), "over too early");
             return told.join("; ");
         }
@@ -100,8 +100,8 @@ fn told(ends: &[(u32, u64, End)], deadline: u64) -> String {
                 let failed = |failure| Event::Failed { attempt: *attempt, failure, retry_after: None };
                 match end {
                     Ok => Event::Succeeded(*attempt),
-                    Status(status) => failed(Failure::Status(*status)),
-                    NotJson => failed(Failure::Kind(Kind::Body)),
+                    Status(status) => failed(AttemptFailure::Status(*status)),
+                    NotJson => failed(AttemptFailure::Kind(FailureKind::Body)),
                 }
             }
             None => {
@@ -109,57 +109,59 @@ fn told(ends: &[(u32, u64, End)], deadline: u64) -> String {
                 Event::Tick
             }
         };
-        hedge.on(now, event, &mut Limitless, &mut actions);
+        hedge.on(now, event, &mut Unlimited, &mut actions);
     }
 }
 
-fn tell(actions: &[Action]) -> String {
-    let why = |why: &Why| match why {
-        Why::First => "first".to_owned(),
-        Why::Stage(number) => format!("stage {number}"),
-        Why::Failure(number) => format!("early {number}"),
-        Why::Retry(number) => format!("retry {number}"),
+fn format_actions(actions: &[HedgeAction]) -> String {
+    let why = |why: &LaunchReason| match why {
+        LaunchReason::First => "first".to_owned(),
+        LaunchReason::Stage(number) => format!("stage {number}"),
+        LaunchReason::Failure(number) => format!("early {number}"),
+        LaunchReason::Retry(number) => format!("retry {number}"),
     };
-    let tell = |action: &Action| match action {
-        Action::Launch { attempt, why: reason } => format!("launch {attempt} {}", why(reason)),
-        Action::Suppressed { why: reason } => format!("no {}", why(reason)),
-        Action::Cancel(attempt) => format!("cancel {attempt}"),
-        Action::Answer(Verdict::Won(attempt)) => format!("won {attempt}"),
-        Action::Answer(Verdict::Failed { last }) => format!("failed {last}"),
-        Action::Answer(Verdict::Late) => "late".to_owned(),
-        Action::Answer(Verdict::Gone) => "gone".to_owned(),
-        Action::WakeAt(at) => format!("wake {}", at.as_millis_f64()),
+    let tell = |action: &HedgeAction| match action {
+        HedgeAction::Launch { attempt, reason } => format!("launch {attempt} {}", why(reason)),
+        HedgeAction::BudgetExhausted { reason } => format!("no {}", why(reason)),
+        HedgeAction::Cancel(attempt) => format!("cancel {attempt}"),
+        HedgeAction::Finish(CallVerdict::Won(attempt)) => format!("won {attempt}"),
+        HedgeAction::Finish(CallVerdict::Failed { last }) => format!("failed {last}"),
+        HedgeAction::Finish(CallVerdict::DeadlineExceeded) => "late".to_owned(),
+        HedgeAction::Finish(CallVerdict::ClientClosed) => "gone".to_owned(),
+        HedgeAction::WakeAt(at) => format!("wake {}", at.as_millis_f64()),
     };
     actions.iter().map(tell).collect::<Vec<_>>().join(", ")
 }
 
 #[test]
 fn a_call_that_may_not_be_repeated_has_one_attempt() {
-    let stage = Stage { after: After::Time(Nanos(10)), on_failure: true, copies: 2 };
-    let retry = policy::Retry { times: 3, ..policy::Retry::default() };
+    let stage = HedgeStage { after: StageTrigger::Time(Nanos(10)), on_failure: true, attempts: 2 };
+    let retry = policy::RetryPolicy { max_retries: 3, ..policy::RetryPolicy::default() };
     let policy = Policy { stages: vec![stage], retry, ..Policy::default() };
     let mut actions = Vec::new();
     let dice = Dice::new(1, 1);
-    let mut hedge = Hedge::start(&policy, Nanos(0), Nanos(1000), Replay::Never, |_| None, dice, &mut actions);
-    let failed = Event::Failed { attempt: 0, failure: Failure::Kind(Kind::Connect), retry_after: None };
-    hedge.on(Nanos(50), Event::Tick, &mut Limitless, &mut actions);
-    hedge.on(Nanos(60), failed, &mut Limitless, &mut actions);
-    let again = Action::WakeAt(Nanos(1000));
-    let first = Action::Launch { attempt: 0, why: Why::First };
-    assert_eq!(actions, [first, again, again, Action::Answer(Verdict::Failed { last: 0 })]);
+    let mut hedge = HedgedCall::start(&policy, Nanos(0), Nanos(1000), ResendRule::Never, |_| None, dice, &mut actions);
+    let failed = Event::Failed { attempt: 0, failure: AttemptFailure::Kind(FailureKind::Connect), retry_after: None };
+    hedge.on(Nanos(50), Event::Tick, &mut Unlimited, &mut actions);
+    hedge.on(Nanos(60), failed, &mut Unlimited, &mut actions);
+    let again = HedgeAction::WakeAt(Nanos(1000));
+    let first = HedgeAction::Launch { attempt: 0, reason: LaunchReason::First };
+    assert_eq!(actions, [first, again, again, HedgeAction::Finish(CallVerdict::Failed { last: 0 })]);
 }
 
 #[test]
 fn what_was_not_sent_is_sent_again_once_at_a_time() {
-    let stage = Stage { after: After::Time(Nanos(10)), on_failure: true, copies: 2 };
+    let stage = HedgeStage { after: StageTrigger::Time(Nanos(10)), on_failure: true, attempts: 2 };
     let policy = Policy { stages: vec![stage, stage], ..Policy::default() };
     let mut actions = Vec::new();
     let dice = Dice::new(1, 1);
-    let mut hedge = Hedge::start(&policy, Nanos(0), Nanos(1000), Replay::Unsent, |_| None, dice, &mut actions);
-    let failed = |attempt, kind| Event::Failed { attempt, failure: Failure::Kind(kind), retry_after: None };
-    hedge.on(Nanos(50), failed(0, Kind::Connect), &mut Limitless, &mut actions);
-    hedge.on(Nanos(60), failed(1, Kind::Reset), &mut Limitless, &mut actions);
-    let launches = [(0, Why::First), (1, Why::Failure(0))].map(|(attempt, why)| Action::Launch { attempt, why });
-    let answer = Action::Answer(Verdict::Failed { last: 1 });
-    assert_eq!(actions, [launches[0], Action::WakeAt(Nanos(1000)), launches[1], answer]);
+    let mut hedge =
+        HedgedCall::start(&policy, Nanos(0), Nanos(1000), ResendRule::IfUnsent, |_| None, dice, &mut actions);
+    let failed = |attempt, kind| Event::Failed { attempt, failure: AttemptFailure::Kind(kind), retry_after: None };
+    hedge.on(Nanos(50), failed(0, FailureKind::Connect), &mut Unlimited, &mut actions);
+    hedge.on(Nanos(60), failed(1, FailureKind::Reset), &mut Unlimited, &mut actions);
+    let launches = [(0, LaunchReason::First), (1, LaunchReason::Failure(0))]
+        .map(|(attempt, why)| HedgeAction::Launch { attempt, reason: why });
+    let answer = HedgeAction::Finish(CallVerdict::Failed { last: 1 });
+    assert_eq!(actions, [launches[0], HedgeAction::WakeAt(Nanos(1000)), launches[1], answer]);
 }

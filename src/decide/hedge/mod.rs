@@ -16,10 +16,10 @@
 //! What it does not know: which host an attempt goes to, what a success is, and how the bytes move.
 
 use super::Nanos;
-use super::backoff::Waits;
-use super::budget::Purse;
+use super::backoff::BackoffDelays;
+use super::budget::Budget;
 use super::dice::Dice;
-use super::policy::{Failure, Kind, Policy};
+use super::policy::{AttemptFailure, FailureKind, Policy};
 
 #[cfg(test)]
 mod examples;
@@ -34,12 +34,12 @@ mod world;
 #[cfg(test)]
 mod worth;
 
-pub use self::replay::Replay;
-pub use self::stages::MOST_STAGES;
-use self::stages::Stages;
+pub use self::replay::ResendRule;
+pub use self::stages::MAX_STAGES;
+use self::stages::StageCursor;
 
 /// A call never has more attempts than this, whatever its policy says.
-pub const MOST_ATTEMPTS: u32 = u64::BITS;
+pub const MAX_ATTEMPTS: u32 = u64::BITS;
 
 /// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,19 +51,19 @@ pub enum Event {
         /// Which attempt.
         attempt: u32,
         /// Why.
-        failure: Failure,
+        failure: AttemptFailure,
         /// What the answer says about when to come again, counted from now.
         retry_after: Option<Nanos>,
     },
     /// Time has passed. Harmless when early, late or for nothing.
     Tick,
     /// The caller left.
-    Gone,
+    ClientClosed,
 }
 
 /// Why an attempt is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum LaunchReason {
     /// A call has at least one.
     First,
     /// The time of this stage (from 0) had come.
@@ -76,7 +76,7 @@ pub enum Why {
 
 /// How a call ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CallVerdict {
     /// This attempt's success is the answer.
     Won(u32),
     /// Nothing is left to try.
@@ -85,30 +85,30 @@ pub enum Verdict {
         last: u32,
     },
     /// The deadline came first.
-    Late,
+    DeadlineExceeded,
     /// The caller left.
-    Gone,
+    ClientClosed,
 }
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum HedgeAction {
     /// Send a copy. Attempts are numbered from 0 in the order of their launches.
     Launch {
         /// Its number.
         attempt: u32,
         /// Its reason.
-        why: Why,
+        reason: LaunchReason,
     },
     /// Send none, for the budget is spent; said once per copy.
-    Suppressed {
+    BudgetExhausted {
         /// What it would have been sent for.
-        why: Why,
+        reason: LaunchReason,
     },
     /// Drop this attempt; whatever still comes of it is ignored.
     Cancel(u32),
     /// Tell the caller; said once, and nothing is launched after it.
-    Answer(Verdict),
+    Finish(CallVerdict),
     /// Send a [`Event::Tick`] then, and not at the instant that was named before. It may be now, but is never
     /// [`Nanos::NEVER`].
     WakeAt(Nanos),
@@ -118,38 +118,38 @@ pub enum Action {
 ///
 /// It allocates nothing. Time may stand still between two events, but should not run backwards.
 #[derive(Clone, Debug)]
-pub struct Hedge<'p> {
+pub struct HedgedCall<'p> {
     policy: &'p Policy,
-    replay: Replay,
+    resend: ResendRule,
     deadline: Nanos,
-    /// The last [`Action::WakeAt`] that is still to come.
-    armed: Nanos,
-    over: bool,
+    /// The last [`HedgeAction::WakeAt`] that is still to come.
+    timer: Nanos,
+    finished: bool,
     launched: u32,
     last_failed: u32,
     /// Retries that were granted, and those of them that were launched (or suppressed).
-    retries: u32,
-    retried: u32,
+    retries_granted: u32,
+    retries_launched: u32,
     /// The attempts that run.
     running: u64,
     /// The attempts that failed and whose retry is yet to come.
     retrying: u64,
     /// Of an attempt that runs: its launch. Of one whose retry is to come: when.
-    at: [Nanos; MOST_ATTEMPTS as usize],
-    stages: Stages,
-    waits: Waits,
+    attempt_times: [Nanos; MAX_ATTEMPTS as usize],
+    stages: StageCursor,
+    backoff_delays: BackoffDelays,
 }
 
 /// The next thing that time brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
+enum TimerEvent {
     Timeout(u32),
     Stage,
     Retry(u32),
     Nothing,
 }
 
-impl<'p> Hedge<'p> {
+impl<'p> HedgedCall<'p> {
     /// A call starts: its first attempt is launched, unless the deadline has passed already.
     ///
     /// `deadline` is an instant: the least of the policy's and the caller's. `known` is asked for the quantiles of
@@ -158,34 +158,37 @@ impl<'p> Hedge<'p> {
         policy: &'p Policy,
         now: Nanos,
         deadline: Nanos,
-        replay: Replay,
+        replay: ResendRule,
         known: impl FnMut(f64) -> Option<Nanos>,
         dice: Dice,
-        actions: &mut Vec<Action>,
+        actions: &mut Vec<HedgeAction>,
     ) -> Self {
-        let stages =
-            if replay == Replay::Freely { Stages::start(&policy.stages, now, known) } else { Stages::untimed() };
+        let stages = if replay == ResendRule::Always {
+            StageCursor::start(&policy.stages, now, known)
+        } else {
+            StageCursor::untimed()
+        };
         let mut hedge = Self {
             policy,
-            replay,
+            resend: replay,
             deadline,
-            armed: Nanos::NEVER,
-            over: false,
+            timer: Nanos::NEVER,
+            finished: false,
             launched: 0,
             last_failed: 0,
-            retries: 0,
-            retried: 0,
+            retries_granted: 0,
+            retries_launched: 0,
             running: 0,
             retrying: 0,
-            at: [Nanos::ZERO; MOST_ATTEMPTS as usize],
+            attempt_times: [Nanos::ZERO; MAX_ATTEMPTS as usize],
             stages,
-            waits: Waits::new(policy.retry.backoff, dice),
+            backoff_delays: BackoffDelays::new(policy.retry.backoff, dice),
         };
         if now >= deadline {
-            hedge.answer(Verdict::Late, actions);
+            hedge.finish(CallVerdict::DeadlineExceeded, actions);
         } else {
-            hedge.launch(now, Why::First, actions);
-            hedge.arm(actions);
+            hedge.launch(now, LaunchReason::First, actions);
+            hedge.arm_timer(actions);
         }
         hedge
     }
@@ -193,14 +196,14 @@ impl<'p> Hedge<'p> {
     /// Something happened, or time has passed.
     ///
     /// Of an event for an attempt that does not run (any more), only the time counts.
-    pub fn on(&mut self, now: Nanos, event: Event, purse: &mut impl Purse, actions: &mut Vec<Action>) {
-        if self.over {
+    pub fn on(&mut self, now: Nanos, event: Event, purse: &mut impl Budget, actions: &mut Vec<HedgeAction>) {
+        if self.finished {
             return;
         }
         match event {
-            Event::Gone => return self.answer(Verdict::Gone, actions),
+            Event::ClientClosed => return self.finish(CallVerdict::ClientClosed, actions),
             Event::Succeeded(attempt) if self.end(attempt) && now <= self.deadline => {
-                return self.answer(Verdict::Won(attempt), actions);
+                return self.finish(CallVerdict::Won(attempt), actions);
             }
             _ if now >= self.deadline => {
                 if let Event::Failed { attempt, .. } = event {
@@ -210,55 +213,57 @@ impl<'p> Hedge<'p> {
                         return;
                     }
                 }
-                return self.answer(Verdict::Late, actions);
+                return self.finish(CallVerdict::DeadlineExceeded, actions);
             }
             Event::Failed { attempt, failure, retry_after } if self.end(attempt) => {
                 self.failed(now, attempt, failure, retry_after, purse, actions);
             }
             _ => {}
         }
-        self.pass(now, purse, actions);
+        self.run_due(now, purse, actions);
         if self.running == 0 && self.retrying == 0 && self.stages.due() >= self.deadline {
-            return self.answer(Verdict::Failed { last: self.last_failed }, actions);
+            return self.finish(CallVerdict::Failed { last: self.last_failed }, actions);
         }
         if event == Event::Tick {
             // The timer is used up, even if it rang too early.
-            self.armed = Nanos::NEVER;
+            self.timer = Nanos::NEVER;
         }
-        self.arm(actions);
+        self.arm_timer(actions);
     }
 
     /// Whether the answer was given.
-    pub fn is_over(&self) -> bool {
-        self.over
+    pub fn is_finished(&self) -> bool {
+        self.finished
     }
 
     /// What has become due by now, in the order of time.
-    fn pass(&mut self, now: Nanos, purse: &mut impl Purse, actions: &mut Vec<Action>) {
+    fn run_due(&mut self, now: Nanos, purse: &mut impl Budget, actions: &mut Vec<HedgeAction>) {
         loop {
-            match self.next() {
+            match self.next_due() {
                 (at, _) if at > now => return,
-                (_, Due::Timeout(attempt)) => {
+                (_, TimerEvent::Timeout(attempt)) => {
                     self.end(attempt);
-                    actions.push(Action::Cancel(attempt));
-                    self.failed(now, attempt, Failure::Kind(Kind::Timeout), None, purse, actions);
+                    actions.push(HedgeAction::Cancel(attempt));
+                    self.failed(now, attempt, AttemptFailure::Kind(FailureKind::Timeout), None, purse, actions);
                 }
-                (_, Due::Stage) => self.stage(now, Why::Stage(self.stages.number()), purse, actions),
-                (_, Due::Retry(attempt)) => {
+                (_, TimerEvent::Stage) => {
+                    self.launch_stage(now, LaunchReason::Stage(self.stages.number()), purse, actions);
+                }
+                (_, TimerEvent::Retry(attempt)) => {
                     self.retrying &= !bit(attempt);
-                    self.retried += 1;
-                    self.extra(now, Why::Retry(self.retried), purse, actions);
+                    self.retries_launched += 1;
+                    self.launch_extra(now, LaunchReason::Retry(self.retries_launched), purse, actions);
                 }
-                (_, Due::Nothing) => return,
+                (_, TimerEvent::Nothing) => return,
             }
         }
     }
 
     /// The next thing that time brings, the deadline aside. At the same instant, timeouts go first: one may launch the
     /// stage that would else be launched beside what it launches.
-    fn next(&self) -> (Nanos, Due) {
-        let mut next = (Nanos::NEVER, Due::Nothing);
-        let mut sooner = |at: Nanos, due: Due| {
+    fn next_due(&self) -> (Nanos, TimerEvent) {
+        let mut next = (Nanos::NEVER, TimerEvent::Nothing);
+        let mut sooner = |at: Nanos, due: TimerEvent| {
             if at < next.0 {
                 next = (at, due);
             }
@@ -266,11 +271,11 @@ impl<'p> Hedge<'p> {
         if self.running != 0 && self.policy.attempt_timeout != Nanos::NEVER {
             // All have the same time, so the first to be launched is the first to run out of it.
             let eldest = self.running.trailing_zeros();
-            sooner(self.at(eldest) + self.policy.attempt_timeout, Due::Timeout(eldest));
+            sooner(self.attempt_time(eldest) + self.policy.attempt_timeout, TimerEvent::Timeout(eldest));
         }
-        sooner(self.stages.due(), Due::Stage);
+        sooner(self.stages.due(), TimerEvent::Stage);
         for attempt in members(self.retrying) {
-            sooner(self.at(attempt), Due::Retry(attempt));
+            sooner(self.attempt_time(attempt), TimerEvent::Retry(attempt));
         }
         next
     }
@@ -279,64 +284,64 @@ impl<'p> Hedge<'p> {
         &mut self,
         now: Nanos,
         attempt: u32,
-        failure: Failure,
+        failure: AttemptFailure,
         retry_after: Option<Nanos>,
-        purse: &mut impl Purse,
-        actions: &mut Vec<Action>,
+        purse: &mut impl Budget,
+        actions: &mut Vec<HedgeAction>,
     ) {
         self.last_failed = attempt;
-        if !self.replay.allows(failure) {
+        if !self.resend.allows(failure) {
             return;
         }
-        if self.stages.on_failure(&self.policy.stages) {
-            return self.stage(now, Why::Failure(self.stages.number()), purse, actions);
+        if self.stages.launches_on_failure(&self.policy.stages) {
+            return self.launch_stage(now, LaunchReason::Failure(self.stages.number()), purse, actions);
         }
         let retry = &self.policy.retry;
-        if self.retries == retry.times || !retry.on.covers(failure) {
+        if self.retries_granted == retry.max_retries || !retry.on.covers(failure) {
             return;
         }
-        let heeded = retry_after.filter(|_| retry.obey_retry_after).unwrap_or_default();
-        let at = now + self.waits.draw(retry.backoff).max(heeded);
+        let heeded = retry_after.filter(|_| retry.honor_retry_after).unwrap_or_default();
+        let at = now + self.backoff_delays.next_delay(retry.backoff).max(heeded);
         if at < self.deadline {
-            self.retries += 1;
-            if !purse.may(now) {
+            self.retries_granted += 1;
+            if !purse.can_withdraw(now) {
                 // To be told so after the wait would be no better answer, only a later one.
-                self.retried += 1;
-                actions.push(Action::Suppressed { why: Why::Retry(self.retried) });
+                self.retries_launched += 1;
+                actions.push(HedgeAction::BudgetExhausted { reason: LaunchReason::Retry(self.retries_launched) });
                 return;
             }
             self.retrying |= bit(attempt);
-            self.set(attempt, at);
+            self.set_attempt_time(attempt, at);
         }
     }
 
     /// Launches the stage that is next, and lets the one after it wait from now.
-    fn stage(&mut self, now: Nanos, why: Why, purse: &mut impl Purse, actions: &mut Vec<Action>) {
+    fn launch_stage(&mut self, now: Nanos, why: LaunchReason, purse: &mut impl Budget, actions: &mut Vec<HedgeAction>) {
         let copies = self.stages.launch(&self.policy.stages, now);
         // What is sent again only because it was not sent is sent once.
-        let copies = if self.replay == Replay::Freely { copies } else { 1 };
-        for _ in 0..copies.min(MOST_ATTEMPTS) {
-            self.extra(now, why, purse, actions);
+        let copies = if self.resend == ResendRule::Always { copies } else { 1 };
+        for _ in 0..copies.min(MAX_ATTEMPTS) {
+            self.launch_extra(now, why, purse, actions);
         }
     }
 
-    fn extra(&mut self, now: Nanos, why: Why, purse: &mut impl Purse, actions: &mut Vec<Action>) {
-        if self.launched == MOST_ATTEMPTS {
+    fn launch_extra(&mut self, now: Nanos, why: LaunchReason, purse: &mut impl Budget, actions: &mut Vec<HedgeAction>) {
+        if self.launched == MAX_ATTEMPTS {
             return;
         }
-        if purse.spend(now) {
+        if purse.withdraw(now) {
             self.launch(now, why, actions);
         } else {
-            actions.push(Action::Suppressed { why });
+            actions.push(HedgeAction::BudgetExhausted { reason: why });
         }
     }
 
-    fn launch(&mut self, now: Nanos, why: Why, actions: &mut Vec<Action>) {
+    fn launch(&mut self, now: Nanos, why: LaunchReason, actions: &mut Vec<HedgeAction>) {
         let attempt = self.launched;
         self.launched += 1;
         self.running |= bit(attempt);
-        self.set(attempt, now);
-        actions.push(Action::Launch { attempt, why });
+        self.set_attempt_time(attempt, now);
+        actions.push(HedgeAction::Launch { attempt, reason: why });
     }
 
     /// Whether this attempt was running; it does no more.
@@ -346,27 +351,27 @@ impl<'p> Hedge<'p> {
         ran
     }
 
-    fn answer(&mut self, verdict: Verdict, actions: &mut Vec<Action>) {
-        self.over = true;
-        actions.push(Action::Answer(verdict));
-        actions.extend(members(self.running).map(Action::Cancel));
+    fn finish(&mut self, verdict: CallVerdict, actions: &mut Vec<HedgeAction>) {
+        self.finished = true;
+        actions.push(HedgeAction::Finish(verdict));
+        actions.extend(members(self.running).map(HedgeAction::Cancel));
         self.running = 0;
     }
 
-    fn arm(&mut self, actions: &mut Vec<Action>) {
-        let at = self.next().0.min(self.deadline);
-        if at != self.armed && at != Nanos::NEVER {
-            self.armed = at;
-            actions.push(Action::WakeAt(at));
+    fn arm_timer(&mut self, actions: &mut Vec<HedgeAction>) {
+        let at = self.next_due().0.min(self.deadline);
+        if at != self.timer && at != Nanos::NEVER {
+            self.timer = at;
+            actions.push(HedgeAction::WakeAt(at));
         }
     }
 
-    fn at(&self, attempt: u32) -> Nanos {
-        self.at[(attempt % MOST_ATTEMPTS) as usize]
+    fn attempt_time(&self, attempt: u32) -> Nanos {
+        self.attempt_times[(attempt % MAX_ATTEMPTS) as usize]
     }
 
-    fn set(&mut self, attempt: u32, at: Nanos) {
-        self.at[(attempt % MOST_ATTEMPTS) as usize] = at;
+    fn set_attempt_time(&mut self, attempt: u32, at: Nanos) {
+        self.attempt_times[(attempt % MAX_ATTEMPTS) as usize] = at;
     }
 }
 

@@ -3,27 +3,27 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::{Action, Event, Hedge, Replay};
+use super::{Event, HedgeAction, HedgedCall, ResendRule};
 use crate::decide::Nanos;
-use crate::decide::budget::Ledger;
+use crate::decide::budget::RetryBudget;
 use crate::decide::delay::Delay;
 use crate::decide::dice::Dice;
-use crate::decide::policy::{After, Budget, Policy, Stage};
-use crate::decide::recent::Recent;
+use crate::decide::policy::{BudgetRule, HedgeStage, Policy, StageTrigger};
+use crate::decide::recent::LatencyQuantile;
 
 const CALLS: u64 = 200_000;
 
 /// When, in which order, of which call, what: an attempt's success or a tick.
-type Coming = (Nanos, u64, u64, Option<u32>);
+type HedgeSimEvent = (Nanos, u64, u64, Option<u32>);
 
-struct Outcome {
+struct HedgeSimResult {
     /// In ascending order.
     times: Vec<Nanos>,
     attempts: u64,
-    suppressed: u64,
+    budget_exhausted: u64,
 }
 
-impl Outcome {
+impl HedgeSimResult {
     fn quantile(&self, q: f64) -> f64 {
         self.times[(q * CALLS as f64) as usize - 1].as_millis_f64()
     }
@@ -34,15 +34,15 @@ impl Outcome {
 }
 
 /// A thousand calls a second. An attempt takes 10 ms in the median, and fifty times as long once in a hundred.
-fn simulate(stages: Vec<Stage>, slow: impl Fn(Nanos) -> f64) -> Outcome {
+fn simulate(stages: Vec<HedgeStage>, slow: impl Fn(Nanos) -> f64) -> HedgeSimResult {
     let policy = Policy { stages, ..Policy::default() };
     let service = Delay::Lognormal { median: Nanos::from_millis(10), sigma: 0.3 };
     let (times, slowness) = (Dice::new(1, 1), Dice::new(1, 2));
-    let mut ledger = Ledger::new(Budget::default());
-    let mut recent = Recent::default();
-    let mut outcome = Outcome { times: Vec::new(), attempts: 0, suppressed: 0 };
-    let mut calls: HashMap<u64, (Hedge, Nanos)> = HashMap::new();
-    let mut coming: BinaryHeap<Reverse<Coming>> = BinaryHeap::new();
+    let mut ledger = RetryBudget::new(BudgetRule::default());
+    let mut recent = LatencyQuantile::default();
+    let mut outcome = HedgeSimResult { times: Vec::new(), attempts: 0, budget_exhausted: 0 };
+    let mut calls: HashMap<u64, (HedgedCall, Nanos)> = HashMap::new();
+    let mut coming: BinaryHeap<Reverse<HedgeSimEvent>> = BinaryHeap::new();
     let mut actions = Vec::new();
     let (mut arrived, mut order) = (0, 0);
     while arrived < CALLS || !coming.is_empty() {
@@ -53,7 +53,7 @@ fn simulate(stages: Vec<Stage>, slow: impl Fn(Nanos) -> f64) -> Outcome {
                 let Some((hedge, start)) = calls.get_mut(&call) else { continue };
                 let event = what.map_or(Event::Tick, Event::Succeeded);
                 hedge.on(now, event, &mut ledger, &mut actions);
-                if hedge.is_over() {
+                if hedge.is_finished() {
                     // The first attempt has either won now, or is cancelled now.
                     recent.record(now, now - *start);
                     outcome.times.push(now - *start);
@@ -64,10 +64,11 @@ fn simulate(stages: Vec<Stage>, slow: impl Fn(Nanos) -> f64) -> Outcome {
             _ => {
                 let call = arrived;
                 arrived += 1;
-                ledger.call(arrives);
+                ledger.deposit(arrives);
                 let known = |q| recent.quantile(arrives, q);
                 let dice = Dice::new(call, 3);
-                let hedge = Hedge::start(&policy, arrives, Nanos::NEVER, Replay::Freely, known, dice, &mut actions);
+                let hedge =
+                    HedgedCall::start(&policy, arrives, Nanos::NEVER, ResendRule::Always, known, dice, &mut actions);
                 calls.insert(call, (hedge, arrives));
                 (arrives, call)
             }
@@ -75,16 +76,16 @@ fn simulate(stages: Vec<Stage>, slow: impl Fn(Nanos) -> f64) -> Outcome {
         for action in actions.drain(..) {
             order += 1;
             match action {
-                Action::Launch { attempt, .. } => {
+                HedgeAction::Launch { attempt, .. } => {
                     let k = outcome.attempts;
                     outcome.attempts += 1;
                     let factor = if slowness.unit_at(k) <= slow(now) { 50 } else { 1 };
                     let done = now + Nanos(service.at(&times, k).0 * factor);
                     coming.push(Reverse((done, order, call, Some(attempt))));
                 }
-                Action::WakeAt(at) => coming.push(Reverse((at, order, call, None))),
-                Action::Suppressed { .. } => outcome.suppressed += 1,
-                Action::Cancel(_) | Action::Answer(_) => {}
+                HedgeAction::WakeAt(at) => coming.push(Reverse((at, order, call, None))),
+                HedgeAction::BudgetExhausted { .. } => outcome.budget_exhausted += 1,
+                HedgeAction::Cancel(_) | HedgeAction::Finish(_) => {}
             }
         }
     }
@@ -92,8 +93,8 @@ fn simulate(stages: Vec<Stage>, slow: impl Fn(Nanos) -> f64) -> Outcome {
     outcome
 }
 
-fn backup() -> Vec<Stage> {
-    vec![Stage { after: After::Quantile(0.98), on_failure: true, copies: 1 }]
+fn backup() -> Vec<HedgeStage> {
+    vec![HedgeStage { after: StageTrigger::Quantile(0.98), on_failure: true, attempts: 1 }]
 }
 
 #[test]
@@ -105,7 +106,7 @@ fn a_second_copy_for_one_call_in_fifty_cuts_nine_tenths_of_the_tail() {
         let extra = outcome.extra() * 100.0;
         println!("{name}: p50 {half:.1} p99 {p99:.1} p99.9 {p999:.1} max {most:.1} ms, {extra:.3} % extra attempts");
     }
-    println!("p99.9 cut by {:.1} %, {} copies suppressed", cut * 100.0, hedged.suppressed);
+    println!("p99.9 cut by {:.1} %, {} copies suppressed", cut * 100.0, hedged.budget_exhausted);
     assert!(cut >= 0.9, "{cut}");
     assert!(hedged.extra() <= 0.02, "{}", hedged.extra());
 }
@@ -114,6 +115,6 @@ fn a_second_copy_for_one_call_in_fifty_cuts_nine_tenths_of_the_tail() {
 fn copies_do_not_bury_a_service_that_turns_slow() {
     let slow = |now: Nanos| if (60..120).contains(&(now.0 / Nanos::SECOND.0)) { 1.0 } else { 0.01 };
     let hedged = simulate(backup(), slow);
-    println!("{:.3} % extra attempts, {} copies suppressed", hedged.extra() * 100.0, hedged.suppressed);
-    assert!(hedged.suppressed > 0 && hedged.extra() <= 0.05, "{}", hedged.extra());
+    println!("{:.3} % extra attempts, {} copies suppressed", hedged.extra() * 100.0, hedged.budget_exhausted);
+    assert!(hedged.budget_exhausted > 0 && hedged.extra() <= 0.05, "{}", hedged.extra());
 }

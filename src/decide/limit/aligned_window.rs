@@ -24,7 +24,7 @@ impl AlignedWindow {
         self.count
     }
 
-    pub(super) fn room(&self, now: Nanos) -> Nanos {
+    pub(super) fn available_at(&self, now: Nanos) -> Nanos {
         Nanos((now.0 / self.per.0).saturating_add(1).saturating_mul(self.per.0))
     }
 

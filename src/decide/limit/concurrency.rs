@@ -3,19 +3,19 @@
 /// So many at a time; time frees nothing, only an answer does.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Concurrency {
-    at_once: u64,
+    in_flight: u64,
 }
 
 impl Concurrency {
     pub(super) fn used(&self) -> u64 {
-        self.at_once
+        self.in_flight
     }
 
     pub(super) fn take(&mut self, weight: u64) {
-        self.at_once += weight;
+        self.in_flight += weight;
     }
 
     pub(super) fn finished(&mut self, weight: u64) {
-        self.at_once = self.at_once.saturating_sub(weight);
+        self.in_flight = self.in_flight.saturating_sub(weight);
     }
 }

@@ -3,16 +3,16 @@
 
 use proptest::prelude::*;
 
-use super::{Limiter, Model, Nanos, Refusal, Retry, Standing, Window};
+use super::{LimitModel, LimitRejection, LimitUsage, LimitWindow, Nanos, RetryTime, ServerLimiter};
 
 /// A window, and all that it ever accepted: when, how much, and whether it is still being answered.
 #[derive(Clone)]
-struct Log {
-    window: Window,
+struct NaiveWindow {
+    window: LimitWindow,
     accepted: Vec<(u64, u64, bool)>,
 }
 
-impl Log {
+impl NaiveWindow {
     /// What is used, as an exact fraction.
     fn used(&self, now: u64) -> (u128, u128) {
         let (limit, per) = (u128::from(self.window.limit()), u128::from(self.window.per().0));
@@ -22,21 +22,21 @@ impl Log {
         let index = |at: u64| u128::from(at) / per;
         let (now, this) = (u128::from(now), || index(now));
         match self.window.model() {
-            Model::SlidingLog => (sum(&|(at, ..)| now - u128::from(*at) <= per), 1),
-            Model::SlidingCounter => {
+            LimitModel::SlidingLog => (sum(&|(at, ..)| now - u128::from(*at) <= per), 1),
+            LimitModel::SlidingCounter => {
                 let last = sum(&|(at, ..)| index(*at) + 1 == this());
                 (sum(&|(at, ..)| index(*at) == this()) * per + last * (per - now % per), per)
             }
-            Model::AlignedWindow => (sum(&|(at, ..)| index(*at) == this()), 1),
+            LimitModel::AlignedWindow => (sum(&|(at, ..)| index(*at) == this()), 1),
             // Of what has come since any moment, the bucket held the limit at most, and the rate brought the rest.
-            Model::TokenBucket => {
+            LimitModel::TokenBucket => {
                 let since = self.accepted.iter().map(|(from, ..)| {
                     let spent = sum(&|(at, ..)| at >= from) * per;
                     spent.saturating_sub(limit * (now - u128::from(*from)))
                 });
                 (since.max().unwrap_or(0), per)
             }
-            Model::Concurrency => (sum(&|(.., open)| *open), 1),
+            LimitModel::Concurrency => (sum(&|(.., open)| *open), 1),
         }
     }
 
@@ -51,10 +51,10 @@ impl Log {
     }
 }
 
-fn window() -> impl Strategy<Value = Window> {
+fn window() -> impl Strategy<Value = LimitWindow> {
     let per = prop_oneof![1..20_u64, 900..1100_u64];
-    (prop::sample::select(&Model::ALL[..]), 1..8_u64, per)
-        .prop_map(|(model, limit, per)| Window::new(model, limit, Nanos(per)).expect("not 0"))
+    (prop::sample::select(&LimitModel::ALL[..]), 1..8_u64, per)
+        .prop_map(|(model, limit, per)| LimitWindow::new(model, limit, Nanos(per)).expect("not 0"))
 }
 
 /// What happens next: so much later (bursts, steps, long gaps), something of that weight comes, or an answer is done.
@@ -64,8 +64,8 @@ fn step() -> impl Strategy<Value = (u64, Option<u64>)> {
 }
 
 /// Just before the time said it is refused, and at that time it is not.
-fn check_retry(limiter: &Limiter, now: u64, weight: u64, retry: Retry) -> Result<(), TestCaseError> {
-    if let Retry::After(length) = retry {
+fn check_retry(limiter: &ServerLimiter, now: u64, weight: u64, retry: RetryTime) -> Result<(), TestCaseError> {
+    if let RetryTime::After(length) = retry {
         prop_assert!(limiter.clone().judge(Nanos(now) + length, weight).is_ok(), "too early: {length:?}");
         if length > Nanos::ZERO {
             let before = Nanos(now) + length - Nanos(1);
@@ -85,8 +85,8 @@ proptest! {
         windows in prop::collection::vec(window(), 1..4), tick in prop_oneof![Just(1_u64), 2..9_u64, Just(100)],
         start in prop_oneof![Just(0), 0..10_000_u64], steps in prop::collection::vec(step(), 1..60)
     ) {
-        let mut limiter = Limiter::new(&windows, Nanos(tick));
-        let mut logs: Vec<Log> = windows.iter().map(|w| Log { window: *w, accepted: Vec::new() }).collect();
+        let mut limiter = ServerLimiter::new(&windows, Nanos(tick));
+        let mut logs: Vec<NaiveWindow> = windows.iter().map(|w| NaiveWindow { window: *w, accepted: Vec::new() }).collect();
         let mut closest = vec![0; windows.len()];
         let mut now = start;
         for (gap, what) in steps {
@@ -110,18 +110,18 @@ proptest! {
                         *closest = log.rounded_up(at).max(*closest);
                     }
                 }
-                Err(Refusal { window, retry }) => {
+                Err(LimitRejection { window, retry }) => {
                     prop_assert!(!all, "refused, at {now}, weight {weight}");
                     prop_assert!(!logs[window].accepts(at, weight), "the window that is named has no room");
                     let never = windows.iter().any(|window| weight > window.limit());
-                    prop_assert_eq!(retry == Retry::Never, never);
+                    prop_assert_eq!(retry == RetryTime::Never, never);
                     check_retry(&before, now, weight, retry)?;
                 }
             }
-            let most: Vec<u64> = limiter.closest().map(|(_, most)| most).collect();
+            let most: Vec<u64> = limiter.peaks().map(|(_, most)| most).collect();
             prop_assert_eq!(&most, &closest);
-            for (number, standing) in limiter.standings(Nanos(now)).into_iter().enumerate() {
-                let Standing { window, used, remaining, more, all } = standing;
+            for (number, standing) in limiter.usages(Nanos(now)).into_iter().enumerate() {
+                let LimitUsage { window, used, remaining, more, all } = standing;
                 prop_assert_eq!(window, windows[number]);
                 prop_assert_eq!(used, logs[number].rounded_up(at));
                 prop_assert_eq!(used + remaining, window.limit());
@@ -131,7 +131,7 @@ proptest! {
                     check_retry(&alone, now, remaining + 1, more)?;
                     check_retry(&alone, now, window.limit(), all)?;
                 } else {
-                    prop_assert_eq!((more, all), (Retry::After(Nanos::ZERO), Retry::After(Nanos::ZERO)));
+                    prop_assert_eq!((more, all), (RetryTime::After(Nanos::ZERO), RetryTime::After(Nanos::ZERO)));
                 }
             }
         }
@@ -140,15 +140,15 @@ proptest! {
     /// Nothing that a caller hands over makes it panic: absurd times, time that goes back, absurd weights.
     #[test]
     fn a_limiter_survives_every_time_and_weight(
-        windows in prop::collection::vec((prop::sample::select(&Model::ALL[..]), 1..=Window::MOST, 1..u64::MAX), 1..4),
+        windows in prop::collection::vec((prop::sample::select(&LimitModel::ALL[..]), 1..=LimitWindow::MAX_LIMIT, 1..u64::MAX), 1..4),
         tick in any::<u64>(), steps in prop::collection::vec((any::<u64>(), any::<u64>(), any::<bool>()), 1..40)
     ) {
-        let windows: Vec<Window> = windows.into_iter().flat_map(|(m, limit, per)| Window::new(m, limit, Nanos(per))).collect();
-        let mut limiter = Limiter::new(&windows, Nanos(tick));
+        let windows: Vec<LimitWindow> = windows.into_iter().flat_map(|(m, limit, per)| LimitWindow::new(m, limit, Nanos(per))).collect();
+        let mut limiter = ServerLimiter::new(&windows, Nanos(tick));
         for (now, weight, small) in steps {
             let weight = if small { weight % 1000 } else { weight };
             let _ = limiter.judge(Nanos(now), weight);
-            limiter.standings(Nanos(now));
+            limiter.usages(Nanos(now));
             limiter.finished(weight / 2);
         }
     }
@@ -156,39 +156,39 @@ proptest! {
 
 #[test]
 fn a_sliding_log_remembers_no_more_than_its_limit() {
-    let window = Window::read("20/1s", Model::SlidingLog).expect("valid");
-    let mut limiter = Limiter::new(&[window], Nanos::MILLI);
+    let window = LimitWindow::read("20/1s", LimitModel::SlidingLog).expect("valid");
+    let mut limiter = ServerLimiter::new(&[window], Nanos::MILLI);
     for ns in (0..60_000_000_000_u64).step_by(3_700_000) {
         let _ = limiter.judge(Nanos(ns), 1);
-        let super::Count::SlidingLog(log) = &limiter.windows[0].count else { unreachable!() };
+        let super::ModelCount::SlidingLog(log) = &limiter.windows[0].count else { unreachable!() };
         assert!(log.entries() <= 20);
     }
 }
 
 #[test]
 fn the_slot_of_a_burst_is_free_after_1001_whole_milliseconds() {
-    let window = Window::read("20/1s", Model::SlidingLog).expect("valid");
-    let mut limiter = Limiter::new(&[window], Nanos::MILLI);
+    let window = LimitWindow::read("20/1s", LimitModel::SlidingLog).expect("valid");
+    let mut limiter = ServerLimiter::new(&[window], Nanos::MILLI);
     let sent = Nanos(5_000_900_000);
     assert!((0..20).all(|_| limiter.judge(sent, 1).is_ok()), "a burst of 20 is legal");
     let refused = limiter.judge(sent + Nanos(99_999), 1);
-    let retry = Retry::After(Nanos(1_001_000_000 - 900_000 - 99_999));
-    assert_eq!(refused, Err(Refusal { window: 0, retry }));
+    let retry = RetryTime::After(Nanos(1_001_000_000 - 900_000 - 99_999));
+    assert_eq!(refused, Err(LimitRejection { window: 0, retry }));
     assert!(limiter.judge(Nanos(6_000_999_999), 1).is_err(), "1000 ms later on a clock of whole milliseconds");
     assert!((0..20).all(|_| limiter.judge(Nanos(6_001_000_000), 1).is_ok()));
 }
 
 #[test]
 fn what_one_window_refuses_counts_in_none() {
-    let read = |text| Window::read(text, Model::SlidingLog).expect("valid");
-    let mut limiter = Limiter::new(&[read("2/1s"), read("100/1m"), read("concurrency:1")], Nanos::MILLI);
+    let read = |text| LimitWindow::read(text, LimitModel::SlidingLog).expect("valid");
+    let mut limiter = ServerLimiter::new(&[read("2/1s"), read("100/1m"), read("concurrency:1")], Nanos::MILLI);
     assert_eq!(limiter.judge(Nanos::ZERO, 1), Ok(()));
     let refused = limiter.judge(Nanos::ZERO, 1);
-    assert_eq!(refused, Err(Refusal { window: 2, retry: Retry::Finished }), "one at a time");
+    assert_eq!(refused, Err(LimitRejection { window: 2, retry: RetryTime::Finished }), "one at a time");
     limiter.finished(1);
     assert_eq!(limiter.judge(Nanos::ZERO, 1), Ok(()));
     let refused = limiter.judge(Nanos::ZERO, 3).map_err(|refusal| refusal.retry);
-    assert_eq!(refused, Err(Retry::Never), "of 2");
-    let used: Vec<u64> = limiter.standings(Nanos::ZERO).iter().map(|standing| standing.used).collect();
+    assert_eq!(refused, Err(RetryTime::Never), "of 2");
+    let used: Vec<u64> = limiter.usages(Nanos::ZERO).iter().map(|standing| standing.used).collect();
     assert_eq!(used, [2, 2, 1]);
 }

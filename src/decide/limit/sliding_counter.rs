@@ -16,34 +16,34 @@ pub(super) struct SlidingCounter {
     per: Nanos,
     /// This window's number: times in it are within [index * per, (index + 1) * per).
     index: u64,
-    last: u64,
-    this: u64,
+    previous: u64,
+    current: u64,
 }
 
 impl SlidingCounter {
     pub(super) fn new(limit: u64, per: Nanos) -> Self {
-        Self { limit, per, index: 0, last: 0, this: 0 }
+        Self { limit, per, index: 0, previous: 0, current: 0 }
     }
 
     pub(super) fn used(&mut self, now: Nanos) -> u64 {
-        self.turn(now);
+        self.roll_to(now);
         let overlap = self.per.0 - now.0 % self.per.0;
-        self.this + times(self.last, overlap).div_ceil(u128::from(self.per.0)) as u64
+        self.current + times(self.previous, overlap).div_ceil(u128::from(self.per.0)) as u64
     }
 
-    pub(super) fn room(&mut self, now: Nanos, weight: u64) -> Nanos {
-        self.turn(now);
+    pub(super) fn available_at(&mut self, now: Nanos, weight: u64) -> Nanos {
+        self.roll_to(now);
         // In this window it is the last one's count that fades; from the next on, this one's.
         let begin = Nanos(self.index.saturating_mul(self.per.0));
-        match self.limit.checked_sub(self.this + weight) {
-            Some(left) => begin + self.faded(self.last, left),
-            None => begin + self.per + self.faded(self.this, self.limit.saturating_sub(weight)),
+        match self.limit.checked_sub(self.current + weight) {
+            Some(left) => begin + self.faded(self.previous, left),
+            None => begin + self.per + self.faded(self.current, self.limit.saturating_sub(weight)),
         }
     }
 
     pub(super) fn take(&mut self, now: Nanos, weight: u64) {
-        self.turn(now);
-        self.this += weight;
+        self.roll_to(now);
+        self.current += weight;
     }
 
     /// How long after the end of its window a count has faded to `left`.
@@ -54,11 +54,11 @@ impl SlidingCounter {
         self.per - Nanos((times(left, self.per.0) / u128::from(count)) as u64)
     }
 
-    fn turn(&mut self, now: Nanos) {
+    fn roll_to(&mut self, now: Nanos) {
         let index = now.0 / self.per.0;
         if index != self.index {
-            self.last = if index == self.index + 1 { self.this } else { 0 };
-            (self.index, self.this) = (index, 0);
+            self.previous = if index == self.index + 1 { self.current } else { 0 };
+            (self.index, self.current) = (index, 0);
         }
     }
 }

@@ -32,7 +32,7 @@ impl SlidingLog {
         self.used
     }
 
-    pub(super) fn room(&mut self, now: Nanos, weight: u64) -> Nanos {
+    pub(super) fn available_at(&mut self, now: Nanos, weight: u64) -> Nanos {
         let mut used = self.used(now);
         let blocking = self.accepted.iter().find(|(_, leaving)| {
             used -= leaving;

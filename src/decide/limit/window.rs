@@ -6,7 +6,7 @@ use super::super::{Nanos, words};
 
 /// How a window counts; [the head of this folder](super) compares them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Model {
+pub enum LimitModel {
     /// Remembers when each request was accepted: exact.
     #[default]
     SlidingLog,
@@ -22,19 +22,19 @@ pub enum Model {
 
 /// At most `limit` per `per`, counted in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    model: Model,
+pub struct LimitWindow {
+    model: LimitModel,
     limit: u64,
     per: Nanos,
 }
 
-impl Model {
+impl LimitModel {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::SlidingLog, Self::SlidingCounter, Self::AlignedWindow, Self::TokenBucket, Self::Concurrency];
 
     /// Its word.
-    pub const fn word(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::SlidingLog => "log",
             Self::SlidingCounter => "counter",
@@ -50,24 +50,27 @@ impl Model {
     /// What is expected, in words.
     pub fn read(text: &str) -> Result<Self, String> {
         let wrong = || format!("'{text}' is no model of a limit; choose log, counter, aligned, bucket or concurrency");
-        Self::ALL.into_iter().find(|model| model.word() == text).ok_or_else(wrong)
+        Self::ALL.into_iter().find(|model| model.name() == text).ok_or_else(wrong)
     }
 }
 
-impl Window {
+impl LimitWindow {
     /// The most that a limit can be: what fits the integers of HTTP's structured fields (RFC 9651).
-    pub const MOST: u64 = 999_999_999_999_999;
+    pub const MAX_LIMIT: u64 = 999_999_999_999_999;
 
-    /// A window; of [`Model::Concurrency`] the length is of no account.
+    /// A window; of [`LimitModel::Concurrency`] the length is of no account.
     ///
     /// # Errors
     /// A limit that is 0 or over [`Self::MOST`], or a window without length.
-    pub fn new(model: Model, limit: u64, per: Nanos) -> Result<Self, String> {
-        if !(1..=Self::MOST).contains(&limit) {
-            return Err(format!("a limit of {limit} is not possible; it is at least 1 and at most {}", Self::MOST));
+    pub fn new(model: LimitModel, limit: u64, per: Nanos) -> Result<Self, String> {
+        if !(1..=Self::MAX_LIMIT).contains(&limit) {
+            return Err(format!(
+                "a limit of {limit} is not possible; it is at least 1 and at most {}",
+                Self::MAX_LIMIT
+            ));
         }
         match (model, per) {
-            (Model::Concurrency, _) => Ok(Self { model, limit, per: Nanos::ZERO }),
+            (LimitModel::Concurrency, _) => Ok(Self { model, limit, per: Nanos::ZERO }),
             (_, Nanos::ZERO) => Err("a limit needs a length of time, e.g. 20/1s".into()),
             _ => Ok(Self { model, limit, per }),
         }
@@ -77,17 +80,17 @@ impl Window {
     ///
     /// # Errors
     /// What is expected, in words.
-    pub fn read(text: &str, unless_said: Model) -> Result<Self, String> {
+    pub fn read(text: &str, unless_said: LimitModel) -> Result<Self, String> {
         let (model, rest) = match text.split_once(':') {
-            Some((word, rest)) => (Model::read(word)?, rest),
+            Some((word, rest)) => (LimitModel::read(word)?, rest),
             None => (unless_said, text),
         };
         let wrong = |how: &str| format!("'{text}' is not a limit; write {how}");
         let count = |digits: &str| {
             let plain = !digits.starts_with('+');
-            digits.parse().ok().filter(|limit| plain && (1..=Self::MOST).contains(limit))
+            digits.parse().ok().filter(|limit| plain && (1..=Self::MAX_LIMIT).contains(limit))
         };
-        if model == Model::Concurrency {
+        if model == LimitModel::Concurrency {
             let limit = count(rest).ok_or_else(|| wrong("how many at a time, e.g. concurrency:5"))?;
             return Self::new(model, limit, Nanos::ZERO);
         }
@@ -101,7 +104,7 @@ impl Window {
     }
 
     /// How it counts.
-    pub const fn model(&self) -> Model {
+    pub const fn model(&self) -> LimitModel {
         self.model
     }
 
@@ -110,21 +113,21 @@ impl Window {
         self.limit
     }
 
-    /// How long it is; 0 for [`Model::Concurrency`] only.
+    /// How long it is; 0 for [`LimitModel::Concurrency`] only.
     pub const fn per(&self) -> Nanos {
         self.per
     }
 }
 
 /// As people write it, with the model's word unless it is a sliding log: `20/1s`, `bucket:100/1m`, `concurrency:5`.
-impl fmt::Display for Window {
+impl fmt::Display for LimitWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { model, limit, per } = self;
-        if *model == Model::Concurrency {
-            return write!(f, "{}:{limit}", model.word());
+        if *model == LimitModel::Concurrency {
+            return write!(f, "{}:{limit}", model.name());
         }
-        if *model != Model::SlidingLog {
-            write!(f, "{}:", model.word())?;
+        if *model != LimitModel::SlidingLog {
+            write!(f, "{}:", model.name())?;
         }
         let units = [(3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms")];
         match units.into_iter().find(|(ns, _)| per.0.is_multiple_of(*ns)) {
@@ -143,18 +146,19 @@ mod tests {
         for text in
             ["20/1s", "counter:100/1m", "aligned:5000/24h", "bucket:7/250ms", "concurrency:5", "3/1.5us", "1/90s"]
         {
-            let window = Window::read(text, Model::SlidingLog).expect(text);
+            let window = LimitWindow::read(text, LimitModel::SlidingLog).expect(text);
             assert_eq!(window.to_string(), text);
         }
     }
 
     #[test]
     fn a_limit_without_a_model_is_of_the_one_that_was_chosen() {
-        let read = |text, model| Window::read(text, model).map(|window| (window.model(), window.limit(), window.per()));
-        assert_eq!(read("20/1s", Model::SlidingLog), Ok((Model::SlidingLog, 20, Nanos::SECOND)));
-        assert_eq!(read("20/1s", Model::TokenBucket), Ok((Model::TokenBucket, 20, Nanos::SECOND)));
-        assert_eq!(read("log:20/1s", Model::TokenBucket), Ok((Model::SlidingLog, 20, Nanos::SECOND)));
-        assert_eq!(read("5", Model::Concurrency), Ok((Model::Concurrency, 5, Nanos::ZERO)));
+        let read =
+            |text, model| LimitWindow::read(text, model).map(|window| (window.model(), window.limit(), window.per()));
+        assert_eq!(read("20/1s", LimitModel::SlidingLog), Ok((LimitModel::SlidingLog, 20, Nanos::SECOND)));
+        assert_eq!(read("20/1s", LimitModel::TokenBucket), Ok((LimitModel::TokenBucket, 20, Nanos::SECOND)));
+        assert_eq!(read("log:20/1s", LimitModel::TokenBucket), Ok((LimitModel::SlidingLog, 20, Nanos::SECOND)));
+        assert_eq!(read("5", LimitModel::Concurrency), Ok((LimitModel::Concurrency, 5, Nanos::ZERO)));
     }
 
     #[test]
@@ -162,16 +166,16 @@ mod tests {
         let wrong =
             ["", "20", "20/", "/1s", "0/1s", "-1/1s", "+1/1s", "1.5/1s", "20/0s", "1000000000000000/1s", "log:20"];
         for text in wrong {
-            let error = Window::read(text, Model::SlidingLog).expect_err(text);
+            let error = LimitWindow::read(text, LimitModel::SlidingLog).expect_err(text);
             assert!(error.contains("write"), "{text}: {error}");
         }
         for text in ["concurrency:", "concurrency:0", "concurrency:5/1s", "concurrency:x"] {
-            let error = Window::read(text, Model::SlidingLog).expect_err(text);
+            let error = LimitWindow::read(text, LimitModel::SlidingLog).expect_err(text);
             assert!(error.contains("concurrency:5"), "{text}: {error}");
         }
-        let error = Window::read("leaky:20/1s", Model::SlidingLog).expect_err("no such model");
+        let error = LimitWindow::read("leaky:20/1s", LimitModel::SlidingLog).expect_err("no such model");
         assert!(error.contains("'leaky'") && error.contains("bucket"), "{error}");
-        assert!(Window::new(Model::SlidingLog, 0, Nanos::SECOND).is_err());
-        assert!(Window::new(Model::SlidingLog, 1, Nanos::ZERO).is_err());
+        assert!(LimitWindow::new(LimitModel::SlidingLog, 0, Nanos::SECOND).is_err());
+        assert!(LimitWindow::new(LimitModel::SlidingLog, 1, Nanos::ZERO).is_err());
     }
 }

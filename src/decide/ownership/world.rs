@@ -9,42 +9,42 @@ use super::*;
 use crate::decide::dice::Dice;
 
 const LEASE: Nanos = Nanos::from_millis(3000);
-const STEP: Nanos = Nanos::from_millis(1);
-const KEPT_EVERY: Nanos = Nanos::from_millis(700);
+const TICK: Nanos = Nanos::from_millis(1);
+const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(700);
 
 /// What the store keeps, as plainly as it can be written.
 #[derive(Clone, Debug, Default)]
-struct Store {
+struct LeaseStoreModel {
     /// By name: able, and until when it lives.
     senders: BTreeMap<usize, (bool, Nanos)>,
     /// By key: owner, token, until when.
     keys: BTreeMap<usize, (Option<usize>, u64, Nanos)>,
     /// The last one that was given.
-    token: u64,
+    last_token: u64,
     /// It may have forgotten who has which key: before that nobody gets one.
-    settled: Nanos,
+    settled_at: Nanos,
 }
 
 #[derive(Clone, Debug)]
-struct Answer {
-    table: Table,
+struct LeaseReplyModel {
+    table: LeaseTable,
     renewed: Vec<bool>,
-    taken: Vec<Option<u64>>,
+    acquired: Vec<Option<u64>>,
 }
 
 fn name(sender: usize) -> String {
     format!("s{sender}")
 }
 
-impl Store {
-    fn beat(&mut self, now: Nanos, sender: usize, ask: &Ask) -> Answer {
-        self.senders.insert(sender, (ask.able, now + LEASE));
+impl LeaseStoreModel {
+    fn renew(&mut self, now: Nanos, sender: usize, ask: &LeaseRequest) -> LeaseReplyModel {
+        self.senders.insert(sender, (ask.is_able, now + LEASE));
         self.senders.retain(|_, (_, until)| now < *until);
         let mine = |place: Option<&(Option<usize>, u64, Nanos)>, token: u64| {
             place.is_some_and(|(owner, known, _)| *owner == Some(sender) && *known == token)
         };
         let mut renewed = Vec::new();
-        let unsettled = now < self.settled;
+        let unsettled = now < self.settled_at;
         for (key, token, over) in &ask.renew {
             let known = self.keys.get(key);
             let is =
@@ -54,143 +54,147 @@ impl Store {
             }
             renewed.push(is);
         }
-        for (key, token) in &ask.give {
+        for (key, token) in &ask.release {
             if mine(self.keys.get(key), *token) {
                 self.keys.insert(*key, (None, *token, now));
             }
         }
-        let take = ask.take.iter().map(|key| {
+        let take = ask.acquire.iter().map(|key| {
             let (owner, _, until) = self.keys.get(key).copied().unwrap_or_default();
             if unsettled || owner.is_some() && now < until {
                 return None;
             }
-            self.token += 1;
-            self.keys.insert(*key, (Some(sender), self.token, now + LEASE));
-            Some(self.token)
+            self.last_token += 1;
+            self.keys.insert(*key, (Some(sender), self.last_token, now + LEASE));
+            Some(self.last_token)
         });
         let taken = take.collect();
         let peers = self.senders.iter();
         let peers =
-            peers.map(|(sender, (able, until))| Peer { name: name(*sender), able: *able, lives_for: *until - now });
-        let settled_in = self.settled - now;
-        let places = self.keys.iter().map(|(key, (owner, _, until))| Place {
+            peers.map(|(sender, (able, until))| Peer { name: name(*sender), is_able: *able, ttl: *until - now });
+        let settled_in = self.settled_at - now;
+        let places = self.keys.iter().map(|(key, (owner, _, until))| KeyPlacement {
             key: key.to_string(),
             owner: owner.map(name),
             free_in: if owner.is_some() { (*until - now).max(settled_in) } else { settled_in },
         });
-        Answer { table: Table { peers: peers.collect(), places: places.collect() }, renewed, taken }
+        LeaseReplyModel {
+            table: LeaseTable { peers: peers.collect(), placements: places.collect() },
+            renewed,
+            acquired: taken,
+        }
     }
 }
 
 /// One sender, and what is on its way between it and the store.
-struct Sender {
-    ownership: Ownership,
+struct SenderSimulation {
+    leases: KeyLeases,
     /// An ask that has not come to the store yet, and when it does; None: it is lost.
-    asked: Option<(Nanos, Ask)>,
-    answer: Option<(Nanos, Ask, Answer)>,
+    request: Option<(Nanos, LeaseRequest)>,
+    reply: Option<(Nanos, LeaseRequest, LeaseReplyModel)>,
     /// Nobody answers: when it gives up.
-    gives_up: Nanos,
+    gives_up_at: Nanos,
     /// It does nothing before.
-    stands: Nanos,
-    dead: bool,
+    stalled_until: Nanos,
+    is_stopped: bool,
 }
 
-struct World {
+struct LeaseSimulation {
     now: Nanos,
-    store: Store,
+    store: LeaseStoreModel,
     /// As the store was a while ago: all that is left of it after a failover.
-    kept: Store,
-    senders: Vec<Sender>,
+    snapshot: LeaseStoreModel,
+    senders: Vec<SenderSimulation>,
     keys: usize,
     dice: Dice,
     /// Of 100 messages so many are lost, and they take up to so long.
-    lost: u64,
-    slow: Nanos,
+    loss_percent: u64,
+    max_delay: Nanos,
 }
 
-impl World {
+impl LeaseSimulation {
     fn new(senders: usize, keys: usize, seed: u64) -> Self {
-        let sender = |number: usize| Sender {
-            ownership: Ownership::new(&name(number), (0..keys).map(|key| key.to_string()), LEASE),
-            asked: None,
-            answer: None,
-            gives_up: Nanos::NEVER,
-            stands: Nanos::ZERO,
-            dead: false,
+        let sender = |number: usize| SenderSimulation {
+            leases: KeyLeases::new(&name(number), (0..keys).map(|key| key.to_string()), LEASE),
+            request: None,
+            reply: None,
+            gives_up_at: Nanos::NEVER,
+            stalled_until: Nanos::ZERO,
+            is_stopped: false,
         };
         let senders = (0..senders).map(sender).collect();
         let dice = Dice::new(seed, 0);
-        let (store, slow) = (Store::default(), Nanos::from_millis(5));
-        Self { now: Nanos::ZERO, kept: store.clone(), store, senders, keys, dice, lost: 0, slow }
+        let (store, max_delay) = (LeaseStoreModel::default(), Nanos::from_millis(5));
+        Self { now: Nanos::ZERO, snapshot: store.clone(), store, senders, keys, dice, loss_percent: 0, max_delay }
     }
 
-    fn way(&mut self) -> Option<Nanos> {
-        let lost = self.dice.bits() % 100 < self.lost;
-        let takes = Nanos(self.dice.bits() % self.slow.0.max(1));
+    fn delivery_time(&mut self) -> Option<Nanos> {
+        let lost = self.dice.bits() % 100 < self.loss_percent;
+        let takes = Nanos(self.dice.bits() % self.max_delay.0.max(1));
         (!lost).then_some(self.now + takes)
     }
 
     /// A millisecond goes by.
     fn step(&mut self) {
-        self.now += STEP;
+        self.now += TICK;
         let now = self.now;
-        if now.0.is_multiple_of(KEPT_EVERY.0) {
-            self.kept = self.store.clone();
+        if now.0.is_multiple_of(SNAPSHOT_INTERVAL.0) {
+            self.snapshot = self.store.clone();
         }
         for number in 0..self.senders.len() {
             // What has been sent comes to the store, whatever has become of who sent it.
-            if let Some((at, ask)) = self.senders[number].asked.clone()
+            if let Some((at, ask)) = self.senders[number].request.clone()
                 && at <= now
             {
-                self.senders[number].asked = None;
-                let answer = self.store.beat(now, number, &ask);
-                self.senders[number].answer = self.way().map(|at| (at, ask, answer));
+                self.senders[number].request = None;
+                let answer = self.store.renew(now, number, &ask);
+                self.senders[number].reply = self.delivery_time().map(|at| (at, ask, answer));
             }
-            if self.senders[number].dead || now < self.senders[number].stands {
+            if self.senders[number].is_stopped || now < self.senders[number].stalled_until {
                 continue;
             }
-            self.turn(number);
+            self.run_sender(number);
         }
     }
 
-    fn turn(&mut self, number: usize) {
+    fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let mut actions = Vec::new();
         let sender = &mut self.senders[number];
-        sender.ownership.pass(now, &mut actions);
-        if let Some((at, ask, answer)) = sender.answer.clone()
+        sender.leases.expire_leases(now, &mut actions);
+        if let Some((at, ask, answer)) = sender.reply.clone()
             && at <= now
         {
-            (sender.answer, sender.gives_up) = (None, Nanos::NEVER);
-            let said = Said { table: &answer.table, renewed: &answer.renewed, taken: &answer.taken };
-            sender.ownership.heard(now, &ask, said, &mut actions);
-        } else if sender.gives_up <= now {
-            (sender.asked, sender.answer, sender.gives_up) = (None, None, Nanos::NEVER);
-            sender.ownership.failed(now);
+            (sender.reply, sender.gives_up_at) = (None, Nanos::NEVER);
+            let said = LeaseReply { table: &answer.table, renewed: &answer.renewed, acquired: &answer.acquired };
+            sender.leases.on_reply(now, &ask, said, &mut actions);
+        } else if sender.gives_up_at <= now {
+            (sender.request, sender.reply, sender.gives_up_at) = (None, None, Nanos::NEVER);
+            sender.leases.request_failed(now);
         }
         // What is out is answered within a moment.
-        let leaving: Vec<usize> = sender.ownership.leaving().collect();
+        let leaving: Vec<usize> = sender.leases.releasing().collect();
         for key in leaving {
             if self.dice.bits().is_multiple_of(20) {
-                self.senders[number].ownership.idle(now, key);
+                self.senders[number].leases.drained(now, key);
             }
         }
-        if let Some(ask) = self.senders[number].ownership.due(now, &mut actions) {
-            let way = self.way();
+        if let Some(ask) = self.senders[number].leases.next_request(now, &mut actions) {
+            let way = self.delivery_time();
             let sender = &mut self.senders[number];
-            sender.gives_up = now + Nanos::from_millis(700);
-            sender.asked = way.map(|at| (at, ask));
+            sender.gives_up_at = now + Nanos::from_millis(700);
+            sender.request = way.map(|at| (at, ask));
         }
     }
 
     /// The store goes on from what it was then.
-    fn fail_over(&mut self, kept: Store) {
-        self.store = Store { token: kept.token + 1_000_000, settled: self.now + LEASE, ..kept };
+    fn fail_over(&mut self, kept: LeaseStoreModel) {
+        self.store = LeaseStoreModel { last_token: kept.last_token + 1_000_000, settled_at: self.now + LEASE, ..kept };
     }
 
     /// Who may send by a key, a dead one as long as it was sure of it.
     fn holders(&self, key: usize) -> Vec<usize> {
-        let holds = |sender: &Sender| sender.ownership.holds(key, self.now);
+        let holds = |sender: &SenderSimulation| sender.leases.is_held(key, self.now);
         (0..self.senders.len()).filter(|number| holds(&self.senders[*number])).collect()
     }
 
@@ -200,7 +204,7 @@ impl World {
             assert!(holders.len() <= 1, "key {key} at {:?}: {holders:?}", self.now);
             let owner = self.store.keys.get(&key).filter(|(owner, _, until)| owner.is_some() && self.now < *until);
             if let Some(holder) = holders.first()
-                && self.now >= self.store.settled
+                && self.now >= self.store.settled_at
             {
                 assert_eq!(owner.and_then(|place| place.0), Some(*holder), "the store knows more than anybody else");
             }
@@ -215,8 +219,8 @@ impl World {
     }
 
     fn shares(&self) -> Vec<usize> {
-        let alive = self.senders.iter().filter(|sender| !sender.dead && sender.ownership.able);
-        alive.map(|sender| (0..self.keys).filter(|key| sender.ownership.holds(*key, self.now)).count()).collect()
+        let alive = self.senders.iter().filter(|sender| !sender.is_stopped && sender.leases.is_able);
+        alive.map(|sender| (0..self.keys).filter(|key| sender.leases.is_held(*key, self.now)).count()).collect()
     }
 
     fn check_even(&self) {
@@ -229,10 +233,10 @@ impl World {
 
 #[test]
 fn five_keys_go_to_four_senders_and_to_those_who_are_left() {
-    let mut world = World::new(4, 5, 1);
+    let mut world = LeaseSimulation::new(4, 5, 1);
     world.run(3000);
     world.check_even();
-    world.senders[2].dead = true;
+    world.senders[2].is_stopped = true;
     world.run(LEASE.0 / 1_000_000 + 1100);
     world.check_even();
 }
@@ -240,11 +244,11 @@ fn five_keys_go_to_four_senders_and_to_those_who_are_left() {
 #[test]
 fn the_keys_of_one_that_dies_are_sent_by_within_a_lease() {
     for seed in 0..20 {
-        let mut world = World::new(4, 8, seed);
+        let mut world = LeaseSimulation::new(4, 8, seed);
         world.run(3000 + seed * 37);
-        world.senders[1].dead = true;
+        world.senders[1].is_stopped = true;
         let died = world.now;
-        let lost: BTreeSet<usize> = (0..8).filter(|key| world.senders[1].ownership.holds(*key, world.now)).collect();
+        let lost: BTreeSet<usize> = (0..8).filter(|key| world.senders[1].leases.is_held(*key, world.now)).collect();
         assert_eq!(lost.len(), 2);
         while !lost.iter().all(|key| world.holders(*key).first().is_some_and(|holder| *holder != 1)) {
             world.step();
@@ -257,27 +261,27 @@ fn the_keys_of_one_that_dies_are_sent_by_within_a_lease() {
 
 #[test]
 fn whoever_cannot_use_keys_leaves_them_to_others_and_gets_them_back() {
-    let mut world = World::new(2, 6, 3);
+    let mut world = LeaseSimulation::new(2, 6, 3);
     world.run(4000);
     world.check_even();
     let mut actions = Vec::new();
     let now = world.now;
-    world.senders[0].ownership.set_able(now, false, &mut actions);
+    world.senders[0].leases.set_able(now, false, &mut actions);
     assert_eq!(actions.len(), 3);
     world.run(1500);
     assert_eq!(world.shares(), [6]);
     let now = world.now;
-    world.senders[0].ownership.set_able(now, true, &mut actions);
+    world.senders[0].leases.set_able(now, true, &mut actions);
     world.run(1500);
     assert_eq!(world.shares(), [3, 3]);
 }
 
 #[test]
 fn a_key_that_the_service_does_not_take_is_given_back_and_not_taken_again() {
-    let mut world = World::new(1, 2, 3);
+    let mut world = LeaseSimulation::new(1, 2, 3);
     world.run(500);
     assert_eq!(world.shares(), [2]);
-    world.senders[0].ownership.refused(1);
+    world.senders[0].leases.key_rejected(1);
     world.run(5000);
     assert_eq!((world.shares(), world.holders(1)), (vec![1], vec![]));
     assert_eq!(world.store.keys[&1].0, None);
@@ -285,68 +289,69 @@ fn a_key_that_the_service_does_not_take_is_given_back_and_not_taken_again() {
 
 #[test]
 fn a_lease_that_lapsed_while_the_store_was_away_is_ours_again_if_nobody_took_it() {
-    let mut world = World::new(1, 3, 3);
+    let mut world = LeaseSimulation::new(1, 3, 3);
     world.run(500);
-    world.lost = 100;
+    world.loss_percent = 100;
     world.run(5000);
     assert_eq!(world.shares(), [0]);
-    let token = world.senders[0].ownership.token(0);
-    world.lost = 0;
+    let token = world.senders[0].leases.token(0);
+    world.loss_percent = 0;
     world.run(1500);
-    assert_eq!((world.shares(), world.senders[0].ownership.token(0)), (vec![3], token));
+    assert_eq!((world.shares(), world.senders[0].leases.token(0)), (vec![3], token));
 }
 
 #[test]
 fn whoever_was_cut_off_does_not_get_its_lease_back_from_a_store_that_forgot_who_took_the_key() {
-    let mut world = World::new(2, 1, 5);
+    let mut world = LeaseSimulation::new(2, 1, 5);
     world.run(1000);
     let first = world.holders(0)[0];
     let kept = world.store.clone();
-    world.senders[first].stands = Nanos::NEVER;
+    world.senders[first].stalled_until = Nanos::NEVER;
     while world.holders(0) != [1 - first] {
         world.step();
         world.check();
         assert!(world.now < Nanos::from_secs(10), "nobody takes it over");
     }
     world.fail_over(kept);
-    world.senders[first].stands = Nanos::ZERO;
+    world.senders[first].stalled_until = Nanos::ZERO;
     world.run(2 * LEASE.0 / 1_000_000);
     assert_eq!(world.holders(0), [1 - first], "it goes on, as its lease was not over");
 }
 
 #[test]
 fn a_lease_that_ended_while_it_was_asked_for_is_asked_for_once_more() {
-    let mut ownership = Ownership::new("a", ["k".to_owned()], LEASE);
+    let mut ownership = KeyLeases::new("a", ["k".to_owned()], LEASE);
     let mut actions = Vec::new();
-    let table = Table { peers: vec![Peer { name: "a".into(), able: true, lives_for: LEASE }], places: Vec::new() };
-    let said = |renewed, taken| Said { table: &table, renewed, taken };
+    let table =
+        LeaseTable { peers: vec![Peer { name: "a".into(), is_able: true, ttl: LEASE }], placements: Vec::new() };
+    let said = |renewed, taken| LeaseReply { table: &table, renewed, acquired: taken };
     let begun = Nanos::SECOND;
-    let ask = ownership.due(begun, &mut actions).unwrap();
-    ownership.heard(begun, &ask, said(&[], &[]), &mut actions);
-    let ask = ownership.due(begun, &mut actions).unwrap();
-    assert_eq!(ask.take, [0]);
-    ownership.heard(begun, &ask, said(&[], &[Some(1)]), &mut actions);
-    assert!(ownership.holds(0, begun));
+    let ask = ownership.next_request(begun, &mut actions).unwrap();
+    ownership.on_reply(begun, &ask, said(&[], &[]), &mut actions);
+    let ask = ownership.next_request(begun, &mut actions).unwrap();
+    assert_eq!(ask.acquire, [0]);
+    ownership.on_reply(begun, &ask, said(&[], &[Some(1)]), &mut actions);
+    assert!(ownership.is_held(0, begun));
 
-    let ask = ownership.due(begun + Nanos::from_millis(2600), &mut actions).unwrap();
+    let ask = ownership.next_request(begun + Nanos::from_millis(2600), &mut actions).unwrap();
     assert_eq!(ask.renew, [(0, 1, false)]);
     let late = begun + Nanos::from_millis(2800);
-    ownership.heard(late, &ask, said(&[true], &[]), &mut actions);
-    assert!(!ownership.holds(0, late), "a store that has forgotten who took it since takes our word");
-    let ask = ownership.due(late, &mut actions).unwrap();
+    ownership.on_reply(late, &ask, said(&[true], &[]), &mut actions);
+    assert!(!ownership.is_held(0, late), "a store that has forgotten who took it since takes our word");
+    let ask = ownership.next_request(late, &mut actions).unwrap();
     assert_eq!(ask.renew, [(0, 1, true)]);
-    ownership.heard(late, &ask, said(&[true], &[]), &mut actions);
-    assert!(ownership.holds(0, late));
-    assert_eq!(actions, [Action::Take(0, 0), Action::Lapse(0), Action::Resume(0)]);
+    ownership.on_reply(late, &ask, said(&[true], &[]), &mut actions);
+    assert!(ownership.is_held(0, late));
+    assert_eq!(actions, [LeaseAction::Acquire(0, 0), LeaseAction::Expire(0), LeaseAction::Resume(0)]);
 }
 
 #[test]
 fn after_a_failover_all_keys_come_to_use_again_and_under_higher_tokens() {
-    let mut world = World::new(3, 7, 11);
+    let mut world = LeaseSimulation::new(3, 7, 11);
     world.run(3000);
-    let before = world.store.token;
-    world.senders[1].dead = true;
-    world.fail_over(Store::default());
+    let before = world.store.last_token;
+    world.senders[1].is_stopped = true;
+    world.fail_over(LeaseStoreModel::default());
     world.run(3 * LEASE.0 / 1_000_000);
     world.check_even();
     assert!(world.store.keys.values().any(|(_, token, _)| *token > before), "what the dead one had was taken anew");
@@ -362,18 +367,18 @@ proptest! {
         seed in any::<u64>(),
         troubles in prop::collection::vec((0..5_usize, 0..5_u8, 1..6000_u64), 0..12),
     ) {
-        let mut world = World::new(senders, keys, seed);
+        let mut world = LeaseSimulation::new(senders, keys, seed);
         for (sender, what, ms) in troubles {
             let sender = sender % senders;
             match what {
-                0 => world.lost = 40,
-                1 => world.slow = Nanos::from_millis(900),
-                2 => world.senders[sender].stands = world.now + Nanos::from_millis(ms),
-                3 => world.fail_over(world.kept.clone()),
-                _ => world.senders[sender].dead = senders > 1 && sender > 0,
+                0 => world.loss_percent = 40,
+                1 => world.max_delay = Nanos::from_millis(900),
+                2 => world.senders[sender].stalled_until = world.now + Nanos::from_millis(ms),
+                3 => world.fail_over(world.snapshot.clone()),
+                _ => world.senders[sender].is_stopped = senders > 1 && sender > 0,
             }
             world.run(ms);
-            (world.lost, world.slow) = (0, Nanos::from_millis(5));
+            (world.loss_percent, world.max_delay) = (0, Nanos::from_millis(5));
         }
         // The longest stand-still, two leases, and some beats.
         world.run(6000 + 2 * LEASE.0 / 1_000_000 + 3000);

@@ -31,15 +31,15 @@ use super::Nanos;
 
 /// One request, as it was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sent {
+pub struct PacedRequest {
     at: Nanos,
     /// In flight, itself included.
-    out: u64,
+    in_flight: u64,
     weight: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum LimitKind {
     Free,
     Unsure,
     Rate,
@@ -47,11 +47,11 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum PaceStage {
     /// Requests go by rate and cap.
     Open,
     /// None goes before, nor with more than so many in flight.
-    Held { until: Nanos, most: u64 },
+    Paused { until: Nanos, most: u64 },
     /// One is out, whose response tells how to go on.
     Probing { since: Nanos },
 }
@@ -61,358 +61,376 @@ enum Stage {
 struct Cycle {
     start: Nanos,
     /// Their weight, and how many.
-    taken: u64,
+    weight: u64,
     requests: u64,
 }
 
 /// The pace of one key at one service. Pure: instants are arguments, in order.
 #[derive(Clone, Debug)]
-pub struct Pace {
-    kind: Kind,
-    stage: Stage,
-    out: u64,
+pub struct AdaptivePace {
+    kind: LimitKind,
+    stage: PaceStage,
+    in_flight: u64,
     /// The most in flight.
-    cap: f64,
+    max_in_flight: f64,
     /// Weight per second.
     rate: f64,
     /// The mean weight of late.
-    mean: f64,
+    mean_weight: f64,
     /// By the rate, the next goes then.
-    next: Nanos,
+    next_at: Nanos,
     begun: Option<Nanos>,
     last_sent: Nanos,
     /// When the latest event began: what was sent before belongs to it.
-    event: Nanos,
+    event_start: Nanos,
     /// Its rejections.
-    rejected: u64,
+    rejections: u64,
     /// The fewest in flight at one of them.
-    fewest: u64,
+    min_rejected_in_flight: u64,
     /// The rate at which it happened, and how long it was held.
-    bad: f64,
-    held: Nanos,
+    rejected_rate: f64,
+    pause: Nanos,
     /// The same of the event before.
-    bad_before: f64,
+    previous_rejected_rate: f64,
     /// The next wait without a word from the service.
-    gap: Nanos,
+    next_pause: Nanos,
     /// The round trip of rejections.
     round_trip: Nanos,
     /// The longest hold of late.
-    slow: Nanos,
+    longest_pause: Nanos,
     /// Cycles in a row that were only a part of a window.
-    short: usize,
+    short_cycles: usize,
     cycle: Cycle,
     /// The one before it.
-    before: Cycle,
+    previous_cycle: Cycle,
     /// What the latest probe weighs.
-    probe: u64,
+    probe_weight: u64,
     /// Accepted since the last step, and since when.
     credit: u64,
-    stepped: Nanos,
+    stepped_at: Nanos,
     step: f64,
-    most_accepted: u64,
+    max_accepted_in_flight: u64,
     /// Accepted since the latest event, and events in a row with few of them between.
     accepted: u64,
-    quick: u32,
+    quick_events: u32,
 }
 
 /// In flight at first.
-const FIRST: f64 = 16.0;
+const INITIAL_IN_FLIGHT: f64 = 16.0;
 /// One more in flight is let in so often, whether or not responses come.
-const RAMP: Nanos = Nanos::from_millis(4);
+const RAMP_INTERVAL: Nanos = Nanos::from_millis(4);
 /// The shortest wait after a rejection, and the longest without a word from the service.
-const SHORTEST: Nanos = Nanos::from_millis(10);
-const LONGEST: Nanos = Nanos::from_secs(30);
+const MIN_PAUSE: Nanos = Nanos::from_millis(10);
+const MAX_PAUSE: Nanos = Nanos::from_secs(30);
 /// A rejection with fewer than this fraction of those in flight before speaks of time.
-const FAR_FEWER: f64 = 0.7;
+const FAR_FEWER_FRACTION: f64 = 0.7;
 /// The fraction of the rate that the first, the second and each further of such cycles leave at least: a part of a window is
 /// no measure, but a burst that was taken for a rate is found out.
-const LOWER: [f64; 3] = [0.9, 0.6, 0.3];
+const MIN_RATE_FRACTIONS: [f64; 3] = [0.9, 0.6, 0.3];
 /// A limit on concurrency that is known rejects seldom: with so few accepted between, so often in a row, it is none.
-const SOON: u64 = 30;
-const OFTEN: u32 = 4;
+const MIN_ACCEPTED_BETWEEN_EVENTS: u64 = 30;
+const MAX_QUICK_EVENTS: u32 = 4;
 /// So much of what was measured is sent.
-const MARGIN: f64 = 0.98;
+const RATE_MARGIN_FRACTION: f64 = 0.98;
 
-impl Default for Pace {
+impl Default for AdaptivePace {
     fn default() -> Self {
         Self {
-            kind: Kind::Free,
-            stage: Stage::Open,
-            out: 0,
-            cap: FIRST,
+            kind: LimitKind::Free,
+            stage: PaceStage::Open,
+            in_flight: 0,
+            max_in_flight: INITIAL_IN_FLIGHT,
             rate: f64::INFINITY,
-            mean: 1.0,
-            next: Nanos::ZERO,
+            mean_weight: 1.0,
+            next_at: Nanos::ZERO,
             begun: None,
             last_sent: Nanos::ZERO,
-            event: Nanos::ZERO,
-            rejected: 0,
-            fewest: u64::MAX,
-            bad: f64::INFINITY,
-            held: Nanos::ZERO,
-            bad_before: 0.0,
-            gap: SHORTEST,
-            round_trip: SHORTEST,
-            slow: Nanos::ZERO,
-            short: 0,
+            event_start: Nanos::ZERO,
+            rejections: 0,
+            min_rejected_in_flight: u64::MAX,
+            rejected_rate: f64::INFINITY,
+            pause: Nanos::ZERO,
+            previous_rejected_rate: 0.0,
+            next_pause: MIN_PAUSE,
+            round_trip: MIN_PAUSE,
+            longest_pause: Nanos::ZERO,
+            short_cycles: 0,
             cycle: Cycle::default(),
-            before: Cycle::default(),
-            probe: 1,
+            previous_cycle: Cycle::default(),
+            probe_weight: 1,
             credit: 0,
-            stepped: Nanos::ZERO,
-            step: STEP,
-            most_accepted: 0,
+            stepped_at: Nanos::ZERO,
+            step: NEAR_STEP_FRACTION,
+            max_accepted_in_flight: 0,
             accepted: 0,
-            quick: 0,
+            quick_events: 0,
         }
     }
 }
 
 /// A step of the rate close to where it was rejected, and at most.
-const STEP: f64 = 0.01;
-const LONG_STEP: f64 = 0.08;
+const NEAR_STEP_FRACTION: f64 = 0.01;
+const MAX_STEP_FRACTION: f64 = 0.08;
 /// Below that, and where it was never rejected.
-const FAR_STEP: f64 = 0.05;
-const LONGEST_STEP: f64 = 0.2;
+const FAR_STEP_FRACTION: f64 = 0.05;
+const MAX_UNREJECTED_STEP_FRACTION: f64 = 0.2;
 
-impl Pace {
+impl AdaptivePace {
     /// Requests per second; infinite: no limit by time is known.
     pub fn rate_per_s(&self) -> f64 {
-        self.rate / self.mean
+        self.rate / self.mean_weight
     }
 
     /// Whether a limit is known, by time or on concurrency.
     pub fn is_limited(&self) -> bool {
-        matches!(self.kind, Kind::Rate | Kind::Concurrency)
+        matches!(self.kind, LimitKind::Rate | LimitKind::Concurrency)
     }
 
     /// The most in flight; None: no limit on concurrency is known.
-    pub fn most_in_flight(&self) -> Option<u64> {
-        (self.kind == Kind::Concurrency).then_some(self.cap as u64)
+    pub fn max_in_flight(&self) -> Option<u64> {
+        (self.kind == LimitKind::Concurrency).then_some(self.max_in_flight as u64)
     }
 
     /// When the next request may be sent; [`Nanos::NEVER`]: not before a response.
-    pub fn room(&self) -> Nanos {
+    pub fn next_send_at(&self) -> Nanos {
         match self.stage {
-            Stage::Held { until, most } => {
-                if self.out > most {
+            PaceStage::Paused { until, most } => {
+                if self.in_flight > most {
                     Nanos::NEVER
                 } else {
                     until
                 }
             }
             // A rejection would have been here by now.
-            Stage::Probing { since } => since + self.patience(),
-            Stage::Open if self.kind == Kind::Free => {
-                let over = (self.out + 1) as f64 - self.cap;
-                let ramp =
-                    self.begun.map_or(Nanos::ZERO, |begun| begun + Nanos((over.max(0.0) * RAMP.0 as f64) as u64));
-                self.next.max(ramp)
+            PaceStage::Probing { since } => since + self.probe_timeout(),
+            PaceStage::Open if self.kind == LimitKind::Free => {
+                let over = (self.in_flight + 1) as f64 - self.max_in_flight;
+                let ramp = self
+                    .begun
+                    .map_or(Nanos::ZERO, |begun| begun + Nanos((over.max(0.0) * RAMP_INTERVAL.0 as f64) as u64));
+                self.next_at.max(ramp)
             }
-            Stage::Open if self.out as f64 + 1.0 > self.cap => Nanos::NEVER,
-            Stage::Open => self.next,
+            PaceStage::Open if self.in_flight as f64 + 1.0 > self.max_in_flight => Nanos::NEVER,
+            PaceStage::Open => self.next_at,
         }
     }
 
-    fn patience(&self) -> Nanos {
-        Nanos(4 * self.round_trip.0).max(SHORTEST)
+    fn probe_timeout(&self) -> Nanos {
+        Nanos(4 * self.round_trip.0).max(MIN_PAUSE)
     }
 
     /// A request of this weight is sent.
-    pub fn sent(&mut self, now: Nanos, weight: u64) -> Sent {
+    pub fn sent(&mut self, now: Nanos, weight: u64) -> PacedRequest {
         let weight = weight.max(1);
-        self.mean = if self.begun.is_some() { self.mean + (weight as f64 - self.mean) / 32.0 } else { weight as f64 };
-        let idle = self.out == 0 && now - self.last_sent > Nanos::SECOND;
-        if self.begun.is_none() || (idle && self.kind == Kind::Free) {
+        self.mean_weight = if self.begun.is_some() {
+            self.mean_weight + (weight as f64 - self.mean_weight) / 32.0
+        } else {
+            weight as f64
+        };
+        let idle = self.in_flight == 0 && now - self.last_sent > Nanos::SECOND;
+        if self.begun.is_none() || (idle && self.kind == LimitKind::Free) {
             self.begun = self.begun.or(Some(now));
             self.cycle = Cycle { start: now, ..Cycle::default() };
         }
         match self.stage {
-            Stage::Held { .. } => (self.stage, self.probe) = (Stage::Probing { since: now }, weight),
-            Stage::Probing { since } => self.recover(since, now),
-            Stage::Open => {}
+            PaceStage::Paused { .. } => (self.stage, self.probe_weight) = (PaceStage::Probing { since: now }, weight),
+            PaceStage::Probing { since } => self.recover(since, now),
+            PaceStage::Open => {}
         }
-        self.out += 1;
-        self.cycle.taken = self.cycle.taken.saturating_add(weight);
+        self.in_flight += 1;
+        self.cycle.weight = self.cycle.weight.saturating_add(weight);
         self.cycle.requests += 1;
         self.last_sent = now;
         if self.rate.is_finite() {
             let interval = Nanos::from_secs_f64(weight as f64 / self.rate);
             // A timer that is late by a little loses nothing.
-            self.next = self.next.max(now - interval.max(Nanos::from_millis(5))) + interval;
+            self.next_at = self.next_at.max(now - interval.max(Nanos::from_millis(5))) + interval;
         }
-        Sent { at: now, out: self.out, weight }
+        PacedRequest { at: now, in_flight: self.in_flight, weight }
     }
 
     /// It has ended, and says nothing of limits.
     pub fn ended(&mut self) {
-        self.out = self.out.saturating_sub(1);
+        self.in_flight = self.in_flight.saturating_sub(1);
     }
 
     /// It was accepted.
-    pub fn accepted(&mut self, now: Nanos, sent: Sent) {
+    pub fn accepted(&mut self, now: Nanos, sent: PacedRequest) {
         self.ended();
-        self.most_accepted = self.most_accepted.max(sent.out);
+        self.max_accepted_in_flight = self.max_accepted_in_flight.max(sent.in_flight);
         self.accepted += 1;
-        if let Stage::Probing { since } = self.stage
+        if let PaceStage::Probing { since } = self.stage
             && sent.at >= since
         {
             self.recover(since, now);
         }
-        if sent.at < self.event || self.stage != Stage::Open {
+        if sent.at < self.event_start || self.stage != PaceStage::Open {
             return;
         }
         match self.kind {
-            Kind::Free => self.cap += 1.0,
-            Kind::Unsure if self.cap + 1.0 < self.fewest as f64 => self.cap += 1.0,
-            Kind::Unsure => self.cap += 1.0 / self.cap,
-            Kind::Concurrency => self.widen(sent),
-            Kind::Rate => self.quicken(now),
+            LimitKind::Free => self.max_in_flight += 1.0,
+            LimitKind::Unsure if self.max_in_flight + 1.0 < self.min_rejected_in_flight as f64 => {
+                self.max_in_flight += 1.0;
+            }
+            LimitKind::Unsure => self.max_in_flight += 1.0 / self.max_in_flight,
+            LimitKind::Concurrency => self.raise_cap(sent),
+            LimitKind::Rate => self.raise_rate(now),
         }
     }
 
-    fn widen(&mut self, sent: Sent) {
+    fn raise_cap(&mut self, sent: PacedRequest) {
         // A limit that is not used says nothing.
-        self.credit += u64::from(sent.out as f64 + 1.0 > self.cap);
-        if self.credit >= 60 + 100 * self.rejected {
-            self.cap += 1.0;
+        self.credit += u64::from(sent.in_flight as f64 + 1.0 > self.max_in_flight);
+        if self.credit >= 60 + 100 * self.rejections {
+            self.max_in_flight += 1.0;
             self.credit = 0;
         }
     }
 
-    fn quicken(&mut self, now: Nanos) {
+    fn raise_rate(&mut self, now: Nanos) {
         self.credit += 1;
-        let is_near = self.rate >= 0.9 * self.bad;
+        let is_near = self.rate >= 0.9 * self.rejected_rate;
         let (credit, time) = if is_near {
             // What an event costs: its rejections, and the time that was lost by it.
-            let lost = Nanos(self.held.0.saturating_mul(30)).min(Nanos::from_secs(60));
-            (20 + 50 * self.rejected.min(50), lost.max(Nanos(self.slow.0 / 2)).max(Nanos::SECOND))
+            let lost = Nanos(self.pause.0.saturating_mul(30)).min(Nanos::from_secs(60));
+            (20 + 50 * self.rejections.min(50), lost.max(Nanos(self.longest_pause.0 / 2)).max(Nanos::SECOND))
         } else {
-            (5, Nanos(self.slow.0 / 5).max(Nanos::from_millis(500)))
+            (5, Nanos(self.longest_pause.0 / 5).max(Nanos::from_millis(500)))
         };
-        if self.credit >= credit && now - self.stepped >= time {
+        if self.credit >= credit && now - self.stepped_at >= time {
             let rate = self.rate * (1.0 + self.step);
             // Where it was rejected it is careful.
-            let before_bad = if is_near { rate } else { rate.min(0.95 * self.bad) };
+            let before_bad = if is_near { rate } else { rate.min(0.95 * self.rejected_rate) };
             self.rate = before_bad.max(self.rate);
-            (self.credit, self.stepped) = (0, now);
-            self.step = if self.rate > 1.05 * self.bad || self.bad.is_infinite() {
-                (2.0 * self.step).min(if self.bad.is_infinite() { LONGEST_STEP } else { LONG_STEP })
-            } else if self.rate >= 0.9 * self.bad {
-                STEP
+            (self.credit, self.stepped_at) = (0, now);
+            self.step = if self.rate > 1.05 * self.rejected_rate || self.rejected_rate.is_infinite() {
+                (2.0 * self.step).min(if self.rejected_rate.is_infinite() {
+                    MAX_UNREJECTED_STEP_FRACTION
+                } else {
+                    MAX_STEP_FRACTION
+                })
+            } else if self.rate >= 0.9 * self.rejected_rate {
+                NEAR_STEP_FRACTION
             } else {
-                FAR_STEP
+                FAR_STEP_FRACTION
             };
         }
     }
 
     /// It was rejected for its rate.
-    pub fn rejected(&mut self, now: Nanos, sent: Sent, retry_after: Option<Nanos>) {
+    pub fn rejected(&mut self, now: Nanos, sent: PacedRequest, retry_after: Option<Nanos>) {
         self.ended();
         self.round_trip = now - sent.at;
         if sent.at >= self.cycle.start {
-            self.cycle.taken = self.cycle.taken.saturating_sub(sent.weight);
+            self.cycle.weight = self.cycle.weight.saturating_sub(sent.weight);
             self.cycle.requests = self.cycle.requests.saturating_sub(1);
         }
         let retry_after = retry_after.filter(|length| *length > Nanos::ZERO);
-        if sent.at < self.event {
-            self.rejected += 1;
-            self.fewest = self.fewest.min(sent.out);
-            if let (Some(length), Stage::Held { until, most }) = (retry_after, self.stage) {
-                self.stage = Stage::Held { until: until.max(now + length), most };
+        if sent.at < self.event_start {
+            self.rejections += 1;
+            self.min_rejected_in_flight = self.min_rejected_in_flight.min(sent.in_flight);
+            if let (Some(length), PaceStage::Paused { until, most }) = (retry_after, self.stage) {
+                self.stage = PaceStage::Paused { until: until.max(now + length), most };
             }
             return;
         }
-        if let Stage::Probing { .. } = self.stage {
-            self.rejected += 1;
-            if (sent.out as f64) < FAR_FEWER * self.fewest as f64 || sent.out == 1 {
-                self.kind = Kind::Rate;
+        if let PaceStage::Probing { .. } = self.stage {
+            self.rejections += 1;
+            if (sent.in_flight as f64) < FAR_FEWER_FRACTION * self.min_rejected_in_flight as f64 || sent.in_flight == 1
+            {
+                self.kind = LimitKind::Rate;
             }
-            self.gap = Nanos(self.gap.0 / 2 * 3).min(LONGEST);
+            self.next_pause = Nanos(self.next_pause.0 / 2 * 3).min(MAX_PAUSE);
         } else {
-            self.begin(sent, retry_after.is_some());
+            self.begin_event(sent, retry_after.is_some());
         }
-        self.event = now;
-        if self.kind == Kind::Concurrency && retry_after.is_none() {
+        self.event_start = now;
+        if self.kind == LimitKind::Concurrency && retry_after.is_none() {
             return;
         }
-        let most = if self.kind == Kind::Rate { u64::MAX } else { self.fewest / 2 };
-        self.stage = Stage::Held { until: now + retry_after.unwrap_or(self.gap), most };
+        let most = if self.kind == LimitKind::Rate { u64::MAX } else { self.min_rejected_in_flight / 2 };
+        self.stage = PaceStage::Paused { until: now + retry_after.unwrap_or(self.next_pause), most };
     }
 
     /// A new event begins.
-    fn begin(&mut self, sent: Sent, by_time: bool) {
-        let before = self.fewest;
-        (self.rejected, self.fewest, self.credit, self.step) = (1, sent.out, 0, STEP);
-        self.quick = if self.accepted < SOON { self.quick + 1 } else { 0 };
+    fn begin_event(&mut self, sent: PacedRequest, by_time: bool) {
+        let before = self.min_rejected_in_flight;
+        (self.rejections, self.min_rejected_in_flight, self.credit, self.step) =
+            (1, sent.in_flight, 0, NEAR_STEP_FRACTION);
+        self.quick_events = if self.accepted < MIN_ACCEPTED_BETWEEN_EVENTS { self.quick_events + 1 } else { 0 };
         self.accepted = 0;
         // Again, within the same window: it is not over yet.
-        let is_again = self.kind == Kind::Rate && sent.at - self.cycle.start < Nanos(self.slow.0 / 2);
-        let again = if is_again { self.gap + self.gap } else { Nanos::ZERO };
-        self.gap = self.round_trip.max(SHORTEST).max(again).min(LONGEST);
-        let is_far_fewer = (sent.out as f64) < FAR_FEWER * before as f64;
+        let is_again = self.kind == LimitKind::Rate && sent.at - self.cycle.start < Nanos(self.longest_pause.0 / 2);
+        let again = if is_again { self.next_pause + self.next_pause } else { Nanos::ZERO };
+        self.next_pause = self.round_trip.max(MIN_PAUSE).max(again).min(MAX_PAUSE);
+        let is_far_fewer = (sent.in_flight as f64) < FAR_FEWER_FRACTION * before as f64;
         match self.kind {
             // A request alone exceeds no concurrency.
-            _ if by_time || sent.out == 1 => self.kind = Kind::Rate,
-            Kind::Free => self.kind = Kind::Unsure,
-            Kind::Unsure | Kind::Concurrency if is_far_fewer || self.quick >= OFTEN => self.kind = Kind::Rate,
-            Kind::Unsure | Kind::Concurrency => {
-                self.kind = Kind::Concurrency;
-                self.cap = (sent.out.saturating_sub(1).max(1) as f64).min(self.cap);
+            _ if by_time || sent.in_flight == 1 => self.kind = LimitKind::Rate,
+            LimitKind::Free => self.kind = LimitKind::Unsure,
+            LimitKind::Unsure | LimitKind::Concurrency if is_far_fewer || self.quick_events >= MAX_QUICK_EVENTS => {
+                self.kind = LimitKind::Rate;
             }
-            Kind::Rate => {}
+            LimitKind::Unsure | LimitKind::Concurrency => {
+                self.kind = LimitKind::Concurrency;
+                self.max_in_flight = (sent.in_flight.saturating_sub(1).max(1) as f64).min(self.max_in_flight);
+            }
+            LimitKind::Rate => {}
         }
-        if self.kind == Kind::Rate {
-            self.bad = self.rate;
+        if self.kind == LimitKind::Rate {
+            self.rejected_rate = self.rate;
             if self.rate.is_finite() {
-                self.gap =
-                    self.gap.max(Nanos::from_secs_f64(self.mean / self.rate)).max(Nanos(self.slow.0 / 10)).min(LONGEST);
+                self.next_pause = self
+                    .next_pause
+                    .max(Nanos::from_secs_f64(self.mean_weight / self.rate))
+                    .max(Nanos(self.longest_pause.0 / 10))
+                    .min(MAX_PAUSE);
             }
         }
     }
 
     /// The probe that was sent at `since` was not rejected.
     fn recover(&mut self, since: Nanos, now: Nanos) {
-        self.stage = Stage::Open;
-        self.held = since - self.event;
-        if self.cycle.requests < 2 && self.before.requests > 0 {
+        self.stage = PaceStage::Open;
+        self.pause = since - self.event_start;
+        if self.cycle.requests < 2 && self.previous_cycle.requests > 0 {
             // Nothing but the probe: the recovery was none.
-            self.cycle.start = self.before.start;
-            self.cycle.taken += self.before.taken;
-            self.cycle.requests += self.before.requests;
+            self.cycle.start = self.previous_cycle.start;
+            self.cycle.weight += self.previous_cycle.weight;
+            self.cycle.requests += self.previous_cycle.requests;
         }
         // What was measured within a part of a window says little: its count goes back as it came.
-        let is_short = since - self.held - self.cycle.start < Nanos(self.slow.0 / 2);
-        let kept = if is_short { self.slow } else { Nanos(self.slow.0 / 10 * 9) };
-        self.slow = kept.max(self.held);
+        let is_short = since - self.pause - self.cycle.start < Nanos(self.longest_pause.0 / 2);
+        let kept = if is_short { self.longest_pause } else { Nanos(self.longest_pause.0 / 10 * 9) };
+        self.longest_pause = kept.max(self.pause);
         let length = (since - self.cycle.start).as_secs_f64().max(1e-6);
         // Without the probe, with which the next one begins.
-        let taken = self.cycle.taken.saturating_sub(self.probe);
+        let taken = self.cycle.weight.saturating_sub(self.probe_weight);
         let requests = self.cycle.requests.saturating_sub(1);
         let measured = taken as f64 / length;
         match self.kind {
-            Kind::Rate => {
-                self.short = if is_short { self.short + 1 } else { 0 };
+            LimitKind::Rate => {
+                self.short_cycles = if is_short { self.short_cycles + 1 } else { 0 };
                 let lowest = match self.rate {
-                    rate if rate.is_infinite() => self.mean / length,
-                    rate if is_short => LOWER[self.short.min(LOWER.len()) - 1] * rate,
+                    rate if rate.is_infinite() => self.mean_weight / length,
+                    rate if is_short => MIN_RATE_FRACTIONS[self.short_cycles.min(MIN_RATE_FRACTIONS.len()) - 1] * rate,
                     rate if requests < 20 => 0.5 * rate,
-                    _ => self.mean / length,
+                    _ => self.mean_weight / length,
                 };
                 if is_short {
-                    self.bad = self.bad.max(self.bad_before);
+                    self.rejected_rate = self.rejected_rate.max(self.previous_rejected_rate);
                 }
-                self.bad_before = self.bad;
-                self.rate = (MARGIN * measured).min(0.96 * self.rate).max(lowest);
-                self.step = FAR_STEP;
-                self.cap = f64::INFINITY;
-                self.next = since + Nanos::from_secs_f64(self.probe as f64 / self.rate);
+                self.previous_rejected_rate = self.rejected_rate;
+                self.rate = (RATE_MARGIN_FRACTION * measured).min(0.96 * self.rate).max(lowest);
+                self.step = FAR_STEP_FRACTION;
+                self.max_in_flight = f64::INFINITY;
+                self.next_at = since + Nanos::from_secs_f64(self.probe_weight as f64 / self.rate);
             }
-            Kind::Unsure => self.cap = self.out as f64 + 1.0,
-            Kind::Free | Kind::Concurrency => {}
+            LimitKind::Unsure => self.max_in_flight = self.in_flight as f64 + 1.0,
+            LimitKind::Free | LimitKind::Concurrency => {}
         }
-        self.before = Cycle { taken, requests, ..self.cycle };
-        self.cycle = Cycle { start: since, taken: self.probe, requests: 1 };
-        (self.credit, self.stepped) = (0, now);
+        self.previous_cycle = Cycle { weight: taken, requests, ..self.cycle };
+        self.cycle = Cycle { start: since, weight: self.probe_weight, requests: 1 };
+        (self.credit, self.stepped_at) = (0, now);
     }
 }

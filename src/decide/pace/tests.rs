@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 
 use proptest::prelude::*;
 
-use super::{Nanos, Pace, Sent};
-use crate::decide::dice::{Dice, Lots};
-use crate::decide::limit::{Limiter, Model, Retry, Window};
+use super::{AdaptivePace, Nanos, PacedRequest};
+use crate::decide::dice::{Dice, TestRng};
+use crate::decide::limit::{LimitModel, LimitWindow, RetryTime, ServerLimiter};
 
 fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
@@ -15,27 +15,27 @@ fn ms(ms: u64) -> Nanos {
 
 #[test]
 fn until_the_first_rejection_nothing_is_paced() {
-    let mut pace = Pace::default();
+    let mut pace = AdaptivePace::default();
     let mut sent = 0;
     // No response comes for a second.
     for at in 0..1000 {
-        while pace.room() <= ms(at) {
+        while pace.next_send_at() <= ms(at) {
             pace.sent(ms(at), 1);
             sent += 1;
         }
     }
     assert!((256..300).contains(&sent), "{sent}");
-    assert_eq!((pace.rate_per_s(), pace.most_in_flight()), (f64::INFINITY, None));
+    assert_eq!((pace.rate_per_s(), pace.max_in_flight()), (f64::INFINITY, None));
 }
 
 /// A service, and what happens beside it.
 #[derive(Debug)]
-struct World {
-    limits: Vec<(Nanos, Window)>,
+struct PacedService {
+    limits: Vec<(Nanos, LimitWindow)>,
     /// Whether rejections carry `Retry-After`.
     retry_after: bool,
     /// One way, up to.
-    way: Nanos,
+    max_delay: Nanos,
     work: Nanos,
     /// What jobs weigh, from when on.
     weights: Vec<(Nanos, u64)>,
@@ -48,13 +48,13 @@ struct World {
 
 /// When requests were accepted and rejected, with their weights, and the longest time in which none was sent.
 #[derive(Debug, Default)]
-struct Story {
+struct PacedTraffic {
     accepted: Vec<(Nanos, u64)>,
     rejected: Vec<Nanos>,
-    longest: Nanos,
+    longest_silence: Nanos,
 }
 
-impl Story {
+impl PacedTraffic {
     fn weight(&self, from: Nanos, to: Nanos) -> u64 {
         self.accepted.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, weight)| weight).sum()
     }
@@ -71,12 +71,12 @@ fn at<T: Copy>(steps: &[(Nanos, T)], now: Nanos) -> T {
     steps.iter().rev().find(|(from, _)| *from <= now).map_or(steps[0].1, |(_, value)| *value)
 }
 
-impl World {
+impl PacedService {
     fn new(limit: &str) -> Self {
         Self {
-            limits: vec![(Nanos::ZERO, Window::read(limit, Model::SlidingLog).expect(limit))],
+            limits: vec![(Nanos::ZERO, LimitWindow::read(limit, LimitModel::SlidingLog).expect(limit))],
             retry_after: false,
-            way: ms(20),
+            max_delay: ms(20),
             work: ms(40),
             weights: vec![(Nanos::ZERO, 1)],
             outage: None,
@@ -86,21 +86,22 @@ impl World {
     }
 
     /// By time alone: 20 to 400 requests per second.
-    fn random(lots: &mut Lots) -> Self {
-        let model = [Model::TokenBucket, Model::SlidingLog, Model::AlignedWindow, Model::SlidingCounter];
+    fn random(lots: &mut TestRng) -> Self {
+        let model =
+            [LimitModel::TokenBucket, LimitModel::SlidingLog, LimitModel::AlignedWindow, LimitModel::SlidingCounter];
         let per = [ms(500), ms(1000), ms(5000), ms(10_000)][lots.below(4) as usize];
         let rate = 20 + lots.below(380);
-        let window = Window::new(model[lots.below(4) as usize], (rate * per.0 / Nanos::SECOND.0).max(5), per);
+        let window = LimitWindow::new(model[lots.below(4) as usize], (rate * per.0 / Nanos::SECOND.0).max(5), per);
         Self {
             limits: vec![(Nanos::ZERO, window.expect("valid"))],
             retry_after: lots.one_in(2),
-            way: ms(2 + lots.below(30)),
+            max_delay: ms(2 + lots.below(30)),
             work: ms(1 + lots.below(100)),
             ..Self::new("1/1s")
         }
     }
 
-    fn is_out(&self, now: Nanos) -> bool {
+    fn is_outage(&self, now: Nanos) -> bool {
         self.outage.is_some_and(|(from, to)| (from..to).contains(&now))
     }
 
@@ -110,14 +111,14 @@ impl World {
     }
 
     /// Jobs are always there, and 256 at most are in flight.
-    fn run(&self, lots: &mut Lots) -> Story {
-        let mut pace = Pace::default();
-        let mut story = Story::default();
-        let mut limiter = Limiter::new(&[self.limits[0].1], Nanos(1));
+    fn run(&self, lots: &mut TestRng) -> PacedTraffic {
+        let mut pace = AdaptivePace::default();
+        let mut story = PacedTraffic::default();
+        let mut limiter = ServerLimiter::new(&[self.limits[0].1], Nanos(1));
         let mut window = self.limits[0].1;
         // What comes back: when, the request, and the rejection.
         let mut back: BinaryHeap<Reverse<(Nanos, u64)>> = BinaryHeap::new();
-        let mut sent: Vec<(Sent, Option<Retry>, bool)> = Vec::new();
+        let mut sent: Vec<(PacedRequest, Option<RetryTime>, bool)> = Vec::new();
         // What arrives, in order of time.
         let mut arriving: BinaryHeap<Reverse<(Nanos, u64)>> = BinaryHeap::new();
         let mut working: BinaryHeap<Reverse<Nanos>> = BinaryHeap::new();
@@ -127,7 +128,11 @@ impl World {
                 |heap: &BinaryHeap<Reverse<(Nanos, u64)>>| heap.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at);
             let (arrives, comes) = (next(&arriving), next(&back));
             let comes = if comes == Nanos::NEVER { comes } else { self.awake(comes) };
-            let room = if arriving.len() + back.len() >= 256 { Nanos::NEVER } else { self.awake(pace.room().max(now)) };
+            let room = if arriving.len() + back.len() >= 256 {
+                Nanos::NEVER
+            } else {
+                self.awake(pace.next_send_at().max(now))
+            };
             now = now.max(arrives.min(comes).min(room));
             if now == Nanos::NEVER {
                 break;
@@ -140,22 +145,22 @@ impl World {
                 let Some(Reverse((_, number))) = arriving.pop() else { break };
                 if at(&self.limits, now) != window {
                     window = at(&self.limits, now);
-                    limiter = Limiter::new(&[window], Nanos(1));
+                    limiter = ServerLimiter::new(&[window], Nanos(1));
                 }
                 let request = &mut sent[number as usize];
                 let weight = request.0.weight;
-                request.2 = !self.is_out(now);
+                request.2 = !self.is_outage(now);
                 if request.2 {
                     request.1 = limiter.judge(now, weight).err().map(|refusal| refusal.retry);
                 }
-                let mut done = now + Nanos(lots.below(self.way.0));
+                let mut done = now + Nanos(lots.below(self.max_delay.0));
                 match (request.2, request.1) {
                     (true, Some(_)) => story.rejected.push(now),
                     (true, None) => {
                         story.accepted.push((now, weight));
                         let worked = now + Nanos(lots.below(self.work.0) + 1);
                         working.push(Reverse(worked));
-                        done = worked + Nanos(lots.below(self.way.0));
+                        done = worked + Nanos(lots.below(self.max_delay.0));
                     }
                     (false, _) => {}
                 }
@@ -166,39 +171,39 @@ impl World {
                 match judged {
                     _ if !answered => pace.ended(),
                     None => pace.accepted(now, request),
-                    Some(Retry::After(length)) if self.retry_after => pace.rejected(now, request, Some(length)),
+                    Some(RetryTime::After(length)) if self.retry_after => pace.rejected(now, request, Some(length)),
                     Some(_) => pace.rejected(now, request, None),
                 }
             } else {
-                story.longest = story.longest.max(now - last);
+                story.longest_silence = story.longest_silence.max(now - last);
                 last = now;
                 let request = pace.sent(now, at(&self.weights, now));
-                arriving.push(Reverse((now + Nanos(lots.below(self.way.0)), sent.len() as u64)));
+                arriving.push(Reverse((now + Nanos(lots.below(self.max_delay.0)), sent.len() as u64)));
                 sent.push((request, None, false));
             }
         }
-        story.longest = story.longest.max(self.until - last);
+        story.longest_silence = story.longest_silence.max(self.until - last);
         story
     }
 
     /// What all windows from `from` to `to` hold.
-    fn most(&self, from: Nanos, to: Nanos) -> f64 {
+    fn capacity(&self, from: Nanos, to: Nanos) -> f64 {
         let window = at(&self.limits, from);
         window.limit() as f64 / window.per().as_secs_f64() * (to - from).as_secs_f64()
     }
 }
 
-fn lots(seed: u64) -> Lots {
-    Lots(Dice::new(seed, 111))
+fn rng(seed: u64) -> TestRng {
+    TestRng(Dice::new(seed, 111))
 }
 
 #[test]
 fn jobs_that_weigh_more_go_slower_without_a_rejection_first() {
-    let mut world = World::new("log:2000/10s");
+    let mut world = PacedService::new("log:2000/10s");
     let (change, end) = (Nanos::from_secs(60), world.until);
     world.weights = vec![(Nanos::ZERO, 2), (change, 20)];
-    let story = world.run(&mut lots(1));
-    let share = story.weight(change, end) as f64 / world.most(change, end);
+    let story = world.run(&mut rng(1));
+    let share = story.weight(change, end) as f64 / world.capacity(change, end);
     let rejected = story.rejected.iter().filter(|at| **at >= change).count();
     println!("{share:.3}, {rejected} rejected of {}", story.accepted.len());
     assert!(share > 0.9 && rejected <= 20, "{share}, {rejected}");
@@ -210,19 +215,19 @@ fn a_pace_rises_again_when_there_is_room_and_after_an_outage() {
     for limit in ["bucket:200/1s", "log:200/1s", "aligned:200/1s"] {
         let half = limit.replace("200", "100");
         for case in ["half", "outage", "stalls"] {
-            let mut world = World::new(limit);
+            let mut world = PacedService::new(limit);
             match case {
                 "half" => {
-                    let low = World::new(&half).limits[0].1;
+                    let low = PacedService::new(&half).limits[0].1;
                     let high = world.limits[0].1;
                     world.limits.extend([(Nanos::from_secs(30), low), (Nanos::from_secs(60), high)]);
                 }
                 "outage" => world.outage = Some((Nanos::from_secs(30), Nanos::from_secs(36))),
                 _ => world.stall = ms(20),
             }
-            let story = world.run(&mut lots(2));
+            let story = world.run(&mut rng(2));
             let from = Nanos::from_secs(80);
-            let share = story.weight(from, world.until) as f64 / world.most(from, world.until);
+            let share = story.weight(from, world.until) as f64 / world.capacity(from, world.until);
             println!("{limit}, {case}: {share:.3}, rejected {:.4}", story.rejected_from(from));
             if share < 0.9 || story.rejected_from(from) > 0.02 {
                 missed.push(format!("{limit}, {case}: {share:.3}"));
@@ -237,25 +242,25 @@ proptest! {
 
     #[test]
     fn few_are_rejected_and_no_service_is_used_by_less_than_most(seed: u64) {
-        let mut lots = lots(seed);
-        let world = World::random(&mut lots);
+        let mut lots = rng(seed);
+        let world = PacedService::random(&mut lots);
         let story = world.run(&mut lots);
         // Three windows, and ten seconds at least, are for learning.
         let from = Nanos(3 * world.limits[0].1.per().0).max(Nanos::from_secs(10));
-        let (late, share) = (story.rejected_from(from), story.weight(from, world.until) as f64 / world.most(from, world.until));
+        let (late, share) = (story.rejected_from(from), story.weight(from, world.until) as f64 / world.capacity(from, world.until));
         prop_assert!(late <= 0.02, "{late:.4} rejected: {world:?}");
         prop_assert!(share >= 0.85, "{share:.3} of what it takes: {world:?}");
     }
 
     #[test]
     fn whatever_responses_say_it_is_never_stuck(seed: u64) {
-        let mut lots = lots(seed);
-        let mut pace = Pace::default();
+        let mut lots = rng(seed);
+        let mut pace = AdaptivePace::default();
         let (mut out, mut now) = (Vec::new(), Nanos::ZERO);
         let lengths = [Nanos::ZERO, ms(5), ms(300), Nanos::from_secs(20)];
         for _ in 0..600 {
             now += lengths[lots.below(4) as usize];
-            if pace.room() <= now {
+            if pace.next_send_at() <= now {
                 out.push(pace.sent(now, 1 + lots.below(20)));
             } else if !out.is_empty() {
                 let request = out.swap_remove(lots.below(out.len() as u64) as usize);
@@ -269,25 +274,25 @@ proptest! {
             if out.is_empty() {
                 // The longest wait without a word, or what the service asked for; or one request at the rate that is known.
                 let longest = Nanos::from_secs(30).max(Nanos::from_secs_f64(20.0 / pace.rate));
-                prop_assert!(pace.room() <= now + longest + ms(1), "{} at {now}: {pace:?}", pace.room());
+                prop_assert!(pace.next_send_at() <= now + longest + ms(1), "{} at {now}: {pace:?}", pace.next_send_at());
             }
         }
     }
 
     #[test]
     fn no_faster_than_what_was_rejected_last_until_that_was_tried_in_steps(seed: u64) {
-        let mut lots = lots(seed);
-        let mut pace = Pace::default();
+        let mut lots = rng(seed);
+        let mut pace = AdaptivePace::default();
         let mut now = Nanos::ZERO;
         for _ in 0..2000 {
-            now = now.max(pace.room().min(now + Nanos::from_secs(60)));
+            now = now.max(pace.next_send_at().min(now + Nanos::from_secs(60)));
             let request = pace.sent(now, 1);
             now += ms(1 + lots.below(20));
             let before = pace.rate;
             if lots.one_in(50) {
                 pace.rejected(now, request, None);
                 prop_assert!(pace.rate <= before, "a rejection raises no rate");
-                prop_assert!(pace.room() > now, "it is followed by a wait");
+                prop_assert!(pace.next_send_at() > now, "it is followed by a wait");
             } else {
                 pace.accepted(now, request);
                 let step = if before.is_finite() { before * 1.21 } else { before };

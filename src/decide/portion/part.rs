@@ -2,9 +2,9 @@
 
 /// A part of a limit, in 65,536ths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Portion(u32);
+pub struct Fraction(u32);
 
-impl Portion {
+impl Fraction {
     /// Nothing of it.
     pub const NONE: Self = Self(0);
     /// All of it.
@@ -13,7 +13,7 @@ impl Portion {
     pub const BITS: u32 = 16;
 
     /// So many parts; more than there are is the whole.
-    pub const fn of(parts: u32) -> Self {
+    pub const fn from_parts(parts: u32) -> Self {
         if parts < Self::WHOLE.0 { Self(parts) } else { Self::WHOLE }
     }
 
@@ -31,7 +31,7 @@ impl Portion {
     }
 
     /// In [0, 1].
-    pub fn share(self) -> f64 {
+    pub fn as_f64(self) -> f64 {
         f64::from(self.0) / f64::from(Self::WHOLE.0)
     }
 
@@ -51,25 +51,25 @@ impl Portion {
 
 #[cfg(test)]
 mod tests {
-    use super::Portion;
+    use super::Fraction;
     use proptest::prelude::*;
 
     #[test]
     fn even_portions_are_no_more_than_the_whole() {
         for among in [1, 2, 3, 7, 100, 65_536, 65_537] {
-            assert!(u64::from(Portion::even(among).parts()) * u64::from(among) <= 65_536, "{among}");
+            assert!(u64::from(Fraction::even(among).parts()) * u64::from(among) <= 65_536, "{among}");
         }
         assert_eq!(
-            (Portion::even(1), Portion::even(0), Portion::of(70_000)),
-            (Portion::WHOLE, Portion::WHOLE, Portion::WHOLE)
+            (Fraction::even(1), Fraction::even(0), Fraction::from_parts(70_000)),
+            (Fraction::WHOLE, Fraction::WHOLE, Fraction::WHOLE)
         );
-        assert_eq!((Portion::even(4).share(), Portion::NONE.whole_of(1)), (0.25, u64::MAX));
+        assert_eq!((Fraction::even(4).as_f64(), Fraction::NONE.whole_of(1)), (0.25, u64::MAX));
     }
 
     proptest! {
         #[test]
         fn a_part_is_rounded_down_and_a_whole_up(parts in 1_u32..=65_536, number in 0_u64..1 << 47) {
-            let portion = Portion::of(parts);
+            let portion = Fraction::from_parts(parts);
             let part = portion.of_whole(number);
             prop_assert!(u128::from(part) << 16 <= u128::from(number) * u128::from(parts));
             prop_assert!(u128::from(part + 1) << 16 > u128::from(number) * u128::from(parts));

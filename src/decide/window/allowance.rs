@@ -1,114 +1,124 @@
 //! A limit that nobody told us of but the server itself: so much more until then.
 
-use super::meter::Out;
-use super::{Nanos, Unit, Windows};
+use super::meter::OutstandingRequests;
+use super::{KeyWindows, LimitUnit, Nanos};
 use crate::decide::feedback::Quota;
-use crate::decide::window::Slot;
+use crate::decide::window::WindowSlot;
 
 /// What may still be sent.
 #[derive(Clone, Debug)]
-pub(super) struct Allowance {
+pub(super) struct ServerQuota {
     /// The server's name for the limit.
     name: String,
-    unit: Unit,
-    left: u64,
-    until: Nanos,
+    unit: LimitUnit,
+    remaining: u64,
+    resets_at: Nanos,
     /// How much it is in all, and the longest reset; None: the limit is not reported.
-    whole: Option<(u64, Nanos)>,
+    limit_and_reset: Option<(u64, Nanos)>,
     /// It has been reset since the last report.
-    is_guess: bool,
+    is_assumed: bool,
     /// The newest request whose response reported it.
-    slot: Slot,
+    slot: WindowSlot,
     /// The reset that was reported first.
-    anchor: Nanos,
+    first_reset_at: Nanos,
     /// Of a reset that moves on with each request: when one more is free, on average, and how long that takes.
-    more: Option<(Nanos, Nanos)>,
+    refill: Option<(Nanos, Nanos)>,
 }
 
 /// Resets that differ by no more are one: ways out differ, too, and some servers round to whole seconds.
-const SAME: Nanos = Nanos::from_millis(50);
+const SAME_RESET_TOLERANCE: Nanos = Nanos::from_millis(50);
 
-impl Allowance {
+impl ServerQuota {
     /// Whether it still counts. After its reset it is whole once more, until there is a report or as much time has passed.
-    pub(super) fn holds(&mut self, now: Nanos) -> bool {
-        if now >= self.until
-            && let Some((limit, reset)) = self.whole.take()
+    pub(super) fn is_active(&mut self, now: Nanos) -> bool {
+        if now >= self.resets_at
+            && let Some((limit, reset)) = self.limit_and_reset.take()
         {
-            (self.left, self.until, self.more) = (limit, self.until + reset, None);
-            self.is_guess = true;
+            (self.remaining, self.resets_at, self.refill) = (limit, self.resets_at + reset, None);
+            self.is_assumed = true;
         }
-        now < self.until
+        now < self.resets_at
     }
 
     /// When there is room. A reset that moves on with each request is that of a log or a bucket, of which some is free
     /// before all is; a sender that is `paced` does not wait for all of it. After a reset only those in flight tell how much is left.
-    pub(super) fn room(&self, weight: u64, paced: bool, is_idle: bool) -> Nanos {
-        let missing = self.unit.amount(weight).saturating_sub(self.left);
-        match self.more {
-            _ if missing == 0 || (self.is_guess && is_idle) => Nanos::ZERO,
-            Some((from, each)) if paced => (from + Nanos(each.0.saturating_mul(missing))).min(self.until),
-            _ => self.until,
+    pub(super) fn earliest(&self, weight: u64, paced: bool, is_idle: bool) -> Nanos {
+        let missing = self.unit.amount(weight).saturating_sub(self.remaining);
+        match self.refill {
+            _ if missing == 0 || (self.is_assumed && is_idle) => Nanos::ZERO,
+            Some((from, each)) if paced => (from + Nanos(each.0.saturating_mul(missing))).min(self.resets_at),
+            _ => self.resets_at,
         }
     }
 
     pub(super) fn send(&mut self, weight: u64) {
-        self.left = self.left.saturating_sub(self.unit.amount(weight));
+        self.remaining = self.remaining.saturating_sub(self.unit.amount(weight));
     }
 
     /// Another report. That of a request which was sent earlier is likely of an earlier moment: it counts where it
     /// leaves less until the same reset.
     fn update(&mut self, report: Self, now: Nanos, limit: Option<u64>) {
-        let reset = report.until - now;
+        let reset = report.resets_at - now;
         let rounding = if reset.0.is_multiple_of(Nanos::SECOND.0) { Nanos::SECOND } else { Nanos::ZERO };
-        let same = SAME.max(Nanos(reset.0 / 20)) + rounding;
+        let same = SAME_RESET_TOLERANCE.max(Nanos(reset.0 / 20)) + rounding;
         if report.slot < self.slot {
-            if report.until + same >= self.until {
-                self.left = self.left.min(report.left);
+            if report.resets_at + same >= self.resets_at {
+                self.remaining = self.remaining.min(report.remaining);
             }
             return;
         }
-        let moves = self.more.is_some() || report.until > self.anchor + same;
+        let moves = self.refill.is_some() || report.resets_at > self.first_reset_at + same;
         let more = limit.filter(|limit| moves && *limit > 0).map(|limit| (now, Nanos(reset.0 / limit)));
-        *self = Self { anchor: self.anchor, more, ..report };
+        *self = Self { first_reset_at: self.first_reset_at, refill: more, ..report };
     }
 }
 
-impl Windows {
+impl KeyWindows {
     /// What the answer to this request says of the limits; called before its slot ends.
     ///
     /// Where it speaks of one of ours, the server's number counts if it is less than what we know must be left. Of a limit
     /// that is none of ours, no more is sent than is left of it, until its reset. All that is on its way may come after
     /// the request that was answered, and is taken off.
-    pub fn heard(&mut self, slot: Slot, now: Nanos, quotas: &[Quota]) {
+    pub fn apply_quotas(&mut self, slot: WindowSlot, now: Nanos, quotas: &[Quota]) {
         let now = self.advance(now);
-        let Some(open) = self.road.get(slot) else { return };
-        let (marks, own, arrived) = (open.marks, open.weight, open.arrived);
+        let Some(open) = self.in_flight.get(slot) else { return };
+        let (marks, own, arrived) = (open.snapshots, open.weight, open.arrived);
         for quota in quotas {
-            let meant = self.meters.iter().position(|meter| {
-                meter.is_meant(quota) && quota.limit.is_some_and(|limit| limit == meter.limit.window.limit())
+            let meant = self.counts.iter().position(|meter| {
+                meter.matches(quota) && quota.limit.is_some_and(|limit| limit == meter.limit.window.limit())
             });
-            let mut others = (0..self.meters.len()).filter(|index| self.meters[*index].is_meant(quota));
+            let mut others = (0..self.counts.len()).filter(|index| self.counts[*index].matches(quota));
             let only = others.next().filter(|_| others.next().is_none());
             if let Some(index) = meant.or(only) {
-                let unit = self.meters[index].limit.unit;
-                let in_flight = self.road.in_flight(unit).saturating_sub(unit.amount(own));
-                let out = Out { ahead: self.road.ahead(unit, self.way_in), in_flight };
-                self.meters[index].heard(quota, &marks[index], own, &out, now);
-                if let Some(open) = self.road.get(slot) {
-                    open.marks[index].is_heard = quota.remaining.is_some();
+                let unit = self.counts[index].limit.unit;
+                let in_flight = self.in_flight.in_flight(unit).saturating_sub(unit.amount(own));
+                let out =
+                    OutstandingRequests { in_transit: self.in_flight.in_transit(unit, self.delay_bound), in_flight };
+                self.counts[index].apply_quota(quota, &marks[index], own, &out, now);
+                if let Some(open) = self.in_flight.get(slot) {
+                    open.snapshots[index].is_reported = quota.remaining.is_some();
                 }
             } else if let (Some(remaining), Some(reset)) = (quota.remaining, quota.reset) {
-                let unit = quota.unit.unwrap_or(Unit::Requests);
+                let unit = quota.unit.unwrap_or(LimitUnit::Requests);
                 let own = if arrived { 0 } else { unit.amount(own) };
-                let on_the_way = self.road.ahead(unit, None).total().saturating_sub(own);
+                let on_the_way = self.in_flight.in_transit(unit, None).total().saturating_sub(own);
                 let left = remaining.saturating_sub(on_the_way);
                 let (name, until) = (quota.name.clone(), now + reset);
                 let whole = quota.limit.map(|limit| (limit, reset));
-                let report =
-                    Allowance { name, unit, left, until, whole, is_guess: false, slot, anchor: until, more: None };
-                match self.allowances.iter_mut().find(|allowance| allowance.name == report.name) {
+                let report = ServerQuota {
+                    name,
+                    unit,
+                    remaining: left,
+                    resets_at: until,
+                    limit_and_reset: whole,
+                    is_assumed: false,
+                    slot,
+                    first_reset_at: until,
+                    refill: None,
+                };
+                match self.server_quotas.iter_mut().find(|allowance| allowance.name == report.name) {
                     Some(allowance) => allowance.update(report, now, quota.limit),
-                    None => self.allowances.push(report),
+                    None => self.server_quotas.push(report),
                 }
             }
         }
@@ -117,33 +127,37 @@ impl Windows {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Limit, Rules};
+    use super::super::{KeyLimit, KeyRules};
     use super::*;
-    use crate::decide::limit::{Model, Window};
+    use crate::decide::limit::{LimitModel, LimitWindow};
 
     fn ms(ms: u64) -> Nanos {
         Nanos::from_millis(ms)
     }
 
-    fn windows(limit: &str) -> Windows {
-        let window = Window::read(limit, Model::SlidingLog).expect(limit);
-        Windows::new(&Rules { limits: vec![Limit::new(window)], way_in: Some(ms(50)), ..Rules::default() })
+    fn windows(limit: &str) -> KeyWindows {
+        let window = LimitWindow::read(limit, LimitModel::SlidingLog).expect(limit);
+        KeyWindows::new(&KeyRules {
+            limits: vec![KeyLimit::new(window)],
+            delay_bound: Some(ms(50)),
+            ..KeyRules::default()
+        })
     }
 
     /// Sends one, whose answer says this 100 ms later.
-    fn exchange(windows: &mut Windows, at: u64, quota: Quota) {
+    fn exchange(windows: &mut KeyWindows, at: u64, quota: Quota) {
         let slot = windows.sent(ms(at), 1);
-        windows.left(slot, ms(at));
-        windows.heard(slot, ms(at + 100), &[quota]);
-        windows.arrived_by(slot, ms(at + 100), Nanos::NEVER);
+        windows.departed(slot, ms(at));
+        windows.apply_quotas(slot, ms(at + 100), &[quota]);
+        windows.responded(slot, ms(at + 100), Nanos::NEVER);
     }
 
     /// How many may be sent then, and when the next.
-    fn room(windows: &mut Windows, at: u64) -> (u32, Nanos) {
+    fn room(windows: &mut KeyWindows, at: u64) -> (u32, Nanos) {
         let mut count = 0;
         while windows.earliest(1) <= ms(at) {
             let slot = windows.sent(ms(at), 1);
-            windows.left(slot, ms(at));
+            windows.departed(slot, ms(at));
             count += 1;
         }
         (count, windows.earliest(1))
@@ -190,7 +204,7 @@ mod tests {
     #[test]
     fn what_says_nothing_of_use_changes_nothing() {
         let mut windows = windows("20/1s");
-        exchange(&mut windows, 0, Quota { remaining: Some(0), unit: Some(Unit::Requests), ..Quota::default() });
+        exchange(&mut windows, 0, Quota { remaining: Some(0), unit: Some(LimitUnit::Requests), ..Quota::default() });
         exchange(&mut windows, 100, Quota { limit: Some(5000), remaining: Some(0), ..Quota::default() });
         exchange(&mut windows, 200, Quota::default());
         assert_eq!(room(&mut windows, 300).0, 17);
@@ -201,11 +215,11 @@ mod tests {
         let mut windows = windows("20/1s");
         let (older, newer) = (windows.sent(ms(0), 1), windows.sent(ms(1), 1));
         for slot in [older, newer] {
-            windows.left(slot, ms(1));
+            windows.departed(slot, ms(1));
         }
         for (slot, at, left) in [(newer, 100, 5), (older, 110, 4999)] {
-            windows.heard(slot, ms(at), &[says(5000, left, 60)]);
-            windows.arrived_by(slot, ms(at), Nanos::NEVER);
+            windows.apply_quotas(slot, ms(at), &[says(5000, left, 60)]);
+            windows.responded(slot, ms(at), Nanos::NEVER);
         }
         // The older one was still out when the newer one was heard of, and may have come after it.
         assert_eq!(room(&mut windows, 200), (5, ms(60_100)));

@@ -3,18 +3,18 @@
 use std::collections::VecDeque;
 
 use super::Nanos;
-use super::road::Ahead;
+use super::road::InTransit;
 
 /// A request counts from when it is sent until `span` after the instant by which it had surely arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Log {
+pub(super) struct ArrivalLog {
     span: Nanos,
     /// By when, and how much; the oldest first.
     arrived: VecDeque<(Nanos, u64)>,
     used: u64,
 }
 
-impl Log {
+impl ArrivalLog {
     pub(super) fn new(span: Nanos) -> Self {
         Self { span, arrived: VecDeque::new(), used: 0 }
     }
@@ -45,7 +45,7 @@ impl Log {
     }
 
     /// This much of what was there at `until` was never counted; what came later counts as it did.
-    pub(super) fn give_back(&mut self, until: Nanos, amount: u64) {
+    pub(super) fn refund(&mut self, until: Nanos, amount: u64) {
         let mut left = amount;
         for (_, there) in self.arrived.iter_mut().rev().filter(|(by, _)| *by <= until) {
             let taken = left.min(*there);
@@ -64,7 +64,7 @@ impl Log {
     }
 
     /// When this much more may be sent, if the window holds `most`.
-    pub(super) fn room(&self, amount: u64, most: u64, ahead: &Ahead<'_>) -> Nanos {
+    pub(super) fn earliest(&self, amount: u64, most: u64, ahead: &InTransit<'_>) -> Nanos {
         let over = self.used.saturating_add(ahead.total()).saturating_add(amount).saturating_sub(most);
         if over == 0 {
             return Nanos::ZERO;

@@ -1,14 +1,14 @@
 //! One window, as it must be kept so that the server's count is never above its limit.
 
-use super::belief::{Belief, HIGH};
-use super::bucket::Bucket;
-use super::log::Log;
-use super::others::{Others, Report, Seen};
-use super::road::Ahead;
-use super::running::Running;
-use super::{Limit, Nanos, Past, Rules};
+use super::belief::{HIGH_LIMIT, LimitEstimate};
+use super::bucket::WorstCaseBucket;
+use super::log::ArrivalLog;
+use super::others::{CountReport, ExternalSnapshot, ExternalUsage};
+use super::road::InTransit;
+use super::running::ConcurrencyCount;
+use super::{KeyLimit, KeyRules, Nanos, WindowHistory};
 use crate::decide::feedback::Quota;
-use crate::decide::limit::Model;
+use crate::decide::limit::LimitModel;
 
 /// One window and its count.
 ///
@@ -16,149 +16,152 @@ use crate::decide::limit::Model;
 /// |---|---|---|
 /// | log | a log of `per` | it counts what arrived within `per`, and so does the log, with the latest arrivals and the earliest next one |
 /// | aligned | a log of `per` | an aligned window is one of those that the log keeps to the limit |
-/// | bucket | a bucket | see [`Bucket`] |
+/// | bucket | a bucket | see [`WorstCaseBucket`] |
 /// | counter | a bucket of B that gets N - B back in `per`, or a log of 2 x `per`, whichever lets go first | its estimate is at most B + (N - B) in the one case, and at most what two windows hold in the other |
 /// | concurrency | what has not ended | that is what it counts |
 #[derive(Clone, Debug)]
-pub(super) struct Meter {
-    pub(super) limit: Limit,
-    belief: Belief,
+pub(super) struct WindowCount {
+    pub(super) limit: KeyLimit,
+    estimate: LimitEstimate,
     kind: Kind,
-    grain: Nanos,
+    clock_tick: Nanos,
     /// The longest way in, as far as the counter's bucket is cut for it.
-    way_in: Nanos,
+    delay_bound: Nanos,
     /// All that was ever sent.
-    sent: u64,
+    total_sent: u64,
     /// All that ever arrived, or was booked for others.
-    arrived: i128,
-    others: Others,
+    total_arrived: i128,
+    external: ExternalUsage,
     /// Whether the last report told how much is left, and the limit itself, too.
-    is_counted: bool,
-    has_limit: bool,
+    reports_remaining: bool,
+    reports_limit: bool,
     /// When it came, and when all of the limit, or more of it, is free by it.
     reset: Option<(Nanos, Nanos)>,
-    refusals_in_a_row: u32,
-    event: Option<Event>,
+    consecutive_rejections: u32,
+    last_rejection: Option<RejectionEvent>,
 }
 
 /// The latest refusal, and those that had been sent before it came.
 #[derive(Clone, Copy, Debug)]
-struct Event {
+struct RejectionEvent {
     /// When it was sent.
-    asked: Nanos,
+    sent_at: Nanos,
     /// What had been sent when its refusal came, and what was counted.
-    sent: u64,
+    total_sent: u64,
     used: u64,
     /// What has been refused since.
-    refused: u64,
+    rejected: u64,
     /// What had been sent since the refusal before, and for how long.
-    stretch: Option<(u64, Nanos)>,
+    sent_since_previous: Option<(u64, Nanos)>,
 }
 
-impl Event {
+impl RejectionEvent {
     /// What has gone through in `per` since the refusal before, so many percent of it.
     fn measured(&self, per: Nanos, percent: u64) -> Option<u64> {
-        let (sent, length) = self.stretch?;
-        let taken = u128::from(sent.saturating_sub(self.refused));
+        let (sent, length) = self.sent_since_previous?;
+        let taken = u128::from(sent.saturating_sub(self.rejected));
         u64::try_from(taken * u128::from(per.0 / 100 * percent) / u128::from(length.0.max(1))).ok()
     }
 }
 
 #[derive(Clone, Debug)]
 enum Kind {
-    Log(Log),
-    Bucket(Bucket),
-    Either(Bucket, Log),
-    Running(Running),
+    Log(ArrivalLog),
+    Bucket(WorstCaseBucket),
+    BucketOrLog(WorstCaseBucket, ArrivalLog),
+    Concurrency(ConcurrencyCount),
 }
 
 /// Without a word from the server, nobody holds a key for longer after the first refusal.
-const FIRST_HOLD: Nanos = Nanos::from_secs(60);
+const MAX_FIRST_HOLD: Nanos = Nanos::from_secs(60);
 /// Fewer that went through between two refusals are no measure, and what is measured is believed with a margin.
-const FEW: u64 = 20;
+const MIN_MEASURED_REQUESTS: u64 = 20;
 const MARGIN_PERCENT: u64 = 98;
 const REPORTED_PERCENT: u64 = 104;
 /// Ways in that differ spoil no measure that is this long.
-const SHORT: Nanos = Nanos::from_millis(500);
+const MIN_MEASURED_TIME: Nanos = Nanos::from_millis(500);
 
-impl Meter {
-    pub(super) fn new(limit: Limit, rules: &Rules) -> Self {
+impl WindowCount {
+    pub(super) fn new(limit: KeyLimit, rules: &KeyRules) -> Self {
         let per = limit.window.per();
-        let way_in = rules.way_in.unwrap_or(Nanos(per.0 / 4));
-        let span = per + rules.grain;
+        let delay_bound = rules.delay_bound.unwrap_or(Nanos(per.0 / 4));
+        let span = per + rules.clock_tick;
         let most = limit.window.limit();
         let kind = match limit.window.model() {
-            Model::SlidingLog | Model::AlignedWindow => Kind::Log(Log::new(span)),
-            Model::TokenBucket => Kind::Bucket(Bucket::whole(most, per, rules.grain)),
-            Model::SlidingCounter => Kind::Either(Bucket::part(most, per, rules.grain, way_in), Log::new(per + span)),
-            Model::Concurrency => Kind::Running(Running::default()),
+            LimitModel::SlidingLog | LimitModel::AlignedWindow => Kind::Log(ArrivalLog::new(span)),
+            LimitModel::TokenBucket => Kind::Bucket(WorstCaseBucket::for_token_bucket(most, per, rules.clock_tick)),
+            LimitModel::SlidingCounter => Kind::BucketOrLog(
+                WorstCaseBucket::for_sliding_counter(most, per, rules.clock_tick, delay_bound),
+                ArrivalLog::new(per + span),
+            ),
+            LimitModel::Concurrency => Kind::Concurrency(ConcurrencyCount::default()),
         };
-        let belief = Belief::new(most, per);
+        let estimate = LimitEstimate::new(most, per);
         Self {
             limit,
-            belief,
+            estimate,
             kind,
-            grain: rules.grain,
-            way_in,
-            sent: 0,
-            arrived: 0,
-            others: Others::default(),
-            is_counted: false,
-            has_limit: false,
+            clock_tick: rules.clock_tick,
+            delay_bound,
+            total_sent: 0,
+            total_arrived: 0,
+            external: ExternalUsage::default(),
+            reports_remaining: false,
+            reports_limit: false,
             reset: None,
-            event: None,
-            refusals_in_a_row: 0,
+            last_rejection: None,
+            consecutive_rejections: 0,
         }
     }
 
     /// Another bound on the way in: a counter's bucket is cut for it, and holds enough for timers that are late.
     /// Any cut is safe; without a bound the last one stays.
-    pub(super) fn set_way_in(&mut self, now: Nanos, way_in: Option<Nanos>) {
+    pub(super) fn set_delay_bound(&mut self, now: Nanos, way_in: Option<Nanos>) {
         let Some(way_in) = way_in else { return };
-        self.way_in = way_in.max(Nanos(self.limit.window.per().0 / 50));
-        if matches!(self.kind, Kind::Either(..)) {
+        self.delay_bound = way_in.max(Nanos(self.limit.window.per().0 / 50));
+        if matches!(self.kind, Kind::BucketOrLog(..)) {
             self.resize(now);
         }
     }
 
-    pub(super) fn believed(&self) -> u64 {
-        self.belief.now()
+    pub(super) fn estimate(&self) -> u64 {
+        self.estimate.current()
     }
 
     /// After a rejection one request goes first, since its report tells what others have spent meanwhile.
-    pub(super) fn is_probed(&self) -> bool {
-        self.is_counted && self.limit.window.limit() >= HIGH
+    pub(super) fn needs_probe(&self) -> bool {
+        self.reports_remaining && self.limit.window.limit() >= HIGH_LIMIT
     }
 
     pub(super) fn advance(&mut self, now: Nanos) {
         match &mut self.kind {
-            Kind::Log(log) | Kind::Either(_, log) => log.advance(now),
-            Kind::Running(running) => running.advance(now),
+            Kind::Log(log) | Kind::BucketOrLog(_, log) => log.advance(now),
+            Kind::Concurrency(running) => running.advance(now),
             Kind::Bucket(_) => {}
         }
-        if self.belief.advance(now) {
+        if self.estimate.advance(now) {
             self.resize(now);
         }
     }
 
     pub(super) fn send(&mut self, amount: u64) {
-        self.sent = self.sent.wrapping_add(amount);
-        if let Kind::Running(running) = &mut self.kind {
+        self.total_sent = self.total_sent.wrapping_add(amount);
+        if let Kind::Concurrency(running) = &mut self.kind {
             running.start(amount);
         }
     }
 
     /// It had surely arrived by then.
     pub(super) fn arrive(&mut self, by: Nanos, amount: u64) {
-        self.arrived += i128::from(amount);
+        self.total_arrived += i128::from(amount);
         match &mut self.kind {
             Kind::Log(log) => log.arrive(by, amount),
             Kind::Bucket(bucket) => bucket.arrive(by, amount),
-            Kind::Either(bucket, log) => {
+            Kind::BucketOrLog(bucket, log) => {
                 bucket.arrive(by, amount);
                 log.arrive(by, amount);
             }
-            Kind::Running(_) => {}
+            Kind::Concurrency(_) => {}
         }
     }
 
@@ -167,64 +170,64 @@ impl Meter {
         match &mut self.kind {
             Kind::Log(log) => log.postpone(from, to),
             Kind::Bucket(bucket) => bucket.postpone(from, to, amount),
-            Kind::Either(bucket, log) => {
+            Kind::BucketOrLog(bucket, log) => {
                 bucket.postpone(from, to, amount);
                 log.postpone(from, to);
             }
-            Kind::Running(_) => {}
+            Kind::Concurrency(_) => {}
         }
     }
 
     /// The server is done with the marked request at `at`, and no later.
-    pub(super) fn end(&mut self, at: Nanos, amount: u64, mark: &Mark) {
-        if !mark.is_heard {
-            self.others.unheard(amount);
+    pub(super) fn end(&mut self, at: Nanos, amount: u64, mark: &CountSnapshot) {
+        if !mark.is_reported {
+            self.external.ended_unreported(amount);
         }
-        if let Kind::Running(running) = &mut self.kind {
+        if let Kind::Concurrency(running) = &mut self.kind {
             running.end(at, amount);
         }
     }
 
     /// When a request that counts so much may be sent.
-    pub(super) fn room(&self, amount: u64, ahead: &Ahead<'_>) -> Nanos {
-        let most = self.believed();
+    pub(super) fn earliest(&self, amount: u64, ahead: &InTransit<'_>) -> Nanos {
+        let most = self.estimate();
         // What weighs more than is believed goes when it has all to itself.
-        let amount = amount.saturating_add(self.others.reserve(most)).min(most);
+        let amount = amount.saturating_add(self.external.reserve(most)).min(most);
         match &self.kind {
             _ if amount == 0 => Nanos::ZERO,
-            Kind::Log(log) => log.room(amount, most, ahead),
-            Kind::Bucket(bucket) => bucket.room(amount, ahead),
-            Kind::Either(bucket, log) => bucket.room(amount, ahead).min(log.room(amount, most, ahead)),
-            Kind::Running(running) => running.room(amount, most),
+            Kind::Log(log) => log.earliest(amount, most, ahead),
+            Kind::Bucket(bucket) => bucket.earliest(amount, ahead),
+            Kind::BucketOrLog(bucket, log) => bucket.earliest(amount, ahead).min(log.earliest(amount, most, ahead)),
+            Kind::Concurrency(running) => running.earliest(amount, most),
         }
     }
 
     /// What is counted, without what is on its way.
     fn used(&self, now: Nanos) -> u64 {
         match &self.kind {
-            Kind::Log(log) | Kind::Either(_, log) => log.used(),
+            Kind::Log(log) | Kind::BucketOrLog(_, log) => log.used(),
             Kind::Bucket(bucket) => bucket.used(now),
-            Kind::Running(running) => running.used(),
+            Kind::Concurrency(running) => running.used(),
         }
     }
 
     /// The count of this moment, to compare with what the response to a request that is sent now reports.
-    pub(super) fn mark(&self, now: Nanos, ahead: &Ahead<'_>) -> Mark {
-        let is_running = matches!(self.kind, Kind::Running(_));
+    pub(super) fn snapshot(&self, now: Nanos, ahead: &InTransit<'_>) -> CountSnapshot {
+        let is_running = matches!(self.kind, Kind::Concurrency(_));
         let used = self.used(now).saturating_add(if is_running { 0 } else { ahead.total() });
-        Mark { used, sent: self.sent, seen: self.others.seen(), is_heard: false }
+        CountSnapshot { used, total_sent: self.total_sent, external: self.external.snapshot(), is_reported: false }
     }
 
     /// What must be left when all that was sent up to now is judged, too, as far as the limit is believed.
-    pub(super) fn least(&self, mark: &Mark, weight: u64) -> u64 {
-        let (own, since) = self.since(mark, weight);
-        self.believed().saturating_sub(mark.used.saturating_add(own).saturating_add(since))
+    pub(super) fn min_remaining(&self, mark: &CountSnapshot, weight: u64) -> u64 {
+        let (own, since) = self.own_and_later(mark, weight);
+        self.estimate().saturating_sub(mark.used.saturating_add(own).saturating_add(since))
     }
 
     /// What the marked request counts, and what was sent after it.
-    fn since(&self, mark: &Mark, weight: u64) -> (u64, u64) {
+    fn own_and_later(&self, mark: &CountSnapshot, weight: u64) -> (u64, u64) {
         let own = self.limit.unit.amount(weight);
-        (own, self.sent.wrapping_sub(mark.sent).saturating_sub(own))
+        (own, self.total_sent.wrapping_sub(mark.total_sent).saturating_sub(own))
     }
 
     /// How long to hold still after a refusal that says nothing about it: the window, at first at most a minute, then
@@ -233,76 +236,84 @@ impl Meter {
     pub(super) fn hold(&mut self, now: Nanos, news: bool) -> Nanos {
         let reset = self.reset.filter(|(at, _)| *at == now).map_or(Nanos::NEVER, |(_, reset)| reset);
         let per = self.limit.window.per().max(Nanos::SECOND);
-        self.refusals_in_a_row += u32::from(news);
+        self.consecutive_rejections += u32::from(news);
         // Of a high limit the count itself tells how long to wait.
-        let least = if self.limit.window.model() == Model::TokenBucket { SHORT } else { Nanos::SECOND };
-        let per = if self.limit.window.limit() >= HIGH { Nanos(per.0 / 10).max(least) } else { per };
-        let longer = 1_u64 << self.refusals_in_a_row.saturating_sub(1).min(16);
-        Nanos(per.min(FIRST_HOLD).0.saturating_mul(longer)).min(per.max(FIRST_HOLD)).min(reset) + self.grain
+        let least =
+            if self.limit.window.model() == LimitModel::TokenBucket { MIN_MEASURED_TIME } else { Nanos::SECOND };
+        let per = if self.limit.window.limit() >= HIGH_LIMIT { Nanos(per.0 / 10).max(least) } else { per };
+        let longer = 1_u64 << self.consecutive_rejections.saturating_sub(1).min(16);
+        Nanos(per.min(MAX_FIRST_HOLD).0.saturating_mul(longer)).min(per.max(MAX_FIRST_HOLD)).min(reset)
+            + self.clock_tick
     }
 
     pub(super) fn accepted(&mut self) {
-        self.refusals_in_a_row = 0;
+        self.consecutive_rejections = 0;
     }
 
     /// What was sent at `asked`, when it may have counted so much, was refused; `first`: it was sent before the refusal
     /// then. `counted`: before it was sent, and now.
     pub(super) fn shrink(&mut self, now: Nanos, asked: Nanos, counted: (u64, u64), weight: u64, first: Option<Nanos>) {
         let amount = self.limit.unit.amount(weight);
-        let is_high = self.limit.window.limit() >= HIGH;
+        let is_high = self.limit.window.limit() >= HIGH_LIMIT;
         let (before, used) = counted;
-        let mut event = match self.event.filter(|_| first.is_some()) {
+        let mut event = match self.last_rejection.filter(|_| first.is_some()) {
             Some(event) => event,
-            None => Event { asked, sent: self.sent, used, refused: 0, stretch: self.stretch(asked) },
+            None => RejectionEvent {
+                sent_at: asked,
+                total_sent: self.total_sent,
+                used,
+                rejected: 0,
+                sent_since_previous: self.sent_since_rejection(asked),
+            },
         };
-        event.refused = event.refused.saturating_add(amount);
-        self.event = Some(event);
+        event.rejected = event.rejected.saturating_add(amount);
+        self.last_rejection = Some(event);
         // Where the rest is reported, a little more does no harm: what is not there is booked.
-        let percent = if self.is_counted { REPORTED_PERCENT } else { MARGIN_PERCENT };
+        let percent = if self.reports_remaining { REPORTED_PERCENT } else { MARGIN_PERCENT };
         let measured = event.measured(self.limit.window.per(), percent).filter(|_| is_high);
         // The server itself reports its count: others have spent it, or there is less of it, and that is booked.
-        if self.is_counted && is_high {
-            self.others.shared();
-            if self.has_limit || measured.is_none() {
+        if self.reports_remaining && is_high {
+            self.external.mark_shared();
+            if self.reports_limit || measured.is_none() {
                 return;
             }
         }
         // Many arrive in any order: what is left of them when all rejections are here is what went through.
-        let counted = if is_high { event.used.saturating_sub(event.refused) } else { before };
+        let counted = if is_high { event.used.saturating_sub(event.rejected) } else { before };
         match first {
-            None => self.belief.refused(now, counted, measured),
-            Some(first) => self.belief.refused_too(first, measured.unwrap_or(counted)),
+            None => self.estimate.rejected(now, counted, measured),
+            Some(first) => self.estimate.also_rejected(first, measured.unwrap_or(counted)),
         }
         self.resize(now);
         if let Kind::Bucket(bucket) = &mut self.kind {
             // Not even this was left in it.
-            bucket.lacked(now, amount);
+            bucket.had_less_than(now, amount);
         }
     }
 
     /// What has been sent since the refusal before and was not refused then, and how long that took, if it is a measure.
-    fn stretch(&self, asked: Nanos) -> Option<(u64, Nanos)> {
-        let before = self.event?;
+    fn sent_since_rejection(&self, asked: Nanos) -> Option<(u64, Nanos)> {
+        let before = self.last_rejection?;
         let per = self.limit.window.per();
-        let taken = self.sent.wrapping_sub(before.sent);
-        let length = asked - before.asked;
+        let taken = self.total_sent.wrapping_sub(before.total_sent);
+        let length = asked - before.sent_at;
         let shortest = match self.limit.window.model() {
-            Model::Concurrency => return None,
+            LimitModel::Concurrency => return None,
             // It was empty both times.
-            Model::TokenBucket => Nanos(per.0 / 2).min(SHORT),
+            LimitModel::TokenBucket => Nanos(per.0 / 2).min(MIN_MEASURED_TIME),
             _ => Nanos(per.0 / 2),
         };
         // Over a long time it was not always used.
         let longest = Nanos(per.max(Nanos::SECOND).0.saturating_mul(20));
-        (taken >= FEW && (shortest..longest).contains(&length)).then_some((taken, length))
+        (taken >= MIN_MEASURED_REQUESTS && (shortest..longest).contains(&length)).then_some((taken, length))
     }
 
     /// Whether the server speaks of this limit.
-    pub(super) fn is_meant(&self, quota: &Quota) -> bool {
+    pub(super) fn matches(&self, quota: &Quota) -> bool {
         let window = self.limit.window;
         let longest = window.per() + window.per() + Nanos::SECOND;
         let seconds = Nanos(window.per().0.div_ceil(Nanos::SECOND.0).saturating_mul(Nanos::SECOND.0));
-        window.model() != Model::Concurrency
+        window.model() != LimitModel::Concurrency
             && quota.unit.is_none_or(|unit| unit == self.limit.unit)
             && quota.per.is_none_or(|per| per == window.per() || per == seconds)
             && quota.limit.is_none_or(|limit| limit <= window.limit())
@@ -311,91 +322,103 @@ impl Meter {
 
     /// What the server reports of this limit in the response to the marked request: `own` is what it weighs, `ahead` what is on
     /// its way, `in_flight` what has no response yet, without itself. What others have spent is booked
-    /// ([`Others`]). A report without the limit is taken to be of the limit that is believed.
-    pub(super) fn heard(&mut self, quota: &Quota, mark: &Mark, weight: u64, out: &Out<'_>, now: Nanos) {
-        if quota.limit.is_some_and(|limit| self.belief.told(limit)) {
+    /// ([`ExternalUsage`]). A report without the limit is taken to be of the limit that is believed.
+    pub(super) fn apply_quota(
+        &mut self,
+        quota: &Quota,
+        mark: &CountSnapshot,
+        weight: u64,
+        out: &OutstandingRequests<'_>,
+        now: Nanos,
+    ) {
+        if quota.limit.is_some_and(|limit| self.estimate.set_reported(limit)) {
             self.resize(now);
         }
         self.reset = quota.reset.map(|reset| (now, reset));
         let Some(remaining) = quota.remaining else { return };
-        let (own, since) = self.since(mark, weight);
+        let (own, since) = self.own_and_later(mark, weight);
         let used = self.used(now);
-        let report = Report {
-            counted: quota.limit.unwrap_or(self.believed()).saturating_sub(remaining),
-            at_send: (mark.used.saturating_add(own), mark.sent, mark.seen),
-            since,
+        let report = CountReport {
+            counted: quota.limit.unwrap_or(self.estimate()).saturating_sub(remaining),
+            at_send: (mark.used.saturating_add(own), mark.total_sent, mark.external),
+            sent_later: since,
             in_flight: out.in_flight,
-            believed: used.saturating_add(out.ahead.total()),
-            used,
-            arrived: self.arrived,
-            sent: self.sent,
+            local_count: used.saturating_add(out.in_transit.total()),
+            local_arrived: used,
+            total_arrived: self.total_arrived,
+            total_sent: self.total_sent,
             limit: self.limit.window.limit(),
             per: self.limit.window.per(),
         };
-        let booked = self.others.heard(&report, now);
+        let booked = self.external.apply_report(&report, now);
         match u64::try_from(booked) {
             Ok(0) => {}
             Ok(more) => self.arrive(now, more),
-            Err(_) => self.take_back(u64::try_from(-booked).unwrap_or(u64::MAX)),
+            Err(_) => self.refund(u64::try_from(-booked).unwrap_or(u64::MAX)),
         }
-        (self.is_counted, self.has_limit) = (true, quota.limit.is_some());
+        (self.reports_remaining, self.reports_limit) = (true, quota.limit.is_some());
     }
 
     /// This much of what was booked last was counted twice.
-    fn take_back(&mut self, amount: u64) {
-        let until = self.others.booked_at();
-        self.arrived -= i128::from(amount);
+    fn refund(&mut self, amount: u64) {
+        let until = self.external.booked_at();
+        self.total_arrived -= i128::from(amount);
         match &mut self.kind {
-            Kind::Log(log) => log.give_back(until, amount),
-            Kind::Bucket(bucket) => bucket.give_back(amount),
-            Kind::Either(bucket, log) => {
-                bucket.give_back(amount);
-                log.give_back(until, amount);
+            Kind::Log(log) => log.refund(until, amount),
+            Kind::Bucket(bucket) => bucket.refund(amount),
+            Kind::BucketOrLog(bucket, log) => {
+                bucket.refund(amount);
+                log.refund(until, amount);
             }
-            Kind::Running(_) => {}
+            Kind::Concurrency(_) => {}
         }
     }
 
     fn resize(&mut self, now: Nanos) {
-        let most = self.believed();
+        let most = self.estimate();
         let per = self.limit.window.per();
         match &mut self.kind {
             Kind::Bucket(bucket) => {
-                *bucket = Bucket::whole(most, per, self.grain).after(bucket, now).at_worst_empty(now);
+                *bucket = WorstCaseBucket::for_token_bucket(most, per, self.clock_tick)
+                    .with_usage_of(bucket, now)
+                    .at_worst_empty(now);
             }
-            Kind::Either(bucket, _) => *bucket = Bucket::part(most, per, self.grain, self.way_in).after(bucket, now),
-            Kind::Log(_) | Kind::Running(_) => {}
+            Kind::BucketOrLog(bucket, _) => {
+                *bucket = WorstCaseBucket::for_sliding_counter(most, per, self.clock_tick, self.delay_bound)
+                    .with_usage_of(bucket, now);
+            }
+            Kind::Log(_) | Kind::Concurrency(_) => {}
         }
     }
 
-    pub(super) fn past(&self, now: Nanos) -> Past {
+    pub(super) fn history(&self, now: Nanos) -> WindowHistory {
         let (arrived, full_in) = match &self.kind {
             Kind::Log(log) => (log.ages(now).collect(), None),
-            Kind::Bucket(bucket) => (Vec::new(), Some(bucket.full() - now)),
-            Kind::Either(bucket, log) => (log.ages(now).collect(), Some(bucket.full() - now)),
-            Kind::Running(_) => (Vec::new(), None),
+            Kind::Bucket(bucket) => (Vec::new(), Some(bucket.full_at() - now)),
+            Kind::BucketOrLog(bucket, log) => (log.ages(now).collect(), Some(bucket.full_at() - now)),
+            Kind::Concurrency(_) => (Vec::new(), None),
         };
-        Past { window: self.limit.window, believed: self.believed(), arrived, full_in }
+        WindowHistory { window: self.limit.window, limit_estimate: self.estimate(), arrived, full_in }
     }
 
     /// Takes up what another has kept, `since` after that.
-    pub(super) fn resume(&mut self, past: &Past, now: Nanos, since: Nanos) {
-        self.belief.resume(past.believed, now);
+    pub(super) fn resume(&mut self, past: &WindowHistory, now: Nanos, since: Nanos) {
+        self.estimate.resume(past.limit_estimate, now);
         self.resize(now);
         for (ago, amount) in &past.arrived {
             let by = now - (*ago + since);
-            if let Kind::Log(log) | Kind::Either(_, log) = &mut self.kind {
+            if let Kind::Log(log) | Kind::BucketOrLog(_, log) = &mut self.kind {
                 log.arrive(by, *amount);
             }
         }
-        if let (Kind::Bucket(bucket) | Kind::Either(bucket, _), Some(full_in)) = (&mut self.kind, past.full_in) {
-            bucket.set_full(now + (full_in - since));
+        if let (Kind::Bucket(bucket) | Kind::BucketOrLog(bucket, _), Some(full_in)) = (&mut self.kind, past.full_in) {
+            bucket.set_full_at(now + (full_in - since));
         }
     }
 
     /// Nobody knows what was sent before `by`: a bucket may have been empty then.
-    pub(super) fn forgot(&mut self, by: Nanos) {
-        if let Kind::Bucket(bucket) | Kind::Either(bucket, _) = &mut self.kind {
+    pub(super) fn assume_empty(&mut self, by: Nanos) {
+        if let Kind::Bucket(bucket) | Kind::BucketOrLog(bucket, _) = &mut self.kind {
             bucket.empty_at(by);
         }
     }
@@ -403,20 +426,20 @@ impl Meter {
 
 /// A window's count at the moment of a send.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mark {
+pub(super) struct CountSnapshot {
     /// The most that the server may count, what is on its way included, without the request itself.
     pub(super) used: u64,
     /// All that was ever sent, without the request itself.
-    sent: u64,
-    seen: Seen,
+    total_sent: u64,
+    external: ExternalSnapshot,
     /// Its response has reported on the limit.
-    pub(super) is_heard: bool,
+    pub(super) is_reported: bool,
 }
 
 /// What has been sent and of which something is yet to be heard.
-pub(super) struct Out<'a> {
+pub(super) struct OutstandingRequests<'a> {
     /// What may not have arrived.
-    pub(super) ahead: Ahead<'a>,
+    pub(super) in_transit: InTransit<'a>,
     /// What has no response, without the request that is reported on.
     pub(super) in_flight: u64,
 }

@@ -21,9 +21,9 @@
 //! - A request without an answer has arrived all the same, by s + J; without J, by when it was given up.
 //! - Nonces that must be in order *at arrival*: send k when now > U(k - 1), too.
 //! - Several windows at once: the latest of their answers. Which count bounds which model is said in `meter.rs`.
-//! - A [refusal](Windows::refused) says that something of this was wrong. The key holds still for as long as it was
+//! - A [refusal](KeyWindows::rejected_at) says that something of this was wrong. The key holds still for as long as it was
 //!   told, the request counts as if it had been accepted, and less is believed of the limit.
-//! - What an answer says of the limits is [heeded](Windows::heard) where it says less than we know: somebody else spends
+//! - What an answer says of the limits is [heeded](KeyWindows::apply_quotas) where it says less than we know: somebody else spends
 //!   from the same limit, or we have forgotten what we spent.
 //!
 //! - Where no limit is stated, a sustainable [pace](super::pace) is learnt.
@@ -43,27 +43,27 @@ mod road;
 mod running;
 mod way_in;
 
-use self::allowance::Allowance;
-pub use self::history::{History, Past};
-use self::meter::{Mark, Meter};
-use self::road::{Open, Road};
-pub use self::way_in::WayIn;
+use self::allowance::ServerQuota;
+pub use self::history::{KeyHistory, WindowHistory};
+use self::meter::{CountSnapshot, WindowCount};
+use self::road::{InFlightRequests, OpenRequest};
+pub use self::way_in::OneWayDelayBound;
 #[cfg(test)]
 mod world;
 
 use super::Nanos;
 use super::limit;
-use super::pace::Pace;
+use super::pace::AdaptivePace;
 
 /// A key has at most so many limits at once.
-pub const MOST_WINDOWS: usize = 8;
+pub const MAX_WINDOWS: usize = 8;
 
 /// The shortest wait for the response to a probe.
-const LEAST_PATIENCE: Nanos = Nanos::from_millis(50);
+const MIN_PROBE_TIMEOUT: Nanos = Nanos::from_millis(50);
 
 /// What a request counts in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unit {
+pub enum LimitUnit {
     /// One.
     Requests,
     /// What it weighs: tokens, points.
@@ -71,7 +71,7 @@ pub enum Unit {
     Weight,
 }
 
-impl Unit {
+impl LimitUnit {
     /// What a request of this weight counts.
     pub const fn amount(self, weight: u64) -> u64 {
         match self {
@@ -83,61 +83,61 @@ impl Unit {
 
 /// One limit of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct KeyLimit {
     /// As the server states it.
-    pub window: limit::Window,
+    pub window: limit::LimitWindow,
     /// What is counted.
-    pub unit: Unit,
+    pub unit: LimitUnit,
 }
 
 /// What holds for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rules {
-    /// All hold at once; those after the first [`MOST_WINDOWS`] are not looked at.
-    pub limits: Vec<Limit>,
+pub struct KeyRules {
+    /// All hold at once; those after the first [`MAX_WINDOWS`] are not looked at.
+    pub limits: Vec<KeyLimit>,
     /// Requests must arrive in the order of their sending.
     pub ordered: bool,
-    /// The longest way in; None: not known. [`Windows::set_way_in`] changes it.
-    pub way_in: Option<Nanos>,
+    /// The longest way in; None: not known. [`KeyWindows::set_delay_bound`] changes it.
+    pub delay_bound: Option<Nanos>,
     /// The tick of the server's clock, by which its windows may be longer than they say: 1 ms for one that counts whole
     /// milliseconds and wants *more* than `per` between; 1 ns for one that is exact.
-    pub grain: Nanos,
+    pub clock_tick: Nanos,
     /// Where no limit is stated, a sustainable pace is learnt from responses; false: unlimited.
-    pub learns: bool,
+    pub learns_pace: bool,
 }
 
-impl Default for Rules {
+impl Default for KeyRules {
     fn default() -> Self {
-        Self { limits: Vec::new(), ordered: false, way_in: None, grain: Nanos::MILLI, learns: true }
+        Self { limits: Vec::new(), ordered: false, delay_bound: None, clock_tick: Nanos::MILLI, learns_pace: true }
     }
 }
 
 /// One request that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Slot(u64);
+pub struct WindowSlot(u64);
 
 /// The windows of one key.
 ///
 /// Instants should be told in order; one before the latest counts as the latest. Each slot is to be ended once:
-/// [`Self::arrived_by`], [`Self::gave_up`] or [`Self::unsent`]. Memory: two words for each request that may count in a
+/// [`Self::responded`], [`Self::abandoned`] or [`Self::unsent`]. Memory: two words for each request that may count in a
 /// log, and some for each that has not ended.
 #[derive(Clone, Debug)]
-pub struct Windows {
-    meters: Vec<Meter>,
-    road: Road,
+pub struct KeyWindows {
+    counts: Vec<WindowCount>,
+    in_flight: InFlightRequests,
     ordered: bool,
-    way_in: Option<Nanos>,
-    grain: Nanos,
+    delay_bound: Option<Nanos>,
+    clock_tick: Nanos,
     /// Nothing is sent before.
-    held: Nanos,
+    held_until: Nanos,
     /// When the last refusal came of something that was sent after the one before.
-    refused: Option<Nanos>,
+    rejected_at: Option<Nanos>,
     /// After a rejection by a limit of which reports tell the count, one request goes first.
-    probe: Option<Probe>,
+    probe: Option<RejectionProbe>,
     /// What has been learnt, if no limit is stated.
-    pace: Option<Pace>,
+    pace: Option<AdaptivePace>,
     /// What the server has said of limits that are not among the meters.
-    allowances: Vec<Allowance>,
+    server_quotas: Vec<ServerQuota>,
     /// By when the last of those that have arrived had.
     last_arrival: Option<Nanos>,
     latest: Nanos,
@@ -145,27 +145,27 @@ pub struct Windows {
 
 /// The first request after a rejection: what others have spent meanwhile is in its report, and not known before.
 #[derive(Clone, Copy, Debug)]
-struct Probe {
+struct RejectionProbe {
     /// A rejection would be here after so long.
-    patience: Nanos,
+    timeout: Nanos,
     /// Which, and until when it is waited for.
-    out: Option<(Slot, Nanos)>,
+    in_flight: Option<(WindowSlot, Nanos)>,
 }
 
-impl Windows {
+impl KeyWindows {
     /// Nothing was sent yet.
-    pub fn new(rules: &Rules) -> Self {
+    pub fn new(rules: &KeyRules) -> Self {
         Self {
-            meters: rules.limits.iter().take(MOST_WINDOWS).map(|limit| Meter::new(*limit, rules)).collect(),
-            road: Road::default(),
+            counts: rules.limits.iter().take(MAX_WINDOWS).map(|limit| WindowCount::new(*limit, rules)).collect(),
+            in_flight: InFlightRequests::default(),
             ordered: rules.ordered,
-            way_in: rules.way_in,
-            grain: rules.grain,
-            held: Nanos::ZERO,
-            refused: None,
+            delay_bound: rules.delay_bound,
+            clock_tick: rules.clock_tick,
+            held_until: Nanos::ZERO,
+            rejected_at: None,
             probe: None,
-            pace: (rules.learns && rules.limits.is_empty()).then(Pace::default),
-            allowances: Vec::new(),
+            pace: (rules.learns_pace && rules.limits.is_empty()).then(AdaptivePace::default),
+            server_quotas: Vec::new(),
             last_arrival: None,
             latest: Nanos::ZERO,
         }
@@ -173,90 +173,98 @@ impl Windows {
 
     /// Whether a request of this weight can be sent at all.
     pub fn fits(&self, weight: u64) -> bool {
-        self.meters.iter().all(|meter| meter.limit.unit.amount(weight) <= meter.limit.window.limit())
+        self.counts.iter().all(|meter| meter.limit.unit.amount(weight) <= meter.limit.window.limit())
     }
 
     /// How many requests per second go through its limits on requests, as far as these are believed now; infinite if there
     /// is none that counts by time.
     pub fn rate_per_s(&self) -> f64 {
-        let rates = self.meters.iter().filter(|meter| meter.limit.unit == Unit::Requests).map(|meter| {
+        let rates = self.counts.iter().filter(|meter| meter.limit.unit == LimitUnit::Requests).map(|meter| {
             let per = match meter.limit.window.model() {
-                limit::Model::Concurrency => Nanos::ZERO,
-                limit::Model::TokenBucket => meter.limit.window.per(),
-                _ => meter.limit.window.per() + self.grain + self.way_in.unwrap_or_default(),
+                limit::LimitModel::Concurrency => Nanos::ZERO,
+                limit::LimitModel::TokenBucket => meter.limit.window.per(),
+                _ => meter.limit.window.per() + self.clock_tick + self.delay_bound.unwrap_or_default(),
             };
-            meter.believed() as f64 / per.as_secs_f64()
+            meter.estimate() as f64 / per.as_secs_f64()
         });
-        rates.fold(self.pace.as_ref().map_or(f64::INFINITY, Pace::rate_per_s), f64::min)
+        rates.fold(self.pace.as_ref().map_or(f64::INFINITY, AdaptivePace::rate_per_s), f64::min)
     }
 
     /// When a request of this weight may be sent, if nothing else is sent and nothing else is heard; it may have passed.
     /// [`Nanos::NEVER`]: not before something is heard of those on their way.
     pub fn earliest(&self, weight: u64) -> Nanos {
-        let mut earliest = self.held.max(self.pace.as_ref().map_or(Nanos::ZERO, Pace::room));
-        if let Some(Probe { out: Some((_, until)), .. }) = self.probe {
+        let mut earliest = self.held_until.max(self.pace.as_ref().map_or(Nanos::ZERO, AdaptivePace::next_send_at));
+        if let Some(RejectionProbe { in_flight: Some((_, until)), .. }) = self.probe {
             earliest = earliest.max(until);
         }
         if self.ordered {
-            let all = self.road.all_arrived(self.way_in).or(self.last_arrival);
+            let all = self.in_flight.all_arrived_by(self.delay_bound).or(self.last_arrival);
             // Later, and not at the same instant: who is first then?
             earliest = earliest.max(all.map_or(Nanos::ZERO, |all| all + Nanos(1)));
         }
-        let paced = self.pace.as_ref().is_some_and(Pace::is_limited);
-        let is_idle = self.road.in_flight(Unit::Requests) == 0;
-        for allowance in &self.allowances {
-            earliest = earliest.max(allowance.room(weight, paced, is_idle));
+        let paced = self.pace.as_ref().is_some_and(AdaptivePace::is_limited);
+        let is_idle = self.in_flight.in_flight(LimitUnit::Requests) == 0;
+        for allowance in &self.server_quotas {
+            earliest = earliest.max(allowance.earliest(weight, paced, is_idle));
         }
-        for meter in &self.meters {
-            let ahead = self.road.ahead(meter.limit.unit, self.way_in);
-            earliest = earliest.max(meter.room(meter.limit.unit.amount(weight), &ahead));
+        for meter in &self.counts {
+            let ahead = self.in_flight.in_transit(meter.limit.unit, self.delay_bound);
+            earliest = earliest.max(meter.earliest(meter.limit.unit.amount(weight), &ahead));
         }
         earliest
     }
 
-    /// A request of this weight is sent. Until it has [left](Self::left) nothing bounds its arrival.
-    pub fn sent(&mut self, now: Nanos, weight: u64) -> Slot {
+    /// A request of this weight is sent. Until it has [left](Self::departed) nothing bounds its arrival.
+    pub fn sent(&mut self, now: Nanos, weight: u64) -> WindowSlot {
         let now = self.advance(now);
-        let mut marks = [Mark::default(); MOST_WINDOWS];
-        for (meter, mark) in self.meters.iter_mut().zip(&mut marks) {
+        let mut marks = [CountSnapshot::default(); MAX_WINDOWS];
+        for (meter, mark) in self.counts.iter_mut().zip(&mut marks) {
             let amount = meter.limit.unit.amount(weight);
-            *mark = meter.mark(now, &self.road.ahead(meter.limit.unit, self.way_in));
+            *mark = meter.snapshot(now, &self.in_flight.in_transit(meter.limit.unit, self.delay_bound));
             meter.send(amount);
         }
-        self.allowances.iter_mut().for_each(|allowance| allowance.send(weight));
+        self.server_quotas.iter_mut().for_each(|allowance| allowance.send(weight));
         let pace = self.pace.as_mut().map(|pace| pace.sent(now, weight));
-        let slot = self.road.push(Open { asked: now, left: None, weight, arrived: false, ended: false, marks, pace });
-        self.probe = self.probe.filter(|probe| probe.out.is_none());
+        let slot = self.in_flight.push(OpenRequest {
+            intended_at: now,
+            departed_at: None,
+            weight,
+            arrived: false,
+            ended: false,
+            snapshots: marks,
+            pace,
+        });
+        self.probe = self.probe.filter(|probe| probe.in_flight.is_none());
         if let Some(probe) = &mut self.probe {
-            probe.out = Some((slot, now + probe.patience));
+            probe.in_flight = Some((slot, now + probe.timeout));
         }
         slot
     }
 
     /// Its bytes go out now, and not earlier. Said at once where a connection is ready; else when there is one, so that
     /// the way in does not have to bound that.
-    pub fn left(&mut self, slot: Slot, now: Nanos) {
+    pub fn departed(&mut self, slot: WindowSlot, now: Nanos) {
         let now = self.advance(now);
-        self.road.leave(slot, now);
+        self.in_flight.depart(slot, now);
     }
 
     /// Its answer is here: it had arrived by now. How long it took since it left, if it was waited for.
     ///
     /// What took clearly longer than is `usual` may have lost that time on its way in, whatever is said of that: of its
     /// arrival only the answer tells. [`Nanos::NEVER`]: nobody knows what is usual.
-    pub fn arrived_by(&mut self, slot: Slot, now: Nanos, usual: Nanos) -> Option<Nanos> {
+    pub fn responded(&mut self, slot: WindowSlot, now: Nanos, usual: Nanos) -> Option<Nanos> {
         let now = self.advance(now);
-        let grain = self.grain;
-        let open = self.road.get(slot)?;
-        let (left, weight) = (open.left, open.weight);
-        self.settle(slot.0, now);
+        let grain = self.clock_tick;
+        let open = self.in_flight.get(slot)?;
+        let (left, weight) = (open.departed_at, open.weight);
+        self.mark_arrived(slot.0, now);
         self.end(slot, now + grain);
         let took = now - left?;
         // What is slower by a tenth is only one of many slow ones.
-        if let (Some(left), Some(way_in)) = (left, self.way_in)
+        if let (Some(left), Some(way_in)) = (left, self.delay_bound)
             && took > (usual + Nanos(usual.0 / 10)).max(way_in)
         {
-            for meter in &mut self.meters {
+            for meter in &mut self.counts {
                 meter.postpone(left + way_in, now, meter.limit.unit.amount(weight));
             }
             self.last_arrival = self.last_arrival.max(Some(now));
@@ -265,30 +273,30 @@ impl Windows {
     }
 
     /// It is not waited for any longer. It counts as arrived, and as being worked on for as long again as it was.
-    pub fn gave_up(&mut self, slot: Slot, now: Nanos) {
+    pub fn abandoned(&mut self, slot: WindowSlot, now: Nanos) {
         let now = self.advance(now);
-        let Some(open) = self.road.get(slot) else { return };
-        let (asked, left) = (open.asked, open.left);
-        if self.way_in.is_none() || left.is_none() {
-            self.settle(slot.0, now);
+        let Some(open) = self.in_flight.get(slot) else { return };
+        let (asked, left) = (open.intended_at, open.departed_at);
+        if self.delay_bound.is_none() || left.is_none() {
+            self.mark_arrived(slot.0, now);
         }
         self.end(slot, now + (now - asked));
     }
 
     /// It was never sent, and surely never arrives.
-    pub fn unsent(&mut self, slot: Slot, now: Nanos) {
+    pub fn unsent(&mut self, slot: WindowSlot, now: Nanos) {
         let now = self.advance(now);
-        if self.road.get(slot).is_some() {
-            self.road.arrive(slot.0);
+        if self.in_flight.get(slot).is_some() {
+            self.in_flight.arrive(slot.0);
             self.end(slot, now);
         }
     }
 
     /// It was accepted: the server is no longer displeased. Called before its slot ends.
-    pub fn accepted(&mut self, slot: Slot, now: Nanos) {
+    pub fn accepted(&mut self, slot: WindowSlot, now: Nanos) {
         let now = self.advance(now);
-        self.meters.iter_mut().for_each(Meter::accepted);
-        let Some(open) = self.road.get(slot) else { return };
+        self.counts.iter_mut().for_each(WindowCount::accepted);
+        let Some(open) = self.in_flight.get(slot) else { return };
         if let (Some(pace), Some(sent)) = (&mut self.pace, open.pace.take()) {
             pace.accepted(now, sent);
         }
@@ -297,51 +305,51 @@ impl Windows {
     /// It was refused for its rate; called before its slot ends. Nothing is sent before `retry_after` is over, or as long
     /// as the window is if nothing was said. With `shrink`, less is believed of the window that had the least room; all
     /// that was sent before the first refusal came is one refusal.
-    pub fn refused(&mut self, slot: Slot, now: Nanos, retry_after: Option<Nanos>, shrink: bool) {
+    pub fn rejected(&mut self, slot: WindowSlot, now: Nanos, retry_after: Option<Nanos>, shrink: bool) {
         let now = self.advance(now);
-        let Some(open) = self.road.get(slot) else { return };
+        let Some(open) = self.in_flight.get(slot) else { return };
         if let (Some(pace), Some(sent)) = (&mut self.pace, open.pace.take()) {
             return pace.rejected(now, sent, retry_after);
         }
-        let (marks, weight, asked) = (open.marks, open.weight, open.asked);
-        let first = self.refused.filter(|first| open.asked < *first);
+        let (marks, weight, asked) = (open.snapshots, open.weight, open.intended_at);
+        let first = self.rejected_at.filter(|first| open.intended_at < *first);
         let news = first.is_none();
-        let windows = self.meters.iter_mut().zip(marks);
-        let fullest = windows.min_by_key(|(meter, mark)| meter.least(mark, weight));
+        let windows = self.counts.iter_mut().zip(marks);
+        let fullest = windows.min_by_key(|(meter, mark)| meter.min_remaining(mark, weight));
         let mut hold = Nanos::SECOND;
         if let Some((meter, mark)) = fullest {
             if shrink {
-                let used = meter.mark(now, &self.road.ahead(meter.limit.unit, self.way_in)).used;
+                let used = meter.snapshot(now, &self.in_flight.in_transit(meter.limit.unit, self.delay_bound)).used;
                 meter.shrink(now, asked, (mark.used, used), weight, first);
             }
             hold = meter.hold(now, news);
-            if news && meter.is_probed() {
-                let patience = Nanos((now - asked).0.saturating_mul(4)).max(LEAST_PATIENCE);
-                self.probe = Some(Probe { patience, out: None });
+            if news && meter.needs_probe() {
+                let patience = Nanos((now - asked).0.saturating_mul(4)).max(MIN_PROBE_TIMEOUT);
+                self.probe = Some(RejectionProbe { timeout: patience, in_flight: None });
             }
         }
         if news {
-            self.refused = Some(now);
+            self.rejected_at = Some(now);
         }
         self.hold_until(now + retry_after.unwrap_or(hold));
     }
 
     /// Nothing is sent before.
     pub fn hold_until(&mut self, at: Nanos) {
-        self.held = self.held.max(at);
+        self.held_until = self.held_until.max(at);
     }
 
     /// Another bound on the way in, from now on.
-    pub fn set_way_in(&mut self, now: Nanos, way_in: Option<Nanos>) {
+    pub fn set_delay_bound(&mut self, now: Nanos, way_in: Option<Nanos>) {
         let now = self.advance(now);
-        self.way_in = way_in;
-        self.meters.iter_mut().for_each(|meter| meter.set_way_in(now, way_in));
+        self.delay_bound = way_in;
+        self.counts.iter_mut().for_each(|meter| meter.set_delay_bound(now, way_in));
         if way_in.is_none() {
             // Of those that were given up no answer will tell.
-            for number in self.road.given_up() {
-                self.settle(number, now);
+            for number in self.in_flight.ended_in_transit() {
+                self.mark_arrived(number, now);
             }
-            self.road.forget();
+            self.in_flight.prune();
         }
     }
 
@@ -349,19 +357,19 @@ impl Windows {
     pub fn advance(&mut self, now: Nanos) -> Nanos {
         self.latest = self.latest.max(now);
         let now = self.latest;
-        if let Some(way_in) = self.way_in {
-            while let Some((by, number)) = self.road.next_arrived(now, way_in) {
-                self.settle(number, by);
+        if let Some(way_in) = self.delay_bound {
+            while let Some((by, number)) = self.in_flight.next_arrived(now, way_in) {
+                self.mark_arrived(number, by);
             }
         }
-        self.meters.iter_mut().for_each(|meter| meter.advance(now));
-        self.allowances.retain_mut(|allowance| allowance.holds(now));
+        self.counts.iter_mut().for_each(|meter| meter.advance(now));
+        self.server_quotas.retain_mut(|allowance| allowance.is_active(now));
         now
     }
 
     /// Counts it as arrived, if it is not yet.
-    fn settle(&mut self, number: u64, by: Nanos) {
-        if let Some(open) = self.road.arrive(number) {
+    fn mark_arrived(&mut self, number: u64, by: Nanos) {
+        if let Some(open) = self.in_flight.arrive(number) {
             self.arrive(by, open.weight);
         }
     }
@@ -369,31 +377,31 @@ impl Windows {
     fn arrive(&mut self, by: Nanos, weight: u64) {
         let by = by.max(self.last_arrival.unwrap_or_default());
         self.last_arrival = Some(by);
-        for meter in &mut self.meters {
+        for meter in &mut self.counts {
             meter.arrive(by, meter.limit.unit.amount(weight));
         }
     }
 
-    fn end(&mut self, slot: Slot, at: Nanos) {
-        if self.probe.is_some_and(|probe| probe.out.is_some_and(|(out, _)| out == slot)) {
+    fn end(&mut self, slot: WindowSlot, at: Nanos) {
+        if self.probe.is_some_and(|probe| probe.in_flight.is_some_and(|(out, _)| out == slot)) {
             self.probe = None;
         }
-        if let Some(open) = self.road.end(slot) {
+        if let Some(open) = self.in_flight.end(slot) {
             let weight = open.weight;
             if let (Some(pace), Some(_)) = (&mut self.pace, open.pace.take()) {
                 pace.ended();
             }
-            for (meter, mark) in self.meters.iter_mut().zip(&open.marks) {
+            for (meter, mark) in self.counts.iter_mut().zip(&open.snapshots) {
                 meter.end(at, meter.limit.unit.amount(weight), mark);
             }
         }
-        self.road.forget();
+        self.in_flight.prune();
     }
 }
 
-impl Limit {
+impl KeyLimit {
     /// A limit on what requests weigh.
-    pub const fn new(window: limit::Window) -> Self {
-        Self { window, unit: Unit::Weight }
+    pub const fn new(window: limit::LimitWindow) -> Self {
+        Self { window, unit: LimitUnit::Weight }
     }
 }

@@ -24,65 +24,65 @@
 //! Sums are of all that was ever counted, so that what windows forget meanwhile counts on both sides.
 
 use super::Nanos;
-use super::belief::HIGH;
+use super::belief::HIGH_LIMIT;
 
 /// What was booked for other users of a limit.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Others {
+pub(super) struct ExternalUsage {
     /// All that was ever booked and not taken back.
     booked: i128,
     /// What of it was likely and not proven, and has not been taken back; and when it was booked last.
-    extra: i128,
-    last: Nanos,
+    unproven: i128,
+    booked_at: Nanos,
     /// When a response reported on this limit first.
-    first: Option<Nanos>,
+    first_report_at: Option<Nanos>,
     /// Others were seen to spend from it: from then on likely differences are booked, and not only proven ones.
     is_shared: bool,
-    latest: Option<Latest>,
+    latest: Option<LatestReport>,
 }
 
 /// The latest moment of which there is a report.
 #[derive(Clone, Copy, Debug)]
-struct Latest {
+struct LatestReport {
     /// The count, with all that windows had forgotten when its response came.
     count: i128,
     /// All that had been sent by then.
-    sent: u64,
+    total_sent: u64,
 }
 
 /// What had been seen of others when a request was sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ExternalSnapshot {
     booked: i128,
     is_reported: bool,
 }
 
 /// One report, and the count here.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Report {
+pub(super) struct CountReport {
     pub(super) counted: u64,
     /// At the send of its request: what was counted, the request included; all that was ever sent; what was seen of others.
-    pub(super) at_send: (u64, u64, Seen),
+    pub(super) at_send: (u64, u64, ExternalSnapshot),
     /// What was sent after it.
-    pub(super) since: u64,
+    pub(super) sent_later: u64,
     /// What is in flight now, without its request.
     pub(super) in_flight: u64,
     /// What is counted now, what is on its way included; what of it has arrived; all that ever arrived; all that was ever sent.
-    pub(super) believed: u64,
-    pub(super) used: u64,
-    pub(super) arrived: i128,
-    pub(super) sent: u64,
+    pub(super) local_count: u64,
+    pub(super) local_arrived: u64,
+    pub(super) total_arrived: i128,
+    pub(super) total_sent: u64,
     /// What the limit is, and how long it counts.
     pub(super) limit: u64,
     pub(super) per: Nanos,
 }
 
-impl Others {
-    pub(super) fn seen(&self) -> Seen {
-        Seen { booked: self.booked, is_reported: self.first.is_some() }
+impl ExternalUsage {
+    pub(super) fn snapshot(&self) -> ExternalSnapshot {
+        ExternalSnapshot { booked: self.booked, is_reported: self.first_report_at.is_some() }
     }
 
-    pub(super) fn shared(&mut self) {
+    pub(super) fn mark_shared(&mut self) {
         self.is_shared = true;
     }
 
@@ -93,48 +93,48 @@ impl Others {
 
     /// When a difference was booked last.
     pub(super) fn booked_at(&self) -> Nanos {
-        self.last
+        self.booked_at
     }
 
     /// A request ended without a report: it may have been judged after the latest moment.
-    pub(super) fn unheard(&mut self, amount: u64) {
+    pub(super) fn ended_unreported(&mut self, amount: u64) {
         if let Some(latest) = &mut self.latest {
             latest.count += i128::from(amount);
         }
     }
 
     /// What is to be booked on account of this report; below zero: to be taken back.
-    pub(super) fn heard(&mut self, report: &Report, now: Nanos) -> i128 {
+    pub(super) fn apply_report(&mut self, report: &CountReport, now: Nanos) -> i128 {
         let (used, sent, seen) = report.at_send;
         let counted = i128::from(report.counted);
         let likely = (i128::from(used) + self.booked - seen.booked).max(0);
-        let most = likely + i128::from(report.since);
-        let first = *self.first.get_or_insert(now);
+        let most = likely + i128::from(report.sent_later);
+        let first = *self.first_report_at.get_or_insert(now);
         // The first reports are of what was spent before; a later proof is of a user that goes on.
-        self.is_shared |= counted > most && seen.is_reported && report.limit >= HIGH;
+        self.is_shared |= counted > most && seen.is_reported && report.limit >= HIGH_LIMIT;
         let books = counted > most || (counted > likely && (self.is_shared || first == now));
         let more = if books { counted - likely } else { 0 };
         let proven = (counted - most).max(0);
-        if now > self.last + report.per + report.per {
+        if now > self.booked_at + report.per + report.per {
             // All of it is forgotten.
-            self.extra = 0;
+            self.unproven = 0;
         }
         if books {
-            self.extra += more - proven;
-            self.last = now;
+            self.unproven += more - proven;
+            self.booked_at = now;
         }
-        let count = counted + report.arrived - i128::from(report.used);
+        let count = counted + report.total_arrived - i128::from(report.local_arrived);
         let latest = match self.latest {
-            Some(latest) if sent < latest.sent && count < latest.count => latest,
-            _ => Latest { count, sent: report.sent },
+            Some(latest) if sent < latest.total_sent && count < latest.count => latest,
+            _ => LatestReport { count, total_sent: report.total_sent },
         };
         self.latest = Some(latest);
         let ceiling = latest.count + i128::from(report.in_flight);
-        let believed = report.arrived + i128::from(report.believed - report.used) + more;
+        let believed = report.total_arrived + i128::from(report.local_count - report.local_arrived) + more;
         // A low limit is exact: what is taken back too soon would be rejected.
-        let most_back = if report.limit >= HIGH { self.extra.max(0) } else { 0 };
+        let most_back = if report.limit >= HIGH_LIMIT { self.unproven.max(0) } else { 0 };
         let back = (believed - ceiling).clamp(0, most_back);
-        self.extra -= back;
+        self.unproven -= back;
         self.booked += more - back;
         more - back
     }

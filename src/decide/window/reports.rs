@@ -4,20 +4,20 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use super::{Limit, Nanos, Rules, Unit, Windows};
-use crate::decide::dice::{Dice, Lots};
+use super::{KeyLimit, KeyRules, KeyWindows, LimitUnit, Nanos};
+use crate::decide::dice::{Dice, TestRng};
 use crate::decide::feedback::Quota;
-use crate::decide::limit::{Model, Window};
+use crate::decide::limit::{LimitModel, LimitWindow};
 
 const LIMIT: u64 = 1_000_000;
 
 /// A server that forgets nothing while it is looked at, another user of its limit, and responses that overtake each other.
-fn holds(seed: u64, model: Model) -> Result<(), TestCaseError> {
-    let mut lots = Lots(Dice::new(seed, 95));
-    let window = Window::new(model, LIMIT, Nanos::from_secs(86_400)).expect("valid");
-    let limits = vec![Limit { window, unit: Unit::Requests }];
+fn holds(seed: u64, model: LimitModel) -> Result<(), TestCaseError> {
+    let mut lots = TestRng(Dice::new(seed, 95));
+    let window = LimitWindow::new(model, LIMIT, Nanos::from_secs(86_400)).expect("valid");
+    let limits = vec![KeyLimit { window, unit: LimitUnit::Requests }];
     let way_in = lots.one_in(2).then(|| Nanos::from_millis(lots.below(2000)));
-    let mut windows = Windows::new(&Rules { limits, way_in, ..Rules::default() });
+    let mut windows = KeyWindows::new(&KeyRules { limits, delay_bound: way_in, ..KeyRules::default() });
     let most_out = 1 + lots.below(1000);
     let others = lots.below(4);
     let has_limit = lots.one_in(2);
@@ -37,7 +37,7 @@ fn holds(seed: u64, model: Model) -> Result<(), TestCaseError> {
         match lots.below(3) {
             0 if out < most_out => {
                 let slot = windows.sent(now, 1);
-                windows.left(slot, now);
+                windows.departed(slot, now);
                 travelling.push_back((slot, now));
             }
             1 if !travelling.is_empty() => {
@@ -48,16 +48,16 @@ fn holds(seed: u64, model: Model) -> Result<(), TestCaseError> {
             2 if !answered.is_empty() => {
                 let (slot, then) = answered.swap_remove(lots.below(answered.len() as u64) as usize);
                 let (limit, remaining) = (has_limit.then_some(LIMIT), Some(LIMIT - then));
-                windows.heard(slot, now, &[Quota { limit, remaining, ..Quota::default() }]);
-                windows.arrived_by(slot, now, Nanos::NEVER);
+                windows.apply_quotas(slot, now, &[Quota { limit, remaining, ..Quota::default() }]);
+                windows.responded(slot, now, Nanos::NEVER);
             }
             _ => {}
         }
         let out = (travelling.len() + answered.len()) as u64;
-        let ahead = windows.road.ahead(Unit::Requests, way_in);
-        let believed = windows.meters[0].mark(now, &ahead).used;
+        let ahead = windows.in_flight.in_transit(LimitUnit::Requests, way_in);
+        let believed = windows.counts[0].snapshot(now, &ahead).used;
         // A bucket rounds up, and the tick of the server's clock with it.
-        let rounded = u64::from(model == Model::TokenBucket);
+        let rounded = u64::from(model == LimitModel::TokenBucket);
         prop_assert!(
             believed <= counted + out + rounded,
             "{model:?}, way in {way_in:?}: {believed} believed, {counted} counted, {out} in flight"
@@ -68,23 +68,23 @@ fn holds(seed: u64, model: Model) -> Result<(), TestCaseError> {
 
 /// Of limits that were not declared: reports in any order, with resets that stay, move on or jump.
 fn waits_no_longer_than_told(seed: u64) -> Result<(), TestCaseError> {
-    let mut lots = Lots(Dice::new(seed, 96));
-    let mut windows = Windows::new(&Rules { learns: lots.one_in(2), ..Rules::default() });
+    let mut lots = TestRng(Dice::new(seed, 96));
+    let mut windows = KeyWindows::new(&KeyRules { learns_pace: lots.one_in(2), ..KeyRules::default() });
     let (mut out, mut last, mut now) = (Vec::new(), Nanos::ZERO, Nanos::ZERO);
     for _ in 0..500 {
         now += Nanos(lots.below(300 * Nanos::MILLI.0));
         if out.len() < 20 && windows.earliest(1) <= now {
             let slot = windows.sent(now, 1);
-            windows.left(slot, now);
+            windows.departed(slot, now);
             out.push(slot);
         } else if !out.is_empty() {
             let slot = out.swap_remove(lots.below(out.len() as u64) as usize);
             let (limit, remaining) = (Some(10), Some(lots.below(11)));
             let reset = Nanos::from_millis(lots.below(4) * 500 + lots.below(3) * 10);
             last = last.max(now + reset);
-            windows.heard(slot, now, &[Quota { limit, remaining, reset: Some(reset), ..Quota::default() }]);
+            windows.apply_quotas(slot, now, &[Quota { limit, remaining, reset: Some(reset), ..Quota::default() }]);
             windows.accepted(slot, now);
-            windows.arrived_by(slot, now, Nanos::NEVER);
+            windows.responded(slot, now, Nanos::NEVER);
         }
         let earliest = windows.earliest(1);
         // After a reset those in flight are waited for, and as long as one more reset at most.
@@ -99,7 +99,7 @@ proptest! {
 
     #[test]
     fn no_order_of_reports_makes_believe_more_than_is_counted_and_in_flight(seed: u64) {
-        for model in [Model::SlidingLog, Model::AlignedWindow, Model::TokenBucket, Model::SlidingCounter] {
+        for model in [LimitModel::SlidingLog, LimitModel::AlignedWindow, LimitModel::TokenBucket, LimitModel::SlidingCounter] {
             holds(seed, model)?;
         }
     }

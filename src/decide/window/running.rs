@@ -6,13 +6,13 @@ use super::Nanos;
 
 /// Requests that have not ended.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Running {
+pub(super) struct ConcurrencyCount {
     used: u64,
     /// Those that are said to end, when, and how much; in the order of time.
     ending: VecDeque<(Nanos, u64)>,
 }
 
-impl Running {
+impl ConcurrencyCount {
     pub(super) fn start(&mut self, amount: u64) {
         self.used = self.used.saturating_add(amount);
     }
@@ -36,7 +36,7 @@ impl Running {
     }
 
     /// When this much more may be sent.
-    pub(super) fn room(&self, amount: u64, most: u64) -> Nanos {
+    pub(super) fn earliest(&self, amount: u64, most: u64) -> Nanos {
         let over = self.used.saturating_add(amount).saturating_sub(most);
         if over == 0 {
             return Nanos::ZERO;

@@ -1,86 +1,86 @@
 //! Reads who calls on a route, how much each may, and how much a call matters.
 
 use super::headers;
-use super::problem::meant;
-use super::read::{Node, Table};
+use super::problem::suggestion;
+use super::read::{DocumentNode, DocumentTable};
 use super::{CallerFrom, PriorityRule, words};
 use crate::decide::admit::Priority;
 use crate::decide::callers::CallerRule;
 
 /// What a route says of its callers.
 #[derive(Debug)]
-pub(super) struct Callers {
+pub(super) struct CallerConfig {
     pub(super) priority: PriorityRule,
     pub(super) caller: Option<CallerFrom>,
     pub(super) rate: Option<CallerRule>,
 }
 
-pub(super) fn callers(table: &Table<'_>, captures: &[&str]) -> Callers {
+pub(super) fn caller_config(table: &DocumentTable<'_>, captures: &[&str]) -> CallerConfig {
     let (said, from) = (table.get("priority"), table.get("priority_from"));
     let mut priority = PriorityRule::default();
-    if let Some(level) = said.as_ref().and_then(level) {
-        priority.otherwise = level;
+    if let Some(level) = said.as_ref().and_then(priority_level) {
+        priority.default = level;
     }
-    if let Some(of) = from.as_ref().and_then(Node::table) {
-        priority = claimed(&of);
+    if let Some(of) = from.as_ref().and_then(DocumentNode::table) {
+        priority = priority_rule(&of);
     }
     if let (Some(node), Some(_)) = (&said, &from) {
-        node.wrong("priority_from says it, too", "leave it out, and write otherwise in priority_from");
+        node.error("priority_from says it, too", "leave it out, and write otherwise in priority_from");
     }
     let (who, rate) = (table.get("caller"), table.get("rate"));
-    let caller = who.as_ref().and_then(|node| caller(node, captures));
+    let caller = who.as_ref().and_then(|node| caller_from(node, captures));
     let read = rate.as_ref().and_then(self::rate);
     if let (None, Some(node)) = (&who, &rate) {
-        node.wrong(
+        node.error(
             "whose rate is it?",
             r#"give caller, too: "address", { header = "x-api-key" } or { path = "NAME" }"#,
         );
     }
     if let (Some(node), None, None) = (&who, &rate, &from) {
-        node.odd("nothing is done with it", "give rate or priority_from, too");
+        node.warn("nothing is done with it", "give rate or priority_from, too");
     }
-    Callers { priority, caller, rate: read }
+    CallerConfig { priority, caller, rate: read }
 }
 
-fn level(node: &Node<'_>) -> Option<Priority> {
+fn priority_level(node: &DocumentNode<'_>) -> Option<Priority> {
     node.choice(&Priority::ALL.map(|priority| (priority.name(), priority)))
 }
 
 /// Reads `{ header = "x-priority", values = { gold = "critical" }, otherwise = "normal" }`.
-fn claimed(table: &Table<'_>) -> PriorityRule {
+fn priority_rule(table: &DocumentTable<'_>) -> PriorityRule {
     let mut rule = PriorityRule::default();
     match table.get("header") {
         Some(node) => rule.header = node.string().and_then(|text| headers::name(&node, text)),
-        None => table.wrong("it has no header", r#"write header = "x-priority""#),
+        None => table.error("it has no header", r#"write header = "x-priority""#),
     }
     rule.values = match table.get("values").and_then(|node| node.table()) {
         Some(values) => {
             let named = values.members();
             if named.is_empty() {
-                values.wrong("there is no value in it", r#"write it as { gold = "critical" }, or leave it out"#);
+                values.error("there is no value in it", r#"write it as { gold = "critical" }, or leave it out"#);
             }
-            named.iter().filter_map(|it| Some((it.key.to_owned(), level(&it.node)?))).collect()
+            named.iter().filter_map(|it| Some((it.key.to_owned(), priority_level(&it.node)?))).collect()
         }
         // The priorities' own names.
         None => Priority::ALL.iter().map(|priority| (priority.name().to_owned(), *priority)).collect(),
     };
-    if let Some(level) = table.get("otherwise").as_ref().and_then(level) {
-        rule.otherwise = level;
+    if let Some(level) = table.get("otherwise").as_ref().and_then(priority_level) {
+        rule.default = level;
     }
-    table.close();
+    table.check_unknown_keys();
     rule
 }
 
 /// Reads `"address"`, `{ header = "x-api-key" }` or `{ path = "tenant" }`.
-fn caller(node: &Node<'_>, captures: &[&str]) -> Option<CallerFrom> {
+fn caller_from(node: &DocumentNode<'_>, captures: &[&str]) -> Option<CallerFrom> {
     if !node.is_table() {
         return node.choice(&[("address", ())]).map(|()| CallerFrom::Address);
     }
     let table = node.table()?;
     let (header, path) = (table.get("header"), table.get("path"));
-    table.close();
+    table.check_unknown_keys();
     if header.is_some() == path.is_some() {
-        table.wrong("a caller is known by one thing", r#"write header = "x-api-key", or path = "CAPTURE""#);
+        table.error("a caller is known by one thing", r#"write header = "x-api-key", or path = "CAPTURE""#);
         return None;
     }
     if let Some(node) = header {
@@ -91,20 +91,20 @@ fn caller(node: &Node<'_>, captures: &[&str]) -> Option<CallerFrom> {
     if !captures.contains(&name) {
         let remedy = match captures {
             [] => "write it into the route's path, as {name}".to_owned(),
-            _ => meant(name, captures),
+            _ => suggestion(name, captures),
         };
-        node.wrong(format!("the route's path has no capture {{{name}}}"), remedy);
+        node.error(format!("the route's path has no capture {{{name}}}"), remedy);
     }
     Some(CallerFrom::Path(name.to_owned()))
 }
 
 /// Reads `"100/1s"`, or `{ limit = "100/1s", burst = 200, callers = 65536 }`.
-fn rate(node: &Node<'_>) -> Option<CallerRule> {
-    const REMEDY: &str = r#"write it as "100/1s": so many calls in such a time"#;
-    let read = |node: &Node<'_>| {
+fn rate(node: &DocumentNode<'_>) -> Option<CallerRule> {
+    const RATE_REMEDY: &str = r#"write it as "100/1s": so many calls in such a time"#;
+    let read = |node: &DocumentNode<'_>| {
         let read = node.value().as_str().and_then(words::rate).map(|(limit, per)| CallerRule::new(limit, per));
         if read.is_none() {
-            node.is_no("rate", REMEDY);
+            node.expected("rate", RATE_REMEDY);
         }
         read
     };
@@ -112,12 +112,12 @@ fn rate(node: &Node<'_>) -> Option<CallerRule> {
         let table = node.table()?;
         let limit = table.get("limit");
         if limit.is_none() {
-            table.wrong("it has no limit", r#"write limit = "100/1s""#);
+            table.error("it has no limit", r#"write limit = "100/1s""#);
         }
         let mut rule = limit.as_ref().and_then(read);
-        let burst = table.get("burst").and_then(|node| node.whole(1..=1_000_000));
-        let callers = table.get("callers").and_then(|node| node.whole(1..=CallerRule::MOST_ENTRIES as u64));
-        table.close();
+        let burst = table.get("burst").and_then(|node| node.integer(1..=1_000_000));
+        let callers = table.get("callers").and_then(|node| node.integer(1..=CallerRule::MAX_ENTRIES as u64));
+        table.check_unknown_keys();
         if let Some(rule) = &mut rule {
             rule.burst = burst.unwrap_or(rule.burst);
             rule.entries = callers.map_or(rule.entries, |number| number as usize);
@@ -127,7 +127,7 @@ fn rate(node: &Node<'_>) -> Option<CallerRule> {
         read(node)
     }?;
     if let Some((what, remedy)) = rule.fault() {
-        node.wrong(what, remedy);
+        node.error(what, remedy);
     }
     Some(rule)
 }

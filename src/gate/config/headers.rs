@@ -2,12 +2,12 @@
 
 use http::{HeaderName, HeaderValue};
 
-use super::read::Node;
-use super::words::KNOWN_FORMS;
-use crate::decide::deadline::Form;
+use super::read::DocumentNode;
+use super::words::KNOWN_DEADLINE_HEADERS;
+use crate::decide::deadline::DeadlineFormat;
 
 /// Those that belong to one connection, or say where a message ends.
-const FRAMING: [&str; 9] = [
+const RESERVED_HEADERS: [&str; 9] = [
     "connection",
     "content-length",
     "keep-alive",
@@ -20,15 +20,15 @@ const FRAMING: [&str; 9] = [
 ];
 
 /// Reads `{ name = "value" }`.
-pub(super) fn pairs(node: &Node<'_>) -> Vec<(HeaderName, HeaderValue)> {
+pub(super) fn pairs(node: &DocumentNode<'_>) -> Vec<(HeaderName, HeaderValue)> {
     let Some(table) = node.table() else { return Vec::new() };
     let mut pairs = Vec::new();
     for member in table.members() {
         let name = HeaderName::from_bytes(member.key.as_bytes()).ok();
         if name.is_none() {
-            node.notes().problem(
+            node.diagnostics().error(
                 member.start,
-                &member.node.at,
+                &member.node.path,
                 "this is no name of a header",
                 r#"write it as "x-name""#,
             );
@@ -40,76 +40,77 @@ pub(super) fn pairs(node: &Node<'_>) -> Vec<(HeaderName, HeaderValue)> {
 }
 
 /// The value of a header.
-pub(super) fn value(node: &Node<'_>, text: &str) -> Option<HeaderValue> {
+pub(super) fn value(node: &DocumentNode<'_>, text: &str) -> Option<HeaderValue> {
     let value = HeaderValue::from_str(text).ok().filter(|_| text.trim() == text);
     if value.is_none() {
-        node.is_no("value of a header", "write one line, without blanks around it");
+        node.expected("value of a header", "write one line, without blanks around it");
     }
     value
 }
 
 /// Reads `["name"]`.
-pub(super) fn names(node: &Node<'_>) -> Vec<HeaderName> {
+pub(super) fn names(node: &DocumentNode<'_>) -> Vec<HeaderName> {
     let list = node.list().unwrap_or_default();
     list.iter().filter_map(|node| name(node, node.string()?)).collect()
 }
 
-pub(super) fn name(node: &Node<'_>, text: &str) -> Option<HeaderName> {
+pub(super) fn name(node: &DocumentNode<'_>, text: &str) -> Option<HeaderName> {
     let name = HeaderName::from_bytes(text.as_bytes()).ok();
     if name.is_none() {
-        node.is_no("name of a header", r#"write it as "x-name""#);
+        node.expected("name of a header", r#"write it as "x-name""#);
     }
     name
 }
 
 /// Notes those that the gate itself is responsible for.
-pub(super) fn check_ours<'n>(node: &Node<'_>, names: impl Iterator<Item = &'n HeaderName>, request: bool) {
+pub(super) fn check_reserved<'n>(node: &DocumentNode<'_>, names: impl Iterator<Item = &'n HeaderName>, request: bool) {
     for name in names {
-        if FRAMING.contains(&name.as_str()) {
-            node.wrong(format!("\"{name}\" belongs to the connection"), "leave it out: the gate takes care of it");
+        if RESERVED_HEADERS.contains(&name.as_str()) {
+            node.error(format!("\"{name}\" belongs to the connection"), "leave it out: the gate takes care of it");
         } else if request && name == "host" {
-            node.wrong("\"host\" has a rule of its own", "write rewrite.host");
+            node.error("\"host\" has a rule of its own", "write rewrite.host");
         }
     }
 }
 
 /// By default, `grpc-timeout` and Envoy's.
-pub(super) fn default_deadlines() -> Vec<(HeaderName, Form)> {
-    let known = |(name, form): &(&'static str, Form)| (HeaderName::from_static(name), *form);
-    KNOWN_FORMS.iter().take(2).map(known).collect()
+pub(super) fn default_deadlines() -> Vec<(HeaderName, DeadlineFormat)> {
+    let known = |(name, form): &(&'static str, DeadlineFormat)| (HeaderName::from_static(name), *form);
+    KNOWN_DEADLINE_HEADERS.iter().take(2).map(known).collect()
 }
 
 /// Reads `["grpc-timeout", { name = "x-budget", form = "ms" }]`.
-pub(super) fn deadlines(node: &Node<'_>) -> Vec<(HeaderName, Form)> {
-    let mut all: Vec<(HeaderName, Form)> = Vec::new();
+pub(super) fn deadlines(node: &DocumentNode<'_>) -> Vec<(HeaderName, DeadlineFormat)> {
+    let mut all: Vec<(HeaderName, DeadlineFormat)> = Vec::new();
     for node in node.list().unwrap_or_default() {
         let Some(read) = deadline(&node) else { continue };
         if all.iter().any(|(name, _)| *name == read.0) {
-            node.wrong(format!("\"{}\" is there twice", read.0), "leave one out");
+            node.error(format!("\"{}\" is there twice", read.0), "leave one out");
         }
         all.push(read);
     }
     all
 }
 
-fn deadline(node: &Node<'_>) -> Option<(HeaderName, Form)> {
-    const FORMS: [(&str, Form); 3] = [("ms", Form::Millis), ("s", Form::Seconds), ("grpc", Form::Grpc)];
+fn deadline(node: &DocumentNode<'_>) -> Option<(HeaderName, DeadlineFormat)> {
+    const DEADLINE_FORMATS: [(&str, DeadlineFormat); 3] =
+        [("ms", DeadlineFormat::Millis), ("s", DeadlineFormat::Seconds), ("grpc", DeadlineFormat::Grpc)];
     if !node.is_table() {
         let name = name(node, node.string()?)?;
-        let known = KNOWN_FORMS.iter().find(|(known, _)| name == *known);
+        let known = KNOWN_DEADLINE_HEADERS.iter().find(|(known, _)| name == *known);
         if known.is_none() {
             let remedy = format!("write it as {{ name = \"{name}\", form = \"ms\" }}, or \"s\", or \"grpc\"");
-            node.wrong(format!("how \"{name}\" is written is not known"), remedy);
+            node.error(format!("how \"{name}\" is written is not known"), remedy);
         }
         return Some((name, known?.1));
     }
     let table = node.table()?;
     let (of, form) = (table.get("name"), table.get("form"));
-    table.close();
+    table.check_unknown_keys();
     if of.is_none() || form.is_none() {
-        table.wrong("it needs name and form", r#"write it as { name = "x-budget", form = "ms" }"#);
+        table.error("it needs name and form", r#"write it as { name = "x-budget", form = "ms" }"#);
     }
     let of = of.and_then(|node| name(&node, node.string()?));
-    let form = form.and_then(|node| node.choice(&FORMS));
+    let form = form.and_then(|node| node.choice(&DEADLINE_FORMATS));
     Some((of?, form?))
 }

@@ -25,23 +25,23 @@ use http::{HeaderName, HeaderValue, Method};
 pub use self::parse::parse;
 pub(in crate::gate) use self::pattern::captures;
 pub use self::proxies::{Network, Proxies};
-pub use self::smart::{Plain, SMART, plain, smart};
+pub use self::smart::{FlagConfig, SMART_CONFIG, from_flags, smart};
 pub(crate) use self::words::{budget, quantile};
 use crate::decide::Nanos;
-use crate::decide::admit::{Priority, Terms};
+use crate::decide::admit::{AdmissionConfig, Priority};
 use crate::decide::breaker::BreakerRule;
 use crate::decide::callers::CallerRule;
-use crate::decide::deadline::Form;
+use crate::decide::deadline::DeadlineFormat;
 use crate::decide::grpc::Codes;
-use crate::decide::hosts::{Balance, Health};
+use crate::decide::hosts::{BalancePolicy, OutlierRule};
 use crate::decide::policy::Policy;
 use crate::decide::throttle::ThrottleRule;
-pub use crate::document::Problem;
+pub use crate::document::Diagnostic;
 use crate::document::{problem, read};
 use crate::http::client::Protocol;
 use crate::http::path::PathRule;
 use crate::http::tls::TlsOptions;
-use crate::redis::Address;
+use crate::redis::RedisAddress;
 
 /// A whole configuration, checked.
 #[derive(Clone, Debug)]
@@ -57,22 +57,22 @@ pub struct Config {
     /// The proxies that are believed about for whom they ask.
     pub trusted_proxies: Arc<Proxies>,
     /// How paths are read.
-    pub paths: PathRule,
+    pub path_rule: PathRule,
     /// By name.
     pub upstreams: Vec<UpstreamConfig>,
     /// What comes where.
     pub routes: Vec<RouteConfig>,
     /// With whom limits are shared; none is with nobody.
-    pub share: Option<ShareConfig>,
+    pub distributed_limits: Option<DistributedLimitConfig>,
     /// What is legal and surely not meant, in order of position.
-    pub warnings: Vec<Problem>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// The gates with which rates and budgets are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShareConfig {
+pub struct DistributedLimitConfig {
     /// The Redis server that all of them ask.
-    pub redis: Address,
+    pub redis: RedisAddress,
     /// Those with the same name share.
     pub name: String,
     /// So long after it was heard of last a gate's part goes to the others.
@@ -91,7 +91,7 @@ pub struct UpstreamConfig {
     /// Which HTTP is spoken.
     pub protocol: Protocol,
     /// Who is next.
-    pub balance: Balance,
+    pub balance: BalancePolicy,
     /// Patience with dialling.
     pub connect_timeout: Nanos,
     /// Patience with one that neither takes nor gives bytes.
@@ -99,21 +99,21 @@ pub struct UpstreamConfig {
     /// Connections per host and event loop at most.
     pub max_connections: Option<usize>,
     /// Attempts at once, and who may wait for a place; none is no limit.
-    pub limit: Option<Terms>,
+    pub admission: Option<AdmissionConfig>,
     /// When all calls are refused.
     pub breaker: Option<BreakerRule>,
     /// When a part of them is.
     pub throttle: Option<ThrottleRule>,
     /// How long an idle connection is kept.
-    pub keep_idle: Nanos,
+    pub idle_timeout: Nanos,
     /// Certificates.
     pub tls: TlsOptions,
     /// The name that certificates must bear, if not the host's.
     pub server_name: Option<String>,
     /// When a host is left out.
-    pub health: Health,
+    pub health: OutlierRule,
     /// How hosts are asked whether they are well.
-    pub check: Option<Check>,
+    pub health_check: Option<HealthCheck>,
 }
 
 /// One host.
@@ -129,11 +129,11 @@ pub struct HostConfig {
 
 /// How hosts are asked whether they are well.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
+pub struct HealthCheck {
     /// Path and query.
     pub path: String,
     /// From the end of one check to the start of the next.
-    pub every: Nanos,
+    pub interval: Nanos,
     /// How long it may take.
     pub timeout: Nanos,
     /// The good statuses.
@@ -150,11 +150,11 @@ pub struct PolicyConfig {
     /// What a success is.
     pub success: SuccessRule,
     /// Request bodies up to this length are kept, in bytes.
-    pub buffer: usize,
+    pub max_buffer_bytes: usize,
     /// The headers that callers give their deadline in.
-    pub deadlines_in: Vec<(HeaderName, Form)>,
+    pub deadlines_in: Vec<(HeaderName, DeadlineFormat)>,
     /// The headers that tell upstreams how much time is left.
-    pub deadlines_out: Vec<(HeaderName, Form)>,
+    pub deadlines_out: Vec<(HeaderName, DeadlineFormat)>,
 }
 
 /// What a success is.
@@ -169,7 +169,7 @@ pub struct SuccessRule {
     /// Headers with values.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The longest body that is looked at, in bytes.
-    pub max_answer: usize,
+    pub max_body_bytes: usize,
     /// The codes with which a gRPC answer has failed.
     pub grpc: Codes,
 }
@@ -188,7 +188,7 @@ pub struct RouteConfig {
     /// Its policy.
     pub policy: PolicyConfig,
     /// Calls at once, and who may wait; none is no limit.
-    pub limit: Option<Terms>,
+    pub admission: Option<AdmissionConfig>,
     /// How much a call matters.
     pub priority: PriorityRule,
     /// Who calls; none is the address.
@@ -200,7 +200,7 @@ pub struct RouteConfig {
     /// The caller's deadline in the request's target.
     pub deadline_from: Option<DeadlineFrom>,
     /// What answers look like.
-    pub answer: AnswerRule,
+    pub response: ResponseRule,
 }
 
 /// How much a call matters.
@@ -211,7 +211,7 @@ pub struct PriorityRule {
     /// What they say, and what it means.
     pub values: Vec<(String, Priority)>,
     /// If they say nothing of that.
-    pub otherwise: Priority,
+    pub default: Priority,
 }
 
 /// Whose call it is.
@@ -239,9 +239,9 @@ pub struct Rewrite {
     /// Headers that are removed from requests.
     pub remove: Vec<HeaderName>,
     /// Headers that are set in answers.
-    pub answer_set: Vec<(HeaderName, HeaderValue)>,
+    pub response_set: Vec<(HeaderName, HeaderValue)>,
     /// Headers that are removed from answers.
-    pub answer_remove: Vec<HeaderName>,
+    pub response_remove: Vec<HeaderName>,
 }
 
 /// What becomes of a query.
@@ -272,20 +272,20 @@ pub enum HostRule {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeadlineFrom {
     /// Where it stands.
-    pub place: DeadlinePlace,
+    pub location: DeadlineLocation,
     /// What a whole number counts.
     pub unit: Nanos,
     /// A number has to be above this.
     pub above: u64,
     /// The answer when it is no whole number.
-    pub bad: OwnAnswer,
+    pub invalid_response: LocalResponse,
     /// The answer when it is too low.
-    pub low: OwnAnswer,
+    pub too_low_response: LocalResponse,
 }
 
 /// Where a deadline stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DeadlinePlace {
+pub enum DeadlineLocation {
     /// In this capture of the path.
     Path(String),
     /// In this parameter of the query.
@@ -294,20 +294,20 @@ pub enum DeadlinePlace {
 
 /// What a route answers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct AnswerRule {
+pub struct ResponseRule {
     /// Members that are added to the JSON object of a success.
     pub merge: Vec<(String, serde_json::Value)>,
     /// When the deadline has come.
-    pub late: Option<OwnAnswer>,
+    pub deadline_exceeded: Option<LocalResponse>,
     /// When all attempts have failed; None passes the last answer on.
-    pub failed: Option<OwnAnswer>,
+    pub failed: Option<LocalResponse>,
     /// When a call is not taken, but with the status of the refusal.
-    pub refused: Option<OwnAnswer>,
+    pub rejected: Option<LocalResponse>,
 }
 
 /// An answer of the gate's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnAnswer {
+pub struct LocalResponse {
     /// Its status, 200 to 599.
     pub status: u16,
     /// Its Content-Type.
@@ -325,10 +325,10 @@ impl Default for Config {
             metrics: "/metrics".to_owned(),
             health: "/healthz".to_owned(),
             trusted_proxies: Arc::default(),
-            paths: PathRule::default(),
+            path_rule: PathRule::default(),
             upstreams: Vec::new(),
             routes: Vec::new(),
-            share: None,
+            distributed_limits: None,
             warnings: Vec::new(),
         }
     }
@@ -336,20 +336,20 @@ impl Default for Config {
 
 impl RouteConfig {
     /// All requests of this path to this upstream, as they are and once.
-    pub fn to(upstream: &str, path: &str) -> Self {
+    pub fn forward_all(upstream: &str, path: &str) -> Self {
         Self {
             path: path.to_owned(),
             methods: Vec::new(),
             host: None,
             upstream: upstream.to_owned(),
-            policy: PolicyConfig::new(policy::DEFAULT),
-            limit: None,
+            policy: PolicyConfig::new(policy::DEFAULT_POLICY),
+            admission: None,
             priority: PriorityRule::default(),
             caller: None,
             rate: None,
             rewrite: Rewrite::default(),
             deadline_from: None,
-            answer: AnswerRule::default(),
+            response: ResponseRule::default(),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Paths with captures: `/api/{name}/{*rest}`; and texts that use them.
 
-use crate::http::path::{PathRule, normal};
+use crate::http::path::{PathRule, normalize};
 
 /// The captures of a route's path.
 ///
 /// # Errors
 /// What is wrong with the path, and what to write.
 pub(in crate::gate) fn captures(path: &str) -> Result<Vec<&str>, (String, String)> {
-    const FORM: &str = r#"write it as "/fixed/{one}/{*rest}""#;
-    let wrong = |what: &str| Err((what.to_owned(), FORM.to_owned()));
+    const PATH_FORM: &str = r#"write it as "/fixed/{one}/{*rest}""#;
+    let wrong = |what: &str| Err((what.to_owned(), PATH_FORM.to_owned()));
     let Some(inner) = path.strip_prefix('/') else { return wrong("a path begins with \"/\"") };
     let mut names: Vec<&str> = Vec::new();
     let mut segments = inner.split('/').peekable();
@@ -43,7 +43,7 @@ pub(in crate::gate) fn captures(path: &str) -> Result<Vec<&str>, (String, String
 pub(super) fn is_normal(path: &str, rule: PathRule) -> bool {
     let plain = |segment: &str| if segment.starts_with('{') { "x".to_owned() } else { segment.to_owned() };
     let plain = path.split('/').map(plain).collect::<Vec<_>>().join("/");
-    normal(&plain, rule).is_ok_and(|normal| normal == plain)
+    normalize(&plain, rule).is_ok_and(|normal| normal == plain)
 }
 
 /// Paths of the same shape match the same requests.

@@ -1,18 +1,20 @@
 //! Reads `[policies.NAME]`, or a policy within a route.
 
-use super::read::{Node, Table};
+use super::read::{DocumentNode, DocumentTable};
 use super::{PolicyConfig, SuccessRule, file, headers, words};
 use crate::call::Success;
 use crate::decide::Nanos;
 use crate::decide::grpc::{Code, Codes};
-use crate::decide::policy::{After, Budget, Kind, Policy, Repeat, Retry, Retryable, Stage};
+use crate::decide::policy::{
+    BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, RetryableMethodClass, StageTrigger,
+};
 
 /// Attempts of one call.
-const MOST_ATTEMPTS: u64 = 64;
+const MAX_ATTEMPTS: u64 = 64;
 /// Bytes that are kept or looked at.
-const MOST_BYTES: usize = 1 << 30;
+const MAX_BUFFER_BYTES: usize = 1 << 30;
 /// The name of a policy that nobody wrote.
-pub(super) const DEFAULT: &str = "default";
+pub(super) const DEFAULT_POLICY: &str = "default";
 
 impl PolicyConfig {
     /// One attempt; callers' deadlines are kept and passed on.
@@ -21,7 +23,7 @@ impl PolicyConfig {
             name: name.to_owned(),
             policy: Policy::default(),
             success: SuccessRule::default(),
-            buffer: 64 << 10,
+            max_buffer_bytes: 64 << 10,
             deadlines_in: headers::default_deadlines(),
             deadlines_out: headers::default_deadlines(),
         }
@@ -31,12 +33,12 @@ impl PolicyConfig {
 impl Default for SuccessRule {
     /// As calls have it.
     fn default() -> Self {
-        let Success { statuses, headers, json, most, grpc, .. } = Success::default();
-        Self { statuses, json, schema: None, headers, max_answer: most, grpc }
+        let Success { statuses, headers, json, max_body_bytes: most, grpc, .. } = Success::default();
+        Self { statuses, json, schema: None, headers, max_body_bytes: most, grpc }
     }
 }
 
-pub(super) fn policy(node: &Node<'_>, name: &str) -> Option<PolicyConfig> {
+pub(super) fn policy(node: &DocumentNode<'_>, name: &str) -> Option<PolicyConfig> {
     let table = node.table()?;
     let mut read = PolicyConfig::new(name);
     let policy = &mut read.policy;
@@ -53,17 +55,21 @@ pub(super) fn policy(node: &Node<'_>, name: &str) -> Option<PolicyConfig> {
         policy.budget = budget(&node);
     }
     if let Some(node) = table.get("repeat") {
-        let words = [("safe", Repeat::Safe), ("idempotent", Repeat::Idempotent), ("every", Repeat::Every)];
-        policy.repeat = node.choice(&words).unwrap_or_default();
+        let words = [
+            ("safe", RetryableMethodClass::Safe),
+            ("idempotent", RetryableMethodClass::Idempotent),
+            ("every", RetryableMethodClass::All),
+        ];
+        policy.retryable_methods = node.choice(&words).unwrap_or_default();
     }
-    if let Some((what, remedy)) = policy.excess() {
-        table.wrong(what, remedy);
+    if let Some((what, remedy)) = policy.validation_error() {
+        table.error(what, remedy);
     }
     if let Some(table) = table.get("success").and_then(|node| node.table()) {
         read.success = success(&table);
     }
-    if let Some(size) = table.get("buffer").and_then(|node| node.size(0..=MOST_BYTES)) {
-        read.buffer = size;
+    if let Some(size) = table.get("buffer").and_then(|node| node.size(0..=MAX_BUFFER_BYTES)) {
+        read.max_buffer_bytes = size;
     }
     if let Some(table) = table.get("deadline_headers").and_then(|node| node.table()) {
         if let Some(node) = table.get("in") {
@@ -72,40 +78,40 @@ pub(super) fn policy(node: &Node<'_>, name: &str) -> Option<PolicyConfig> {
         if let Some(node) = table.get("out") {
             read.deadlines_out = headers::deadlines(&node);
         }
-        table.close();
+        table.check_unknown_keys();
     }
-    table.close();
+    table.check_unknown_keys();
     Some(read)
 }
 
-fn stages(node: &Node<'_>, deadline: Nanos) -> Vec<Stage> {
+fn stages(node: &DocumentNode<'_>, deadline: Nanos) -> Vec<HedgeStage> {
     let mut stages = Vec::new();
     let mut sum = Nanos::ZERO;
     for node in node.list().unwrap_or_default() {
         let Some(table) = node.table() else { continue };
-        let mut stage = Stage { after: After::Failure, on_failure: true, copies: 1 };
+        let mut stage = HedgeStage { after: StageTrigger::Failure, on_failure: true, attempts: 1 };
         let after = table.get("after");
         if let Some(node) = &after {
-            match node.value().as_str().and_then(after_words) {
+            match node.value().as_str().and_then(parse_after) {
                 Some(after) => stage.after = after,
-                None => node.is_no("time", r#"write it as "300ms", or as a quantile such as "p95""#),
+                None => node.expected("time", r#"write it as "300ms", or as a quantile such as "p95""#),
             }
         }
         if let Some(node) = table.get("on_failure") {
             stage.on_failure = node.boolean().unwrap_or(true);
             if after.is_none() && !stage.on_failure {
-                node.wrong("a stage that waits for nothing never comes", "give after, or leave on_failure out");
+                node.error("a stage that waits for nothing never comes", "give after, or leave on_failure out");
             }
         }
-        if let Some(copies) = table.get("copies").and_then(|node| node.whole(1..=MOST_ATTEMPTS - 1)) {
-            stage.copies = u32::try_from(copies).unwrap_or(1);
+        if let Some(copies) = table.get("copies").and_then(|node| node.integer(1..=MAX_ATTEMPTS - 1)) {
+            stage.attempts = u32::try_from(copies).unwrap_or(1);
         }
-        table.close();
-        if let (After::Time(time), Some(node)) = (stage.after, after) {
+        table.check_unknown_keys();
+        if let (StageTrigger::Time(time), Some(node)) = (stage.after, after) {
             sum += time;
             if sum >= deadline {
                 let what = format!("the deadline ({deadline}) comes first: the stage is {sum} after the call's start");
-                node.odd(what, "shorten it, or leave it out to wait for a failure alone");
+                node.warn(what, "shorten it, or leave it out to wait for a failure alone");
             }
         }
         stages.push(stage);
@@ -113,24 +119,25 @@ fn stages(node: &Node<'_>, deadline: Nanos) -> Vec<Stage> {
     stages
 }
 
-fn after_words(text: &str) -> Option<After> {
-    words::time(text).map(After::Time).or_else(|| words::quantile(text).map(After::Quantile))
+fn parse_after(text: &str) -> Option<StageTrigger> {
+    words::time(text).map(StageTrigger::Time).or_else(|| words::quantile(text).map(StageTrigger::Quantile))
 }
 
-fn retry(node: &Node<'_>) -> Retry {
-    let times = |node: &Node<'_>| node.whole(0..=MOST_ATTEMPTS - 1).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+fn retry(node: &DocumentNode<'_>) -> RetryPolicy {
+    let times =
+        |node: &DocumentNode<'_>| node.integer(0..=MAX_ATTEMPTS - 1).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
     if !node.is_table() {
         if node.is_integer() {
-            return Retry { times: times(node), ..Retry::default() };
+            return RetryPolicy { max_retries: times(node), ..RetryPolicy::default() };
         }
-        node.is_no("rule for retries", r#"write it as 2, or as { times = 2, on = ["connect", 503] }"#);
-        return Retry::default();
+        node.expected("rule for retries", r#"write it as 2, or as { times = 2, on = ["connect", 503] }"#);
+        return RetryPolicy::default();
     }
-    let Some(table) = node.table() else { return Retry::default() };
-    let mut retry = Retry::default();
+    let Some(table) = node.table() else { return RetryPolicy::default() };
+    let mut retry = RetryPolicy::default();
     match table.get("times") {
-        Some(node) => retry.times = times(&node),
-        None => table.wrong("it does not say how often", "write times = 2"),
+        Some(node) => retry.max_retries = times(&node),
+        None => table.error("it does not say how often", "write times = 2"),
     }
     if let Some(node) = table.get("on") {
         retry.on = retryable(&node);
@@ -138,28 +145,28 @@ fn retry(node: &Node<'_>) -> Retry {
     if let Some(node) = table.get("backoff") {
         match node.value().as_str().and_then(words::backoff) {
             Some(backoff) => retry.backoff = backoff,
-            None => node.is_no("range of times", r#"write it as "25ms..1s", the shorter first"#),
+            None => node.expected("range of times", r#"write it as "25ms..1s", the shorter first"#),
         }
     }
     if let Some(obey) = table.get("retry_after").and_then(|node| node.boolean()) {
-        retry.obey_retry_after = obey;
+        retry.honor_retry_after = obey;
     }
-    table.close();
+    table.check_unknown_keys();
     retry
 }
 
-fn retryable(node: &Node<'_>) -> Retryable {
+fn retryable(node: &DocumentNode<'_>) -> Retryable {
     let mut on = Retryable { kinds: Vec::new(), statuses: Vec::new(), grpc: Codes::NONE };
     for node in node.list().unwrap_or_default() {
         let text = node.value().as_str();
-        let kind = text.and_then(|text| Kind::retryable().find(|kind| kind.name() == text));
+        let kind = text.and_then(|text| FailureKind::retryable().find(|kind| kind.name() == text));
         let code = text.and_then(|text| Code::all().find(|code| code.name() == text));
         match (kind, node.status_words()) {
             _ if code.is_some() => on.grpc = code.map_or(on.grpc, |code| on.grpc.with(code)),
             (Some(kind), _) => on.kinds.push(kind),
             (None, Some(statuses)) => on.statuses.extend(statuses),
             (None, None) => {
-                let kinds: Vec<&str> = Kind::retryable().map(Kind::name).collect();
+                let kinds: Vec<&str> = FailureKind::retryable().map(FailureKind::name).collect();
                 let remedy = match super::problem::nearest(text.unwrap_or_default(), &kinds) {
                     Some(kind) => format!("did you mean \"{kind}\"?"),
                     None => {
@@ -169,14 +176,14 @@ fn retryable(node: &Node<'_>) -> Retryable {
                         )
                     }
                 };
-                node.is_no("failure", remedy);
+                node.expected("failure", remedy);
             }
         }
     }
     on
 }
 
-fn budget(node: &Node<'_>) -> Option<Budget> {
+fn budget(node: &DocumentNode<'_>) -> Option<BudgetRule> {
     if !node.is_table() {
         let text = node.value().as_str();
         if text == Some("none") {
@@ -184,7 +191,7 @@ fn budget(node: &Node<'_>) -> Option<Budget> {
         }
         let read = text.and_then(words::budget);
         if read.is_none() {
-            node.is_no(
+            node.expected(
                 "budget",
                 r#"write it as "5% + 1/1s" (a share of the calls, and so many per window), or "none""#,
             );
@@ -192,24 +199,24 @@ fn budget(node: &Node<'_>) -> Option<Budget> {
         return read;
     }
     let table = node.table()?;
-    let mut read = Budget::default();
-    if let Some(share) = table.get("share").and_then(|node| node.number(0.0..=words::MOST_SHARE)) {
-        read.share = share;
+    let mut read = BudgetRule::default();
+    if let Some(share) = table.get("share").and_then(|node| node.number(0.0..=words::MAX_BUDGET_FRACTION)) {
+        read.fraction = share;
     }
-    if let Some(floor) = table.get("floor").and_then(|node| node.whole(0..=words::MOST_FLOOR)) {
-        read.floor = u32::try_from(floor).unwrap_or(u32::MAX);
+    if let Some(floor) = table.get("floor").and_then(|node| node.integer(0..=words::MAX_BUDGET_MIN_ATTEMPTS)) {
+        read.min_per_window = u32::try_from(floor).unwrap_or(u32::MAX);
     }
     if let Some(node) = table.get("window") {
         read.window = node.time().unwrap_or(read.window);
-        if read.window > words::LONGEST_WINDOW {
-            node.is_no("window", r#"write "1h" at most"#);
+        if read.window > words::MAX_BUDGET_WINDOW {
+            node.expected("window", r#"write "1h" at most"#);
         }
     }
-    table.close();
+    table.check_unknown_keys();
     Some(read)
 }
 
-fn success(table: &Table<'_>) -> SuccessRule {
+fn success(table: &DocumentTable<'_>) -> SuccessRule {
     let mut read = SuccessRule::default();
     if let Some(statuses) = table.get("status").and_then(|node| node.statuses()) {
         read.statuses = statuses;
@@ -218,7 +225,7 @@ fn success(table: &Table<'_>) -> SuccessRule {
     read.json = json.as_ref().is_some_and(|(yes, _)| *yes);
     if let Some(node) = table.get("schema") {
         if let Some((false, json)) = &json {
-            json.wrong("a schema is for JSON", "leave json out");
+            json.error("a schema is for JSON", "leave json out");
         }
         read.json = true;
         read.schema = schema(&node);
@@ -229,22 +236,22 @@ fn success(table: &Table<'_>) -> SuccessRule {
     if let Some(node) = table.get("grpc_failures") {
         read.grpc = codes(&node);
     }
-    if let Some(size) = table.get("max_answer").and_then(|node| node.size(1..=MOST_BYTES)) {
-        read.max_answer = size;
+    if let Some(size) = table.get("max_answer").and_then(|node| node.size(1..=MAX_BUFFER_BYTES)) {
+        read.max_body_bytes = size;
     }
-    table.close();
+    table.check_unknown_keys();
     read
 }
 
 /// Reads `[4, 8, 13, 14]`.
-fn codes(node: &Node<'_>) -> Codes {
-    let code = |node: &Node<'_>| node.whole(1..=16).and_then(Code::new);
+fn codes(node: &DocumentNode<'_>) -> Codes {
+    let code = |node: &DocumentNode<'_>| node.integer(1..=16).and_then(Code::new);
     node.list().unwrap_or_default().iter().filter_map(code).collect()
 }
 
-fn schema(node: &Node<'_>) -> Option<serde_json::Value> {
-    let path = node.notes().folder.join(node.string()?);
-    let told = |why: String| node.wrong(format!("{} {why}", path.display()), "give a file with a JSON Schema");
+fn schema(node: &DocumentNode<'_>) -> Option<serde_json::Value> {
+    let path = node.diagnostics().folder.join(node.string()?);
+    let told = |why: String| node.error(format!("{} {why}", path.display()), "give a file with a JSON Schema");
     let bytes = file::read(&path).map_err(|why| told(format!("cannot be read: {why}"))).ok()?;
     let value = serde_json::from_slice(&bytes).map_err(|error| told(format!("is no JSON: {error}"))).ok()?;
     Success::default().with_schema(&value).map_err(|error| told(format!("is {error}"))).ok()?;
@@ -252,10 +259,10 @@ fn schema(node: &Node<'_>) -> Option<serde_json::Value> {
 }
 
 /// Whether a request of this method may be sent twice (RFC 9110, 9.2).
-pub(super) fn may_repeat(repeat: Repeat, method: &http::Method) -> bool {
+pub(super) fn is_retryable(repeat: RetryableMethodClass, method: &http::Method) -> bool {
     match repeat {
-        Repeat::Safe => method.is_safe(),
-        Repeat::Idempotent => method.is_idempotent(),
-        Repeat::Every => true,
+        RetryableMethodClass::Safe => method.is_safe(),
+        RetryableMethodClass::Idempotent => method.is_idempotent(),
+        RetryableMethodClass::All => true,
     }
 }

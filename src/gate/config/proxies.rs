@@ -33,8 +33,8 @@ impl Network {
     /// # Errors
     /// What is wrong (to follow the text), and what to write.
     pub fn parse(text: &str) -> Result<Self, (String, String)> {
-        const REMEDY: &str = r#"write it as "10.0.0.0/8", "2001:db8::/32", or one address"#;
-        let wrong = |what: &str| (what.to_owned(), REMEDY.to_owned());
+        const NETWORK_REMEDY: &str = r#"write it as "10.0.0.0/8", "2001:db8::/32", or one address"#;
+        let wrong = |what: &str| (what.to_owned(), NETWORK_REMEDY.to_owned());
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),

@@ -3,10 +3,10 @@
 use http::HeaderValue;
 use http::uri::Authority;
 
-use super::read::{Node, Table};
+use super::read::{DocumentNode, DocumentTable};
 use super::{HostRule, QueryRule, Rewrite, headers, pattern};
 
-pub(super) fn rewrite(table: &Table<'_>, captures: &[&str]) -> Rewrite {
+pub(super) fn rewrite(table: &DocumentTable<'_>, captures: &[&str]) -> Rewrite {
     let mut read = Rewrite::default();
     if let Some(node) = table.get("path") {
         read.path = path(&node, captures);
@@ -20,32 +20,32 @@ pub(super) fn rewrite(table: &Table<'_>, captures: &[&str]) -> Rewrite {
     let pairs = |key, request| {
         let Some(node) = table.get(key) else { return Vec::new() };
         let pairs = headers::pairs(&node);
-        headers::check_ours(&node, pairs.iter().map(|(name, _)| name), request);
+        headers::check_reserved(&node, pairs.iter().map(|(name, _)| name), request);
         pairs
     };
-    (read.set, read.answer_set) = (pairs("set", true), pairs("answer_set", false));
+    (read.set, read.response_set) = (pairs("set", true), pairs("answer_set", false));
     let names = |key, request| {
         let Some(node) = table.get(key) else { return Vec::new() };
         let names = headers::names(&node);
-        headers::check_ours(&node, names.iter(), request);
+        headers::check_reserved(&node, names.iter(), request);
         names
     };
-    (read.remove, read.answer_remove) = (names("remove", true), names("answer_remove", false));
-    table.close();
+    (read.remove, read.response_remove) = (names("remove", true), names("answer_remove", false));
+    table.check_unknown_keys();
     read
 }
 
-fn path(node: &Node<'_>, captures: &[&str]) -> Option<String> {
+fn path(node: &DocumentNode<'_>, captures: &[&str]) -> Option<String> {
     let text = node.string()?;
     if !text.starts_with('/') || !pattern::is_path(text) {
-        node.is_no("path", r#"write it as "/v2/{rest}""#);
+        node.expected("path", r#"write it as "/v2/{rest}""#);
     } else if let Err((what, remedy)) = pattern::check_template(text, captures) {
-        node.wrong(format!("{} {what}", node.shown()), remedy);
+        node.error(format!("{} {what}", node.display()), remedy);
     }
     Some(text.to_owned())
 }
 
-fn query(node: &Node<'_>, captures: &[&str]) -> Option<QueryRule> {
+fn query(node: &DocumentNode<'_>, captures: &[&str]) -> Option<QueryRule> {
     let text = node.string()?;
     match text {
         "keep" => return Some(QueryRule::Keep),
@@ -53,14 +53,14 @@ fn query(node: &Node<'_>, captures: &[&str]) -> Option<QueryRule> {
         _ => {}
     }
     if !text.contains('=') || text.starts_with('?') || !pattern::is_target(text) {
-        node.is_no("query", r#"write "keep", "drop", or one such as "a={rest}&b=1""#);
+        node.expected("query", r#"write "keep", "drop", or one such as "a={rest}&b=1""#);
     } else if let Err((what, remedy)) = pattern::check_template(text, captures) {
-        node.wrong(format!("{} {what}", node.shown()), remedy);
+        node.error(format!("{} {what}", node.display()), remedy);
     }
     Some(QueryRule::Set(text.to_owned()))
 }
 
-fn host(node: &Node<'_>) -> Option<HostRule> {
+fn host(node: &DocumentNode<'_>) -> Option<HostRule> {
     let text = node.string()?;
     match text {
         "keep" => return Some(HostRule::Keep),
@@ -69,7 +69,7 @@ fn host(node: &Node<'_>) -> Option<HostRule> {
     }
     let value = HeaderValue::from_str(text).ok().filter(|_| is_authority(text));
     if value.is_none() {
-        node.is_no("host", r#"write "keep", "upstream", or a name such as "example.org""#);
+        node.expected("host", r#"write "keep", "upstream", or a name such as "example.org""#);
     }
     value.map(HostRule::Set)
 }

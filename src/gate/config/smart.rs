@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use super::{Config, PolicyConfig, RouteConfig, UpstreamConfig, parse, pattern, policy, upstream};
-use crate::decide::hosts::MOST_HOSTS;
+use crate::decide::hosts::MAX_HOSTS;
 use crate::decide::policy::Policy;
 
 /// The shipped configuration; also an example of the format.
-pub const SMART: &str = include_str!("smart.toml");
+pub const SMART_CONFIG: &str = include_str!("smart.toml");
 
 /// The path that the shipped endpoint asks for, if the URL has none.
-const WORK: &str = "/api/work";
+const DEFAULT_WORK_PATH: &str = "/api/work";
 
 /// The shipped configuration: `GET /api/smart/{timeout}` and `GET /api/smart?timeout=` in front of the service at
 /// `url`, whose path is `/api/work` if it gives none.
@@ -22,14 +22,16 @@ pub fn smart(url: &str) -> Result<Config, String> {
     let is_socket = url.starts_with("unix:");
     let end = if is_socket { None } else { url[scheme..].find('/') };
     let (host, path) = url.split_at(end.map_or(url.len(), |at| scheme + at));
-    let path = if matches!(path, "" | "/") { WORK } else { path };
-    told(host)?;
+    let path = if matches!(path, "" | "/") { DEFAULT_WORK_PATH } else { path };
+    parse_host(host)?;
     if path.contains(['{', '}']) || !pattern::is_path(path) {
-        return Err(format!("'{url}' has no path that can be asked for; write it as http://HOST:PORT{WORK}"));
+        return Err(format!(
+            "'{url}' has no path that can be asked for; write it as http://HOST:PORT{DEFAULT_WORK_PATH}"
+        ));
     }
     // Both are free of quotes and backslashes now, but for the socket's name.
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let text = SMART.replace("= PATH", &format!("= {}", quoted(path)));
+    let text = SMART_CONFIG.replace("= PATH", &format!("= {}", quoted(path)));
     let text = text.replace("[UPSTREAM]", &format!("[{}]", quoted(host)));
     parse(&text, Path::new("")).map_err(|problems| {
         let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
@@ -39,7 +41,7 @@ pub fn smart(url: &str) -> Result<Config, String> {
 
 /// What flags say: all requests go to these hosts, under one policy.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plain {
+pub struct FlagConfig {
     /// `http://HOST:PORT`, `https://HOST:PORT` or `unix:/PATH`; 1 to 64.
     pub upstreams: Vec<String>,
     /// What every call may do.
@@ -50,24 +52,24 @@ pub struct Plain {
 ///
 /// # Errors
 /// What is wrong, in words.
-pub fn plain(plain: &Plain) -> Result<Config, String> {
+pub fn from_flags(plain: &FlagConfig) -> Result<Config, String> {
     if plain.upstreams.is_empty() {
         return Err("there is no upstream; give one as http://HOST:PORT".to_owned());
     }
-    if plain.upstreams.len() > MOST_HOSTS {
-        return Err(format!("{} upstreams are too many; give {MOST_HOSTS} at most", plain.upstreams.len()));
+    if plain.upstreams.len() > MAX_HOSTS {
+        return Err(format!("{} upstreams are too many; give {MAX_HOSTS} at most", plain.upstreams.len()));
     }
-    if let Some((what, remedy)) = plain.policy.excess() {
+    if let Some((what, remedy)) = plain.policy.validation_error() {
         return Err(format!("{what}; {remedy}"));
     }
-    let hosts = plain.upstreams.iter().map(|url| told(url)).collect::<Result<_, _>>()?;
+    let hosts = plain.upstreams.iter().map(|url| parse_host(url)).collect::<Result<_, _>>()?;
     let upstream = UpstreamConfig { hosts, ..UpstreamConfig::new("upstream") };
-    let policy = PolicyConfig { policy: plain.policy.clone(), ..PolicyConfig::new(policy::DEFAULT) };
-    let route = RouteConfig { policy, ..RouteConfig::to("upstream", "/{*rest}") };
+    let policy = PolicyConfig { policy: plain.policy.clone(), ..PolicyConfig::new(policy::DEFAULT_POLICY) };
+    let route = RouteConfig { policy, ..RouteConfig::forward_all("upstream", "/{*rest}") };
     Ok(Config { upstreams: vec![upstream], routes: vec![route], ..Config::default() })
 }
 
-fn told(url: &str) -> Result<super::HostConfig, String> {
+fn parse_host(url: &str) -> Result<super::HostConfig, String> {
     let shown = if url.contains('@') { "the URL".to_owned() } else { format!("'{url}'") };
     upstream::host(url, Path::new("")).map_err(|(what, remedy)| format!("{shown} {what}; {remedy}"))
 }

@@ -4,34 +4,34 @@ use std::path::{Path, PathBuf};
 
 use rustls::pki_types::ServerName;
 
-use super::problem::meant;
-use super::read::{Named, Node, Table};
-use super::{Check, HostConfig, UpstreamConfig, file, load};
+use super::problem::suggestion;
+use super::read::{DocumentNode, DocumentTable, NamedNode};
+use super::{HealthCheck, HostConfig, UpstreamConfig, file, load};
 use crate::decide::Nanos;
-use crate::decide::admit::Terms;
-use crate::decide::hosts::{Balance, Health, MOST_HOSTS};
+use crate::decide::admit::AdmissionConfig;
+use crate::decide::hosts::{BalancePolicy, MAX_HOSTS, OutlierRule};
 use crate::decide::throttle::ThrottleRule;
 use crate::http::client::Protocol;
 use crate::http::target::Target;
 use crate::http::tls::{Tls, TlsError, TlsOptions};
 
 /// For connections, and failures.
-const MOST: u64 = 1_000_000;
+const MAX_COUNT: u64 = 1_000_000;
 
-pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
+pub(super) fn upstream(named: &NamedNode<'_>) -> Option<UpstreamConfig> {
     let table = named.node.table()?;
-    let notes = named.node.notes();
+    let notes = named.node.diagnostics();
     let mut read = UpstreamConfig::new(named.key);
     match table.get("urls") {
         Some(node) => read.hosts = hosts(&node),
-        None => table.wrong("it has no urls", r#"write urls = ["http://HOST:PORT"]"#),
+        None => table.error("it has no urls", r#"write urls = ["http://HOST:PORT"]"#),
     }
     if let Some(node) = table.get("protocol") {
         let words = [("auto", Protocol::Auto), ("http1", Protocol::Http1), ("http2", Protocol::Http2)];
         read.protocol = node.choice(&words).unwrap_or_default();
     }
     if let Some(node) = table.get("balance") {
-        let words = [("round-robin", Balance::RoundRobin), ("least-in-flight", Balance::LeastInFlight)];
+        let words = [("round-robin", BalancePolicy::RoundRobin), ("least-in-flight", BalancePolicy::LeastInFlight)];
         read.balance = node.choice(&words).unwrap_or_default();
     }
     if let Some(time) = table.get("connect_timeout").and_then(|node| node.time()) {
@@ -40,28 +40,28 @@ pub(super) fn upstream(named: &Named<'_>) -> Option<UpstreamConfig> {
     if let Some(time) = table.get("stall_timeout").and_then(|node| node.time()) {
         read.stall_timeout = time;
     }
-    let limit = |node: &Node<'_>| node.whole(1..=MOST).map(|number| number as usize);
+    let limit = |node: &DocumentNode<'_>| node.integer(1..=MAX_COUNT).map(|number| number as usize);
     read.max_connections = table.get("max_connections").and_then(|node| limit(&node));
-    read.limit = load::of_upstream(&table);
+    read.admission = load::upstream_admission(&table);
     read.breaker = table.get("breaker").as_ref().and_then(load::breaker);
     if let Some(node) = table.get("throttle") {
         read.throttle = load::throttle(&node);
     }
     if let Some(time) = table.get("keep_idle").and_then(|node| node.time()) {
-        read.keep_idle = time;
+        read.idle_timeout = time;
     }
     if let Some(node) = table.get("tls") {
         if let Some(tls) = node.table() {
             (read.tls, read.server_name) = certificates(&tls, notes.folder);
         }
         if !read.hosts.is_empty() && !read.hosts.iter().any(|host| host.url.starts_with("https:")) {
-            node.odd("none of the urls is https", "write them as https://, or leave it out");
+            node.warn("none of the urls is https", "write them as https://, or leave it out");
         }
     }
     if let Some(health) = table.get("health").and_then(|node| node.table()) {
-        (read.health, read.check) = well(&health);
+        (read.health, read.health_check) = read_health(&health);
     }
-    table.close();
+    table.check_unknown_keys();
     Some(read)
 }
 
@@ -72,64 +72,64 @@ impl UpstreamConfig {
             name: name.to_owned(),
             hosts: Vec::new(),
             protocol: Protocol::default(),
-            balance: Balance::default(),
+            balance: BalancePolicy::default(),
             connect_timeout: Nanos::from_secs(5),
             stall_timeout: Nanos::from_secs(60),
             max_connections: None,
-            limit: Some(Terms::default()),
+            admission: Some(AdmissionConfig::default()),
             breaker: None,
             throttle: Some(ThrottleRule::default()),
-            keep_idle: Nanos::from_secs(60),
+            idle_timeout: Nanos::from_secs(60),
             tls: TlsOptions::default(),
             server_name: None,
-            health: Health::default(),
-            check: None,
+            health: OutlierRule::default(),
+            health_check: None,
         }
     }
 }
 
-fn hosts(node: &Node<'_>) -> Vec<HostConfig> {
+fn hosts(node: &DocumentNode<'_>) -> Vec<HostConfig> {
     let Some(list) = node.list() else { return Vec::new() };
     if list.is_empty() {
-        node.wrong("there is no host in it", r#"write it as ["http://HOST:PORT"]"#);
+        node.error("there is no host in it", r#"write it as ["http://HOST:PORT"]"#);
     }
-    if list.len() > MOST_HOSTS {
-        node.wrong(format!("{} hosts are too many", list.len()), format!("give {MOST_HOSTS} at most"));
+    if list.len() > MAX_HOSTS {
+        node.error(format!("{} hosts are too many", list.len()), format!("give {MAX_HOSTS} at most"));
     }
     let mut hosts: Vec<HostConfig> = Vec::new();
     for node in &list {
         let Some(host) = one_host(node) else { continue };
         if hosts.iter().any(|it| (&it.url, &it.socket) == (&host.url, &host.socket)) {
-            node.odd("it is there twice", "give it a weight instead");
+            node.warn("it is there twice", "give it a weight instead");
         }
         hosts.push(host);
     }
     hosts
 }
 
-fn one_host(node: &Node<'_>) -> Option<HostConfig> {
+fn one_host(node: &DocumentNode<'_>) -> Option<HostConfig> {
     if !node.is_table() {
-        return node.string().and_then(|text| told(node, text, 1));
+        return node.string().and_then(|text| parse_host(node, text, 1));
     }
     let table = node.table()?;
-    let weight = table.get("weight").and_then(|node| node.whole(1..=1000)).unwrap_or(1);
+    let weight = table.get("weight").and_then(|node| node.integer(1..=1000)).unwrap_or(1);
     let url = table.get("url");
-    table.close();
+    table.check_unknown_keys();
     let Some(url) = url else {
-        table.wrong("it has no url", r#"write it as { url = "http://HOST:PORT", weight = 2 }"#);
+        table.error("it has no url", r#"write it as { url = "http://HOST:PORT", weight = 2 }"#);
         return None;
     };
     let text = url.string()?;
-    told(&url, text, u32::try_from(weight).unwrap_or(1))
+    parse_host(&url, text, u32::try_from(weight).unwrap_or(1))
 }
 
-fn told(node: &Node<'_>, text: &str, weight: u32) -> Option<HostConfig> {
-    match host(text, node.notes().folder) {
+fn parse_host(node: &DocumentNode<'_>, text: &str, weight: u32) -> Option<HostConfig> {
+    match host(text, node.diagnostics().folder) {
         Ok(host) => Some(HostConfig { weight, ..host }),
         Err((what, remedy)) => {
             // A password is nothing for a terminal.
-            let shown = if text.contains('@') { "the URL".to_owned() } else { node.shown() };
-            node.wrong(format!("{shown} {what}"), remedy);
+            let shown = if text.contains('@') { "the URL".to_owned() } else { node.display() };
+            node.error(format!("{shown} {what}"), remedy);
             None
         }
     }
@@ -140,17 +140,17 @@ fn told(node: &Node<'_>, text: &str, weight: u32) -> Option<HostConfig> {
 /// # Errors
 /// What is wrong (to follow the text), and what to write.
 pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, (String, String)> {
-    const REMEDY: &str = r#"write it as "http://HOST:PORT", "https://HOST:PORT" or "unix:/PATH""#;
+    const HOST_REMEDY: &str = r#"write it as "http://HOST:PORT", "https://HOST:PORT" or "unix:/PATH""#;
     if let Some(path) = text.strip_prefix("unix:") {
         if path.is_empty() || path.contains('\0') {
-            return Err(("names no socket".into(), REMEDY.into()));
+            return Err(("names no socket".into(), HOST_REMEDY.into()));
         }
         return Ok(HostConfig { url: "http://localhost".into(), socket: Some(folder.join(path)), weight: 1 });
     }
     let Some((scheme, rest)) = text.split_once("://") else {
-        return Err(("is no URL".into(), REMEDY.into()));
+        return Err(("is no URL".into(), HOST_REMEDY.into()));
     };
-    let target = Target::parse(text).map_err(|_| ("is no URL".to_owned(), REMEDY.to_owned()))?;
+    let target = Target::parse(text).map_err(|_| ("is no URL".to_owned(), HOST_REMEDY.to_owned()))?;
     if target.userinfo.is_some() {
         let remedy = "leave them out, and set the header authorization in a route's rewrite.set";
         return Err(("has a user or a password in it".into(), remedy.into()));
@@ -162,19 +162,19 @@ pub(super) fn host(text: &str, folder: &Path) -> Result<HostConfig, (String, Str
         return Err((format!("has a path ({path:?})"), remedy.into()));
     }
     if ServerName::try_from(target.host.as_str()).is_err() {
-        return Err(("names a host that cannot be".into(), REMEDY.into()));
+        return Err(("names a host that cannot be".into(), HOST_REMEDY.into()));
     }
     let scheme = scheme.to_ascii_lowercase();
     Ok(HostConfig { url: format!("{scheme}://{authority}"), socket: None, weight: 1 })
 }
 
-fn certificates(table: &Table<'_>, folder: &Path) -> (TlsOptions, Option<String>) {
+fn certificates(table: &DocumentTable<'_>, folder: &Path) -> (TlsOptions, Option<String>) {
     let mut unreadable = false;
     let mut path = |key| -> Option<PathBuf> {
         let node = table.get(key)?;
         let path = folder.join(node.string()?);
         if let Err(why) = file::read(&path) {
-            node.wrong(format!("{} cannot be read: {why}", path.display()), "");
+            node.error(format!("{} cannot be read: {why}", path.display()), "");
             unreadable = true;
         }
         Some(path)
@@ -184,54 +184,56 @@ fn certificates(table: &Table<'_>, folder: &Path) -> (TlsOptions, Option<String>
     let server_name = table.get("server_name").and_then(|node| {
         let name = node.string()?;
         if ServerName::try_from(name).is_err() {
-            node.is_no("name for a certificate", r#"write it as "example.org""#);
+            node.expected("name for a certificate", r#"write it as "example.org""#);
         }
         Some(name.to_owned())
     });
-    table.close();
+    table.check_unknown_keys();
     let options = TlsOptions { cacert, cert, key, insecure };
     if unreadable {
         return (options, server_name);
     }
     match Tls::shared(&options) {
         Ok(_) | Err(TlsError::Name(_)) => {}
-        Err(TlsError::Alone) => table.wrong("cert and key go together", "give both"),
-        Err(TlsError::Mismatch(why)) => table.wrong(format!("cert and key do not fit: {why}"), ""),
-        Err(TlsError::File(_, path, why)) => table.wrong(format!("{}: {why}", path.display()), "give a PEM file"),
+        Err(TlsError::IncompletePair) => table.error("cert and key go together", "give both"),
+        Err(TlsError::Mismatch(why)) => table.error(format!("cert and key do not fit: {why}"), ""),
+        Err(TlsError::File(_, path, why)) => table.error(format!("{}: {why}", path.display()), "give a PEM file"),
         Err(TlsError::NoRoots(why)) => {
             // Perhaps it is meant for another machine.
-            table
-                .odd(format!("this machine has no CA certificates ({why})"), "install ca-certificates, or give cacert");
+            table.warn(
+                format!("this machine has no CA certificates ({why})"),
+                "install ca-certificates, or give cacert",
+            );
         }
     }
     (options, server_name)
 }
 
-fn well(table: &Table<'_>) -> (Health, Option<Check>) {
-    let mut health = Health::default();
-    if let Some(failures) = table.get("failures").and_then(|node| node.whole(0..=MOST)) {
-        health.failures = u32::try_from(failures).unwrap_or(u32::MAX);
+fn read_health(table: &DocumentTable<'_>) -> (OutlierRule, Option<HealthCheck>) {
+    let mut health = OutlierRule::default();
+    if let Some(failures) = table.get("failures").and_then(|node| node.integer(0..=MAX_COUNT)) {
+        health.consecutive_failures = u32::try_from(failures).unwrap_or(u32::MAX);
     }
     if let Some(rest) = table.get("rest").and_then(|node| node.time()) {
-        health.rest = rest;
+        health.base_ejection = rest;
     }
     if let Some(share) = table.get("most_out").and_then(|node| node.number(0.0..=1.0)) {
-        health.most_out = share;
+        health.max_ejected_fraction = share;
     }
-    let check = table.get("check").and_then(|node| node.table()).map(|table| check(&table));
-    table.close();
+    let check = table.get("check").and_then(|node| node.table()).map(|table| health_check(&table));
+    table.check_unknown_keys();
     (health, check)
 }
 
-fn check(table: &Table<'_>) -> Check {
+fn health_check(table: &DocumentTable<'_>) -> HealthCheck {
     let path = table.get("path");
     if path.is_none() {
-        table.wrong("it has no path", r#"write path = "/healthz""#);
+        table.error("it has no path", r#"write path = "/healthz""#);
     }
     let path = path.and_then(|node| {
         let text = node.string()?;
         if !text.starts_with('/') || text.contains('#') || text.parse::<http::uri::PathAndQuery>().is_err() {
-            node.is_no("path", r#"write it as "/healthz""#);
+            node.expected("path", r#"write it as "/healthz""#);
         }
         Some(text.to_owned())
     });
@@ -239,12 +241,12 @@ fn check(table: &Table<'_>) -> Check {
     let every = time("every", Nanos::from_secs(5));
     let timeout = time("timeout", Nanos::SECOND);
     let statuses = table.get("status").and_then(|node| node.statuses()).unwrap_or_else(|| vec![(200, 299)]);
-    table.close();
-    Check { path: path.unwrap_or_default(), every, timeout, statuses }
+    table.check_unknown_keys();
+    HealthCheck { path: path.unwrap_or_default(), interval: every, timeout, statuses }
 }
 
 /// `"x" is no upstream`, with those that there are.
-pub(super) fn unknown(node: &Node<'_>, kind: &str, tables: &str, given: &str, known: &[&str]) {
-    let remedy = if known.is_empty() { format!("write a table [{tables}.{given}]") } else { meant(given, known) };
-    node.is_no(kind, remedy);
+pub(super) fn unknown(node: &DocumentNode<'_>, kind: &str, tables: &str, given: &str, known: &[&str]) {
+    let remedy = if known.is_empty() { format!("write a table [{tables}.{given}]") } else { suggestion(given, known) };
+    node.expected(kind, remedy);
 }

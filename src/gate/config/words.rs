@@ -1,8 +1,8 @@
 //! How people write quantiles, budgets, rates and waits that grow.
 
 use crate::decide::Nanos;
-use crate::decide::deadline::Form;
-use crate::decide::policy::{Backoff, Budget};
+use crate::decide::deadline::DeadlineFormat;
+use crate::decide::policy::{Backoff, BudgetRule};
 pub(super) use crate::document::words::time;
 
 /// Reads `p95`, `p99.9` as 0.95, 0.999.
@@ -18,26 +18,30 @@ fn decimal(text: &str) -> Option<f64> {
 }
 
 /// Extra attempts per call at most; beyond that nobody speaks of a budget.
-pub(super) const MOST_SHARE: f64 = 100.0;
+pub(super) const MAX_BUDGET_FRACTION: f64 = 100.0;
 /// Extra attempts per window at most.
-pub(super) const MOST_FLOOR: u64 = 1_000_000;
+pub(super) const MAX_BUDGET_MIN_ATTEMPTS: u64 = 1_000_000;
 /// The longest window.
-pub(super) const LONGEST_WINDOW: Nanos = Nanos::from_secs(3600);
+pub(super) const MAX_BUDGET_WINDOW: Nanos = Nanos::from_secs(3600);
 
 /// Reads `5% + 1/1s`, or `5%`: what is not said is as by default.
-pub(crate) fn budget(text: &str) -> Option<Budget> {
+pub(crate) fn budget(text: &str) -> Option<BudgetRule> {
     let (share, rest) = text.split_once('%')?;
     let share = decimal(share.trim())? / 100.0;
     let (floor, window) = if rest.trim().is_empty() {
-        (Budget::default().floor, Budget::default().window)
+        (BudgetRule::default().min_per_window, BudgetRule::default().window)
     } else {
         let (floor, window) = rest.trim().strip_prefix('+')?.split_once('/')?;
         let floor = floor.trim();
         let digits = floor.bytes().all(|b| b.is_ascii_digit());
         (floor.parse::<u32>().ok().filter(|_| digits)?, time(window.trim())?)
     };
-    let fits = share <= MOST_SHARE && u64::from(floor) <= MOST_FLOOR;
-    (fits && window > Nanos::ZERO && window <= LONGEST_WINDOW).then_some(Budget { share, floor, window })
+    let fits = share <= MAX_BUDGET_FRACTION && u64::from(floor) <= MAX_BUDGET_MIN_ATTEMPTS;
+    (fits && window > Nanos::ZERO && window <= MAX_BUDGET_WINDOW).then_some(BudgetRule {
+        fraction: share,
+        min_per_window: floor,
+        window,
+    })
 }
 
 /// Reads `100/1s`: so many in such a time.
@@ -51,14 +55,14 @@ pub(super) fn rate(text: &str) -> Option<(u64, Nanos)> {
 pub(super) fn backoff(text: &str) -> Option<Backoff> {
     let (first, most) = text.split_once("..")?;
     let (first, most) = (time(first.trim())?, time(most.trim())?);
-    (first <= most).then_some(Backoff { first, most })
+    (first <= most).then_some(Backoff { min: first, max: most })
 }
 
 /// The headers whose form is known.
-pub(super) const KNOWN_FORMS: [(&str, Form); 3] = [
-    ("grpc-timeout", Form::Grpc),
-    ("x-envoy-expected-rq-timeout-ms", Form::Millis),
-    ("x-request-timeout-ms", Form::Millis),
+pub(super) const KNOWN_DEADLINE_HEADERS: [(&str, DeadlineFormat); 3] = [
+    ("grpc-timeout", DeadlineFormat::Grpc),
+    ("x-envoy-expected-rq-timeout-ms", DeadlineFormat::Millis),
+    ("x-request-timeout-ms", DeadlineFormat::Millis),
 ];
 
 #[cfg(test)]
@@ -76,7 +80,9 @@ mod tests {
 
     #[test]
     fn budgets_as_people_write_them() {
-        let budget_of = |share, floor, ms| Some(Budget { share, floor, window: Nanos::from_millis(ms) });
+        let budget_of = |share, floor, ms| {
+            Some(BudgetRule { fraction: share, min_per_window: floor, window: Nanos::from_millis(ms) })
+        };
         assert_eq!(budget("5% + 1/1s"), budget_of(0.05, 1, 1000));
         assert_eq!(budget("200%+10/500ms"), budget_of(2.0, 10, 500));
         assert_eq!(budget("10%"), budget_of(0.1, 1, 1000));
@@ -96,7 +102,7 @@ mod tests {
 
     #[test]
     fn waits_that_grow_as_people_write_them() {
-        let read = Backoff { first: Nanos::from_millis(25), most: Nanos::from_secs(1) };
+        let read = Backoff { min: Nanos::from_millis(25), max: Nanos::from_secs(1) };
         assert_eq!(backoff("25ms..1s"), Some(read));
         for wrong in ["", "1s", "1s..25ms", "..1s", "1s..", "1s...2s"] {
             assert_eq!(backoff(wrong), None, "{wrong}");

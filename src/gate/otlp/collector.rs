@@ -11,22 +11,22 @@ use serde::Deserialize;
 
 use crate::decide::Nanos;
 use crate::decide::feedback::retry_after;
-use crate::http::client::{Client, Incoming, Origin, OutBody, Outgoing, Protocol, Reach};
+use crate::http::client::{Client, ConnectOptions, IncomingBody, Origin, OutgoingBody, OutgoingRequest, Protocol};
 use crate::http::target::Target;
 use crate::http::tls::TlsError;
 use crate::machine::clock;
 use crate::machine::timer::Timer;
 
 /// OpenTelemetry's own default for a request (`OTEL_EXPORTER_OTLP_TIMEOUT`).
-const TIMEOUT: Nanos = Nanos::from_secs(10);
+const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// A collector that asks for a longer wait than this is asked again all the same.
-const MOST_WAIT: Nanos = Nanos::from_secs(300);
+const MAX_RETRY_AFTER: Nanos = Nanos::from_secs(300);
 /// Longer answers are not looked at.
-const MOST_ANSWER: usize = 64 * 1024;
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 /// Where a collector is.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct CollectorAddress {
     pub(super) url: String,
     origin: Arc<Origin>,
     path: String,
@@ -36,35 +36,35 @@ pub(super) struct Place {
 /// A collector, from one event loop.
 #[derive(Debug)]
 pub(super) struct Collector {
-    pub(super) place: Place,
+    pub(super) address: CollectorAddress,
     pub(super) client: Client,
     pub(super) timer: Timer,
 }
 
 /// Spans were taken.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct ExportSuccess {
     /// All but so many.
-    pub(super) rejected: u64,
+    pub(super) rejected_spans: u64,
     /// What the collector says to it.
     pub(super) message: String,
 }
 
 /// Spans were not taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refused {
-    pub(super) why: String,
+pub(super) struct ExportFailure {
+    pub(super) reason: String,
     /// Whether they may be sent once more.
-    pub(super) again: bool,
+    pub(super) is_retryable: bool,
     /// Not before so long, if the collector has said so.
-    pub(super) wait: Nanos,
+    pub(super) retry_after: Nanos,
 }
 
-impl Place {
+impl CollectorAddress {
     /// From a URL; without a path it is `/v1/traces`.
     pub(super) fn new(target: &Target) -> Result<Self, TlsError> {
         // HTTP/1.1 is what all of them speak, and one request at a time needs no more.
-        let reach = Reach { protocol: Protocol::Http1, most_connections: Some(1), ..Reach::default() };
+        let reach = ConnectOptions { protocol: Protocol::Http1, max_connections: Some(1), ..ConnectOptions::default() };
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -90,91 +90,97 @@ impl Place {
 
 impl Collector {
     /// One request.
-    pub(super) async fn post(&self, body: Bytes) -> Result<Taken, Refused> {
+    pub(super) async fn post(&self, body: Bytes) -> Result<ExportSuccess, ExportFailure> {
         tokio::select! {
             done = self.exchange(body) => done,
-            () = self.timer.sleep(TIMEOUT) => {
-                Err(Refused { why: format!("no answer within {TIMEOUT}"), again: true, wait: Nanos::ZERO })
+            () = self.timer.sleep(REQUEST_TIMEOUT) => {
+                Err(ExportFailure { reason: format!("no answer within {REQUEST_TIMEOUT}"), is_retryable: true, retry_after: Nanos::ZERO })
             }
         }
     }
 
-    async fn exchange(&self, body: Bytes) -> Result<Taken, Refused> {
-        let request = Outgoing {
+    async fn exchange(&self, body: Bytes) -> Result<ExportSuccess, ExportFailure> {
+        let request = OutgoingRequest {
             method: &Method::POST,
-            target: &self.place.path,
-            headers: &self.place.headers,
-            more: &[],
-            body: OutBody::Bytes(body),
+            target: &self.address.path,
+            headers: &self.address.headers,
+            extra_headers: &[],
+            body: OutgoingBody::Bytes(body),
             upgrade: false,
         };
-        match self.client.send(&self.place.origin, request).await {
-            Ok(answer) if answer.status().is_success() => Ok(taken(answer).await),
-            Ok(answer) => Err(refused(answer.status().as_u16(), answer.headers())),
-            Err(error) => Err(Refused { why: error.text.into_owned(), again: true, wait: Nanos::ZERO }),
+        match self.client.send(&self.address.origin, request).await {
+            Ok(answer) if answer.status().is_success() => Ok(read_success(answer).await),
+            Ok(answer) => Err(export_failure(answer.status().as_u16(), answer.headers())),
+            Err(error) => {
+                Err(ExportFailure { reason: error.text.into_owned(), is_retryable: true, retry_after: Nanos::ZERO })
+            }
         }
     }
 }
 
 /// The protocol has it that these four, and no others, may be asked once more.
-fn refused(status: u16, headers: &HeaderMap) -> Refused {
+fn export_failure(status: u16, headers: &HeaderMap) -> ExportFailure {
     let wait = headers.get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?, clock::wall()));
     let again = matches!(status, 429 | 502..=504);
-    Refused { why: format!("status {status}"), again, wait: wait.unwrap_or_default().min(MOST_WAIT) }
+    ExportFailure {
+        reason: format!("status {status}"),
+        is_retryable: again,
+        retry_after: wait.unwrap_or_default().min(MAX_RETRY_AFTER),
+    }
 }
 
 /// What cannot be read of an answer is of no account: the status says that the spans were taken.
-async fn taken(answer: Response<Incoming>) -> Taken {
-    let body = Limited::new(answer.into_body(), MOST_ANSWER).collect().await;
-    body.map_or_else(|_| Taken::default(), |body| read(&body.to_bytes()))
+async fn read_success(answer: Response<IncomingBody>) -> ExportSuccess {
+    let body = Limited::new(answer.into_body(), MAX_RESPONSE_BYTES).collect().await;
+    body.map_or_else(|_| ExportSuccess::default(), |body| parse_response(&body.to_bytes()))
 }
 
 /// `ExportTraceServiceResponse`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Answer {
+struct ExportResponse {
     partial_success: Option<PartialSuccess>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct PartialSuccess {
-    rejected_spans: Number,
+    rejected_spans: ProtoNumber,
     error_message: String,
 }
 
 /// A 64-bit number: as a string, as protobuf's JSON has it, or plain, as some write it.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Number {
+enum ProtoNumber {
     Text(String),
     Plain(u64),
 }
 
-impl Default for Number {
+impl Default for ProtoNumber {
     fn default() -> Self {
         Self::Plain(0)
     }
 }
 
-fn read(body: &[u8]) -> Taken {
-    let answer: Answer = serde_json::from_slice(body).unwrap_or_default();
-    let Some(partial) = answer.partial_success else { return Taken::default() };
+fn parse_response(body: &[u8]) -> ExportSuccess {
+    let answer: ExportResponse = serde_json::from_slice(body).unwrap_or_default();
+    let Some(partial) = answer.partial_success else { return ExportSuccess::default() };
     let rejected = match partial.rejected_spans {
-        Number::Text(text) => text.parse().unwrap_or(0),
-        Number::Plain(number) => number,
+        ProtoNumber::Text(text) => text.parse().unwrap_or(0),
+        ProtoNumber::Plain(number) => number,
     };
     // It goes to a terminal, which it must not steer.
     let message = partial.error_message.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
-    Taken { rejected, message }
+    ExportSuccess { rejected_spans: rejected, message }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn place(url: &str) -> Place {
-        Place::new(&Target::parse(url).unwrap()).unwrap()
+    fn place(url: &str) -> CollectorAddress {
+        CollectorAddress::new(&Target::parse(url).unwrap()).unwrap()
     }
 
     #[test]
@@ -197,7 +203,7 @@ mod tests {
 
     #[test]
     fn only_the_statuses_that_the_protocol_names_are_asked_again() {
-        let again = |status| refused(status, &HeaderMap::new()).again;
+        let again = |status| export_failure(status, &HeaderMap::new()).is_retryable;
         let named: Vec<u16> = (100..600).filter(|status| again(*status)).collect();
         assert_eq!(named, [429, 502, 503, 504]);
     }
@@ -206,23 +212,23 @@ mod tests {
     fn a_wait_is_read_and_has_a_bound() {
         let wait = |text: &str| {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_str(text).unwrap())]);
-            refused(503, &headers).wait
+            export_failure(503, &headers).retry_after
         };
         assert_eq!(wait("7"), Nanos::from_secs(7));
-        assert_eq!(wait("4000000000"), MOST_WAIT);
-        assert_eq!(wait("Fri, 31 Dec 9999 23:59:59 GMT"), MOST_WAIT);
+        assert_eq!(wait("4000000000"), MAX_RETRY_AFTER);
+        assert_eq!(wait("Fri, 31 Dec 9999 23:59:59 GMT"), MAX_RETRY_AFTER);
         assert_eq!(wait("Thu, 01 Jan 1970 00:00:00 GMT"), Nanos::ZERO);
         assert_eq!(wait("soon"), Nanos::ZERO);
     }
 
     #[test]
     fn answers_are_read_as_collectors_write_them() {
-        let taken = |rejected, message: &str| Taken { rejected, message: message.to_owned() };
+        let taken = |rejected, message: &str| ExportSuccess { rejected_spans: rejected, message: message.to_owned() };
         for nothing in ["", "{}", r#"{"partialSuccess":null}"#, r#"{"partialSuccess":{}}"#, "[1]", "ok"] {
-            assert_eq!(read(nothing.as_bytes()), Taken::default(), "{nothing}");
+            assert_eq!(parse_response(nothing.as_bytes()), ExportSuccess::default(), "{nothing}");
         }
         let some = r#"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"too\u001b[2Jold"}}"#;
-        assert_eq!(read(some.as_bytes()), taken(3, "too [2Jold"));
-        assert_eq!(read(br#"{"partialSuccess":{"rejectedSpans":4}}"#), taken(4, ""));
+        assert_eq!(parse_response(some.as_bytes()), taken(3, "too [2Jold"));
+        assert_eq!(parse_response(br#"{"partialSuccess":{"rejectedSpans":4}}"#), taken(4, ""));
     }
 }

@@ -7,17 +7,17 @@ use std::fmt;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::span::{Span, SpanKind, Value};
+use super::span::{AttributeValue, SpanKind, TraceSpan};
 
 /// A request with these spans, all of one service.
-pub(super) fn request(service_name: &str, spans: &[Span]) -> Vec<u8> {
+pub(super) fn request(service_name: &str, spans: &[TraceSpan]) -> Vec<u8> {
     let name = KeyValue { key: "service.name", value: AnyValue::Text(service_name) };
-    let request = Request {
+    let request = ExportRequest {
         resource_spans: [ResourceSpans {
             resource: Resource { attributes: [name] },
             scope_spans: [ScopeSpans {
-                scope: Scope { name: "weir", version: env!("CARGO_PKG_VERSION") },
-                spans: Spans(spans),
+                scope: InstrumentationScope { name: "weir", version: env!("CARGO_PKG_VERSION") },
+                spans: SpanList(spans),
             }],
         }],
     };
@@ -27,7 +27,7 @@ pub(super) fn request(service_name: &str, spans: &[Span]) -> Vec<u8> {
 
 #[derive(serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Request<'a> {
+struct ExportRequest<'a> {
     resource_spans: [ResourceSpans<'a>; 1],
 }
 
@@ -45,52 +45,52 @@ struct Resource<'a> {
 
 #[derive(serde::Serialize)]
 struct ScopeSpans<'a> {
-    scope: Scope,
-    spans: Spans<'a>,
+    scope: InstrumentationScope,
+    spans: SpanList<'a>,
 }
 
 #[derive(serde::Serialize)]
-struct Scope {
+struct InstrumentationScope {
     name: &'static str,
     version: &'static str,
 }
 
-struct Spans<'a>(&'a [Span]);
+struct SpanList<'a>(&'a [TraceSpan]);
 
-impl Serialize for Spans<'_> {
+impl Serialize for SpanList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(Line::of))
+        serializer.collect_seq(self.0.iter().map(SpanJson::of))
     }
 }
 
 #[derive(serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
-    trace_id: Hex<u128>,
-    span_id: Hex<u64>,
+struct SpanJson<'a> {
+    trace_id: HexString<u128>,
+    span_id: HexString<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    parent_span_id: Option<Hex<u64>>,
+    parent_span_id: Option<HexString<u64>>,
     name: &'a str,
     kind: u8,
-    start_time_unix_nano: Text<u64>,
-    end_time_unix_nano: Text<u64>,
-    attributes: Attributes<'a>,
+    start_time_unix_nano: DecimalString<u64>,
+    end_time_unix_nano: DecimalString<u64>,
+    attributes: AttributeList<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Status<'a>>,
+    status: Option<SpanStatus<'a>>,
 }
 
 #[derive(serde::Serialize)]
-struct Status<'a> {
+struct SpanStatus<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     message: &'a str,
     code: u8,
 }
 
 /// `STATUS_CODE_ERROR` of `Status.StatusCode`.
-const ERROR: u8 = 2;
+const STATUS_CODE_ERROR: u8 = 2;
 
 /// `Span.SpanKind`.
-fn number_of(kind: SpanKind) -> u8 {
+fn span_kind_number(kind: SpanKind) -> u8 {
     match kind {
         SpanKind::Internal => 1,
         SpanKind::Server => 2,
@@ -98,25 +98,25 @@ fn number_of(kind: SpanKind) -> u8 {
     }
 }
 
-impl<'a> Line<'a> {
-    fn of(span: &'a Span) -> Self {
+impl<'a> SpanJson<'a> {
+    fn of(span: &'a TraceSpan) -> Self {
         Self {
-            trace_id: Hex(span.trace_id),
-            span_id: Hex(span.span_id),
-            parent_span_id: span.parent.map(Hex),
+            trace_id: HexString(span.trace_id),
+            span_id: HexString(span.span_id),
+            parent_span_id: span.parent.map(HexString),
             name: &span.name,
-            kind: number_of(span.kind),
-            start_time_unix_nano: Text(span.start_unix_ns),
-            end_time_unix_nano: Text(span.end_unix_ns),
-            attributes: Attributes(&span.attributes),
-            status: span.error.as_deref().map(|message| Status { message, code: ERROR }),
+            kind: span_kind_number(span.kind),
+            start_time_unix_nano: DecimalString(span.start_unix_ns),
+            end_time_unix_nano: DecimalString(span.end_unix_ns),
+            attributes: AttributeList(&span.attributes),
+            status: span.error.as_deref().map(|message| SpanStatus { message, code: STATUS_CODE_ERROR }),
         }
     }
 }
 
-struct Attributes<'a>(&'a [(&'static str, Value)]);
+struct AttributeList<'a>(&'a [(&'static str, AttributeValue)]);
 
-impl Serialize for Attributes<'_> {
+impl Serialize for AttributeList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|(key, value)| KeyValue { key, value: value.into() }))
     }
@@ -135,12 +135,12 @@ enum AnyValue<'a> {
     Flag(bool),
 }
 
-impl<'a> From<&'a Value> for AnyValue<'a> {
-    fn from(value: &'a Value) -> Self {
+impl<'a> From<&'a AttributeValue> for AnyValue<'a> {
+    fn from(value: &'a AttributeValue) -> Self {
         match value {
-            Value::Text(text) => Self::Text(text),
-            Value::Int(number) => Self::Int(*number),
-            Value::Flag(flag) => Self::Flag(*flag),
+            AttributeValue::Text(text) => Self::Text(text),
+            AttributeValue::Int(number) => Self::Int(*number),
+            AttributeValue::Flag(flag) => Self::Flag(*flag),
         }
     }
 }
@@ -150,7 +150,7 @@ impl Serialize for AnyValue<'_> {
         let mut map = serializer.serialize_map(Some(1))?;
         match self {
             Self::Text(text) => map.serialize_entry("stringValue", text)?,
-            Self::Int(number) => map.serialize_entry("intValue", &Text(number))?,
+            Self::Int(number) => map.serialize_entry("intValue", &DecimalString(number))?,
             Self::Flag(flag) => map.serialize_entry("boolValue", flag)?,
         }
         map.end()
@@ -158,18 +158,18 @@ impl Serialize for AnyValue<'_> {
 }
 
 /// A number as a string.
-struct Text<T>(T);
+struct DecimalString<T>(T);
 
-impl<T: fmt::Display> Serialize for Text<T> {
+impl<T: fmt::Display> Serialize for DecimalString<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
 }
 
 /// An id as a string, with all its zeros.
-struct Hex<T>(T);
+struct HexString<T>(T);
 
-impl<T: fmt::LowerHex> Serialize for Hex<T> {
+impl<T: fmt::LowerHex> Serialize for HexString<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:0width$x}", self.0, width = 2 * size_of::<T>()))
     }
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_batch_is_written_as_the_protocol_has_it() {
         let spans = [
-            Span {
+            TraceSpan {
                 trace_id: 0x5b8e_fff7_9803_8103_d269_b633_813f_c60c,
                 span_id: 0xeee1_9b7e_c3c1_b174,
                 parent: Some(0xab),
@@ -195,11 +195,11 @@ mod tests {
                 attributes: vec![
                     ("http.request.method", "GET".into()),
                     ("http.response.status_code", 200_u16.into()),
-                    ("weir.hedged", Value::Flag(true)),
+                    ("weir.hedged", AttributeValue::Flag(true)),
                 ],
                 error: None,
             },
-            Span {
+            TraceSpan {
                 trace_id: 1,
                 span_id: 2,
                 parent: None,
@@ -207,10 +207,10 @@ mod tests {
                 kind: SpanKind::Client,
                 start_unix_ns: 0,
                 end_unix_ns: u64::MAX,
-                attributes: vec![("least", Value::Int(i64::MIN))],
+                attributes: vec![("least", AttributeValue::Int(i64::MIN))],
                 error: Some("connection refused".into()),
             },
-            Span {
+            TraceSpan {
                 trace_id: u128::MAX,
                 span_id: u64::MAX,
                 parent: None,
@@ -248,10 +248,10 @@ mod tests {
         fn any_text_and_any_number_come_through(
             trace_id: u128, span_id: u64, parent: Option<u64>, name: String, text: String, number: i64, end: u64
         ) {
-            let attributes = vec![("text", text.clone().into()), ("number", Value::Int(number))];
+            let attributes = vec![("text", text.clone().into()), ("number", AttributeValue::Int(number))];
             let error = Some(text.clone().into());
             let (name, kind) = (name.into(), SpanKind::Client);
-            let span = Span { trace_id, span_id, parent, name, kind, start_unix_ns: 0, end_unix_ns: end, attributes, error };
+            let span = TraceSpan { trace_id, span_id, parent, name, kind, start_unix_ns: 0, end_unix_ns: end, attributes, error };
             let read: Json = serde_json::from_slice(&request(&text, std::slice::from_ref(&span))).unwrap();
             let resource = &read["resourceSpans"][0];
             prop_assert_eq!(&resource["resource"]["attributes"][0]["value"]["stringValue"], text.as_str());

@@ -4,20 +4,20 @@ use std::borrow::Cow;
 
 use http::Method;
 
-use super::span::{Span, SpanKind, Value};
+use super::span::{AttributeValue, SpanKind, TraceSpan};
 use crate::call::TraceContext;
-use crate::call::story::{Attempt, End, Story, reason};
+use crate::call::story::{AttemptStatus, AttemptTrace, CallTrace, launch_reason};
 use crate::decide::Nanos;
-use crate::decide::hedge::Why;
-use crate::decide::policy::Failure;
+use crate::decide::hedge::LaunchReason;
+use crate::decide::policy::AttemptFailure;
 use crate::machine::clock::WallOffset;
 
 /// Longer texts from outside are cut, so that a queue of spans has a bound in bytes, too.
-const MOST_TEXT: usize = 1024;
+const MAX_TEXT_BYTES: usize = 1024;
 
 /// What is to be known of a call beside its story.
 #[derive(Clone, Copy, Debug)]
-pub struct CallFacts<'a> {
+pub struct CallSpanFacts<'a> {
     /// The trace that it belongs to; not 0.
     pub trace_id: u128,
     /// The call's span; not 0.
@@ -52,33 +52,33 @@ pub fn attempt_span_id(call: u64, number: u32) -> u64 {
 ///
 /// By OpenTelemetry's conventions an answer of 500 and above is an error of a server's span, and an attempt is in error
 /// when it was no success. An attempt that was cancelled is not: that is how a hedge is meant to end.
-pub fn spans_of_call(call: &CallFacts<'_>, story: Option<&Story>, wall: &WallOffset) -> Vec<Span> {
+pub fn spans_of_call(call: &CallSpanFacts<'_>, story: Option<&CallTrace>, wall: &WallOffset) -> Vec<TraceSpan> {
     let attempts = story.map_or(&[][..], |story| &story.attempts);
     let mut spans = Vec::with_capacity(1 + attempts.len());
-    spans.push(of_call(call, story, wall));
-    spans.extend((0..).zip(attempts).map(|(number, attempt)| of_attempt(call, number, attempt, wall)));
+    spans.push(call_span(call, story, wall));
+    spans.extend((0..).zip(attempts).map(|(number, attempt)| attempt_span(call, number, attempt, wall)));
     spans
 }
 
-fn of_call(call: &CallFacts<'_>, story: Option<&Story>, wall: &WallOffset) -> Span {
-    let (name, mut attributes) = begun(call.method);
+fn call_span(call: &CallSpanFacts<'_>, story: Option<&CallTrace>, wall: &WallOffset) -> TraceSpan {
+    let (name, mut attributes) = span_name(call.method);
     let name = match call.route {
-        Some(route) => Cow::Owned(format!("{name} {}", cut(route))),
+        Some(route) => Cow::Owned(format!("{name} {}", truncate(route))),
         None => Cow::Borrowed(name),
     };
     let path = call.path.split('?').next().unwrap_or_default();
-    attributes.push(("url.path", cut(path).to_owned().into()));
+    attributes.push(("url.path", truncate(path).to_owned().into()));
     attributes.push(("url.scheme", "http".into()));
-    place(&mut attributes, call.host.unwrap_or_default());
+    push_server_address(&mut attributes, call.host.unwrap_or_default());
     if let Some(route) = call.route {
-        attributes.push(("weir.route", cut(route).to_owned().into()));
+        attributes.push(("weir.route", truncate(route).to_owned().into()));
     }
     attributes.push(("weir.verdict", call.verdict.into()));
-    if let Some(suppressed) = story.map(|story| story.suppressed).filter(|suppressed| *suppressed > 0) {
+    if let Some(suppressed) = story.map(|story| story.budget_exhausted).filter(|suppressed| *suppressed > 0) {
         attributes.push(("weir.suppressed", suppressed.into()));
     }
-    if let Some((refusal, priority)) = story.and_then(|story| story.refused) {
-        attributes.push(("weir.refused", refusal.why.name().into()));
+    if let Some((refusal, priority)) = story.and_then(|story| story.rejection) {
+        attributes.push(("weir.refused", refusal.reason.name().into()));
         attributes.push(("weir.priority", priority.name().into()));
     }
     let error = match call.status {
@@ -94,7 +94,7 @@ fn of_call(call: &CallFacts<'_>, story: Option<&Story>, wall: &WallOffset) -> Sp
             Some(Cow::Borrowed(call.verdict))
         }
     };
-    Span {
+    TraceSpan {
         trace_id: call.trace_id,
         span_id: call.span_id,
         parent: call.parent,
@@ -107,27 +107,27 @@ fn of_call(call: &CallFacts<'_>, story: Option<&Story>, wall: &WallOffset) -> Sp
     }
 }
 
-fn of_attempt(call: &CallFacts<'_>, number: u32, attempt: &Attempt, wall: &WallOffset) -> Span {
-    let (name, mut attributes) = begun(call.method);
-    place(&mut attributes, attempt.origin.name());
-    attributes.push(("weir.attempt.number", Value::Int(i64::from(number) + 1)));
-    attributes.push(("weir.attempt.why", reason(attempt.why).into()));
-    if let Why::Retry(retry) = attempt.why {
+fn attempt_span(call: &CallSpanFacts<'_>, number: u32, attempt: &AttemptTrace, wall: &WallOffset) -> TraceSpan {
+    let (name, mut attributes) = span_name(call.method);
+    push_server_address(&mut attributes, attempt.origin.name());
+    attributes.push(("weir.attempt.number", AttributeValue::Int(i64::from(number) + 1)));
+    attributes.push(("weir.attempt.why", launch_reason(attempt.reason).into()));
+    if let LaunchReason::Retry(retry) = attempt.reason {
         attributes.push(("http.request.resend_count", retry.into()));
     }
     let (end, status, error) = match &attempt.end {
-        End::Running => ("running", None, None),
-        End::Cancelled => ("cancelled", None, None),
-        End::Won(status) => ("won", Some(*status), None),
-        End::Failed(Failure::Status(status), _) => {
+        AttemptStatus::Running => ("running", None, None),
+        AttemptStatus::Cancelled => ("cancelled", None, None),
+        AttemptStatus::Won(status) => ("won", Some(*status), None),
+        AttemptStatus::Failed(AttemptFailure::Status(status), _) => {
             attributes.push(("error.type", status.to_string().into()));
             ("lost", Some(*status), Some(Cow::Borrowed("")))
         }
-        End::Failed(failure, cause) => {
+        AttemptStatus::Failed(failure, cause) => {
             attributes.push(("error.type", failure.name().unwrap_or_default().into()));
             let cause = match cause {
                 Some(Cow::Borrowed(cause)) => Cow::Borrowed(*cause),
-                Some(Cow::Owned(cause)) => Cow::Owned(cut(cause).to_owned()),
+                Some(Cow::Owned(cause)) => Cow::Owned(truncate(cause).to_owned()),
                 None => Cow::Borrowed(""),
             };
             ("lost", None, Some(cause))
@@ -138,8 +138,8 @@ fn of_attempt(call: &CallFacts<'_>, number: u32, attempt: &Attempt, wall: &WallO
         attributes.push(("http.response.status_code", status.into()));
     }
     // One that still runs is over with its call at the latest, as far as this trace goes.
-    let ended = if attempt.end == End::Running { call.ended } else { attempt.ended };
-    Span {
+    let ended = if attempt.end == AttemptStatus::Running { call.ended } else { attempt.ended };
+    TraceSpan {
         trace_id: call.trace_id,
         span_id: attempt_span_id(call.span_id, number),
         parent: Some(call.span_id),
@@ -153,7 +153,7 @@ fn of_attempt(call: &CallFacts<'_>, number: u32, attempt: &Attempt, wall: &WallO
 }
 
 /// A span's name and its first attributes. Methods that nobody has heard of would be names without end, and are `HTTP`.
-fn begun(method: &Method) -> (&'static str, Vec<(&'static str, Value)>) {
+fn span_name(method: &Method) -> (&'static str, Vec<(&'static str, AttributeValue)>) {
     // Room for what may come; it is a span in a queue, and not for long.
     let mut attributes = Vec::with_capacity(10);
     let known = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
@@ -164,21 +164,21 @@ fn begun(method: &Method) -> (&'static str, Vec<(&'static str, Value)>) {
         }
         None => {
             attributes.push(("http.request.method", "_OTHER".into()));
-            attributes.push(("http.request.method_original", cut(method.as_str()).to_owned().into()));
+            attributes.push(("http.request.method_original", truncate(method.as_str()).to_owned().into()));
             ("HTTP", attributes)
         }
     }
 }
 
 /// Host and port, from `host`, `host:port` or `[::1]:port`.
-fn place(attributes: &mut Vec<(&'static str, Value)>, host: &str) {
+fn push_server_address(attributes: &mut Vec<(&'static str, AttributeValue)>, host: &str) {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, port.parse::<u16>().ok()),
         _ => (host, None),
     };
     let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     if !name.is_empty() {
-        attributes.push(("server.address", cut(name).to_owned().into()));
+        attributes.push(("server.address", truncate(name).to_owned().into()));
     }
     if let Some(port) = port {
         attributes.push(("server.port", port.into()));
@@ -186,8 +186,8 @@ fn place(attributes: &mut Vec<(&'static str, Value)>, host: &str) {
 }
 
 /// As much of it as is told.
-fn cut(text: &str) -> &str {
-    let end = (0..=MOST_TEXT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+fn truncate(text: &str) -> &str {
+    let end = (0..=MAX_TEXT_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
 
@@ -197,14 +197,14 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::decide::admit::{self, Priority, Refusal};
-    use crate::decide::policy::Kind;
-    use crate::http::client::{Origin, Reach};
+    use crate::decide::admit::{self, Priority, Rejection};
+    use crate::decide::policy::FailureKind;
+    use crate::http::client::{ConnectOptions, Origin};
     use crate::http::target::Target;
     use crate::machine::clock::{Clock, unix_s};
     use proptest::prelude::*;
 
-    const CALL: CallFacts<'_> = CallFacts {
+    const CALL: CallSpanFacts<'_> = CallSpanFacts {
         trace_id: 7,
         span_id: 100,
         parent: Some(99),
@@ -222,38 +222,51 @@ mod tests {
         Clock::starting_in(Nanos::ZERO).wall_offset()
     }
 
-    fn attempt(why: Why, url: &str, from_ms: u64, to_ms: u64, end: End) -> Attempt {
-        let origin = Arc::new(Origin::new(&Target::parse(url).unwrap(), &Reach::default()).unwrap());
-        Attempt { why, origin, launched: Nanos::from_millis(from_ms), ended: Nanos::from_millis(to_ms), end }
+    fn attempt(why: LaunchReason, url: &str, from_ms: u64, to_ms: u64, end: AttemptStatus) -> AttemptTrace {
+        let origin = Arc::new(Origin::new(&Target::parse(url).unwrap(), &ConnectOptions::default()).unwrap());
+        AttemptTrace {
+            reason: why,
+            origin,
+            launched: Nanos::from_millis(from_ms),
+            ended: Nanos::from_millis(to_ms),
+            end,
+        }
     }
 
-    fn get<'a>(span: &'a Span, name: &str) -> Option<&'a Value> {
+    fn get<'a>(span: &'a TraceSpan, name: &str) -> Option<&'a AttributeValue> {
         span.attributes.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    fn all(span: &Span) -> Vec<String> {
-        let shown = |value: &Value| match value {
-            Value::Text(text) => text.to_string(),
-            Value::Int(number) => number.to_string(),
-            Value::Flag(flag) => flag.to_string(),
+    fn all(span: &TraceSpan) -> Vec<String> {
+        let shown = |value: &AttributeValue| match value {
+            AttributeValue::Text(text) => text.to_string(),
+            AttributeValue::Int(number) => number.to_string(),
+            AttributeValue::Flag(flag) => flag.to_string(),
         };
         span.attributes.iter().map(|(key, value)| format!("{key}={}", shown(value))).collect()
     }
 
     #[test]
     fn a_hedged_call_is_a_span_with_one_for_each_attempt() {
-        let refused = End::Failed(Failure::Kind(Kind::Connect), Some("connection refused".into()));
-        let story = Story {
+        let refused =
+            AttemptStatus::Failed(AttemptFailure::Kind(FailureKind::Connect), Some("connection refused".into()));
+        let story = CallTrace {
             began: Nanos::from_millis(6),
             attempts: vec![
-                attempt(Why::First, "http://a:81", 6, 600, End::Cancelled),
-                attempt(Why::Stage(0), "http://[::1]:82", 306, 307, refused),
-                attempt(Why::Failure(1), "http://c", 307, 309, End::Failed(Failure::Status(500), None)),
-                attempt(Why::Retry(2), "https://d", 400, 600, End::Won(200)),
-                attempt(Why::Stage(1), "http://e:85", 450, 450, End::Running),
+                attempt(LaunchReason::First, "http://a:81", 6, 600, AttemptStatus::Cancelled),
+                attempt(LaunchReason::Stage(0), "http://[::1]:82", 306, 307, refused),
+                attempt(
+                    LaunchReason::Failure(1),
+                    "http://c",
+                    307,
+                    309,
+                    AttemptStatus::Failed(AttemptFailure::Status(500), None),
+                ),
+                attempt(LaunchReason::Retry(2), "https://d", 400, 600, AttemptStatus::Won(200)),
+                attempt(LaunchReason::Stage(1), "http://e:85", 450, 450, AttemptStatus::Running),
             ],
-            suppressed: 1,
-            refused: None,
+            budget_exhausted: 1,
+            rejection: None,
         };
         let wall = wall();
         let spans = spans_of_call(&CALL, Some(&story), &wall);
@@ -336,9 +349,9 @@ mod tests {
 
     #[test]
     fn a_call_that_was_refused_says_why() {
-        let refusal = Refusal { why: admit::Why::Late, retry_after: Nanos::SECOND };
-        let story = Story { refused: Some((refusal, Priority::Low)), ..Story::default() };
-        let spans = spans_of_call(&CallFacts { verdict: "refused", ..CALL }, Some(&story), &wall());
+        let refusal = Rejection { reason: admit::RejectionReason::DeadlineExceeded, retry_after: Nanos::SECOND };
+        let story = CallTrace { rejection: Some((refusal, Priority::Low)), ..CallTrace::default() };
+        let spans = spans_of_call(&CallSpanFacts { verdict: "refused", ..CALL }, Some(&story), &wall());
         assert_eq!(spans.len(), 1);
         assert_eq!(get(&spans[0], "weir.refused"), Some(&"late".into()));
         assert_eq!(get(&spans[0], "weir.priority"), Some(&"low".into()));
@@ -347,7 +360,7 @@ mod tests {
     #[test]
     fn a_call_fails_with_500_and_above_or_without_an_answer() {
         let of = |status, verdict| {
-            let [span] = spans_of_call(&CallFacts { status, verdict, ..CALL }, None, &wall()).try_into().unwrap();
+            let [span] = spans_of_call(&CallSpanFacts { status, verdict, ..CALL }, None, &wall()).try_into().unwrap();
             (get(&span, "error.type").cloned(), span.error)
         };
         assert_eq!(of(Some(404), "no route"), (None, None));
@@ -359,7 +372,7 @@ mod tests {
     fn a_method_that_nobody_knows_makes_no_new_name() {
         let method = Method::from_bytes(b"FROBNICATE").unwrap();
         let [span] =
-            spans_of_call(&CallFacts { method: &method, route: None, ..CALL }, None, &wall()).try_into().unwrap();
+            spans_of_call(&CallSpanFacts { method: &method, route: None, ..CALL }, None, &wall()).try_into().unwrap();
         assert_eq!(span.name, "HTTP");
         assert_eq!(get(&span, "http.request.method"), Some(&"_OTHER".into()));
         assert_eq!(get(&span, "http.request.method_original"), Some(&"FROBNICATE".into()));
@@ -385,14 +398,14 @@ mod tests {
 
         #[test]
         fn texts_from_outside_are_cut(path in "/.{0,40}é{0,2000}", host in ".{0,3000}") {
-            let call = CallFacts { path: &path, host: Some(&host), route: Some(&path), ..CALL };
+            let call = CallSpanFacts { path: &path, host: Some(&host), route: Some(&path), ..CALL };
             for span in spans_of_call(&call, None, &wall()) {
                 for (_, value) in &span.attributes {
-                    prop_assert!(!matches!(value, Value::Text(text) if text.len() > MOST_TEXT));
+                    prop_assert!(!matches!(value, AttributeValue::Text(text) if text.len() > MAX_TEXT_BYTES));
                 }
-                prop_assert!(span.name.len() <= MOST_TEXT + 8);
+                prop_assert!(span.name.len() <= MAX_TEXT_BYTES + 8);
                 let told = get(&span, "url.path");
-                prop_assert!(matches!(told, Some(Value::Text(told)) if path.starts_with(&**told)));
+                prop_assert!(matches!(told, Some(AttributeValue::Text(told)) if path.starts_with(&**told)));
             }
         }
     }

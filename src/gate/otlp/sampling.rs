@@ -6,9 +6,9 @@
 /// is in it at each greater one (OpenTelemetry's TraceIdRatioBased). The id's lower 64 bits without the last are
 /// compared, as the samplers for Go and Rust do it. A ratio that is not a number is none.
 pub fn sampled(trace_id: u128, ratio: f64) -> bool {
-    const ALL: u64 = 1 << 63;
+    const TRACE_ID_RANGE: u64 = 1 << 63;
     // Saturates: below 0, and for what is no number, it is 0.
-    let bound = (ratio * ALL as f64) as u64;
+    let bound = (ratio * TRACE_ID_RANGE as f64) as u64;
     (trace_id as u64) >> 1 < bound
 }
 

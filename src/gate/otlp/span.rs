@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Something that took time, and belongs to a trace.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Span {
+pub struct TraceSpan {
     /// The trace; not 0.
     pub trace_id: u128,
     /// The span; not 0.
@@ -20,7 +20,7 @@ pub struct Span {
     /// Nanoseconds since 1970; not before the start.
     pub end_unix_ns: u64,
     /// What else there is to say; no name twice.
-    pub attributes: Vec<(&'static str, Value)>,
+    pub attributes: Vec<(&'static str, AttributeValue)>,
     /// Some if it failed: the cause, or nothing where the attributes say it.
     pub error: Option<Cow<'static, str>>,
 }
@@ -38,7 +38,7 @@ pub enum SpanKind {
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum AttributeValue {
     /// Text.
     Text(Cow<'static, str>),
     /// A whole number.
@@ -47,25 +47,25 @@ pub enum Value {
     Flag(bool),
 }
 
-impl From<&'static str> for Value {
+impl From<&'static str> for AttributeValue {
     fn from(text: &'static str) -> Self {
         Self::Text(Cow::Borrowed(text))
     }
 }
 
-impl From<String> for Value {
+impl From<String> for AttributeValue {
     fn from(text: String) -> Self {
         Self::Text(Cow::Owned(text))
     }
 }
 
-impl From<u16> for Value {
+impl From<u16> for AttributeValue {
     fn from(number: u16) -> Self {
         Self::Int(number.into())
     }
 }
 
-impl From<u32> for Value {
+impl From<u32> for AttributeValue {
     fn from(number: u32) -> Self {
         Self::Int(number.into())
     }

@@ -5,9 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use ring::digest;
 
 use crate::decide::Nanos;
-use crate::decide::budget::Ledger;
-use crate::decide::portion::{Claim, Portions};
-use crate::gate::standing::Standing;
+use crate::decide::budget::RetryBudget;
+use crate::decide::portion::{AllocationKey, Allocations};
+use crate::gate::standing::CallerPolicy;
 
 /// The first 64 bits of SHA-256 of these parts: the same at all gates. Nobody finds another name that has the number of a
 /// given one.
@@ -23,39 +23,41 @@ pub(in crate::gate) fn hash(parts: &[&[u8]]) -> u64 {
 
 /// A limit, and its number in the table.
 #[derive(Debug)]
-pub(in crate::gate) enum Limit<'a> {
+pub(in crate::gate) enum DistributedLimit<'a> {
     /// What each caller of a route may send.
-    Rate(u64, &'a Standing),
+    Rate(u64, &'a CallerPolicy),
     /// What extra attempts may come to.
-    Budget(u64, &'a Mutex<Ledger>),
+    Budget(u64, &'a Mutex<RetryBudget>),
 }
 
-fn ledger<T>(of: &Mutex<Ledger>, does: impl FnOnce(&mut Ledger) -> T) -> T {
+fn with_budget<T>(of: &Mutex<RetryBudget>, does: impl FnOnce(&mut RetryBudget) -> T) -> T {
     does(&mut of.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-impl Limit<'_> {
+impl DistributedLimit<'_> {
     /// From now on it is kept by what is ours of it.
-    pub(super) fn follow(&self, now: Nanos, portions: &Portions) {
+    pub(super) fn apply_split(&self, now: Nanos, portions: &Allocations) {
         match self {
-            Self::Rate(limit, standing) => standing.follow(now, portions.usual(), portions.of_limit(*limit)),
+            Self::Rate(limit, standing) => {
+                standing.apply_split(now, portions.default_fraction(), portions.own_of_limit(*limit));
+            }
             Self::Budget(limit, of) => {
-                let portion = portions.of(Claim { limit: *limit, key: 0 });
-                ledger(of, |ledger| ledger.follow(now, portion));
+                let portion = portions.fraction_of(AllocationKey { limit: *limit, key: 0 });
+                with_budget(of, |ledger| ledger.apply_split(now, portion));
             }
         }
     }
 
     /// What could be used of it, since this was asked last.
-    pub(super) fn wanted(&self, now: Nanos) -> Vec<(Claim, u32)> {
+    pub(super) fn wanted(&self, now: Nanos) -> Vec<(AllocationKey, u32)> {
         match self {
             Self::Rate(limit, standing) => {
                 let wanted = standing.wanted(now).into_iter();
-                wanted.map(|(key, wants)| (Claim { limit: *limit, key }, wants)).collect()
+                wanted.map(|(key, wants)| (AllocationKey { limit: *limit, key }, wants)).collect()
             }
             Self::Budget(limit, of) => {
-                let wants = ledger(of, |ledger| ledger.wanted(now));
-                wants.map(|wants| (Claim { limit: *limit, key: 0 }, wants)).into_iter().collect()
+                let wants = with_budget(of, |ledger| ledger.wanted(now));
+                wants.map(|wants| (AllocationKey { limit: *limit, key: 0 }, wants)).into_iter().collect()
             }
         }
     }

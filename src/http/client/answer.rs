@@ -11,21 +11,22 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 
 use super::error::SendError;
 use crate::http::wire::{
-    Chunked, MOST_BYTES, MOST_HEADERS, Part, WireError, content_length, has_token, lenient, printable, tokens,
+    Chunked, ChunkedPart, MAX_HEAD_BYTES, MAX_HEADERS, WireError, content_length, has_token, lenient_parser, printable,
+    tokens,
 };
 
 /// What of the request its answer is read by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct ResponseContext {
     /// By HEAD: the answer has no body, whatever it says.
-    pub head: bool,
+    pub is_head: bool,
     /// For another protocol: a 101 is the answer.
     pub upgrade: bool,
 }
 
 /// The head of an answer. Content-Length is left out where it does not count, Transfer-Encoding always.
 #[derive(Debug)]
-pub struct Head {
+pub struct ResponseHead {
     /// The final status, or 101.
     pub status: StatusCode,
     /// HTTP/1.0 or HTTP/1.1.
@@ -33,31 +34,31 @@ pub struct Head {
     /// Parts of one buffer that holds nothing but them.
     pub headers: HeaderMap,
     /// What follows.
-    pub body: Body,
+    pub body: BodyDecoder,
     /// Whether the connection may be used again.
     pub keep_alive: bool,
 }
 
 /// More interim answers than this are no answer.
-const MOST_INTERIM: u32 = 100;
+const MAX_INTERIM_RESPONSES: u32 = 100;
 
 /// Finds the head of one answer in bytes that come in pieces.
 #[derive(Debug, Default)]
-pub struct Heads {
-    asked: Asked,
+pub struct HeadParser {
+    context: ResponseContext,
     /// The beginning of a head whose end has not come yet.
     partial: Vec<u8>,
     interim: u32,
 }
 
-impl Heads {
+impl HeadParser {
     /// For the answer to one request.
-    pub fn new(asked: Asked) -> Self {
-        Self { asked, ..Self::default() }
+    pub fn new(context: ResponseContext) -> Self {
+        Self { context, ..Self::default() }
     }
 
     /// Whether nothing has come yet.
-    pub fn is_untouched(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.partial.is_empty() && self.interim == 0
     }
 
@@ -66,7 +67,7 @@ impl Heads {
     ///
     /// # Errors
     /// When this is no answer.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<Option<(Head, usize)>, SendError> {
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Option<(ResponseHead, usize)>, SendError> {
         if self.partial.is_empty() {
             let found = self.find(bytes)?;
             if let Err(kept) = found {
@@ -77,7 +78,7 @@ impl Heads {
         let before = self.partial.len();
         self.partial.extend_from_slice(bytes);
         // Only a line's end can complete a head, so a head that comes byte by byte is not parsed at each.
-        if self.partial.len() <= MOST_BYTES && !bytes.contains(&b'\n') {
+        if self.partial.len() <= MAX_HEAD_BYTES && !bytes.contains(&b'\n') {
             return Ok(None);
         }
         let partial = std::mem::take(&mut self.partial);
@@ -92,15 +93,15 @@ impl Heads {
     }
 
     /// The final head in `bytes` and its end; or where an unfinished one begins.
-    fn find(&mut self, bytes: &[u8]) -> Result<Result<(Head, usize), usize>, SendError> {
+    fn find(&mut self, bytes: &[u8]) -> Result<Result<(ResponseHead, usize), usize>, SendError> {
         let mut at = 0;
-        while let Some((head, length)) = read(&bytes[at..], self.asked)? {
+        while let Some((head, length)) = parse_head(&bytes[at..], self.context)? {
             at += length;
             if !head.status.is_informational() || head.status == StatusCode::SWITCHING_PROTOCOLS {
                 return Ok(Ok((head, at)));
             }
             self.interim += 1;
-            if self.interim > MOST_INTERIM {
+            if self.interim > MAX_INTERIM_RESPONSES {
                 return Err(SendError::protocol("interim answers without end"));
             }
         }
@@ -109,12 +110,12 @@ impl Heads {
 }
 
 /// Reads one head from the start of `bytes`; None if its end is not there yet.
-fn read(bytes: &[u8], asked: Asked) -> Result<Option<(Head, usize)>, SendError> {
-    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+fn parse_head(bytes: &[u8], asked: ResponseContext) -> Result<Option<(ResponseHead, usize)>, SendError> {
+    let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut parsed = httparse::Response::new(&mut []);
-    let length = match lenient().parse_response_with_uninit_headers(&mut parsed, bytes, &mut room) {
-        Ok(httparse::Status::Complete(length)) if length <= MOST_BYTES => length,
-        Ok(httparse::Status::Partial) if bytes.len() <= MOST_BYTES => return Ok(None),
+    let length = match lenient_parser().parse_response_with_uninit_headers(&mut parsed, bytes, &mut room) {
+        Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD_BYTES => length,
+        Ok(httparse::Status::Partial) if bytes.len() <= MAX_HEAD_BYTES => return Ok(None),
         Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(WireError::HeadTooLarge.into()),
         Err(_) => return Err(not_http(bytes)),
     };
@@ -122,27 +123,28 @@ fn read(bytes: &[u8], asked: Asked) -> Result<Option<(Head, usize)>, SendError> 
     let is_1_1 = parsed.version == Some(1);
     let own = Bytes::copy_from_slice(&bytes[..length]);
     let mut headers = HeaderMap::with_capacity(parsed.headers.len());
-    let mut framing = Framing { keep_alive: is_1_1, ..Framing::default() };
+    let mut framing = FramingHeaders { keep_alive: is_1_1, ..FramingHeaders::default() };
     for header in parsed.headers.iter() {
         let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| not_http(bytes))?;
-        let value = value(header.value, bytes, &own)?;
-        framing.note(&name, &value)?;
+        let value = header_value(header.value, bytes, &own)?;
+        framing.add_header(&name, &value)?;
         if name != TRANSFER_ENCODING {
             headers.append(name, value);
         }
     }
-    if framing.coded {
+    if framing.has_transfer_coding {
         headers.remove(CONTENT_LENGTH);
     }
     let rest = match status.as_u16() {
         101 if !asked.upgrade => return Err(SendError::protocol("it switches to a protocol that was not asked for")),
-        100..200 | 204 | 304 => Rest::Ended,
-        _ if asked.head => Rest::Ended,
-        _ => framing.rest(),
+        100..200 | 204 | 304 => BodyState::Ended,
+        _ if asked.is_head => BodyState::Ended,
+        _ => framing.body_state(),
     };
-    let keep_alive = framing.may_stay(is_1_1) && !matches!(rest, Rest::UntilClose) && status.as_u16() != 101;
+    let keep_alive =
+        framing.allows_keep_alive(is_1_1) && !matches!(rest, BodyState::UntilClose) && status.as_u16() != 101;
     let version = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
-    Ok(Some((Head { status, version, headers, body: Body { rest }, keep_alive }, length)))
+    Ok(Some((ResponseHead { status, version, headers, body: BodyDecoder { state: rest }, keep_alive }, length)))
 }
 
 fn not_http(bytes: &[u8]) -> SendError {
@@ -150,32 +152,32 @@ fn not_http(bytes: &[u8]) -> SendError {
 }
 
 /// A header's value as a part of `own`, which is a copy of the beginning of `bytes`.
-fn value(value: &[u8], bytes: &[u8], own: &Bytes) -> Result<HeaderValue, SendError> {
+fn header_value(value: &[u8], bytes: &[u8], own: &Bytes) -> Result<HeaderValue, SendError> {
     let start = value.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
     let made = match own.len().checked_sub(value.len()) {
         Some(most) if start <= most => HeaderValue::from_maybe_shared(own.slice(start..start + value.len())).ok(),
         // An empty value may point elsewhere.
         _ => HeaderValue::from_bytes(value).ok(),
     };
-    made.or_else(|| unfolded(value)).ok_or_else(|| SendError::protocol("a header holds what no header can hold"))
+    made.or_else(|| unfold(value)).ok_or_else(|| SendError::protocol("a header holds what no header can hold"))
 }
 
 /// A folded value (RFC 9112, 5.2) in one line: each break and the white space around it become one space.
-fn unfolded(value: &[u8]) -> Option<HeaderValue> {
+fn unfold(value: &[u8]) -> Option<HeaderValue> {
     let lines = value.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
     HeaderValue::from_bytes(&lines.collect::<Vec<_>>().join(&b' ')).ok()
 }
 
 #[derive(Debug, Default)]
-struct Framing {
+struct FramingHeaders {
     length: Option<u64>,
-    coded: bool,
+    has_transfer_coding: bool,
     chunked: bool,
     keep_alive: bool,
 }
 
-impl Framing {
-    fn note(&mut self, name: &HeaderName, value: &HeaderValue) -> Result<(), SendError> {
+impl FramingHeaders {
+    fn add_header(&mut self, name: &HeaderName, value: &HeaderValue) -> Result<(), SendError> {
         let bytes = value.as_bytes();
         if *name == CONTENT_LENGTH {
             let length = content_length(bytes).ok_or(WireError::BadLength)?;
@@ -191,7 +193,7 @@ impl Framing {
                 }
                 self.chunked = true;
             }
-            self.coded = true;
+            self.has_transfer_coding = true;
         } else if *name == CONNECTION {
             if has_token(bytes, b"close") {
                 self.keep_alive = false;
@@ -202,31 +204,31 @@ impl Framing {
         Ok(())
     }
 
-    fn rest(&self) -> Rest {
+    fn body_state(&self) -> BodyState {
         match self.length {
-            _ if self.chunked => Rest::Chunked(Box::new((Chunked::new(), Vec::new()))),
-            _ if self.coded => Rest::UntilClose,
-            Some(0) => Rest::Ended,
-            Some(length) => Rest::Length(length),
-            None => Rest::UntilClose,
+            _ if self.chunked => BodyState::Chunked(Box::new((Chunked::new(), Vec::new()))),
+            _ if self.has_transfer_coding => BodyState::UntilClose,
+            Some(0) => BodyState::Ended,
+            Some(length) => BodyState::Length(length),
+            None => BodyState::UntilClose,
         }
     }
 
     /// A head that says two things about its body's end, or says it as HTTP/1.0 cannot, is how answers are smuggled:
     /// RFC 9112 (6.1, 6.3) has the connection closed after it.
-    fn may_stay(&self, is_1_1: bool) -> bool {
-        self.keep_alive && !(self.coded && (self.length.is_some() || !is_1_1))
+    fn allows_keep_alive(&self, is_1_1: bool) -> bool {
+        self.keep_alive && !(self.has_transfer_coding && (self.length.is_some() || !is_1_1))
     }
 }
 
 /// What is still to come of a body.
 #[derive(Debug)]
-pub struct Body {
-    rest: Rest,
+pub struct BodyDecoder {
+    state: BodyState,
 }
 
 #[derive(Debug)]
-enum Rest {
+enum BodyState {
     Ended,
     Length(u64),
     /// Chunks, up to one of size 0 and trailers. These are kept as they come.
@@ -236,7 +238,7 @@ enum Rest {
 
 /// What some bytes brought.
 #[derive(Debug, Default)]
-pub struct Brought {
+pub struct DecodedBody {
     /// So many of them belonged to the answer.
     pub used: usize,
     /// Some of the body.
@@ -245,22 +247,22 @@ pub struct Brought {
     pub trailers: Option<HeaderMap>,
 }
 
-impl Body {
+impl BodyDecoder {
     pub(super) fn ended() -> Self {
-        Self { rest: Rest::Ended }
+        Self { state: BodyState::Ended }
     }
 
     /// Whether all has come.
     pub fn is_ended(&self) -> bool {
-        matches!(self.rest, Rest::Ended)
+        matches!(self.state, BodyState::Ended)
     }
 
     /// How many bytes are still to come, where that is known.
-    pub fn left(&self) -> Option<u64> {
-        match self.rest {
-            Rest::Ended => Some(0),
-            Rest::Length(left) => Some(left),
-            Rest::Chunked(_) | Rest::UntilClose => None,
+    pub fn remaining(&self) -> Option<u64> {
+        match self.state {
+            BodyState::Ended => Some(0),
+            BodyState::Length(left) => Some(left),
+            BodyState::Chunked(_) | BodyState::UntilClose => None,
         }
     }
 
@@ -268,42 +270,42 @@ impl Body {
     ///
     /// # Errors
     /// When chunks or trailers are malformed.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<Brought, SendError> {
-        let Rest::Chunked(coding) = &mut self.rest else {
-            let used = self.take(bytes.len());
-            return Ok(Brought { used, data: Bytes::copy_from_slice(&bytes[..used]), trailers: None });
+    pub fn push(&mut self, bytes: &[u8]) -> Result<DecodedBody, SendError> {
+        let BodyState::Chunked(coding) = &mut self.state else {
+            let used = self.consume(bytes.len());
+            return Ok(DecodedBody { used, data: Bytes::copy_from_slice(&bytes[..used]), trailers: None });
         };
         let (chunked, trailer) = &mut **coding;
         let mut data = Vec::new();
-        let (used, ended) = chunked.pass(bytes, |part| match part {
-            Part::Data(some) => {
+        let (used, ended) = chunked.decode(bytes, |part| match part {
+            ChunkedPart::Data(some) => {
                 if data.is_empty() {
                     data.reserve_exact(bytes.len().min(some.len() + 64));
                 }
                 data.extend_from_slice(some);
             }
-            Part::Trailer(byte) => trailer.push(byte),
+            ChunkedPart::Trailer(byte) => trailer.push(byte),
         })?;
         let trailers = if ended { trailers(trailer)? } else { None };
         if ended {
-            self.rest = Rest::Ended;
+            self.state = BodyState::Ended;
         }
-        Ok(Brought { used, data: data.into(), trailers })
+        Ok(DecodedBody { used, data: data.into(), trailers })
     }
 
     /// The next bytes came and are taken whole, without a copy; how many of them belong to the body. Not for chunks.
-    pub(super) fn take(&mut self, length: usize) -> usize {
-        match &mut self.rest {
-            Rest::Length(left) => {
+    pub(super) fn consume(&mut self, length: usize) -> usize {
+        match &mut self.state {
+            BodyState::Length(left) => {
                 let used = usize::try_from(*left).unwrap_or(usize::MAX).min(length);
                 *left -= used as u64;
                 if *left == 0 {
-                    self.rest = Rest::Ended;
+                    self.state = BodyState::Ended;
                 }
                 used
             }
-            Rest::UntilClose => length,
-            Rest::Ended | Rest::Chunked(_) => 0,
+            BodyState::UntilClose => length,
+            BodyState::Ended | BodyState::Chunked(_) => 0,
         }
     }
 
@@ -312,13 +314,13 @@ impl Body {
     /// # Errors
     /// When that is not the body's end.
     pub fn close(&mut self) -> Result<(), SendError> {
-        match &mut self.rest {
-            Rest::Ended => Ok(()),
-            Rest::UntilClose => {
-                self.rest = Rest::Ended;
+        match &mut self.state {
+            BodyState::Ended => Ok(()),
+            BodyState::UntilClose => {
+                self.state = BodyState::Ended;
                 Ok(())
             }
-            Rest::Length(_) | Rest::Chunked(_) => Err(WireError::Cut.into()),
+            BodyState::Length(_) | BodyState::Chunked(_) => Err(WireError::Truncated.into()),
         }
     }
 }
@@ -326,7 +328,7 @@ impl Body {
 /// Reads trailers, up to and with their empty line; None if there are none.
 fn trailers(bytes: &[u8]) -> Result<Option<HeaderMap>, SendError> {
     let bad = |_| SendError::from(WireError::BadChunk);
-    let mut room = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut room = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let Ok(httparse::Status::Complete((_, parsed))) = httparse::parse_headers(bytes, &mut room) else {
         return Err(bad(()));
     };

@@ -12,19 +12,19 @@ use std::task::Poll;
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
-use super::error::{SendError, words};
-use super::origin::{Origin, Place};
-use super::socket::{Plain, Socket};
+use super::error::{SendError, error_message};
+use super::origin::{Origin, OriginAddress};
+use super::socket::{ClientSocket, PlainSocket};
 use crate::decide::Nanos;
-use crate::decide::policy::Kind;
+use crate::decide::policy::FailureKind;
 use crate::machine::timer::{Sleep, Timer};
 
 /// A next address is tried so long after the one before, if that has not answered (RFC 8305, section 8).
-const STAGGER: Nanos = Nanos::from_millis(250);
+const CONNECTION_ATTEMPT_DELAY: Nanos = Nanos::from_millis(250);
 
 /// Connects. What is under way ends when this is dropped.
-pub(super) async fn dial(origin: &Origin, timer: &Timer) -> Result<Socket, SendError> {
-    let step = Cell::new(Kind::Dns);
+pub(super) async fn connect_origin(origin: &Origin, timer: &Timer) -> Result<ClientSocket, SendError> {
+    let step = Cell::new(FailureKind::Dns);
     let late = match timer.clone() {
         _ if origin.connect_timeout == Nanos::NEVER => None,
         timer => Some(timer.sleep(origin.connect_timeout)),
@@ -43,49 +43,49 @@ pub(super) async fn dial(origin: &Origin, timer: &Timer) -> Result<Socket, SendE
     .await;
     done.unwrap_or_else(|| {
         let missing = match step.get() {
-            Kind::Dns => "address",
-            Kind::Tls => "TLS",
+            FailureKind::Dns => "address",
+            FailureKind::Tls => "TLS",
             _ => "connection",
         };
-        let text = format!("no {missing} within {} ({})", origin.connect_timeout, shown(&origin.place));
+        let text = format!("no {missing} within {} ({})", origin.connect_timeout, display_address(&origin.address));
         Err(SendError::new(step.get(), text))
     })
 }
 
-fn shown(place: &Place) -> String {
+fn display_address(place: &OriginAddress) -> String {
     match place {
-        Place::Inet(host, port) if host.contains(':') => format!("[{host}]:{port}"),
-        Place::Inet(host, port) => format!("{host}:{port}"),
-        Place::Unix(path) => path.display().to_string(),
+        OriginAddress::Inet(host, port) if host.contains(':') => format!("[{host}]:{port}"),
+        OriginAddress::Inet(host, port) => format!("{host}:{port}"),
+        OriginAddress::Unix(path) => path.display().to_string(),
     }
 }
 
-async fn connect(origin: &Origin, timer: &Timer, step: &Cell<Kind>) -> Result<Socket, SendError> {
-    let plain = match &origin.place {
-        Place::Unix(path) => {
-            step.set(Kind::Connect);
+async fn connect(origin: &Origin, timer: &Timer, step: &Cell<FailureKind>) -> Result<ClientSocket, SendError> {
+    let plain = match &origin.address {
+        OriginAddress::Unix(path) => {
+            step.set(FailureKind::Connect);
             let connected = UnixStream::connect(path).await;
-            Plain::Unix(connected.map_err(|error| failed(&error, &path.display().to_string()))?)
+            PlainSocket::Unix(connected.map_err(|error| connect_error(&error, &path.display().to_string()))?)
         }
-        Place::Inet(host, port) => {
+        OriginAddress::Inet(host, port) => {
             let addresses = addresses(host, *port).await?;
-            step.set(Kind::Connect);
-            Plain::Tcp(first_of(addresses, timer).await?)
+            step.set(FailureKind::Connect);
+            PlainSocket::Tcp(connect_first(addresses, timer).await?)
         }
     };
-    let Some(tls) = &origin.tls else { return Ok(Socket::Plain(plain)) };
-    step.set(Kind::Tls);
+    let Some(tls) = &origin.tls else { return Ok(ClientSocket::Plain(plain)) };
+    step.set(FailureKind::Tls);
     let connector = TlsConnector::from(Arc::clone(&tls.config));
     let stream = connector.connect(tls.name.clone(), plain).await;
     let stream = stream.map_err(|error| {
         let why = if error.kind() == io::ErrorKind::UnexpectedEof {
             "the connection was closed in its handshake".to_owned()
         } else {
-            words(&error)
+            error_message(&error)
         };
-        SendError::new(Kind::Tls, format!("no TLS: {why} ({})", shown(&origin.place)))
+        SendError::new(FailureKind::Tls, format!("no TLS: {why} ({})", display_address(&origin.address)))
     })?;
-    Ok(Socket::Tls(Box::new(stream)))
+    Ok(ClientSocket::Tls(Box::new(stream)))
 }
 
 /// The addresses of a host; first of one family, then of the other, in turn.
@@ -93,7 +93,7 @@ async fn addresses(host: &str, port: u16) -> Result<VecDeque<SocketAddr>, SendEr
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok([SocketAddr::new(address, port)].into());
     }
-    let failed = |why: &str| SendError::new(Kind::Dns, format!("no address for host '{host}': {why}"));
+    let failed = |why: &str| SendError::new(FailureKind::Dns, format!("no address for host '{host}': {why}"));
     let found = tokio::net::lookup_host((host, port)).await.map_err(|error| {
         let text = error.to_string();
         failed(text.rsplit(": ").next().unwrap_or(&text))
@@ -111,10 +111,10 @@ async fn addresses(host: &str, port: u16) -> Result<VecDeque<SocketAddr>, SendEr
 }
 
 /// The first connection that comes about; the rest is dropped.
-async fn first_of(mut addresses: VecDeque<SocketAddr>, timer: &Timer) -> Result<TcpStream, SendError> {
-    type Trying = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
-    let mut trying: Vec<(SocketAddr, Trying)> = Vec::new();
-    let mut failure = SendError::new(Kind::Connect, "no address");
+async fn connect_first(mut addresses: VecDeque<SocketAddr>, timer: &Timer) -> Result<TcpStream, SendError> {
+    type ConnectAttempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
+    let mut trying: Vec<(SocketAddr, ConnectAttempt)> = Vec::new();
+    let mut failure = SendError::new(FailureKind::Connect, "no address");
     let mut next: Option<Sleep> = None;
     let mut begun = false;
     poll_fn(|cx| {
@@ -129,7 +129,7 @@ async fn first_of(mut addresses: VecDeque<SocketAddr>, timer: &Timer) -> Result<
                         return Poll::Ready(Ok(stream));
                     }
                     Poll::Ready(Err(error)) => {
-                        failure = failed(&error, &address.to_string());
+                        failure = connect_error(&error, &address.to_string());
                         failures = true;
                         drop(trying.swap_remove(k));
                     }
@@ -144,7 +144,7 @@ async fn first_of(mut addresses: VecDeque<SocketAddr>, timer: &Timer) -> Result<
             match addresses.pop_front() {
                 Some(address) => {
                     trying.push((address, Box::pin(TcpStream::connect(address))));
-                    next = (!addresses.is_empty()).then(|| timer.sleep(STAGGER));
+                    next = (!addresses.is_empty()).then(|| timer.sleep(CONNECTION_ATTEMPT_DELAY));
                 }
                 None if trying.is_empty() => return Poll::Ready(Err(failure.clone())),
                 None => {
@@ -157,6 +157,6 @@ async fn first_of(mut addresses: VecDeque<SocketAddr>, timer: &Timer) -> Result<
     .await
 }
 
-fn failed(error: &io::Error, to: &str) -> SendError {
-    SendError::new(Kind::Connect, format!("{} ({to})", words(error)))
+fn connect_error(error: &io::Error, to: &str) -> SendError {
+    SendError::new(FailureKind::Connect, format!("{} ({to})", error_message(error)))
 }

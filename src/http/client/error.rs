@@ -3,41 +3,41 @@
 use std::borrow::Cow;
 use std::{fmt, io};
 
-use crate::decide::policy::Kind;
+use crate::decide::policy::FailureKind;
 use crate::http::wire::WireError;
 
 /// Why there is no answer, or not all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SendError {
     /// What kind of failure that is.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The cause in words, for a person: `connection refused (127.0.0.1:9)`.
     pub text: Cow<'static, str>,
 }
 
 impl SendError {
     /// A failure of this kind.
-    pub fn new(kind: Kind, text: impl Into<Cow<'static, str>>) -> Self {
+    pub fn new(kind: FailureKind, text: impl Into<Cow<'static, str>>) -> Self {
         Self { kind, text: text.into() }
     }
 
     /// The request cannot be sent as it is, which is the fault of its caller and not of where it goes.
     pub(super) fn request(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(Kind::Request, text)
+        Self::new(FailureKind::Request, text)
     }
 
     pub(super) fn protocol(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(Kind::Protocol, text)
+        Self::new(FailureKind::Protocol, text)
     }
 
-    /// What becomes of a connection that was there. Never [`Kind::Tls`]: that would say that nothing was sent.
-    pub(super) fn broken(error: &io::Error) -> Self {
+    /// What becomes of a connection that was there. Never [`LimitKind::Tls`]: that would say that nothing was sent.
+    pub(super) fn connection_lost(error: &io::Error) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, InvalidData, UnexpectedEof};
         match error.kind() {
-            ConnectionReset | BrokenPipe | ConnectionAborted => Self::new(Kind::Reset, "connection reset"),
-            UnexpectedEof => Self::new(Kind::Closed, "TLS ended without its closing alert"),
-            InvalidData => Self::protocol(format!("TLS failed: {}", words(error))),
-            _ => Self::new(Kind::Reset, words(error)),
+            ConnectionReset | BrokenPipe | ConnectionAborted => Self::new(FailureKind::Reset, "connection reset"),
+            UnexpectedEof => Self::new(FailureKind::Closed, "TLS ended without its closing alert"),
+            InvalidData => Self::protocol(format!("TLS failed: {}", error_message(error))),
+            _ => Self::new(FailureKind::Reset, error_message(error)),
         }
     }
 }
@@ -52,13 +52,13 @@ impl std::error::Error for SendError {}
 
 impl From<WireError> for SendError {
     fn from(error: WireError) -> Self {
-        let kind = if error == WireError::Cut { Kind::Closed } else { Kind::Protocol };
+        let kind = if error == WireError::Truncated { FailureKind::Closed } else { FailureKind::Protocol };
         Self::new(kind, error.to_string())
     }
 }
 
 /// An error of the system without its number.
-pub(super) fn words(error: &io::Error) -> String {
+pub(super) fn error_message(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error ") {
         Some((text, _)) => text.to_lowercase(),

@@ -8,94 +8,98 @@ use http::HeaderMap;
 use http_body::{Body as _, Frame, SizeHint};
 
 use super::error::SendError;
-use super::http1::Receiving;
-use super::http2::{self, Stream};
-use super::upgraded::Upgraded;
+use super::http1::BodyReader;
+use super::http2::{self, Http2Stream};
+use super::upgraded::UpgradedConnection;
 
 /// The body of an answer. Dropped before its end it lets go of the connection (of the stream, in HTTP/2) at once;
 /// or reads the rest first, if that is little.
 #[derive(Debug)]
-pub struct Incoming {
+pub struct IncomingBody {
     /// What has come and was not given out yet.
     data: Bytes,
     trailers: Option<HeaderMap>,
-    source: Source,
+    source: IncomingSource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum IncomingSource {
     /// All has come.
-    Whole,
-    Http1(Box<Receiving>),
-    Http2(Box<(hyper::body::Incoming, Stream)>),
-    Switched(Box<Upgraded>),
+    Complete,
+    Http1(Box<BodyReader>),
+    Http2(Box<(hyper::body::Incoming, Http2Stream)>),
+    Upgraded(Box<UpgradedConnection>),
 }
 
-impl Incoming {
-    pub(super) fn whole(data: Bytes, trailers: Option<HeaderMap>) -> Self {
-        Self { data, trailers, source: Source::Whole }
+impl IncomingBody {
+    pub(super) fn complete(data: Bytes, trailers: Option<HeaderMap>) -> Self {
+        Self { data, trailers, source: IncomingSource::Complete }
     }
 
-    pub(super) fn receiving(receiving: Receiving, data: Bytes) -> Self {
-        Self { data, trailers: None, source: Source::Http1(Box::new(receiving)) }
+    pub(super) fn http1(receiving: BodyReader, data: Bytes) -> Self {
+        Self { data, trailers: None, source: IncomingSource::Http1(Box::new(receiving)) }
     }
 
-    pub(super) fn stream(body: hyper::body::Incoming, stream: Stream) -> Self {
-        let source = if body.is_end_stream() { Source::Whole } else { Source::Http2(Box::new((body, stream))) };
+    pub(super) fn http2(body: hyper::body::Incoming, stream: Http2Stream) -> Self {
+        let source = if body.is_end_stream() {
+            IncomingSource::Complete
+        } else {
+            IncomingSource::Http2(Box::new((body, stream)))
+        };
         Self { data: Bytes::new(), trailers: None, source }
     }
 
-    pub(super) fn switched(upgraded: Upgraded) -> Self {
-        Self { data: Bytes::new(), trailers: None, source: Source::Switched(Box::new(upgraded)) }
+    pub(super) fn from_upgrade(upgraded: UpgradedConnection) -> Self {
+        Self { data: Bytes::new(), trailers: None, source: IncomingSource::Upgraded(Box::new(upgraded)) }
     }
 
     /// The whole body, if it has come and nothing has been taken of it; trailers, if there are any, are left to be
     /// polled.
-    pub fn take_whole(&mut self) -> Option<Bytes> {
-        matches!(self.source, Source::Whole).then(|| std::mem::take(&mut self.data))
+    pub fn take_complete(&mut self) -> Option<Bytes> {
+        matches!(self.source, IncomingSource::Complete).then(|| std::mem::take(&mut self.data))
     }
 
     /// After a 101: the connection.
-    pub fn upgraded(self) -> Option<Upgraded> {
+    pub fn into_upgraded(self) -> Option<UpgradedConnection> {
         match self.source {
-            Source::Switched(upgraded) => Some(*upgraded),
+            IncomingSource::Upgraded(upgraded) => Some(*upgraded),
             _ => None,
         }
     }
 }
 
-impl http_body::Body for Incoming {
+impl http_body::Body for IncomingBody {
     type Data = Bytes;
     type Error = SendError;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
         let this = self.get_mut();
-        if let Source::Http2(stream) = &mut this.source {
+        if let IncomingSource::Http2(stream) = &mut this.source {
             let Poll::Ready(frame) = Pin::new(&mut stream.0).poll_frame(cx) else {
-                let Err(error) = stream.1.waits(cx.waker()) else { return Poll::Pending };
-                this.source = Source::Whole;
+                let Err(error) = stream.1.check_timeout(cx.waker()) else { return Poll::Pending };
+                this.source = IncomingSource::Complete;
                 return Poll::Ready(Some(Err(error)));
             };
-            stream.1.came();
-            let frame = frame.map(|frame| frame.map_err(|error| stream.1.blamed(http2::failure(&error))));
+            stream.1.on_received();
+            let frame = frame.map(|frame| frame.map_err(|error| stream.1.attribute_error(http2::failure(&error))));
             if frame.as_ref().is_none_or(Result::is_err) {
-                this.source = Source::Whole;
+                this.source = IncomingSource::Complete;
             }
             return Poll::Ready(frame);
         }
         if this.data.is_empty()
-            && let Source::Http1(receiving) = &mut this.source
+            && let IncomingSource::Http1(receiving) = &mut this.source
         {
             match ready!(receiving.poll(cx)) {
                 Ok(brought) => {
                     this.data = brought.data;
                     this.trailers = brought.trailers;
-                    if receiving.left() == Some(0) {
-                        this.source = Source::Whole;
+                    if receiving.remaining() == Some(0) {
+                        this.source = IncomingSource::Complete;
                     }
                 }
                 Err(error) => {
-                    this.source = Source::Whole;
+                    this.source = IncomingSource::Complete;
                     return Poll::Ready(Some(Err(error)));
                 }
             }
@@ -108,18 +112,18 @@ impl http_body::Body for Incoming {
 
     fn is_end_stream(&self) -> bool {
         match &self.source {
-            Source::Http1(_) => false,
-            Source::Http2(stream) => stream.0.is_end_stream(),
-            Source::Whole | Source::Switched(_) => self.data.is_empty() && self.trailers.is_none(),
+            IncomingSource::Http1(_) => false,
+            IncomingSource::Http2(stream) => stream.0.is_end_stream(),
+            IncomingSource::Complete | IncomingSource::Upgraded(_) => self.data.is_empty() && self.trailers.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         let come = self.data.len() as u64;
         match &self.source {
-            Source::Whole | Source::Switched(_) => SizeHint::with_exact(come),
-            Source::Http2(stream) => stream.0.size_hint(),
-            Source::Http1(receiving) => match receiving.left() {
+            IncomingSource::Complete | IncomingSource::Upgraded(_) => SizeHint::with_exact(come),
+            IncomingSource::Http2(stream) => stream.0.size_hint(),
+            IncomingSource::Http1(receiving) => match receiving.remaining() {
                 Some(left) => SizeHint::with_exact(come.saturating_add(left)),
                 None => SizeHint::default(),
             },

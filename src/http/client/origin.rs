@@ -26,7 +26,7 @@ pub enum Protocol {
 
 /// How an origin is reached.
 #[derive(Clone, Debug)]
-pub struct Reach {
+pub struct ConnectOptions {
     /// A Unix socket in place of host and port.
     pub socket: Option<PathBuf>,
     /// What an https origin's connections share (see [`Tls::shared`]); None is the default configuration.
@@ -41,12 +41,12 @@ pub struct Reach {
     /// taken. Looked at by [`Client::sweep`](super::Client::sweep), so it is that much coarse. NEVER is without limit.
     pub stall_timeout: Nanos,
     /// How long an idle connection is kept; None is as long as the client's options say.
-    pub keep_idle: Option<Nanos>,
+    pub idle_timeout: Option<Nanos>,
     /// More connections than this are not opened: who needs one waits for its turn. At least 1; None is without limit.
-    pub most_connections: Option<usize>,
+    pub max_connections: Option<usize>,
 }
 
-impl Default for Reach {
+impl Default for ConnectOptions {
     fn default() -> Self {
         Self {
             socket: None,
@@ -55,8 +55,8 @@ impl Default for Reach {
             protocol: Protocol::Auto,
             connect_timeout: Nanos::from_secs(5),
             stall_timeout: Nanos::from_secs(60),
-            keep_idle: None,
-            most_connections: None,
+            idle_timeout: None,
+            max_connections: None,
         }
     }
 }
@@ -66,19 +66,19 @@ impl Default for Reach {
 pub struct Origin {
     /// Of this process; pools are looked up by it.
     pub(super) id: u64,
-    pub(super) place: Place,
+    pub(super) address: OriginAddress,
     /// The Host header of requests that bring none.
     pub(super) host: HeaderValue,
     pub(super) tls: Option<Tls>,
     pub(super) protocol: Protocol,
     pub(super) connect_timeout: Nanos,
     pub(super) stall_timeout: Nanos,
-    pub(super) keep_idle: Option<Nanos>,
-    pub(super) most_connections: usize,
+    pub(super) idle_timeout: Option<Nanos>,
+    pub(super) max_connections: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum OriginAddress {
     /// Host without brackets, port.
     Inet(String, u16),
     Unix(PathBuf),
@@ -89,8 +89,8 @@ impl Origin {
     ///
     /// # Errors
     /// When its name cannot be the name in a certificate, or this machine has none to check one with.
-    pub fn new(target: &Target, reach: &Reach) -> Result<Self, TlsError> {
-        static IDS: AtomicU64 = AtomicU64::new(0);
+    pub fn new(target: &Target, reach: &ConnectOptions) -> Result<Self, TlsError> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         let host_header = target.host_header();
         let named = || TlsError::Name(target.host.clone());
         let tls = if target.tls {
@@ -112,18 +112,18 @@ impl Origin {
             None
         };
         Ok(Self {
-            id: IDS.fetch_add(1, Ordering::Relaxed),
-            place: match &reach.socket {
-                Some(path) => Place::Unix(path.clone()),
-                None => Place::Inet(target.host.clone(), target.port),
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            address: match &reach.socket {
+                Some(path) => OriginAddress::Unix(path.clone()),
+                None => OriginAddress::Inet(target.host.clone(), target.port),
             },
             host: HeaderValue::from_str(&host_header).map_err(|_| named())?,
             tls,
             protocol: reach.protocol,
             connect_timeout: reach.connect_timeout,
             stall_timeout: reach.stall_timeout,
-            keep_idle: reach.keep_idle,
-            most_connections: reach.most_connections.map_or(usize::MAX, |most| most.max(1)),
+            idle_timeout: reach.idle_timeout,
+            max_connections: reach.max_connections.map_or(usize::MAX, |most| most.max(1)),
         })
     }
 
@@ -134,7 +134,7 @@ impl Origin {
 
     /// Whether there is a limit to its connections, so that a request may have to wait for one.
     pub fn is_limited(&self) -> bool {
-        self.most_connections < usize::MAX
+        self.max_connections < usize::MAX
     }
 
     /// The value of the Host header for requests that bring none.

@@ -11,15 +11,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use http_body::Body as _;
 use tokio::io::AsyncWrite;
 
-use super::answer::Asked;
+use super::answer::ResponseContext;
 use super::error::SendError;
 use super::origin::Origin;
-use super::socket::Socket;
+use super::socket::ClientSocket;
 use crate::http::wire::content_length;
 
 /// A request.
 #[derive(Debug)]
-pub struct Outgoing<'a> {
+pub struct OutgoingRequest<'a> {
     /// The method.
     pub method: &'a Method,
     /// Path and query.
@@ -28,27 +28,27 @@ pub struct Outgoing<'a> {
     /// and left out of these; other hop-by-hop headers are the caller's to leave out.
     pub headers: &'a HeaderMap,
     /// Some more headers.
-    pub more: &'a [(HeaderName, HeaderValue)],
+    pub extra_headers: &'a [(HeaderName, HeaderValue)],
     /// The body.
-    pub body: OutBody,
+    pub body: OutgoingBody,
     /// Whether it asks for the protocol that its Upgrade header names. Not over HTTP/2.
     pub upgrade: bool,
 }
 
 /// A request's body that is made while it is sent.
-pub type Streamed = Pin<Box<dyn http_body::Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>>>>;
+pub type BodyStream = Pin<Box<dyn http_body::Body<Data = Bytes, Error = Box<dyn std::error::Error + Send + Sync>>>>;
 
 /// A request's body.
-pub enum OutBody {
+pub enum OutgoingBody {
     /// None.
     Empty,
     /// All of it; may be sent again.
     Bytes(Bytes),
     /// As it comes.
-    Stream(Streamed),
+    Stream(BodyStream),
 }
 
-impl fmt::Debug for OutBody {
+impl fmt::Debug for OutgoingBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("Empty"),
@@ -58,17 +58,17 @@ impl fmt::Debug for OutBody {
     }
 }
 
-impl Outgoing<'_> {
-    pub(super) fn asked(&self) -> Asked {
-        Asked { head: *self.method == Method::HEAD, upgrade: self.upgrade }
+impl OutgoingRequest<'_> {
+    pub(super) fn response_context(&self) -> ResponseContext {
+        ResponseContext { is_head: *self.method == Method::HEAD, upgrade: self.upgrade }
     }
 
     /// The length of the body, if it is known.
     pub(super) fn length(&self) -> Result<Option<u64>, SendError> {
         match &self.body {
-            OutBody::Empty => Ok(Some(0)),
-            OutBody::Bytes(bytes) => Ok(Some(bytes.len() as u64)),
-            OutBody::Stream(stream) => match (stream.size_hint().exact(), self.headers.get(CONTENT_LENGTH)) {
+            OutgoingBody::Empty => Ok(Some(0)),
+            OutgoingBody::Bytes(bytes) => Ok(Some(bytes.len() as u64)),
+            OutgoingBody::Stream(stream) => match (stream.size_hint().exact(), self.headers.get(CONTENT_LENGTH)) {
                 (Some(length), _) => Ok(Some(length)),
                 (None, Some(value)) => {
                     let length = content_length(value.as_bytes());
@@ -86,11 +86,11 @@ impl Outgoing<'_> {
 }
 
 /// Bodies up to this size are copied behind the head and go out with it, in one piece.
-const SMALL: usize = 8 * 1024;
+const MAX_INLINE_BODY_BYTES: usize = 8 * 1024;
 
 /// A request on its way into a socket.
 #[derive(Debug, Default)]
-pub(super) struct Upload {
+pub(super) struct RequestWriter {
     /// Head or framing, and small data.
     buffer: Vec<u8>,
     body: Bytes,
@@ -98,36 +98,36 @@ pub(super) struct Upload {
     /// How much of these three has been written.
     written: usize,
     /// How much has been written of all that it was and is.
-    sent: u64,
-    stream: Option<Stream>,
+    sent_bytes: u64,
+    stream: Option<UploadStream>,
     /// Whether there ever was one: what it brought is gone, so it cannot be sent again.
-    streamed: bool,
+    had_stream: bool,
     /// Whether TLS may hold something back.
     unflushed: bool,
     /// Whether bytes have gone since somebody asked.
-    went: bool,
+    has_progressed: bool,
 }
 
-struct Stream {
-    body: Streamed,
+struct UploadStream {
+    body: BodyStream,
     /// What is left, if the length was said.
-    left: Option<u64>,
+    remaining: Option<u64>,
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for UploadStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Stream({:?})", self.left)
+        write!(f, "Stream({:?})", self.remaining)
     }
 }
 
-impl Upload {
+impl RequestWriter {
     /// Writes the head into `buffer`.
-    pub(super) fn new(origin: &Origin, request: Outgoing<'_>, mut buffer: Vec<u8>) -> Result<Self, SendError> {
+    pub(super) fn new(origin: &Origin, request: OutgoingRequest<'_>, mut buffer: Vec<u8>) -> Result<Self, SendError> {
         let length = request.length()?;
         buffer.clear();
         let mut host = false;
-        put(&mut buffer, &[request.method.as_str().as_bytes(), b" ", request.target.as_bytes(), b" HTTP/1.1\r\n"]);
-        let more = request.more.iter().map(|(name, value)| (name, value));
+        append(&mut buffer, &[request.method.as_str().as_bytes(), b" ", request.target.as_bytes(), b" HTTP/1.1\r\n"]);
+        let more = request.extra_headers.iter().map(|(name, value)| (name, value));
         for (name, value) in request.headers.iter().chain(more) {
             if *name == HOST {
                 if std::mem::replace(&mut host, true) {
@@ -136,13 +136,13 @@ impl Upload {
             } else if *name == CONTENT_LENGTH || *name == TRANSFER_ENCODING || *name == CONNECTION {
                 continue;
             }
-            put(&mut buffer, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+            append(&mut buffer, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
         }
         if !host {
-            put(&mut buffer, &[b"host: ", origin.host.as_bytes(), b"\r\n"]);
+            append(&mut buffer, &[b"host: ", origin.host.as_bytes(), b"\r\n"]);
         }
         if request.upgrade {
-            put(&mut buffer, &[b"connection: upgrade\r\n"]);
+            append(&mut buffer, &[b"connection: upgrade\r\n"]);
         }
         let means_body = matches!(*request.method, Method::POST | Method::PUT | Method::PATCH);
         match length {
@@ -151,18 +151,28 @@ impl Upload {
                 // Writing to memory does not fail.
                 let _ = write!(buffer, "content-length: {length}\r\n");
             }
-            None => put(&mut buffer, &[b"transfer-encoding: chunked\r\n"]),
+            None => append(&mut buffer, &[b"transfer-encoding: chunked\r\n"]),
         }
-        put(&mut buffer, &[b"\r\n"]);
+        append(&mut buffer, &[b"\r\n"]);
         let (mut body, mut stream) = (Bytes::new(), None);
         match request.body {
-            OutBody::Empty => {}
-            OutBody::Bytes(bytes) if bytes.len() <= SMALL => put(&mut buffer, &[&bytes]),
-            OutBody::Bytes(bytes) => body = bytes,
-            OutBody::Stream(body) => stream = Some(Stream { body, left: length }),
+            OutgoingBody::Empty => {}
+            OutgoingBody::Bytes(bytes) if bytes.len() <= MAX_INLINE_BODY_BYTES => append(&mut buffer, &[&bytes]),
+            OutgoingBody::Bytes(bytes) => body = bytes,
+            OutgoingBody::Stream(body) => stream = Some(UploadStream { body, remaining: length }),
         }
         let streamed = stream.is_some();
-        Ok(Self { buffer, body, tail: b"", written: 0, sent: 0, stream, streamed, unflushed: false, went: false })
+        Ok(Self {
+            buffer,
+            body,
+            tail: b"",
+            written: 0,
+            sent_bytes: 0,
+            stream,
+            had_stream: streamed,
+            unflushed: false,
+            has_progressed: false,
+        })
     }
 
     /// Whether all has been sent.
@@ -171,13 +181,13 @@ impl Upload {
     }
 
     /// Whether it can be sent once more.
-    pub(super) fn is_whole(&self) -> bool {
-        !self.streamed
+    pub(super) fn is_resendable(&self) -> bool {
+        !self.had_stream
     }
 
-    /// Begins anew; what [`Self::is_whole`] is for.
+    /// Begins anew; what [`Self::is_resendable`] is for.
     pub(super) fn rewind(&mut self) {
-        (self.written, self.sent, self.unflushed) = (0, 0, false);
+        (self.written, self.sent_bytes, self.unflushed) = (0, 0, false);
     }
 
     /// The buffer, for the next request.
@@ -186,17 +196,17 @@ impl Upload {
     }
 
     /// How many of its bytes have been written, its framing with them.
-    pub(super) fn sent(&self) -> u64 {
-        self.sent
+    pub(super) fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
     }
 
     /// Whether bytes have gone since this was asked the last time.
-    pub(super) fn has_gone_on(&mut self) -> bool {
-        std::mem::take(&mut self.went)
+    pub(super) fn take_progress(&mut self) -> bool {
+        std::mem::take(&mut self.has_progressed)
     }
 
     /// Whether it has nothing to send until its body goes on.
-    pub(super) fn starves(&self) -> bool {
+    pub(super) fn is_starved(&self) -> bool {
         self.stream.is_some() && self.pending() == 0 && !self.unflushed
     }
 
@@ -205,7 +215,7 @@ impl Upload {
     }
 
     /// Writes as much as the socket takes and the body has; ready when all is sent.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, socket: &mut Socket) -> Poll<Result<(), UploadError>> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, socket: &mut ClientSocket) -> Poll<Result<(), UploadError>> {
         loop {
             while self.pending() > 0 {
                 let written = ready!(self.poll_write(cx, socket)).map_err(UploadError::Socket)?;
@@ -213,8 +223,8 @@ impl Upload {
                     return Poll::Ready(Err(UploadError::Socket(io::ErrorKind::BrokenPipe.into())));
                 }
                 self.written += written;
-                self.sent += written as u64;
-                self.went = true;
+                self.sent_bytes += written as u64;
+                self.has_progressed = true;
                 self.unflushed = true;
             }
             match self.poll_next(cx) {
@@ -231,7 +241,7 @@ impl Upload {
         }
     }
 
-    fn poll_write(&self, cx: &mut Context<'_>, socket: &mut Socket) -> Poll<io::Result<usize>> {
+    fn poll_write(&self, cx: &mut Context<'_>, socket: &mut ClientSocket) -> Poll<io::Result<usize>> {
         let socket = Pin::new(socket);
         if self.body.is_empty() && self.tail.is_empty() {
             return socket.poll_write(cx, &self.buffer[self.written..]);
@@ -253,11 +263,13 @@ impl Upload {
         let frame = match frame {
             Some(Ok(frame)) => frame,
             Some(Err(error)) => return Poll::Ready(Some(Err(UploadError::Body(error.to_string())))),
-            None if stream.left.is_some_and(|left| left > 0) => return Poll::Ready(Some(Err(UploadError::Length))),
+            None if stream.remaining.is_some_and(|left| left > 0) => {
+                return Poll::Ready(Some(Err(UploadError::Length)));
+            }
             None => {
-                let end: &[u8] = if stream.left.is_none() { b"0\r\n\r\n" } else { b"" };
+                let end: &[u8] = if stream.remaining.is_none() { b"0\r\n\r\n" } else { b"" };
                 self.stream = None;
-                self.next(end, Bytes::new(), b"");
+                self.set_chunk(end, Bytes::new(), b"");
                 return Poll::Ready(Some(Ok(())));
             }
         };
@@ -265,29 +277,29 @@ impl Upload {
             Ok(data) => data,
             Err(frame) => {
                 // Trailers have a place in the chunked coding only.
-                if let (Ok(trailers), None) = (frame.into_trailers(), stream.left) {
+                if let (Ok(trailers), None) = (frame.into_trailers(), stream.remaining) {
                     self.stream = None;
-                    self.next(b"0\r\n", Bytes::new(), b"");
-                    for (name, value) in trailers.iter().filter(|(name, _)| may_trail(name)) {
-                        put(&mut self.buffer, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+                    self.set_chunk(b"0\r\n", Bytes::new(), b"");
+                    for (name, value) in trailers.iter().filter(|(name, _)| is_allowed_trailer(name)) {
+                        append(&mut self.buffer, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
                     }
-                    put(&mut self.buffer, &[b"\r\n"]);
+                    append(&mut self.buffer, &[b"\r\n"]);
                 }
                 return Poll::Ready(Some(Ok(())));
             }
         };
         let length = data.len();
-        match &mut stream.left {
+        match &mut stream.remaining {
             // An empty chunk would be the last.
             None if length == 0 => {}
             None => {
-                self.next(b"", data, b"\r\n");
+                self.set_chunk(b"", data, b"\r\n");
                 let _ = write!(self.buffer, "{length:x}\r\n");
             }
             Some(left) => match left.checked_sub(length as u64) {
                 Some(rest) => {
                     *left = rest;
-                    self.next(b"", data, b"");
+                    self.set_chunk(b"", data, b"");
                 }
                 None => return Poll::Ready(Some(Err(UploadError::Length))),
             },
@@ -295,7 +307,7 @@ impl Upload {
         Poll::Ready(Some(Ok(())))
     }
 
-    fn next(&mut self, framing: &[u8], body: Bytes, tail: &'static [u8]) {
+    fn set_chunk(&mut self, framing: &[u8], body: Bytes, tail: &'static [u8]) {
         self.buffer.clear();
         self.buffer.extend_from_slice(framing);
         (self.body, self.tail, self.written) = (body, tail, 0);
@@ -304,8 +316,8 @@ impl Upload {
 
 /// Whether a trailer is passed on. Who takes trailers for headers would let these say something else about the request
 /// than its head does (RFC 9110, 6.5.1).
-pub(super) fn may_trail(name: &HeaderName) -> bool {
-    const NEVER: [&str; 24] = [
+pub(super) fn is_allowed_trailer(name: &HeaderName) -> bool {
+    const FORBIDDEN_TRAILERS: [&str; 24] = [
         "authorization",
         "cache-control",
         "connection",
@@ -332,10 +344,10 @@ pub(super) fn may_trail(name: &HeaderName) -> bool {
         "x-http-method-override",
     ];
     let name = name.as_str();
-    !NEVER.contains(&name) && !name.starts_with("if-") && !name.starts_with("x-forwarded-")
+    !FORBIDDEN_TRAILERS.contains(&name) && !name.starts_with("if-") && !name.starts_with("x-forwarded-")
 }
 
-fn put(buffer: &mut Vec<u8>, parts: &[&[u8]]) {
+fn append(buffer: &mut Vec<u8>, parts: &[&[u8]]) {
     for part in parts {
         buffer.extend_from_slice(part);
     }
@@ -355,7 +367,7 @@ pub(super) enum UploadError {
 impl From<UploadError> for SendError {
     fn from(error: UploadError) -> Self {
         match error {
-            UploadError::Socket(error) => Self::broken(&error),
+            UploadError::Socket(error) => Self::connection_lost(&error),
             UploadError::Body(why) => Self::request(format!("the request's body broke off: {why}")),
             UploadError::Length => Self::request("the request's body is not as long as it said"),
         }

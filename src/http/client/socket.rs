@@ -13,15 +13,15 @@ use super::outstanding::outstanding;
 
 /// What is under TLS, or alone.
 #[derive(Debug)]
-pub(super) enum Plain {
+pub(super) enum PlainSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 #[derive(Debug)]
-pub(super) enum Socket {
-    Plain(Plain),
-    Tls(Box<TlsStream<Plain>>),
+pub(super) enum ClientSocket {
+    Plain(PlainSocket),
+    Tls(Box<TlsStream<PlainSocket>>),
 }
 
 /// Passes a call on to whatever stream this is.
@@ -33,7 +33,7 @@ macro_rules! each {
     };
 }
 
-impl Socket {
+impl ClientSocket {
     /// Whether the peer has neither closed nor sent anything. It takes a system call only where the event loop has
     /// been told that something is there; what the event loop has not yet been told is not known.
     pub(super) fn is_quiet(&mut self) -> bool {
@@ -53,24 +53,24 @@ impl Socket {
 
     /// Whether the other end has taken none of the last `sent` bytes of a request, by what the system has not been told
     /// to have arrived. Under TLS they are more than these. A Unix socket does not tell.
-    pub(super) fn holds_all(&self, sent: u64) -> bool {
+    pub(super) fn is_unacknowledged(&self, sent: u64) -> bool {
         let plain = match self {
             Self::Plain(plain) => plain,
             Self::Tls(stream) => stream.get_ref().0,
         };
         match plain {
-            Plain::Tcp(stream) => outstanding(stream.as_fd()).is_some_and(|held| held >= sent),
-            Plain::Unix(_) => false,
+            PlainSocket::Tcp(stream) => outstanding(stream.as_fd()).is_some_and(|held| held >= sent),
+            PlainSocket::Unix(_) => false,
         }
     }
 
     /// Whether TLS has agreed on HTTP/2.
-    pub(super) fn agreed_on_http2(&self) -> bool {
+    pub(super) fn negotiated_http2(&self) -> bool {
         matches!(self, Self::Tls(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2"))
     }
 }
 
-impl Plain {
+impl PlainSocket {
     /// Whether the event loop has been told that something is there: asks it, not the system.
     fn is_readable(&self) -> bool {
         match self {
@@ -80,13 +80,13 @@ impl Plain {
     }
 }
 
-impl AsyncRead for Plain {
+impl AsyncRead for PlainSocket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         each!(self, Self, Tcp | Unix, stream => stream.poll_read(cx, buffer))
     }
 }
 
-impl AsyncWrite for Plain {
+impl AsyncWrite for PlainSocket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         each!(self, Self, Tcp | Unix, stream => stream.poll_write(cx, bytes))
     }
@@ -112,13 +112,13 @@ impl AsyncWrite for Plain {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for ClientSocket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         each!(self, Self, Plain | Tls, stream => stream.poll_read(cx, buffer))
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for ClientSocket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         each!(self, Self, Plain | Tls, stream => stream.poll_write(cx, bytes))
     }

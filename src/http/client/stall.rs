@@ -9,89 +9,95 @@ use slab::Slab;
 
 use super::error::SendError;
 use crate::decide::Nanos;
-use crate::decide::policy::Kind;
+use crate::decide::policy::FailureKind;
 
 /// All exchanges with one origin that are under way.
 #[derive(Debug)]
-pub(super) struct Stalls {
-    limit: Nanos,
-    waits: RefCell<Slab<Wait>>,
+pub(super) struct ProgressTimeouts {
+    timeout: Nanos,
+    waits: RefCell<Slab<ProgressWait>>,
 }
 
 #[derive(Debug)]
-struct Wait {
+struct ProgressWait {
     /// Somebody waits for the answer.
-    reads: bool,
+    awaits_response: bool,
     /// The request cannot go on, and not for the other end's sake.
-    starves: bool,
-    since: Since,
+    is_starved: bool,
+    since: WaitState,
     waker: Waker,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Since {
+enum WaitState {
     /// The last look.
-    Now,
+    Fresh,
     /// This look.
-    Then(Nanos),
-    TooLong,
+    Since(Nanos),
+    TimedOut,
 }
 
 /// One exchange: whether its other end takes and gives bytes.
 #[derive(Debug)]
-pub(super) struct Stall {
-    stalls: Rc<Stalls>,
+pub(super) struct ProgressTimeout {
+    timeouts: Rc<ProgressTimeouts>,
     key: usize,
 }
 
-impl Stalls {
-    pub(super) fn new(limit: Nanos) -> Self {
-        Self { limit, waits: RefCell::default() }
+impl ProgressTimeouts {
+    pub(super) fn new(timeout: Nanos) -> Self {
+        Self { timeout, waits: RefCell::default() }
     }
 
     /// Wakes those that have waited for too long. A wait counts from the first look that finds it, so none is ended too
     /// early.
-    pub(super) fn look(&self, now: Nanos) {
-        for (_, wait) in self.waits.borrow_mut().iter_mut().filter(|(_, wait)| wait.reads && !wait.starves) {
+    pub(super) fn sweep(&self, now: Nanos) {
+        for (_, wait) in self.waits.borrow_mut().iter_mut().filter(|(_, wait)| wait.awaits_response && !wait.is_starved)
+        {
             match wait.since {
-                Since::Now => wait.since = Since::Then(now),
-                Since::Then(then) if now - then >= self.limit => {
-                    wait.since = Since::TooLong;
+                WaitState::Fresh => wait.since = WaitState::Since(now),
+                WaitState::Since(then) if now - then >= self.timeout => {
+                    wait.since = WaitState::TimedOut;
                     wait.waker.wake_by_ref();
                 }
-                Since::Then(_) | Since::TooLong => {}
+                WaitState::Since(_) | WaitState::TimedOut => {}
             }
         }
     }
 }
 
-impl Stall {
-    pub(super) fn new(stalls: &Rc<Stalls>) -> Self {
-        let wait = Wait { reads: false, starves: false, since: Since::Now, waker: Waker::noop().clone() };
-        Self { stalls: Rc::clone(stalls), key: stalls.waits.borrow_mut().insert(wait) }
+impl ProgressTimeout {
+    pub(super) fn new(stalls: &Rc<ProgressTimeouts>) -> Self {
+        let wait = ProgressWait {
+            awaits_response: false,
+            is_starved: false,
+            since: WaitState::Fresh,
+            waker: Waker::noop().clone(),
+        };
+        Self { timeouts: Rc::clone(stalls), key: stalls.waits.borrow_mut().insert(wait) }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Wait)) {
-        if let Some(wait) = self.stalls.waits.borrow_mut().get_mut(self.key) {
+    fn update(&self, change: impl FnOnce(&mut ProgressWait)) {
+        if let Some(wait) = self.timeouts.waits.borrow_mut().get_mut(self.key) {
             change(wait);
         }
     }
 
     /// Some of the answer has come; nobody waits before [`Self::waits`] says so again.
-    pub(super) fn came(&self) {
-        self.change(|wait| (wait.reads, wait.since) = (false, Since::Now));
+    pub(super) fn on_received(&self) {
+        self.update(|wait| (wait.awaits_response, wait.since) = (false, WaitState::Fresh));
     }
 
     /// Some of the request has gone.
-    pub(super) fn went(&self) {
-        self.change(|wait| (wait.starves, wait.since) = (false, Since::Now));
+    pub(super) fn on_sent(&self) {
+        self.update(|wait| (wait.is_starved, wait.since) = (false, WaitState::Fresh));
     }
 
     /// Whether the request's body does not go on, so that the other end cannot be waited for.
-    pub(super) fn starves(&self, starves: bool) {
-        self.change(|wait| {
-            if std::mem::replace(&mut wait.starves, starves) != starves {
-                wait.since = Since::Now;
+    pub(super) fn set_starved(&self, starves: bool) {
+        self.update(|wait| {
+            if std::mem::replace(&mut wait.is_starved, starves) != starves {
+                wait.since = WaitState::Fresh;
             }
         });
     }
@@ -100,25 +106,25 @@ impl Stall {
     ///
     /// # Errors
     /// When that has been so for too long.
-    pub(super) fn waits(&self, waker: &Waker) -> Result<(), SendError> {
+    pub(super) fn check(&self, waker: &Waker) -> Result<(), SendError> {
         let mut too_long = false;
-        self.change(|wait| {
-            too_long = wait.since == Since::TooLong;
-            wait.reads = true;
+        self.update(|wait| {
+            too_long = wait.since == WaitState::TimedOut;
+            wait.awaits_response = true;
             if !wait.waker.will_wake(waker) {
                 wait.waker.clone_from(waker);
             }
         });
         if too_long {
-            let text = format!("nothing went either way for {}", self.stalls.limit);
-            return Err(SendError::new(Kind::Timeout, text));
+            let text = format!("nothing went either way for {}", self.timeouts.timeout);
+            return Err(SendError::new(FailureKind::Timeout, text));
         }
         Ok(())
     }
 }
 
-impl Drop for Stall {
+impl Drop for ProgressTimeout {
     fn drop(&mut self) {
-        drop(self.stalls.waits.borrow_mut().try_remove(self.key));
+        drop(self.timeouts.waits.borrow_mut().try_remove(self.key));
     }
 }

@@ -7,40 +7,40 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::pool::Lease;
-use super::socket::Socket;
+use super::pool::PooledConnection;
+use super::socket::ClientSocket;
 
 /// The raw connection after a 101. It counts as open until it is dropped.
 #[derive(Debug)]
-pub struct Upgraded {
-    lease: Lease,
+pub struct UpgradedConnection {
+    connection: PooledConnection,
     /// What was read behind the answer.
-    first: Bytes,
+    buffered: Bytes,
 }
 
-impl Upgraded {
-    pub(super) fn new(lease: Lease, first: Bytes) -> Self {
-        Self { lease, first }
+impl UpgradedConnection {
+    pub(super) fn new(connection: PooledConnection, buffered: Bytes) -> Self {
+        Self { connection, buffered }
     }
 
-    fn socket(&mut self) -> io::Result<Pin<&mut Socket>> {
-        self.lease.socket.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    fn socket(&mut self) -> io::Result<Pin<&mut ClientSocket>> {
+        self.connection.socket.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 }
 
-impl AsyncRead for Upgraded {
+impl AsyncRead for UpgradedConnection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if !self.first.is_empty() {
-            let length = self.first.len().min(buffer.remaining());
-            buffer.put_slice(&self.first[..length]);
-            self.first.advance(length);
+        if !self.buffered.is_empty() {
+            let length = self.buffered.len().min(buffer.remaining());
+            buffer.put_slice(&self.buffered[..length]);
+            self.buffered.advance(length);
             return Poll::Ready(Ok(()));
         }
         self.socket()?.poll_read(cx, buffer)
     }
 }
 
-impl AsyncWrite for Upgraded {
+impl AsyncWrite for UpgradedConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.socket()?.poll_write(cx, bytes)
     }

@@ -4,7 +4,7 @@
 use super::WireError;
 
 /// The longest accepted size line (extensions included), and the longest accepted trailers.
-const MOST_LINE: u32 = 16 * 1024;
+const MAX_LINE_BYTES: u32 = 16 * 1024;
 
 /// Where in a chunked body the next byte belongs.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(in crate::http) struct Chunked {
 
 /// A piece of what a chunked body holds.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::http) enum Part<'a> {
+pub(in crate::http) enum ChunkedPart<'a> {
     /// Some of the body.
     Data(&'a [u8]),
     /// The next byte of the trailers, the empty line behind them included.
@@ -48,14 +48,14 @@ impl Chunked {
 
     /// Takes bytes; says how many of them belong to the body's coding, and whether it has ended.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(usize, bool), WireError> {
-        self.pass(bytes, |_| {})
+        self.decode(bytes, |_| {})
     }
 
     /// The same, and hands on what the bytes hold, piece by piece.
-    pub(in crate::http) fn pass(
+    pub(in crate::http) fn decode(
         &mut self,
         bytes: &[u8],
-        mut hand_on: impl FnMut(Part<'_>),
+        mut hand_on: impl FnMut(ChunkedPart<'_>),
     ) -> Result<(usize, bool), WireError> {
         let mut at = 0;
         while at < bytes.len() {
@@ -63,7 +63,7 @@ impl Chunked {
                 let take = self.size.min((bytes.len() - at) as u64);
                 self.size -= take;
                 self.body += take;
-                hand_on(Part::Data(&bytes[at..at + take as usize]));
+                hand_on(ChunkedPart::Data(&bytes[at..at + take as usize]));
                 at += take as usize;
                 if self.size == 0 {
                     self.state = State::DataEnd { cr: false };
@@ -71,7 +71,7 @@ impl Chunked {
                 continue;
             }
             if matches!(self.state, State::Trailer { .. }) {
-                hand_on(Part::Trailer(bytes[at]));
+                hand_on(ChunkedPart::Trailer(bytes[at]));
             }
             let ended = self.byte(bytes[at])?;
             at += 1;
@@ -84,7 +84,7 @@ impl Chunked {
 
     fn byte(&mut self, byte: u8) -> Result<bool, WireError> {
         self.line += 1;
-        if self.line > MOST_LINE {
+        if self.line > MAX_LINE_BYTES {
             return Err(WireError::BadChunk);
         }
         self.state = match (self.state, byte) {

@@ -2,11 +2,11 @@
 
 use super::WireError;
 use super::chunked::Chunked;
-use super::head::{Body, Head, HeadCache};
+use super::head::{BodyFraming, HeadCache, WireHead};
 
 /// A whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct DecodedResponse {
     /// The final status.
     pub status: u16,
     /// Bytes of the body, without framing.
@@ -19,11 +19,11 @@ pub struct Answer {
 
 /// What came of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct DecodeStep {
     /// So many of them were used; the rest belongs to the next answer.
     pub used: usize,
     /// The answer that they completed.
-    pub answer: Option<Answer>,
+    pub response: Option<DecodedResponse>,
 }
 
 /// Decodes one connection's answers, one after the other.
@@ -41,16 +41,16 @@ enum State {
     #[default]
     Head,
     Length {
-        head: Head,
+        head: WireHead,
         total: u64,
-        left: u64,
+        remaining: u64,
     },
     Chunked {
-        head: Head,
+        head: WireHead,
         chunked: Chunked,
     },
     UntilClose {
-        head: Head,
+        head: WireHead,
         body: u64,
     },
 }
@@ -61,17 +61,17 @@ impl Decoder {
     ///
     /// # Errors
     /// What makes the bytes no HTTP answer; the connection is then of no further use.
-    pub fn push(&mut self, bytes: &[u8], bodyless: bool, cache: &mut HeadCache) -> Result<Step, WireError> {
+    pub fn push(&mut self, bytes: &[u8], bodyless: bool, cache: &mut HeadCache) -> Result<DecodeStep, WireError> {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
             let (step, answer) = match &mut self.state {
                 State::Head => match self.head(rest, bodyless, cache)? {
                     // A body of length 0 ends before its first byte.
-                    step if step > 0 => (step, self.ended_at_once()),
-                    _ => return Ok(Step { used: bytes.len(), answer: None }),
+                    step if step > 0 => (step, self.immediate_end()),
+                    _ => return Ok(DecodeStep { used: bytes.len(), response: None }),
                 },
-                State::Length { head, total, left } => {
+                State::Length { head, total, remaining: left } => {
                     let take = (*left).min(rest.len() as u64);
                     *left -= take;
                     let answer = (*left == 0).then_some((*head, *total));
@@ -89,10 +89,10 @@ impl Decoder {
             used += step;
             self.wire += step as u64;
             if let Some((head, body)) = answer {
-                return Ok(Step { used, answer: Some(self.finish(head, body)) });
+                return Ok(DecodeStep { used, response: Some(self.finish(head, body)) });
             }
             if used == bytes.len() {
-                return Ok(Step { used, answer: None });
+                return Ok(DecodeStep { used, response: None });
             }
         }
     }
@@ -100,23 +100,23 @@ impl Decoder {
     /// The connection was closed: the answer that this completes, if it is one that ends so.
     ///
     /// # Errors
-    /// [`WireError::Cut`] if an answer had begun and is not whole.
-    pub fn close(&mut self) -> Result<Option<Answer>, WireError> {
+    /// [`WireError::Truncated`] if an answer had begun and is not whole.
+    pub fn close(&mut self) -> Result<Option<DecodedResponse>, WireError> {
         match self.state {
             State::UntilClose { head, body } => Ok(Some(self.finish(head, body))),
             State::Head if self.wire == 0 && self.partial.is_empty() => Ok(None),
-            _ => Err(WireError::Cut),
+            _ => Err(WireError::Truncated),
         }
     }
 
     /// How many bytes of a body of known length are still to come; 0 elsewhere.
-    pub fn left(&self) -> u64 {
-        if let State::Length { left, .. } = self.state { left } else { 0 }
+    pub fn remaining_body(&self) -> u64 {
+        if let State::Length { remaining: left, .. } = self.state { left } else { 0 }
     }
 
-    /// The next `n` bytes of a body of known length came and were thrown away unseen; `n` <= [`Self::left`].
-    pub fn skip(&mut self, n: u64) -> Option<Answer> {
-        let State::Length { head, total, left } = &mut self.state else { return None };
+    /// The next `n` bytes of a body of known length came and were thrown away unseen; `n` <= [`Self::remaining`].
+    pub fn skip(&mut self, n: u64) -> Option<DecodedResponse> {
+        let State::Length { head, total, remaining: left } = &mut self.state else { return None };
         *left = left.saturating_sub(n);
         let answer = (*left == 0).then_some((*head, *total));
         self.wire += n;
@@ -135,8 +135,8 @@ impl Decoder {
             // Only a line's end can complete a head, so a head that comes byte by byte is not parsed at each.
             let may_end = rest.contains(&b'\n');
             self.partial.extend_from_slice(rest);
-            if self.partial.len() > super::head::MOST_BYTES || may_end {
-                Head::parse(&self.partial, bodyless)?
+            if self.partial.len() > super::head::MAX_HEAD_BYTES || may_end {
+                WireHead::parse(&self.partial, bodyless)?
             } else {
                 None
             }
@@ -156,28 +156,28 @@ impl Decoder {
         Ok(head.length - before)
     }
 
-    fn begin(&mut self, head: Head) {
+    fn begin(&mut self, head: WireHead) {
         // An interim answer (1xx, but 101 is final) is skipped: the real one follows.
         if (100..200).contains(&head.status) && head.status != 101 {
             return;
         }
         self.state = match head.body {
-            Body::Length(total) => State::Length { head, total, left: total },
-            Body::Chunked => State::Chunked { head, chunked: Chunked::new() },
-            Body::UntilClose => State::UntilClose { head, body: 0 },
+            BodyFraming::Length(total) => State::Length { head, total, remaining: total },
+            BodyFraming::Chunked => State::Chunked { head, chunked: Chunked::new() },
+            BodyFraming::UntilClose => State::UntilClose { head, body: 0 },
         };
     }
 
-    fn ended_at_once(&self) -> Option<(Head, u64)> {
+    fn immediate_end(&self) -> Option<(WireHead, u64)> {
         match self.state {
             State::Length { head, total: 0, .. } => Some((head, 0)),
             _ => None,
         }
     }
 
-    fn finish(&mut self, head: Head, body: u64) -> Answer {
+    fn finish(&mut self, head: WireHead, body: u64) -> DecodedResponse {
         self.state = State::Head;
-        Answer { status: head.status, body, wire: std::mem::take(&mut self.wire), keep_alive: head.keep_alive }
+        DecodedResponse { status: head.status, body, wire: std::mem::take(&mut self.wire), keep_alive: head.keep_alive }
     }
 }
 
@@ -187,13 +187,16 @@ mod tests {
     use proptest::prelude::*;
 
     /// All answers and the final word, from pieces of the stream.
-    fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>, bodyless: bool) -> (Vec<Answer>, Result<(), WireError>) {
+    fn decode<'a>(
+        pieces: impl Iterator<Item = &'a [u8]>,
+        bodyless: bool,
+    ) -> (Vec<DecodedResponse>, Result<(), WireError>) {
         let (mut decoder, mut cache, mut answers) = (Decoder::default(), HeadCache::default(), Vec::new());
         for mut piece in pieces {
             while !piece.is_empty() {
                 match decoder.push(piece, bodyless, &mut cache) {
                     Ok(step) => {
-                        answers.extend(step.answer);
+                        answers.extend(step.response);
                         piece = &piece[step.used..];
                     }
                     Err(error) => return (answers, Err(error)),
@@ -237,7 +240,7 @@ mod tests {
         let full = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
         for at in 1..full.len() {
             let (answers, end) = decode(std::iter::once(&full.as_bytes()[..at]), false);
-            assert_eq!((answers.len(), end), (0, Err(WireError::Cut)), "cut at {at}");
+            assert_eq!((answers.len(), end), (0, Err(WireError::Truncated)), "cut at {at}");
         }
     }
 
@@ -245,11 +248,11 @@ mod tests {
     fn gigabytes_pass_through_without_being_kept() {
         let (mut decoder, mut cache) = (Decoder::default(), HeadCache::default());
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5000000000\r\n\r\n";
-        assert!(decoder.push(head, false, &mut cache).is_ok_and(|s| s.answer.is_none()));
+        assert!(decoder.push(head, false, &mut cache).is_ok_and(|s| s.response.is_none()));
         assert_eq!(decoder.skip(4_999_999_999), None);
-        assert_eq!(decoder.left(), 1);
+        assert_eq!(decoder.remaining_body(), 1);
         let last = decoder.push(b"xHTTP", false, &mut cache).expect("valid");
-        assert_eq!((last.used, last.answer.map(|a| a.body)), (1, Some(5_000_000_000)));
+        assert_eq!((last.used, last.response.map(|a| a.body)), (1, Some(5_000_000_000)));
         assert!(decoder.partial.capacity() < 1024);
     }
 

@@ -5,13 +5,13 @@ use std::mem::MaybeUninit;
 use super::WireError;
 
 /// The longest accepted head.
-pub(in crate::http) const MOST_BYTES: usize = 64 * 1024;
+pub(in crate::http) const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// The most accepted headers.
-pub(in crate::http) const MOST_HEADERS: usize = 256;
+pub(in crate::http) const MAX_HEADERS: usize = 256;
 
 /// How an answer's body ends (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum BodyFraming {
     /// After so many bytes.
     Length(u64),
     /// With a chunk of size 0 and trailers.
@@ -22,17 +22,17 @@ pub(super) enum Body {
 
 /// What a response head says about the answer's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct WireHead {
     /// The status, 100..=999.
     pub status: u16,
-    pub(super) body: Body,
+    pub(super) body: BodyFraming,
     /// Whether the connection may be used again.
     pub(super) keep_alive: bool,
     /// Bytes of the head itself.
     pub(super) length: usize,
 }
 
-impl Head {
+impl WireHead {
     /// Reads a head from the start of `bytes`; `None` if its end is not there yet.
     ///
     /// `bodyless` says that the request was a HEAD: its answer has no body whatever its headers say.
@@ -40,11 +40,11 @@ impl Head {
     /// # Errors
     /// Whatever makes the bytes no response head.
     pub fn parse(bytes: &[u8], bodyless: bool) -> Result<Option<Self>, WireError> {
-        let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+        let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut []);
-        let length = match lenient().parse_response_with_uninit_headers(&mut response, bytes, &mut headers) {
-            Ok(httparse::Status::Complete(length)) if length <= MOST_BYTES => length,
-            Ok(httparse::Status::Partial) if bytes.len() <= MOST_BYTES => return Ok(None),
+        let length = match lenient_parser().parse_response_with_uninit_headers(&mut response, bytes, &mut headers) {
+            Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD_BYTES => length,
+            Ok(httparse::Status::Partial) if bytes.len() <= MAX_HEAD_BYTES => return Ok(None),
             Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(WireError::HeadTooLarge),
             Err(_) => return Err(WireError::NotHttp(printable(bytes))),
         };
@@ -52,19 +52,19 @@ impl Head {
         if status < 100 {
             return Err(WireError::NotHttp(printable(bytes)));
         }
-        let framing = Framing::of(response.headers, response.version == Some(1))?;
+        let framing = WireFraming::of(response.headers, response.version == Some(1))?;
         let body = match status {
-            _ if bodyless => Body::Length(0),
-            100..200 | 204 | 304 => Body::Length(0),
+            _ if bodyless => BodyFraming::Length(0),
+            100..200 | 204 | 304 => BodyFraming::Length(0),
             _ => framing.body,
         };
-        let reusable = framing.keep_alive && body != Body::UntilClose && status != 101;
+        let reusable = framing.keep_alive && body != BodyFraming::UntilClose && status != 101;
         Ok(Some(Self { status, body, keep_alive: reusable, length }))
     }
 }
 
 /// As lenient as browsers and curl are: what services really send must be measured, not refused.
-pub(in crate::http) fn lenient() -> httparse::ParserConfig {
+pub(in crate::http) fn lenient_parser() -> httparse::ParserConfig {
     let mut config = httparse::ParserConfig::default();
     config
         .allow_obsolete_multiline_headers_in_responses(true)
@@ -73,12 +73,12 @@ pub(in crate::http) fn lenient() -> httparse::ParserConfig {
     config
 }
 
-struct Framing {
-    body: Body,
+struct WireFraming {
+    body: BodyFraming,
     keep_alive: bool,
 }
 
-impl Framing {
+impl WireFraming {
     fn of(headers: &[httparse::Header<'_>], is_1_1: bool) -> Result<Self, WireError> {
         let (mut length, mut coding) = (None, None);
         let mut keep_alive = is_1_1;
@@ -100,9 +100,9 @@ impl Framing {
             }
         }
         let body = match (coding, length) {
-            (Some(true), _) => Body::Chunked,
-            (Some(false), _) | (None, None) => Body::UntilClose,
-            (None, Some(length)) => Body::Length(length),
+            (Some(true), _) => BodyFraming::Chunked,
+            (Some(false), _) | (None, None) => BodyFraming::UntilClose,
+            (None, Some(length)) => BodyFraming::Length(length),
         };
         // Both at once is how responses are smuggled; RFC 9112 6.3 has the connection closed after it.
         let ambiguous = coding.is_some() && length.is_some();
@@ -150,27 +150,27 @@ pub(in crate::http) fn printable(bytes: &[u8]) -> String {
 pub struct HeadCache {
     bytes: Vec<u8>,
     bodyless: bool,
-    head: Option<Head>,
+    head: Option<WireHead>,
 }
 
 impl HeadCache {
     /// Heads longer than this are not kept.
-    const MOST: usize = 2048;
+    const MAX_CACHED_HEAD_BYTES: usize = 2048;
 
-    /// Like [`Head::parse`].
+    /// Like [`WireHead::parse`].
     ///
     /// # Errors
     /// As there.
-    pub fn parse(&mut self, bytes: &[u8], bodyless: bool) -> Result<Option<Head>, WireError> {
+    pub fn parse(&mut self, bytes: &[u8], bodyless: bool) -> Result<Option<WireHead>, WireError> {
         if let Some(head) = self.head
             && self.bodyless == bodyless
             && bytes.starts_with(&self.bytes)
         {
             return Ok(Some(head));
         }
-        let head = Head::parse(bytes, bodyless)?;
+        let head = WireHead::parse(bytes, bodyless)?;
         if let Some(found) = head
-            && found.length <= Self::MOST
+            && found.length <= Self::MAX_CACHED_HEAD_BYTES
         {
             self.bytes.clear();
             self.bytes.extend_from_slice(&bytes[..found.length]);
@@ -184,18 +184,18 @@ impl HeadCache {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Option<Head>, WireError> {
-        Head::parse(text.as_bytes(), false)
+    fn parse(text: &str) -> Result<Option<WireHead>, WireError> {
+        WireHead::parse(text.as_bytes(), false)
     }
 
-    fn body(text: &str) -> (Body, bool) {
+    fn body(text: &str) -> (BodyFraming, bool) {
         let head = parse(text).expect("valid").expect("whole");
         (head.body, head.keep_alive)
     }
 
     #[test]
     fn the_end_of_a_body_is_found_as_rfc_9112_says() {
-        use Body::{Chunked, Length, UntilClose};
+        use BodyFraming::{Chunked, Length, UntilClose};
         let cases = [
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", (Length(5), true)),
             ("HTTP/1.1 200\r\ncOnTeNt-LeNgTh:5\r\n\r\n", (Length(5), true)),
@@ -224,8 +224,8 @@ mod tests {
     #[test]
     fn a_head_request_has_no_body_whatever_its_answer_says() {
         let text = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
-        let head = Head::parse(text, true).expect("valid").expect("whole");
-        assert_eq!((head.body, head.keep_alive), (Body::Length(0), true));
+        let head = WireHead::parse(text, true).expect("valid").expect("whole");
+        assert_eq!((head.body, head.keep_alive), (BodyFraming::Length(0), true));
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
             let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
             assert_eq!(parse(&text), Err(WireError::BadLength), "{length}");
         }
-        let long = format!("HTTP/1.1 200 OK\r\nX: {}", "y".repeat(MOST_BYTES));
+        let long = format!("HTTP/1.1 200 OK\r\nX: {}", "y".repeat(MAX_HEAD_BYTES));
         assert_eq!(parse(&long), Err(WireError::HeadTooLarge));
     }
 
@@ -249,7 +249,7 @@ mod tests {
             ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"];
         for text in [heads[0], heads[0], heads[1], heads[0]] {
             for bodyless in [false, true, true, false] {
-                assert_eq!(cache.parse(text.as_bytes(), bodyless), Head::parse(text.as_bytes(), bodyless));
+                assert_eq!(cache.parse(text.as_bytes(), bodyless), WireHead::parse(text.as_bytes(), bodyless));
             }
         }
         assert_eq!(cache.parse(b"HTTP/1.1 200 OK\r\nContent-Le", false), Ok(None));

@@ -5,11 +5,13 @@ mod decoder;
 mod head;
 mod request;
 
-pub(in crate::http) use chunked::{Chunked, Part};
-pub use decoder::{Answer, Decoder, Step};
-pub use head::{Head, HeadCache};
-pub(in crate::http) use head::{MOST_BYTES, MOST_HEADERS, content_length, has_token, lenient, printable, tokens};
-pub use request::{Request, RequestError};
+pub(in crate::http) use chunked::{Chunked, ChunkedPart};
+pub use decoder::{DecodeStep, DecodedResponse, Decoder};
+pub use head::{HeadCache, WireHead};
+pub(in crate::http) use head::{
+    MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token, lenient_parser, printable, tokens,
+};
+pub use request::{RequestError, WireRequest};
 
 use std::fmt;
 
@@ -25,9 +27,9 @@ pub enum WireError {
     /// A chunk's size or end is malformed, or its line or the trailers are too long.
     BadChunk,
     /// Bytes came that no request had asked for.
-    Unasked,
+    Unsolicited,
     /// The connection was closed before the whole answer: not malformed, but cut.
-    Cut,
+    Truncated,
 }
 
 impl fmt::Display for WireError {
@@ -35,12 +37,17 @@ impl fmt::Display for WireError {
         match self {
             Self::NotHttp(start) => write!(f, "the answer is not HTTP/1.1: it begins with \"{start}\""),
             Self::HeadTooLarge => {
-                write!(f, "the answer's head is over {} KiB or {} headers", head::MOST_BYTES / 1024, head::MOST_HEADERS)
+                write!(
+                    f,
+                    "the answer's head is over {} KiB or {} headers",
+                    head::MAX_HEAD_BYTES / 1024,
+                    head::MAX_HEADERS
+                )
             }
             Self::BadLength => f.write_str("the answer's Content-Length is malformed or given twice"),
             Self::BadChunk => f.write_str("the answer's chunked body is malformed"),
-            Self::Unasked => f.write_str("bytes came that no request had asked for"),
-            Self::Cut => f.write_str("the connection was closed before the whole answer"),
+            Self::Unsolicited => f.write_str("bytes came that no request had asked for"),
+            Self::Truncated => f.write_str("the connection was closed before the whole answer"),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A request as it goes on the wire, and what its answer needs to be understood.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct WireRequest {
     /// Head and body.
     pub bytes: Vec<u8>,
     /// Whether the answer has no body whatever it says (HEAD).
@@ -32,9 +32,9 @@ impl fmt::Display for RequestError {
 }
 
 /// A header as given: name and value; an empty value takes a default header away, as curl has it.
-type Header<'a> = (&'a str, &'a str);
+type HeaderLine<'a> = (&'a str, &'a str);
 
-impl Request {
+impl WireRequest {
     /// Builds the bytes. `headers` are lines `Name: value`; they replace the defaults (Host, User-Agent, Accept,
     /// Content-Length, Connection) of the same name.
     ///
@@ -52,11 +52,11 @@ impl Request {
         if !method_ok {
             return Err(RequestError::Method(method.escape_debug().to_string()));
         }
-        let given = headers.iter().map(|line| parse_header(line)).collect::<Result<Vec<Header<'_>>, _>>()?;
+        let given = headers.iter().map(|line| parse_header(line)).collect::<Result<Vec<HeaderLine<'_>>, _>>()?;
         let agent = concat!("weir/", env!("CARGO_PKG_VERSION"));
         let length = body.len().to_string();
         let has_body = !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH");
-        let mut defaults: Vec<Header<'_>> = vec![("Host", host), ("User-Agent", agent), ("Accept", "*/*")];
+        let mut defaults: Vec<HeaderLine<'_>> = vec![("Host", host), ("User-Agent", agent), ("Accept", "*/*")];
         if has_body {
             defaults.push(("Content-Length", &length));
         }
@@ -76,7 +76,7 @@ impl Request {
     }
 }
 
-fn parse_header(line: &str) -> Result<Header<'_>, RequestError> {
+fn parse_header(line: &str) -> Result<HeaderLine<'_>, RequestError> {
     let bad = || RequestError::Header(line.escape_debug().to_string());
     let (name, value) = line.split_once(':').ok_or_else(bad)?;
     let (name, value) = (name.trim(), value.trim());
@@ -91,7 +91,7 @@ mod tests {
 
     fn text(method: &str, headers: &[&str], body: &str, keep_alive: bool) -> String {
         let headers: Vec<String> = headers.iter().map(ToString::to_string).collect();
-        let request = Request::build(method, "/a?b", "h:1", &headers, body.as_bytes(), keep_alive).expect("valid");
+        let request = WireRequest::build(method, "/a?b", "h:1", &headers, body.as_bytes(), keep_alive).expect("valid");
         String::from_utf8(request.bytes).expect("ascii")
     }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn nothing_is_smuggled_into_the_head() {
-        let build = |method: &str, header: &str| Request::build(method, "/", "h", &[header.to_owned()], b"", true);
+        let build = |method: &str, header: &str| WireRequest::build(method, "/", "h", &[header.to_owned()], b"", true);
         assert!(matches!(build("GE T", "A: b"), Err(RequestError::Method(_))));
         for header in ["A: b\r\nC: d", "no colon", "Na me: x", ": x"] {
             assert!(matches!(build("GET", header), Err(RequestError::Header(_))), "{header:?}");

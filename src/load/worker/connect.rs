@@ -3,16 +3,16 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use super::{LONGEST_SLEEP, Worker};
+use super::{MAX_SLEEP, Worker};
 use crate::decide::Nanos;
-use crate::decide::feed::Start;
-use crate::load::slot::{Flight, Phase};
-use crate::measure::outcome::Failure;
+use crate::decide::feed::DueRequest;
+use crate::load::slot::{ConnectionPhase, Flight};
+use crate::measure::outcome::TransportFailure;
 
 /// How long a user waits after a connection could not be made.
-const PAUSE: Nanos = Nanos::from_millis(100);
+const CONNECT_RETRY_DELAY: Nanos = Nanos::from_millis(100);
 /// The longest time that is spent on making connections before the start.
-const PRECONNECT: Nanos = Nanos::from_secs(5);
+const PRECONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 
 impl Worker<'_> {
     /// Makes connections before the start, while the service has nothing else to do: a loaded one may take new
@@ -23,133 +23,134 @@ impl Worker<'_> {
         let mut left_to_open = self.preconnect;
         while !self.shared.stop.load(Ordering::Relaxed) {
             // What fails now is tried again, and counted, in the run.
-            while left_to_open > 0 && self.table.can_open() && self.open(0).is_ok() {
+            while left_to_open > 0 && self.connections.can_open() && self.open(0).is_ok() {
                 left_to_open -= 1;
             }
-            let left = PRECONNECT - self.clock.now();
-            if self.table.connecting() == 0 || left == Nanos::ZERO {
+            let left = PRECONNECT_TIMEOUT - self.clock.now();
+            if self.connections.connecting() == 0 || left == Nanos::ZERO {
                 break;
             }
-            self.poll(left.min(LONGEST_SLEEP), &mut ready);
+            self.poll(left.min(MAX_SLEEP), &mut ready);
             for event in ready.drain(..) {
                 self.handle(event);
             }
         }
-        for index in self.table.indices() {
-            if self.table.get(index).is_some_and(|slot| slot.phase != Phase::Open) {
-                self.table.close(index);
+        for index in self.connections.indices() {
+            if self.connections.get(index).is_some_and(|slot| slot.phase != ConnectionPhase::Open) {
+                self.connections.close(index);
             }
         }
     }
 
     fn open(&mut self, user: u32) -> io::Result<u32> {
-        let index = self.table.open(self.shared.address, self.wall.is_some(), user, self.clock.now())?;
-        self.tally.connections += 1;
+        let index = self.connections.open(self.shared.address, self.wall.is_some(), user, self.clock.now())?;
+        self.counters.connections += 1;
         Ok(index)
     }
 
     /// A new connection takes a request, which could have been sent at `ready` if there had been one.
-    pub(super) fn connect(&mut self, start: &Start, ready: Nanos, now: Nanos) {
+    pub(super) fn connect(&mut self, start: &DueRequest, ready: Nanos, now: Nanos) {
         let request = self.shared.plan.source.pick(start.arrival.number);
-        self.tally.begin(start.arrival.intended, now);
+        self.counters.begin(start.arrival.intended, now);
         let flight = Flight::new(start, ready, request);
         match self.open(start.user) {
             Ok(index) => {
-                if let Some(slot) = self.table.get(index) {
+                if let Some(slot) = self.connections.get(index) {
                     slot.push(flight);
                 }
             }
             Err(error) => {
-                self.end(&flight.failed(Failure::Connect, now, 0), start.user);
-                self.tally.detail(Failure::Connect, || error.to_string());
-                self.feed.again_after(start.user, now + PAUSE);
+                self.end(&flight.failed(TransportFailure::Connect, now, 0), start.user);
+                self.counters.record_detail(TransportFailure::Connect, || error.to_string());
+                self.feed.pause_user(start.user, now + CONNECT_RETRY_DELAY);
             }
         }
     }
 
     pub(super) fn connected(&mut self, index: u32) {
         let plan = self.shared.plan;
-        let Some(slot) = self.table.get(index) else { return };
+        let Some(slot) = self.connections.get(index) else { return };
         if let Err(error) = slot.stream.connected() {
-            return self.fail(index, Failure::Connect, || error.to_string());
+            return self.fail(index, TransportFailure::Connect, || error.to_string());
         }
         let Some(tls) = &plan.tls else { return self.opened(index) };
         if let Err(error) = slot.stream.start_tls(tls) {
-            return self.fail(index, Failure::Tls, || error.to_string());
+            return self.fail(index, TransportFailure::Tls, || error.to_string());
         }
-        slot.phase = Phase::Handshaking;
+        slot.phase = ConnectionPhase::Handshaking;
         self.handshake(index);
     }
 
     pub(super) fn handshake(&mut self, index: u32) {
-        let Some(slot) = self.table.get(index) else { return };
+        let Some(slot) = self.connections.get(index) else { return };
         match slot.stream.handshake() {
             Ok(true) => self.opened(index),
             Ok(false) => {}
-            Err(error) => self.fail(index, Failure::Tls, || error.to_string()),
+            Err(error) => self.fail(index, TransportFailure::Tls, || error.to_string()),
         }
     }
 
     /// The connection can be used: its first request, which waited for it, goes out.
     fn opened(&mut self, index: u32) {
         let now = self.clock.now();
-        let Some(slot) = self.table.set_open(index) else { return };
-        if self.tally.tls.is_none() {
-            self.tally.tls = slot.stream.tls_description();
+        let Some(slot) = self.connections.set_open(index) else { return };
+        if self.counters.tls.is_none() {
+            self.counters.tls = slot.stream.tls_description();
         }
         if slot.flights.is_empty() {
-            self.tally.connected_beforehand(now - slot.opened);
-            return self.table.set_idle(index, now);
+            self.counters.preconnected(now - slot.opened);
+            return self.connections.set_idle(index, now);
         }
         for flight in &mut slot.flights {
             flight.connect = now - slot.opened;
             // That connecting began late is weir's own doing, how long it took is not.
             flight.ready += flight.connect;
         }
-        self.go_on(index, now, now);
+        self.fill_pipeline(index, now, now);
     }
 
     /// The connection is of no more use, its user goes on with a new one. Requests that were still on it have failed.
     pub(super) fn reconnect(&mut self, index: u32, now: Nanos) {
-        let Some(slot) = self.table.get(index) else { return };
+        let Some(slot) = self.connections.get(index) else { return };
         if !slot.flights.is_empty() {
-            return self.fail(index, Failure::Closed, || "the service closed with requests in the pipeline".into());
+            return self
+                .fail(index, TransportFailure::Closed, || "the service closed with requests in the pipeline".into());
         }
         let user = slot.user;
-        let capped = self.table.is_exhausted();
-        self.table.close(index);
-        self.claim();
-        if let Some(start) = self.feed.again(user, now) {
-            let ready = self.tally.ready(start.arrival.intended, capped, now);
+        let capped = self.connections.is_exhausted();
+        self.connections.close(index);
+        self.refill_permits();
+        if let Some(start) = self.feed.next_on(user, now) {
+            let ready = self.counters.ready(start.arrival.intended, capped, now);
             self.connect(&start, ready, now);
         }
     }
 
     /// The connection broke: so did all requests on it.
-    pub(super) fn fail(&mut self, index: u32, kind: Failure, detail: impl FnOnce() -> String) {
+    pub(super) fn fail(&mut self, index: u32, kind: TransportFailure, detail: impl FnOnce() -> String) {
         let now = self.clock.now();
-        let Some(slot) = self.table.get(index) else { return };
+        let Some(slot) = self.connections.get(index) else { return };
         let (user, phase, written) = (slot.user, slot.phase, slot.written());
         let flights = std::mem::take(&mut slot.flights);
-        let capped = self.table.is_exhausted();
-        self.table.close(index);
+        let capped = self.connections.is_exhausted();
+        self.connections.close(index);
         // An idle connection that goes is nobody's failure.
         if flights.is_empty() {
             return;
         }
-        self.tally.detail(kind, detail);
+        self.counters.record_detail(kind, detail);
         for (nth, flight) in flights.iter().enumerate() {
             let length = self.shared.plan.requests[flight.request as usize].bytes.len();
-            self.end(&flight.failed(kind, now, written.of(nth, length)), user);
+            self.end(&flight.failed(kind, now, written.bytes_of(nth, length)), user);
         }
-        if phase == Phase::Open {
-            self.claim();
-            if let Some(start) = self.feed.again(user, now) {
-                let ready = self.tally.ready(start.arrival.intended, capped, now);
+        if phase == ConnectionPhase::Open {
+            self.refill_permits();
+            if let Some(start) = self.feed.next_on(user, now) {
+                let ready = self.counters.ready(start.arrival.intended, capped, now);
                 self.connect(&start, ready, now);
             }
         } else {
-            self.feed.again_after(user, now + PAUSE);
+            self.feed.pause_user(user, now + CONNECT_RETRY_DELAY);
         }
     }
 }

@@ -13,32 +13,32 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use super::beginning::Beginning;
-use super::plan::Plan;
-use super::poller::Ready;
-use super::slot::{Flight, Phase};
-use super::table::Table;
-use super::tally::Tally;
+use super::beginning::StartGate;
+use super::plan::LoadPlan;
+use super::poller::ReadinessEvent;
+use super::slot::{ConnectionPhase, Flight};
+use super::table::ConnectionTable;
+use super::tally::WorkerCounters;
 use crate::decide::Nanos;
-use crate::decide::feed::{Feed, Start};
-use crate::http::target::Address;
+use crate::decide::feed::{DueRequest, Feed};
+use crate::http::target::SocketAddress;
 use crate::http::wire::HeadCache;
-use crate::machine::clock::{Clock, WallOffset, sharpen_sleeps, thread_cpu};
-use crate::measure::Counted;
-use crate::measure::outcome::{Failure, Outcome};
+use crate::machine::clock::{Clock, WallOffset, minimize_timer_slack, thread_cpu};
+use crate::measure::RunCounts;
+use crate::measure::outcome::{Outcome, TransportFailure};
 use crate::measure::recorder::Interval;
-use crate::report::jtl::Lines;
+use crate::report::jtl::JtlThreadLog;
 
 /// What all workers of a run share.
 #[derive(Debug)]
-pub(super) struct Shared<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) address: &'a Address,
-    pub(super) beginning: &'a Beginning,
+pub(super) struct WorkerContext<'a> {
+    pub(super) plan: &'a LoadPlan,
+    pub(super) address: &'a SocketAddress,
+    pub(super) start_gate: &'a StartGate,
     /// How many workers are ready; the last of them says so.
     pub(super) ready: AtomicU64,
     /// Whether all that is counted is told after each stretch, and not at the end alone.
-    pub(super) in_parts: bool,
+    pub(super) per_interval: bool,
     /// Set once, to have all stop at once.
     pub(super) stop: AtomicBool,
     /// The next request number that nobody has claimed (closed loop).
@@ -49,102 +49,102 @@ pub(super) struct Shared<'a> {
 
 /// What a worker reports: once a stretch, and at its end.
 #[derive(Debug)]
-pub(super) enum Report {
+pub(super) enum WorkerReport {
     /// What happened in stretch number `.0`.
-    Stretch(u64, Box<Interval>),
+    Interval(u64, Box<Interval>),
     /// It is done; what it counted and has not told yet.
-    Done(Box<Counted>),
+    Done(Box<RunCounts>),
 }
 
 pub(super) struct Worker<'a> {
-    shared: &'a Shared<'a>,
+    shared: &'a WorkerContext<'a>,
     clock: Clock,
     feed: Feed,
-    table: Table,
+    connections: ConnectionTable,
     /// Connections to make before the start.
     preconnect: usize,
-    tally: Tally,
-    reports: Sender<Report>,
-    log: Option<Lines>,
+    counters: WorkerCounters,
+    reports: Sender<WorkerReport>,
+    log: Option<JtlThreadLog>,
     cache: HeadCache,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
     /// Connections with more to read than had its turn.
-    unread: Vec<Ready>,
+    unread: Vec<ReadinessEvent>,
     /// Present while answers are timed by the kernel.
     wall: Option<WallOffset>,
     /// When answers are looked for again, where the kernel times them.
-    next_harvest: Nanos,
-    stretch: u64,
+    next_read: Nanos,
+    interval: u64,
     next_tick: Nanos,
 }
 
 /// Requests that are started in one go.
-const MOST_STARTS: usize = 64;
+const MAX_STARTS: usize = 64;
 /// The longest sleep: a stop is noticed within it.
-const LONGEST_SLEEP: Nanos = Nanos::from_millis(50);
+const MAX_SLEEP: Nanos = Nanos::from_millis(50);
 /// If the next send is due within this time, answers are left to wait until then.
-const DOZE: Nanos = Nanos::from_millis(1);
+const SPIN_THRESHOLD: Nanos = Nanos::from_millis(1);
 /// Answers that the kernel times are read this often: several at a time cost less each.
-const HARVEST: Nanos = Nanos::from_millis(1);
+const READ_INTERVAL: Nanos = Nanos::from_millis(1);
 /// A sleep shorter than this would end too late.
-const SHORTEST_SLEEP: Nanos = Nanos(3_000);
+const MIN_SLEEP: Nanos = Nanos(3_000);
 
 impl<'a> Worker<'a> {
     pub(super) fn new(
-        shared: &'a Shared<'a>,
+        shared: &'a WorkerContext<'a>,
         index: u64,
-        reports: Sender<Report>,
-        log: Option<Lines>,
+        reports: Sender<WorkerReport>,
+        log: Option<JtlThreadLog>,
     ) -> io::Result<Self> {
         let plan = shared.plan;
         let clock = Clock::starting_in(Nanos::ZERO);
-        let stamped = matches!(plan.pace, super::plan::Pace::Open(_)) && !plan.spin;
+        let stamped = matches!(plan.pacing, super::plan::Pacing::Open(_)) && !plan.spin;
         Ok(Self {
             shared,
             clock,
             feed: plan.feed(index, plan.threads),
-            table: Table::new(plan.connections_of(index), plan.threads)?,
+            connections: ConnectionTable::new(plan.connections_of(index), plan.threads)?,
             preconnect: plan.preconnect_of(index),
-            tally: Tally::new(plan.warmup, plan.until),
+            counters: WorkerCounters::new(plan.warmup, plan.until),
             reports,
             log,
             cache: HeadCache::default(),
-            buffer: vec![0; receive::READ_BUFFER].into_boxed_slice(),
+            buffer: vec![0; receive::READ_BUFFER_BYTES].into_boxed_slice(),
             scratch: Vec::new(),
             unread: Vec::new(),
             wall: stamped.then(|| clock.wall_offset()),
-            next_harvest: Nanos::ZERO,
-            stretch: 0,
+            next_read: Nanos::ZERO,
+            interval: 0,
             next_tick: Nanos::ZERO,
         })
     }
 
     /// Drives its share of the plan to the end.
     pub(super) fn run(mut self) {
-        sharpen_sleeps();
+        minimize_timer_slack();
         self.preconnect();
         self.start_together();
-        self.tally.began = self.clock.now();
+        self.counters.began = self.clock.now();
         if let Some(log) = &mut self.log {
             let start = || self.clock.wall_offset().unix_ns(Nanos::ZERO);
-            log.begin(*self.shared.started_unix_ns.get_or_init(start));
+            log.set_start(*self.shared.started_unix_ns.get_or_init(start));
         }
-        self.tally.note_cpu(Nanos::ZERO, thread_cpu());
+        self.counters.record_cpu(Nanos::ZERO, thread_cpu());
         let mut ready = Vec::with_capacity(256);
         while !self.shared.stop.load(Ordering::Relaxed) && !self.is_done() {
-            let mut polled = self.rest(&mut ready);
-            if !polled && !self.table.has_idle() {
+            let mut polled = self.wait(&mut ready);
+            if !polled && !self.connections.has_idle() {
                 // Better an answer that frees a connection than a new connection.
                 self.poll(Nanos::ZERO, &mut ready);
-                self.work_off(&mut ready);
+                self.drain_events(&mut ready);
                 polled = true;
             }
-            self.pump();
-            if !polled && self.clock.now() >= self.next_harvest {
+            self.start_due();
+            if !polled && self.clock.now() >= self.next_read {
                 self.poll(Nanos::ZERO, &mut ready);
             }
-            self.work_off(&mut ready);
+            self.drain_events(&mut ready);
             let now = self.clock.now();
             if now >= self.next_tick {
                 self.tick(now);
@@ -157,11 +157,11 @@ impl<'a> Worker<'a> {
     fn start_together(&mut self) {
         let shared = self.shared;
         if shared.ready.fetch_add(1, Ordering::AcqRel) + 1 == shared.plan.threads {
-            shared.beginning.ready();
+            shared.start_gate.set_ready();
         }
         // Not a barrier: a worker that could never start would hold the others for ever.
         while !shared.stop.load(Ordering::Relaxed) {
-            if let Some(clock) = shared.beginning.wait(LONGEST_SLEEP) {
+            if let Some(clock) = shared.start_gate.wait(MAX_SLEEP) {
                 self.clock = *clock;
                 break;
             }
@@ -170,22 +170,22 @@ impl<'a> Worker<'a> {
     }
 
     /// Waits until there is something to do. Whether it has asked for events (else the caller does, after its sends).
-    fn rest(&mut self, ready: &mut Vec<Ready>) -> bool {
+    fn wait(&mut self, ready: &mut Vec<ReadinessEvent>) -> bool {
         if !self.unread.is_empty() {
             self.poll(Nanos::ZERO, ready);
             ready.append(&mut self.unread);
             return true;
         }
-        self.claim();
+        self.refill_permits();
         let now = self.clock.now();
-        let can_start = self.table.can_start();
+        let can_start = self.connections.can_start();
         let due = if can_start { self.feed.next_due() } else { None };
-        let until = due.unwrap_or(Nanos::NEVER).min(self.next_tick).min(now + LONGEST_SLEEP);
+        let until = due.unwrap_or(Nanos::NEVER).min(self.next_tick).min(now + MAX_SLEEP);
         let gap = until - now;
-        if gap < SHORTEST_SLEEP || self.shared.plan.spin {
+        if gap < MIN_SLEEP || self.shared.plan.spin {
             return false;
         }
-        if self.wall.is_some() && due.is_some_and(|t| t - now <= DOZE) {
+        if self.wall.is_some() && due.is_some_and(|t| t - now <= SPIN_THRESHOLD) {
             self.clock.sleep_until(until);
             return false;
         }
@@ -193,17 +193,17 @@ impl<'a> Worker<'a> {
         true
     }
 
-    fn poll(&mut self, most: Nanos, ready: &mut Vec<Ready>) {
+    fn poll(&mut self, most: Nanos, ready: &mut Vec<ReadinessEvent>) {
         // Cannot fail but for a closed or wrong descriptor, and this one is ours; a stop is noticed all the same.
-        if self.table.wait(most, ready).is_err() {
+        if self.connections.wait(most, ready).is_err() {
             self.shared.stop.store(true, Ordering::Relaxed);
         }
     }
 
-    fn work_off(&mut self, ready: &mut Vec<Ready>) {
+    fn drain_events(&mut self, ready: &mut Vec<ReadinessEvent>) {
         if self.wall.is_some() && !ready.is_empty() {
             self.wall = Some(self.clock.wall_offset());
-            self.next_harvest = self.clock.now() + HARVEST;
+            self.next_read = self.clock.now() + READ_INTERVAL;
         }
         for event in ready.drain(..) {
             self.handle(event);
@@ -211,15 +211,15 @@ impl<'a> Worker<'a> {
     }
 
     /// Starts what the clock asks for; not too much at a time, for answers must be read too.
-    fn pump(&mut self) {
-        for _ in 0..MOST_STARTS {
-            if !self.table.can_start() {
+    fn start_due(&mut self) {
+        for _ in 0..MAX_STARTS {
+            if !self.connections.can_start() {
                 return;
             }
-            self.claim();
+            self.refill_permits();
             let now = self.clock.now();
             let Some(start) = self.feed.due(now) else { return };
-            match self.table.take_idle(now) {
+            match self.connections.take_idle(now) {
                 Some(index) => self.start_on(index, &start, now),
                 None => self.connect(&start, start.arrival.intended, now),
             }
@@ -228,13 +228,13 @@ impl<'a> Worker<'a> {
 
     /// Gets the closed loop new tickets before it runs out of them.
     #[inline]
-    fn claim(&mut self) {
+    fn refill_permits(&mut self) {
         let Feed::Closed(feed) = &mut self.feed else { return };
-        if feed.tickets_left() > 0 {
+        if feed.permits_remaining() > 0 {
             return;
         }
         let plan = self.shared.plan;
-        let total = plan.limit.map_or(u64::MAX / 2, |limit| plan.deal.count(limit));
+        let total = plan.limit.map_or(u64::MAX / 2, |limit| plan.shard.count(limit));
         // Few at a time near the end, so that no thread has work left when the others have none.
         let left = total.saturating_sub(self.shared.claimed.load(Ordering::Relaxed));
         let want = (left / (plan.threads * 8)).clamp(1, 64);
@@ -243,22 +243,22 @@ impl<'a> Worker<'a> {
     }
 
     /// The idle connection `index` takes a request.
-    fn start_on(&mut self, index: u32, start: &Start, now: Nanos) {
+    fn start_on(&mut self, index: u32, start: &DueRequest, now: Nanos) {
         let request = self.shared.plan.source.pick(start.arrival.number);
-        self.tally.begin(start.arrival.intended, now);
-        if let Some(slot) = self.table.get(index) {
+        self.counters.begin(start.arrival.intended, now);
+        if let Some(slot) = self.connections.get(index) {
             slot.user = start.user;
             slot.push(Flight::new(start, start.arrival.intended, request));
-            self.go_on(index, now, now);
+            self.fill_pipeline(index, now, now);
         }
     }
 
-    fn handle(&mut self, event: Ready) {
-        let Some(index) = self.table.owner(&event) else { return };
-        let Some(slot) = self.table.get(index) else { return };
+    fn handle(&mut self, event: ReadinessEvent) {
+        let Some(index) = self.connections.owner(&event) else { return };
+        let Some(slot) = self.connections.get(index) else { return };
         match slot.phase {
-            Phase::Open => {
-                if event.writable && (slot.has_unsent() || slot.stream.holds_back()) {
+            ConnectionPhase::Open => {
+                if event.writable && (slot.has_unsent() || slot.stream.has_pending_tls()) {
                     let now = self.clock.now();
                     self.write(index, now);
                 }
@@ -266,68 +266,68 @@ impl<'a> Worker<'a> {
                     self.read(event, index);
                 }
             }
-            Phase::Connecting if event.writable => {
+            ConnectionPhase::Connecting if event.writable => {
                 self.connected(index);
                 // A service that speaks first: its bytes have no event of their own.
-                let is_open = self.table.get(index).is_some_and(|slot| slot.phase == Phase::Open);
-                if event.readable && is_open && self.table.owner(&event).is_some() {
+                let is_open = self.connections.get(index).is_some_and(|slot| slot.phase == ConnectionPhase::Open);
+                if event.readable && is_open && self.connections.owner(&event).is_some() {
                     self.read(event, index);
                 }
             }
-            Phase::Handshaking => self.handshake(index),
-            Phase::Connecting => {}
+            ConnectionPhase::Handshaking => self.handshake(index),
+            ConnectionPhase::Connecting => {}
         }
     }
 
     /// Fills the connection with what its user, or the schedule, has for it, and writes it; without anything it is
     /// idle, or closed for good. It has been `free` since then: what was meant to start later waited for weir alone.
     #[inline]
-    fn go_on(&mut self, index: u32, free: Nanos, now: Nanos) {
+    fn fill_pipeline(&mut self, index: u32, free: Nanos, now: Nanos) {
         let plan = self.shared.plan;
         // Waiting arrivals had no connection only if none could be had.
-        let capped = self.table.is_exhausted();
-        self.claim();
-        let Some(mut slot) = self.table.get(index) else { return };
+        let capped = self.connections.is_exhausted();
+        self.refill_permits();
+        let Some(mut slot) = self.connections.get(index) else { return };
         while slot.flights.len() < plan.pipeline {
-            let Some(start) = self.feed.again(slot.user, now) else { break };
-            let ready = self.tally.ready(start.arrival.intended, capped, free);
-            self.tally.begin(start.arrival.intended, now);
+            let Some(start) = self.feed.next_on(slot.user, now) else { break };
+            let ready = self.counters.ready(start.arrival.intended, capped, free);
+            self.counters.begin(start.arrival.intended, now);
             slot.push(Flight::new(&start, ready, plan.source.pick(start.arrival.number)));
             if slot.flights.len() < plan.pipeline {
-                self.claim();
-                let Some(same) = self.table.get(index) else { return };
+                self.refill_permits();
+                let Some(same) = self.connections.get(index) else { return };
                 slot = same;
             }
         }
         if !slot.flights.is_empty() {
             self.write(index, now);
         } else if matches!(self.feed, Feed::Open(_)) {
-            self.table.set_idle(index, now);
+            self.connections.set_idle(index, now);
         } else {
-            self.table.close(index);
+            self.connections.close(index);
         }
     }
 
     #[inline]
     fn write(&mut self, index: u32, now: Nanos) {
         let requests = &self.shared.plan.requests;
-        let Some(slot) = self.table.get(index) else { return };
+        let Some(slot) = self.connections.get(index) else { return };
         let written = slot.write(requests, now);
         let flushed = written.and_then(|()| slot.stream.flush());
         // A peer that has closed may still have sent an answer (413, say): reading on tells which it is.
         if let Err(error) = flushed
             && !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
         {
-            self.fail(index, kind_of(&error), || error.to_string());
+            self.fail(index, failure_of(&error), || error.to_string());
         }
     }
 
     /// A request has ended.
     #[inline]
     fn end(&mut self, outcome: &Outcome, user: u32) {
-        self.tally.end(outcome);
+        self.counters.end(outcome);
         if let Some(log) = &mut self.log {
-            log.push(outcome, user, self.table.in_use());
+            log.push(outcome, user, self.connections.in_use());
         }
     }
 
@@ -336,41 +336,41 @@ impl<'a> Worker<'a> {
         let plan = self.shared.plan;
         self.expire(now);
         let backlog = self.feed.backlog(now);
-        self.tally.see_backlog(backlog);
-        self.tally.note_cpu(now, thread_cpu());
-        let stretch = now.0 / plan.stretch.0;
-        if stretch > self.stretch {
+        self.counters.record_backlog(backlog);
+        self.counters.record_cpu(now, thread_cpu());
+        let stretch = now.0 / plan.interval.0;
+        if stretch > self.interval {
             self.publish(backlog);
-            self.stretch = stretch;
+            self.interval = stretch;
         }
-        let next_stretch = Nanos((stretch + 1) * plan.stretch.0);
+        let next_stretch = Nanos((stretch + 1) * plan.interval.0);
         let scan = Nanos((plan.timeout.0 / 20).clamp(1_000_000, 100_000_000));
         self.next_tick = next_stretch.min(now + scan);
     }
 
     fn expire(&mut self, now: Nanos) {
         let timeout = self.shared.plan.timeout;
-        for index in self.table.indices() {
-            let since = self.table.get(index).and_then(|slot| slot.waits_since());
+        for index in self.connections.indices() {
+            let since = self.connections.get(index).and_then(|slot| slot.waiting_since());
             if since.is_some_and(|since| now - since > timeout) {
-                self.fail(index, Failure::Timeout, || format!("no answer within {timeout}"));
+                self.fail(index, TransportFailure::Timeout, || format!("no answer within {timeout}"));
             }
         }
     }
 
     fn publish(&mut self, backlog: u64) {
-        let mut interval = self.tally.take_interval(backlog);
-        interval.counted = self.shared.in_parts.then(|| self.tally.take(&self.feed));
+        let mut interval = self.counters.take_interval(backlog);
+        interval.counts = self.shared.per_interval.then(|| self.counters.take_counts(&self.feed));
         // The receiver is gone only when the run is given up.
-        let _ = self.reports.send(Report::Stretch(self.stretch, interval));
+        let _ = self.reports.send(WorkerReport::Interval(self.interval, interval));
     }
 
     /// Nothing is on its way and nothing is to come.
     fn is_done(&mut self) -> bool {
-        if self.tally.in_flight() > 0 {
+        if self.counters.in_flight() > 0 {
             return false;
         }
-        self.claim();
+        self.refill_permits();
         self.feed.next_due().is_none()
     }
 
@@ -378,17 +378,17 @@ impl<'a> Worker<'a> {
         let now = self.clock.now();
         self.feed.stop(now.min(self.shared.plan.until));
         self.publish(0);
-        self.tally.note_cpu(now, thread_cpu());
-        self.tally.close(now);
+        self.counters.record_cpu(now, thread_cpu());
+        self.counters.close(now);
         drop(self.log.take());
-        let _ = self.reports.send(Report::Done(self.tally.take(&self.feed)));
+        let _ = self.reports.send(WorkerReport::Done(self.counters.take_counts(&self.feed)));
     }
 }
 
-fn kind_of(error: &io::Error) -> Failure {
+fn failure_of(error: &io::Error) -> TransportFailure {
     match error.kind() {
-        io::ErrorKind::InvalidData => Failure::Tls,
-        io::ErrorKind::UnexpectedEof => Failure::Closed,
-        _ => Failure::Reset,
+        io::ErrorKind::InvalidData => TransportFailure::Tls,
+        io::ErrorKind::UnexpectedEof => TransportFailure::Closed,
+        _ => TransportFailure::Reset,
     }
 }

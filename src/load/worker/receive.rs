@@ -4,22 +4,22 @@ use std::io;
 
 use super::Worker;
 use crate::decide::Nanos;
-use crate::http::stream::Received;
+use crate::http::stream::StreamRead;
 use crate::http::wire::WireError;
-use crate::load::poller::Ready;
-use crate::measure::outcome::Failure;
+use crate::load::poller::ReadinessEvent;
+use crate::measure::outcome::TransportFailure;
 
-pub(super) const READ_BUFFER: usize = 64 * 1024;
+pub(super) const READ_BUFFER_BYTES: usize = 64 * 1024;
 /// From this many bytes of body on, the kernel is asked to throw them away.
-const WORTH_SKIPPING: u64 = 1 << 20;
+const MIN_SKIP_BYTES: u64 = 1 << 20;
 
 /// Reads of one connection in a row; then the others, and sends that are due, have their turn.
-const MOST_READS: usize = 16;
+const MAX_READS: usize = 16;
 
 impl Worker<'_> {
     /// Reads what has come on a connection, until nothing is left.
     #[inline]
-    pub(super) fn read(&mut self, event: Ready, index: u32) {
+    pub(super) fn read(&mut self, event: ReadinessEvent, index: u32) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut reads = 0;
         while let Some((received, taken)) = self.receive(index, &mut buffer) {
@@ -28,16 +28,16 @@ impl Worker<'_> {
                 self.closed_by_peer(index, now);
                 break;
             }
-            let at = match (self.wall, received.stamp) {
+            let at = match (self.wall, received.received_at) {
                 (Some(wall), Some(stamp)) => wall.at(stamp).min(now),
                 _ => now,
             };
-            let open = self.take(index, &buffer[..taken], at, now);
+            let open = self.process(index, &buffer[..taken], at, now);
             if !open || (received.drained && !event.hung_up) {
                 break;
             }
             reads += 1;
-            if reads == MOST_READS {
+            if reads == MAX_READS {
                 // The poller speaks of news only, and this is none.
                 self.unread.push(event);
                 break;
@@ -49,16 +49,16 @@ impl Worker<'_> {
     /// The next bytes, and how many of them are in the buffer; `None` when there are none for now, or the connection
     /// has gone.
     #[inline]
-    fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<(Received, usize)> {
-        let slot = self.table.get(index)?;
-        let left = slot.decoder.left();
-        let received = if left > WORTH_SKIPPING && slot.stream.can_skip() {
+    fn receive(&mut self, index: u32, buffer: &mut [u8]) -> Option<(StreamRead, usize)> {
+        let slot = self.connections.get(index)?;
+        let left = slot.decoder.remaining_body();
+        let received = if left > MIN_SKIP_BYTES && slot.stream.can_skip() {
             if self.scratch.is_empty() {
                 // Zeroed by the system and never written to: it takes address space and no memory.
-                self.scratch = vec![0; WORTH_SKIPPING as usize];
+                self.scratch = vec![0; MIN_SKIP_BYTES as usize];
             }
             // The last of it is read, for its time of arrival.
-            slot.stream.skip(left - READ_BUFFER as u64, &mut self.scratch).map(|received| {
+            slot.stream.skip(left - READ_BUFFER_BYTES as u64, &mut self.scratch).map(|received| {
                 slot.decoder.skip(received.bytes as u64);
                 (received, 0)
             })
@@ -69,7 +69,7 @@ impl Worker<'_> {
             Ok(received) => Some(received),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
             Err(error) => {
-                self.fail(index, super::kind_of(&error), || error.to_string());
+                self.fail(index, super::failure_of(&error), || error.to_string());
                 None
             }
         }
@@ -77,34 +77,34 @@ impl Worker<'_> {
 
     /// Takes in what came at `at` on a connection; whether it is still open.
     #[inline]
-    fn take(&mut self, index: u32, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
+    fn process(&mut self, index: u32, mut bytes: &[u8], at: Nanos, now: Nanos) -> bool {
         let plan = self.shared.plan;
         let mut answered = false;
         while !bytes.is_empty() {
-            let Some(slot) = self.table.get(index) else { return false };
+            let Some(slot) = self.connections.get(index) else { return false };
             let early = slot.front_is_unsent();
             let written = slot.written();
             let Some(flight) = slot.flights.front_mut() else {
-                self.unasked(index, answered, now);
+                self.unsolicited(index, answered, now);
                 return false;
             };
             let request = &plan.requests[flight.request as usize];
             // A stamp may be older than the send by the clocks' disagreement; nothing is answered before it is sent.
             let at = at.max(flight.sent.min(now));
             flight.first_byte.get_or_insert(at);
-            if self.tally.server.is_none() {
-                self.tally.find_server(bytes);
+            if self.counters.server.is_none() {
+                self.counters.find_server(bytes);
             }
             let step = match slot.decoder.push(bytes, request.bodyless, &mut self.cache) {
                 Ok(step) => step,
                 Err(error) => {
-                    self.fail(index, Failure::Protocol, || error.to_string());
+                    self.fail(index, TransportFailure::Protocol, || error.to_string());
                     return false;
                 }
             };
             bytes = &bytes[step.used..];
-            let Some(answer) = step.answer else { continue };
-            let outcome = flight.answered(&answer, at, written.of(0, request.bytes.len()), plan.timeout);
+            let Some(answer) = step.response else { continue };
+            let outcome = flight.completed(&answer, at, written.bytes_of(0, request.bytes.len()), plan.timeout);
             slot.flights.pop_front();
             let user = slot.user;
             self.end(&outcome, user);
@@ -115,7 +115,7 @@ impl Worker<'_> {
             answered = true;
         }
         if answered {
-            self.go_on(index, at, now);
+            self.fill_pipeline(index, at, now);
         }
         true
     }
@@ -123,35 +123,35 @@ impl Worker<'_> {
     /// Bytes came that no request had asked for: whose they are nobody knows, so they are no request's failure. But
     /// the connection is of no more use. `answered`: its user has just had an answer, and goes on with a new one.
     #[cold]
-    fn unasked(&mut self, index: u32, answered: bool, now: Nanos) {
-        self.tally.detail(Failure::Protocol, || WireError::Unasked.to_string());
+    fn unsolicited(&mut self, index: u32, answered: bool, now: Nanos) {
+        self.counters.record_detail(TransportFailure::Protocol, || WireError::Unsolicited.to_string());
         if answered {
             self.reconnect(index, now);
         } else {
-            self.table.close(index);
+            self.connections.close(index);
         }
     }
 
     /// The peer has closed: that ends an answer without a length, and cuts any other.
     fn closed_by_peer(&mut self, index: u32, now: Nanos) {
         let plan = self.shared.plan;
-        let Some(slot) = self.table.get(index) else { return };
+        let Some(slot) = self.connections.get(index) else { return };
         let written = slot.written();
         match (slot.flights.front(), slot.decoder.close()) {
             // Idle: a service may close what it likes.
-            (None, _) => self.table.close(index),
+            (None, _) => self.connections.close(index),
             (Some(flight), Ok(Some(answer))) => {
-                let bytes_out = written.of(0, plan.requests[flight.request as usize].bytes.len());
-                let outcome = flight.answered(&answer, now, bytes_out, plan.timeout);
+                let bytes_out = written.bytes_of(0, plan.requests[flight.request as usize].bytes.len());
+                let outcome = flight.completed(&answer, now, bytes_out, plan.timeout);
                 slot.flights.pop_front();
                 let user = slot.user;
                 self.end(&outcome, user);
                 self.reconnect(index, now);
             }
             (Some(_), Ok(None)) => {
-                self.fail(index, Failure::Closed, || "the connection was closed before an answer".into());
+                self.fail(index, TransportFailure::Closed, || "the connection was closed before an answer".into());
             }
-            (Some(_), Err(error)) => self.fail(index, Failure::Closed, || error.to_string()),
+            (Some(_), Err(error)) => self.fail(index, TransportFailure::Closed, || error.to_string()),
         }
     }
 }

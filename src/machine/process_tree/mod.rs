@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use self::process::Process;
-use self::ration::Ration;
-use super::processes::{self, Stat};
+use self::ration::SamplingBudget;
+use super::processes::{self, ProcessStat};
 use crate::decide::Nanos;
 
 /// What a tree of processes used, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct ProcessTreeSample {
     /// On the clock of whoever asked.
     pub t_s: f64,
     /// Processes alive.
@@ -46,20 +46,20 @@ pub struct ProcessTree {
     reaper: Option<u32>,
     members: BTreeMap<u32, Process>,
     /// What is known not to belong to it.
-    strangers: BTreeSet<u32>,
+    non_members: BTreeSet<u32>,
     /// Looks at the list of processes since all strangers were looked at anew.
-    looks: u32,
+    scans: u32,
     /// What `cpu_ticks` said last, and what it has lost since by processes that nobody waited for.
     cpu_ticks: u64,
-    lost_ticks: u64,
-    births: Ration,
-    pss: Ration,
-    open_files: Ration,
-    switches: Ration,
+    unreaped_ticks: u64,
+    scan_budget: SamplingBudget,
+    pss_budget: SamplingBudget,
+    open_files_budget: SamplingBudget,
+    switches_budget: SamplingBudget,
 }
 
 /// After so many looks a number may belong to another process.
-const LOOKS: u32 = 50;
+const MAX_SCANS: u32 = 50;
 
 impl ProcessTree {
     /// The process `root` and its descendants. One that loses its parent stays a member if it was seen before.
@@ -79,26 +79,26 @@ impl ProcessTree {
         Self {
             reaper,
             members: BTreeMap::new(),
-            strangers: BTreeSet::new(),
-            looks: 0,
+            non_members: BTreeSet::new(),
+            scans: 0,
             cpu_ticks: 0,
-            lost_ticks: 0,
-            births: Ration::default(),
-            pss: Ration::default(),
-            open_files: Ration::default(),
-            switches: Ration::default(),
+            unreaped_ticks: 0,
+            scan_budget: SamplingBudget::default(),
+            pss_budget: SamplingBudget::default(),
+            open_files_budget: SamplingBudget::default(),
+            switches_budget: SamplingBudget::default(),
         }
     }
 
     /// Looks at all of it; None once nothing of it is alive.
-    pub fn sample(&mut self, now: Nanos) -> Option<Sample> {
-        if self.births.is_due(now) {
-            let cost = ration::cost_of(|| self.take_in_births());
-            self.births.spend(now, cost.1);
+    pub fn sample(&mut self, now: Nanos) -> Option<ProcessTreeSample> {
+        if self.scan_budget.is_due(now) {
+            let cost = ration::measure_cost(|| self.scan_processes());
+            self.scan_budget.spend(now, cost.1);
         }
-        self.members.retain(|_, process| process.look());
-        let mut sample = Sample { t_s: now.as_secs_f64(), ..Sample::default() };
-        let mut ticks = self.reaper.and_then(Stat::of).map_or(0, |stat| stat.children_cpu_ticks);
+        self.members.retain(|_, process| process.refresh());
+        let mut sample = ProcessTreeSample { t_s: now.as_secs_f64(), ..ProcessTreeSample::default() };
+        let mut ticks = self.reaper.and_then(ProcessStat::of).map_or(0, |stat| stat.children_cpu_ticks);
         for process in self.members.values() {
             let stat = process.stat();
             ticks += stat.cpu_ticks + stat.children_cpu_ticks;
@@ -111,13 +111,15 @@ impl ProcessTree {
         if sample.processes == 0 {
             return None;
         }
-        self.lost_ticks += self.cpu_ticks.saturating_sub(ticks);
+        self.unreaped_ticks += self.cpu_ticks.saturating_sub(ticks);
         self.cpu_ticks = ticks;
-        sample.cpu_s = (ticks + self.lost_ticks) as f64 / processes::ticks_per_second() as f64;
+        sample.cpu_s = (ticks + self.unreaped_ticks) as f64 / processes::ticks_per_second() as f64;
         let members = &mut self.members;
-        sample.pss_bytes = self.pss.buy(now, || members.values_mut().filter_map(Process::pss_bytes).sum());
-        sample.open_files = self.open_files.buy(now, || members.values().filter_map(Process::open_files).sum());
-        let switches = self.switches.buy(now, || {
+        sample.pss_bytes =
+            self.pss_budget.run_if_due(now, || members.values_mut().filter_map(Process::pss_bytes).sum());
+        sample.open_files =
+            self.open_files_budget.run_if_due(now, || members.values().filter_map(Process::open_files).sum());
+        let switches = self.switches_budget.run_if_due(now, || {
             members.values_mut().map(Process::switches).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
         });
         (sample.voluntary_switches, sample.involuntary_switches) = switches.unzip();
@@ -125,31 +127,31 @@ impl ProcessTree {
     }
 
     /// Its processes, as of the last sample.
-    pub fn members(&self) -> impl Iterator<Item = Stat> {
+    pub fn members(&self) -> impl Iterator<Item = ProcessStat> {
         self.members.values().map(Process::stat)
     }
 
     /// Looks who is there that was not.
-    fn take_in_births(&mut self) {
-        let numbers = processes::numbers();
-        self.looks += 1;
-        if self.looks > LOOKS {
-            self.looks = 0;
-            self.strangers.clear();
+    fn scan_processes(&mut self) {
+        let numbers = processes::pids();
+        self.scans += 1;
+        if self.scans > MAX_SCANS {
+            self.scans = 0;
+            self.non_members.clear();
         }
         let alive: BTreeSet<u32> = numbers.iter().copied().collect();
-        self.strangers.retain(|pid| alive.contains(pid));
-        let is_new = |pid: &u32| !self.members.contains_key(pid) && !self.strangers.contains(pid);
+        self.non_members.retain(|pid| alive.contains(pid));
+        let is_new = |pid: &u32| !self.members.contains_key(pid) && !self.non_members.contains(pid);
         let mut unknown: Vec<Process> = numbers.into_iter().filter(is_new).filter_map(Process::of).collect();
         // A child may come before its parent in the list.
         loop {
             let before = unknown.len();
             for process in std::mem::take(&mut unknown) {
-                let Stat { pid, parent, .. } = process.stat();
+                let ProcessStat { pid, parent, .. } = process.stat();
                 if self.members.contains_key(&parent) || self.reaper == Some(parent) {
                     self.members.insert(pid, process);
-                } else if parent == 0 || self.strangers.contains(&parent) {
-                    self.strangers.insert(pid);
+                } else if parent == 0 || self.non_members.contains(&parent) {
+                    self.non_members.insert(pid);
                 } else {
                     // The parent was born below the place in the list where the reading was; it is known next time.
                     unknown.push(process);
@@ -169,9 +171,9 @@ mod tests {
     use crate::machine::clock::Clock;
 
     /// The script, and its tree; looked at until a sample is as it should be.
-    fn sampled(script: &str, holds: impl Fn(Sample) -> bool) -> (Shell, ProcessTree) {
+    fn sampled(script: &str, holds: impl Fn(ProcessTreeSample) -> bool) -> (Shell, ProcessTree) {
         let shell = Shell::run(script, &[]);
-        let (mut tree, clock) = (ProcessTree::of(shell.id()), Clock::started(Nanos::ZERO));
+        let (mut tree, clock) = (ProcessTree::of(shell.id()), Clock::started_ago(Nanos::ZERO));
         until(script, || tree.sample(clock.now()).is_some_and(&holds));
         (shell, tree)
     }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 
-use super::super::processes::{Stat, open};
+use super::super::processes::{ProcessStat, open};
 
 /// A process, with its files in /proc open.
 #[derive(Debug)]
 pub(super) struct Process {
-    stat: Stat,
+    stat: ProcessStat,
     stat_file: File,
     /// Opened when first needed; None within if it may not be read.
     rollup_file: Option<Option<File>>,
@@ -17,31 +17,31 @@ pub(super) struct Process {
 }
 
 /// Longer than all the file's lines.
-const ROLLUP: usize = 4096;
+const ROLLUP_BUFFER_BYTES: usize = 4096;
 
 impl Process {
     /// None if it is gone.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let stat_file = open(pid, "stat").ok()?;
-        let stat = Stat::read(pid, &stat_file)?;
+        let stat = ProcessStat::read(pid, &stat_file)?;
         Some(Self { stat, stat_file, rollup_file: None, switches: BTreeMap::new() })
     }
 
     /// Reads anew; false if it is gone. The open file keeps to this process even if its number is another's by now.
-    pub(super) fn look(&mut self) -> bool {
-        let stat = Stat::read(self.stat.pid, &self.stat_file);
+    pub(super) fn refresh(&mut self) -> bool {
+        let stat = ProcessStat::read(self.stat.pid, &self.stat_file);
         self.stat = stat.unwrap_or(self.stat);
         stat.is_some()
     }
 
-    pub(super) fn stat(&self) -> Stat {
+    pub(super) fn stat(&self) -> ProcessStat {
         self.stat
     }
 
     pub(super) fn pss_bytes(&mut self) -> Option<u64> {
         let pid = self.stat.pid;
         let file = self.rollup_file.get_or_insert_with(|| open(pid, "smaps_rollup").ok()).as_ref()?;
-        let mut text = [0; ROLLUP];
+        let mut text = [0; ROLLUP_BUFFER_BYTES];
         let length = rustix::io::pread(file, &mut text[..], 0).ok()?;
         let text = String::from_utf8_lossy(text.get(..length)?);
         let kib = text.lines().find_map(|line| line.strip_prefix("Pss:")?.trim().strip_suffix(" kB"))?;

@@ -4,27 +4,27 @@ use super::super::clock;
 use crate::decide::Nanos;
 
 /// A look is paid for with so many times its cost of waiting: each kind of look takes 0.2 % of a core at most.
-const WAITS: u64 = 500;
+const WAIT_PER_COST: u64 = 500;
 
 /// When a look may be taken again.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ration {
+pub(super) struct SamplingBudget {
     next: Nanos,
 }
 
-impl Ration {
+impl SamplingBudget {
     pub(super) fn is_due(&self, now: Nanos) -> bool {
         now >= self.next
     }
 
     pub(super) fn spend(&mut self, now: Nanos, cost: Nanos) {
-        self.next = now + Nanos(cost.0.saturating_mul(WAITS));
+        self.next = now + Nanos(cost.0.saturating_mul(WAIT_PER_COST));
     }
 
     /// Looks if it is due.
-    pub(super) fn buy<T>(&mut self, now: Nanos, look: impl FnOnce() -> T) -> Option<T> {
+    pub(super) fn run_if_due<T>(&mut self, now: Nanos, look: impl FnOnce() -> T) -> Option<T> {
         self.is_due(now).then(|| {
-            let (seen, cost) = cost_of(look);
+            let (seen, cost) = measure_cost(look);
             self.spend(now, cost);
             seen
         })
@@ -32,7 +32,7 @@ impl Ration {
 }
 
 /// What a look saw, and the time of this thread that it took.
-pub(super) fn cost_of<T>(look: impl FnOnce() -> T) -> (T, Nanos) {
+pub(super) fn measure_cost<T>(look: impl FnOnce() -> T) -> (T, Nanos) {
     let before = clock::thread_cpu();
     let seen = look();
     (seen, clock::thread_cpu() - before)
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn what_costs_more_is_looked_at_less_often() {
-        let mut ration = Ration::default();
+        let mut ration = SamplingBudget::default();
         assert!(ration.is_due(Nanos::ZERO), "the first look is free");
         ration.spend(Nanos::SECOND, Nanos(200_000));
         assert!(!ration.is_due(Nanos::SECOND + Nanos::from_millis(99)));

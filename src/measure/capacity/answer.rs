@@ -3,20 +3,20 @@
 use serde::Serialize;
 
 use super::usl::Usl;
-use crate::measure::run::{Manifest, Model};
+use crate::measure::run::{LoadModel, Manifest};
 
 /// The version of the object's form; it grows when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 1;
 
 /// How much a service can take.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Answer {
+pub struct CapacityReport {
     /// The version of weir that made it.
     pub weir: String,
-    /// The version of this object's form, [`SCHEMA`].
+    /// The version of this object's form, [`SCHEMA_VERSION`].
     pub schema: u32,
     /// Open: loads are requests per second. Closed: they are users.
-    pub model: Model,
+    pub model: LoadModel,
     /// Where requests went.
     pub url: String,
     /// What had to hold.
@@ -27,23 +27,26 @@ pub struct Answer {
     /// The lowest load that failed; none if the highest one tried held.
     pub fails: Option<f64>,
     /// How sure both bounds are, in [0, 1].
-    pub sure: f64,
+    #[serde(rename = "sure")]
+    pub confidence: f64,
     /// Whose limit it is.
-    pub limit: Limit,
+    pub limit: Bottleneck,
     /// Why the upper bound fails, or why there is none, in a sentence.
-    pub why: String,
+    #[serde(rename = "why")]
+    pub reason: String,
     /// What of the service's machine was used up first, if its process is known and something was.
     pub saturated: Option<String>,
     /// Every load that was tried, in order.
-    pub steps: Vec<Tried>,
+    pub steps: Vec<StepReport>,
     /// How throughput grows with users; closed loop only, and from four numbers of users on.
-    pub usl: Option<Growth>,
+    pub usl: Option<UslSummary>,
     /// Why no more loads were tried, in a sentence.
     pub ended: String,
     /// Whether it was cut short; the bounds are what was known by then.
     pub interrupted: bool,
     /// Why an agent is gone, if one is: the search ended then, and is not to be trusted.
-    pub lost: Option<String>,
+    #[serde(rename = "lost")]
+    pub agent_failure: Option<String>,
     /// What was run, where and when.
     pub manifest: Manifest,
 }
@@ -51,7 +54,7 @@ pub struct Answer {
 /// Whose limit was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Limit {
+pub enum Bottleneck {
     /// The service's.
     Service,
     /// weir's own, or that of the machine it runs on.
@@ -62,17 +65,20 @@ pub enum Limit {
 
 /// A load that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tried {
+pub struct StepReport {
     /// Requests per second, or users.
     pub load: f64,
     /// What came of it.
-    pub end: Ended,
+    pub end: StepResult,
     /// As much of a load that held as the service has surely kept up with. With users, the load itself.
-    pub surely: Option<f64>,
+    #[serde(rename = "surely")]
+    pub sustained: Option<f64>,
     /// Why it failed, or seemed to.
-    pub why: Option<String>,
+    #[serde(rename = "why")]
+    pub reason: Option<String>,
     /// How sure that is, in [0.5, 1].
-    pub sure: f64,
+    #[serde(rename = "sure")]
+    pub confidence: f64,
     /// Seconds that were looked at, without those at the beginning that are cut off.
     pub seconds: f64,
     /// Answers per second.
@@ -98,7 +104,7 @@ pub struct Tried {
 /// What came of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ended {
+pub enum StepResult {
     /// All objectives held, for sure.
     Holds,
     /// A whole step could not tell: so near is the limit.
@@ -111,7 +117,7 @@ pub enum Ended {
 
 /// The scalability law, with what follows from it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Growth {
+pub struct UslSummary {
     /// The law.
     #[serde(flatten)]
     pub law: Usl,
@@ -123,7 +129,7 @@ pub struct Growth {
     pub peak_per_s: Option<f64>,
 }
 
-impl Growth {
+impl UslSummary {
     /// What follows from a law.
     pub fn of(law: Usl) -> Self {
         let peak = law.peak();
@@ -131,7 +137,7 @@ impl Growth {
     }
 }
 
-impl Answer {
+impl CapacityReport {
     /// The answer as JSON on several lines, with a newline at its end.
     #[allow(clippy::expect_used, reason = "plain structs with string keys always serialise")]
     pub fn to_json(&self) -> String {

@@ -16,6 +16,6 @@ pub mod tracker;
 mod trials;
 pub mod usl;
 
-pub use answer::Answer;
-pub use search::{Bracket, Done, End, Search};
-pub use step::{Decision, Failing, Step};
+pub use answer::CapacityReport;
+pub use search::{Bracket, Search, StopReason, TrialResult};
+pub use step::{CapacityStep, StepDecision, StepFailure};

@@ -8,9 +8,9 @@
 /// A search for the highest load that holds: requests per second, or users.
 #[derive(Clone, Debug)]
 pub struct Search {
-    range: Range,
+    range: SearchRange,
     /// Loads that held, in rising order: the first ones again if a later look takes the last one back.
-    held: Vec<Held>,
+    sustained: Vec<SustainedLoad>,
     /// Loads that nothing could be told of.
     unclear: Vec<f64>,
     fails: Option<f64>,
@@ -20,34 +20,34 @@ pub struct Search {
 
 /// A load that held.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct SustainedLoad {
     load: f64,
     /// As much of it as the service has surely kept up with.
-    surely: f64,
+    sustained: f64,
 }
 
 /// Where and how finely to search.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
+pub struct SearchRange {
     /// The first load to try; > 0.
     pub start: f64,
     /// The least load of interest: if it fails, so be it.
-    pub least: f64,
+    pub min_load: f64,
     /// The highest load to try.
-    pub most: f64,
+    pub max_load: f64,
     /// How far apart two loads with different ends may be in the end, as a share of the lower one.
     pub precision: f64,
     /// Loads are whole numbers: users.
-    pub whole: bool,
+    pub integer: bool,
     /// Bounds need not be closer than this: 1/s, or a user.
-    pub gap: f64,
+    pub min_gap: f64,
     /// How long a step looks at a load at most, in seconds: fewer requests tell less than `precision`.
     pub step_s: f64,
 }
 
 /// Why a search needs no more loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum StopReason {
     /// The bounds are as close as was asked for.
     Precise,
     /// They are 1/s or a user apart.
@@ -55,9 +55,9 @@ pub enum Done {
     /// They are closer than steps of this length can tell loads apart.
     Noise,
     /// Not even the least load holds, or can be told.
-    Least,
+    MinLoad,
     /// The highest load that was to be tried holds, or cannot be told.
-    Most,
+    MaxLoad,
 }
 
 /// What to try.
@@ -72,11 +72,11 @@ pub struct Trial {
 }
 
 /// While the bracket is as wide as a doubling, steps may be short; the last one makes sure.
-const COARSE: f64 = 0.1;
+const COARSE_PRECISION_FRACTION: f64 = 0.1;
 
 /// What came of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum TrialResult {
     /// It holds, for sure.
     Holds,
     /// A whole step could not tell.
@@ -96,39 +96,43 @@ pub struct Bracket {
 
 impl Search {
     /// Nothing is known yet.
-    pub fn new(range: Range) -> Self {
-        Self { range, held: Vec::new(), unclear: Vec::new(), fails: None, confirmed: false }
+    pub fn new(range: SearchRange) -> Self {
+        Self { range, sustained: Vec::new(), unclear: Vec::new(), fails: None, confirmed: false }
     }
 
     /// What to try next; none when the bracket is narrow enough.
     pub fn next(&self) -> Option<Trial> {
-        let Range { start, least, most, .. } = self.range;
-        let fine = self.range.precision.min(COARSE);
+        let SearchRange { start, min_load: least, max_load: most, .. } = self.range;
+        let fine = self.range.precision.min(COARSE_PRECISION_FRACTION);
         let quick = |load: f64, precision: f64| {
-            Some(Trial { load: self.whole(load).clamp(least, most), thorough: false, precision })
+            Some(Trial { load: self.round(load).clamp(least, most), thorough: false, precision })
         };
         let between = |low: f64, high: f64| {
             let load = (low * high).sqrt();
-            quick(if self.range.whole { load.clamp(low + 1.0, high - 1.0) } else { load }, fine)
+            quick(if self.range.integer { load.clamp(low + 1.0, high - 1.0) } else { load }, fine)
         };
-        let holds = self.held.last().map(|held| held.load);
+        let holds = self.sustained.last().map(|held| held.load);
         // What is known of the next loads above the highest that held, and below the lowest that failed.
         let above = self.unclear.iter().copied().chain(self.fails).reduce(f64::min);
         let below = self.unclear.iter().copied().chain(holds).reduce(f64::max);
         match (holds, above) {
-            (None, None) => return quick(start, COARSE),
+            (None, None) => return quick(start, COARSE_PRECISION_FRACTION),
             // Too few requests to tell, most likely: there are more at higher loads.
             (None, Some(above)) if self.fails.is_none() && below.unwrap_or(above) < most => {
-                return quick(below.unwrap_or(above) * 2.0, COARSE);
+                return quick(below.unwrap_or(above) * 2.0, COARSE_PRECISION_FRACTION);
             }
-            (None, Some(above)) if above > self.floor() => return quick((above / 2.0).max(self.floor()), COARSE),
+            (None, Some(above)) if above > self.min_bound() => {
+                return quick((above / 2.0).max(self.min_bound()), COARSE_PRECISION_FRACTION);
+            }
             (None, Some(_)) => {}
-            (Some(holds), None) if holds < most => return quick(holds * 2.0, COARSE),
+            (Some(holds), None) if holds < most => return quick(holds * 2.0, COARSE_PRECISION_FRACTION),
             (Some(holds), Some(above)) if !self.is_narrow(holds, above) => return between(holds, above),
             (Some(_), _) => {}
         }
         match (below, self.fails) {
-            (Some(below), None) if below < most && above.is_some() => return quick(below * 2.0, COARSE),
+            (Some(below), None) if below < most && above.is_some() => {
+                return quick(below * 2.0, COARSE_PRECISION_FRACTION);
+            }
             (Some(below), Some(fails)) if !self.is_narrow(below, fails) => return between(below, fails),
             _ => {}
         }
@@ -136,40 +140,40 @@ impl Search {
     }
 
     /// Why there is nothing more to try, once there is not.
-    pub fn done(&self) -> Option<Done> {
+    pub fn stop_reason(&self) -> Option<StopReason> {
         if self.next().is_some() {
             return None;
         }
-        let Range { precision, gap, .. } = self.range;
-        let holds = self.held.last().map(|held| held.load);
+        let SearchRange { precision, min_gap: gap, .. } = self.range;
+        let holds = self.sustained.last().map(|held| held.load);
         let fails = self.unclear.iter().copied().chain(self.fails).reduce(f64::min);
         Some(match (holds, fails) {
-            (None, _) => Done::Least,
-            (Some(_), None) => Done::Most,
-            (Some(low), Some(high)) if high - low <= low * precision => Done::Precise,
-            (Some(low), Some(high)) if high - low <= gap => Done::Gap,
-            _ => Done::Noise,
+            (None, _) => StopReason::MinLoad,
+            (Some(_), None) => StopReason::MaxLoad,
+            (Some(low), Some(high)) if high - low <= low * precision => StopReason::Precise,
+            (Some(low), Some(high)) if high - low <= gap => StopReason::Gap,
+            _ => StopReason::Noise,
         })
     }
 
-    /// What came of a trial; if it held, with how much of its load the service has surely kept up ([`Step::surely`]).
+    /// What came of a trial; if it held, with how much of its load the service has surely kept up ([`CapacityStep::sustained`]).
     ///
-    /// [`Step::surely`]: super::step::Step::surely
-    pub fn told(&mut self, trial: Trial, end: End, surely: f64) {
+    /// [`CapacityStep::sustained`]: super::step::Step::surely
+    pub fn record(&mut self, trial: Trial, end: TrialResult, surely: f64) {
         let Trial { load, thorough, .. } = trial;
         match end {
-            End::Holds => {
+            TrialResult::Holds => {
                 self.confirmed = thorough;
                 self.unclear.retain(|unclear| *unclear > load);
                 // A longer look at the same load knows better.
-                self.held.retain(|held| held.load < load);
-                self.held.push(Held { load, surely });
+                self.sustained.retain(|held| held.load < load);
+                self.sustained.push(SustainedLoad { load, sustained: surely });
             }
-            End::Fails | End::Unclear => {
+            TrialResult::Fails | TrialResult::Unclear => {
                 // A load that held before and does not now has not held.
-                self.held.retain(|held| held.load < load);
+                self.sustained.retain(|held| held.load < load);
                 self.confirmed = false;
-                if end == End::Unclear {
+                if end == TrialResult::Unclear {
                     self.unclear.push(load);
                 } else {
                     self.unclear.retain(|unclear| *unclear < load);
@@ -181,23 +185,23 @@ impl Search {
 
     /// What is known so far.
     pub fn bracket(&self) -> Bracket {
-        Bracket { holds: self.held.iter().map(|held| held.surely).reduce(f64::max), fails: self.fails }
+        Bracket { holds: self.sustained.iter().map(|held| held.sustained).reduce(f64::max), fails: self.fails }
     }
 
     /// Below the gap no two bounds differ.
-    fn floor(&self) -> f64 {
-        self.range.least.max(self.range.gap.min(self.range.start))
+    fn min_bound(&self) -> f64 {
+        self.range.min_load.max(self.range.min_gap.min(self.range.start))
     }
 
     fn is_narrow(&self, low: f64, high: f64) -> bool {
-        let Range { precision, gap, step_s, whole, .. } = self.range;
+        let SearchRange { precision, min_gap: gap, step_s, integer: whole, .. } = self.range;
         // Random arrivals differ by the square root of their number.
         let noise = if whole { 0.0 } else { low / (low * step_s).sqrt() };
         high - low <= (low * precision).max(gap).max(noise)
     }
 
-    fn whole(&self, load: f64) -> f64 {
-        if self.range.whole { load.floor().max(1.0) } else { load }
+    fn round(&self, load: f64) -> f64 {
+        if self.range.integer { load.floor().max(1.0) } else { load }
     }
 }
 
@@ -207,19 +211,26 @@ mod tests {
     use proptest::prelude::*;
 
     /// Searches against a service that holds up to `limit`.
-    fn find(range: Range, limit: f64) -> (Bracket, usize) {
+    fn find(range: SearchRange, limit: f64) -> (Bracket, usize) {
         let mut search = Search::new(range);
         let mut trials = 0;
         while let Some(trial) = search.next() {
-            search.told(trial, if trial.load <= limit { End::Holds } else { End::Fails }, trial.load);
+            search.record(trial, if trial.load <= limit { TrialResult::Holds } else { TrialResult::Fails }, trial.load);
             trials += 1;
             assert!(trials < 200, "{search:?}");
         }
         (search.bracket(), trials)
     }
 
-    const RANGE: Range =
-        Range { start: 100.0, least: 1.0, most: 1e6, precision: 0.03, whole: false, gap: 1.0, step_s: 30.0 };
+    const RANGE: SearchRange = SearchRange {
+        start: 100.0,
+        min_load: 1.0,
+        max_load: 1e6,
+        precision: 0.03,
+        integer: false,
+        min_gap: 1.0,
+        step_s: 30.0,
+    };
 
     #[test]
     fn a_limit_above_the_highest_load_is_not_found_and_said_so() {
@@ -232,7 +243,7 @@ mod tests {
         let mut search = Search::new(RANGE);
         while let Some(trial) = search.next() {
             let limit = if trial.thorough { 400.0 } else { 500.0 };
-            search.told(trial, if trial.load <= limit { End::Holds } else { End::Fails }, trial.load);
+            search.record(trial, if trial.load <= limit { TrialResult::Holds } else { TrialResult::Fails }, trial.load);
         }
         let Bracket { holds: Some(holds), fails: Some(fails) } = search.bracket() else { panic!("{search:?}") };
         assert!(holds <= 400.0 && fails > 400.0, "{search:?}");
@@ -241,41 +252,45 @@ mod tests {
     /// How close the bounds have to be in the end.
     fn narrow(low: f64, whole: bool) -> f64 {
         let noise = if whole { 0.0 } else { (low / RANGE.step_s).sqrt() };
-        (low * RANGE.precision).max(RANGE.gap).max(noise)
+        (low * RANGE.precision).max(RANGE.min_gap).max(noise)
     }
 
     #[test]
     fn a_step_too_short_to_tell_ends_the_search_and_does_not_halve_for_ever() {
         // Nothing can be told of loads of fewer than 20 requests a step; all others fail.
         for least in [0.1, 1.0] {
-            let mut search = Search::new(Range { step_s: 3.0, least, ..RANGE });
+            let mut search = Search::new(SearchRange { step_s: 3.0, min_load: least, ..RANGE });
             let mut trials = Vec::new();
             while let Some(trial) = search.next() {
-                let end = if trial.load * 3.0 < 20.0 { End::Unclear } else { End::Fails };
-                search.told(trial, end, trial.load);
+                let end = if trial.load * 3.0 < 20.0 { TrialResult::Unclear } else { TrialResult::Fails };
+                search.record(trial, end, trial.load);
                 trials.push(trial.load);
                 assert!(trials.len() < 20, "{trials:?}");
             }
-            assert_eq!(search.done(), Some(Done::Least));
+            assert_eq!(search.stop_reason(), Some(StopReason::MinLoad));
             assert!(trials.iter().all(|load| *load >= 1.0), "less than 1/s is nothing to search for: {trials:?}");
         }
     }
 
     #[test]
     fn a_search_says_why_it_is_over() {
-        let done = |range: Range, limit: f64| {
+        let done = |range: SearchRange, limit: f64| {
             let mut search = Search::new(range);
             while let Some(trial) = search.next() {
-                assert_eq!(search.done(), None);
-                search.told(trial, if trial.load <= limit { End::Holds } else { End::Fails }, trial.load);
+                assert_eq!(search.stop_reason(), None);
+                search.record(
+                    trial,
+                    if trial.load <= limit { TrialResult::Holds } else { TrialResult::Fails },
+                    trial.load,
+                );
             }
-            search.done().expect("it is over")
+            search.stop_reason().expect("it is over")
         };
-        assert_eq!(done(RANGE, 5_000.0), Done::Precise);
-        assert_eq!(done(RANGE, 8.5), Done::Gap);
-        assert_eq!(done(Range { step_s: 3.0, ..RANGE }, 60.0), Done::Noise);
-        assert_eq!(done(RANGE, 0.5), Done::Least);
-        assert_eq!(done(RANGE, 1e9), Done::Most);
+        assert_eq!(done(RANGE, 5_000.0), StopReason::Precise);
+        assert_eq!(done(RANGE, 8.5), StopReason::Gap);
+        assert_eq!(done(SearchRange { step_s: 3.0, ..RANGE }, 60.0), StopReason::Noise);
+        assert_eq!(done(RANGE, 0.5), StopReason::MinLoad);
+        assert_eq!(done(RANGE, 1e9), StopReason::MaxLoad);
     }
 
     proptest! {
@@ -284,15 +299,15 @@ mod tests {
         fn what_cannot_be_told_stays_inside_of_the_bracket(
             limit in prop_oneof![2.0..60.0_f64, 2.0..500_000.0_f64], start in 1.0..10_000.0_f64, width in 0.0..0.2_f64, whole: bool
         ) {
-            let mut search = Search::new(Range { start, whole, ..RANGE });
+            let mut search = Search::new(SearchRange { start, integer: whole, ..RANGE });
             let mut trials = 0;
             while let Some(trial) = search.next() {
                 let end = match trial.load {
-                    load if load <= limit / (1.0 + width) => End::Holds,
-                    load if load > limit * (1.0 + width) => End::Fails,
-                    _ => End::Unclear,
+                    load if load <= limit / (1.0 + width) => TrialResult::Holds,
+                    load if load > limit * (1.0 + width) => TrialResult::Fails,
+                    _ => TrialResult::Unclear,
                 };
-                search.told(trial, end, trial.load);
+                search.record(trial, end, trial.load);
                 trials += 1;
                 prop_assert!(trials < 100, "{search:?}");
             }
@@ -307,7 +322,7 @@ mod tests {
         fn the_limit_is_between_bounds_that_are_close_and_few_steps_find_it(
             limit in prop_oneof![2.0..60.0_f64, 2.0..900_000.0_f64], start in 1.0..10_000.0_f64, whole: bool
         ) {
-            let (bracket, trials) = find(Range { start, whole, ..RANGE }, limit);
+            let (bracket, trials) = find(SearchRange { start, integer: whole, ..RANGE }, limit);
             let (holds, fails) = (bracket.holds.unwrap(), bracket.fails.unwrap());
             prop_assert!(holds <= limit && limit < fails);
             prop_assert!(fails - holds <= narrow(holds, whole) + 1e-6, "{holds} {fails}");

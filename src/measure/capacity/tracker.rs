@@ -9,35 +9,37 @@
 
 use crate::decide::Nanos;
 use crate::measure::recorder::Interval;
-use crate::measure::slo::Demand;
+use crate::measure::slo::SloCriterion;
 
 /// From here on a step is clear: odds of 99 to 1.
-pub const CLEAR: f64 = 4.595;
+pub const CLEAR_LOG_ODDS: f64 = 4.595;
 
 /// What has been seen of one objective.
 #[derive(Clone, Debug)]
-pub struct Tracker {
-    demand: Demand,
+pub struct ObjectiveTracker {
+    criterion: SloCriterion,
     /// For each second: what counts against it, and out of how much.
     seconds: Vec<(f64, f64)>,
     /// Requests that ended, well or not.
     ended: u64,
 }
 
-impl Tracker {
+impl ObjectiveTracker {
     /// Nothing has been seen yet.
-    pub fn new(demand: Demand) -> Self {
-        Self { demand, seconds: Vec::new(), ended: 0 }
+    pub fn new(criterion: SloCriterion) -> Self {
+        Self { criterion, seconds: Vec::new(), ended: 0 }
     }
 
     /// Takes a second in.
     pub fn add(&mut self, second: &Interval) {
         let (good, ended) = (second.response.count(), second.ok + second.failed);
         self.ended += ended;
-        let seen = match self.demand {
-            Demand::InTime { limit, .. } => (good - second.response.count_between(Nanos::ZERO, limit).min(good), good),
-            Demand::Ok { .. } => (second.failed, ended),
-            Demand::Mean { .. } => {
+        let seen = match self.criterion {
+            SloCriterion::InTime { limit, .. } => {
+                (good - second.response.count_between(Nanos::ZERO, limit).min(good), good)
+            }
+            SloCriterion::Ok { .. } => (second.failed, ended),
+            SloCriterion::Mean { .. } => {
                 let sum = second.response.mean_ns() * good as f64;
                 return self.seconds.push((if good > 0 { sum } else { 0.0 }, good as f64));
             }
@@ -48,22 +50,24 @@ impl Tracker {
     /// How clear it is, as the logarithm of odds: above 0 it fails, below it holds. `more` requests that are still open
     /// are counted against it.
     pub fn evidence(&self, more: f64) -> f64 {
-        match self.demand {
+        match self.criterion {
             // All that ended has failed.
-            Demand::InTime { .. } | Demand::Mean { .. } if self.ended > 0 && self.sums().1 == 0.0 => 2.0 * CLEAR,
-            Demand::InTime { allowed, .. } => self.of_share(allowed, more),
-            Demand::Ok { allowed } => self.of_share(allowed, 0.0),
-            Demand::Mean { limit } => self.of_mean(limit),
+            SloCriterion::InTime { .. } | SloCriterion::Mean { .. } if self.ended > 0 && self.sums().1 == 0.0 => {
+                2.0 * CLEAR_LOG_ODDS
+            }
+            SloCriterion::InTime { allowed, .. } => self.fraction_evidence(allowed, more),
+            SloCriterion::Ok { allowed } => self.fraction_evidence(allowed, 0.0),
+            SloCriterion::Mean { limit } => self.mean_evidence(limit),
         }
     }
 
     /// Whether all that was seen, taken together, keeps the objective.
-    pub fn keeps(&self) -> bool {
+    pub fn is_met(&self) -> bool {
         let (sum, all) = self.sums();
-        match self.demand {
+        match self.criterion {
             _ if all == 0.0 => false,
-            Demand::InTime { allowed, .. } | Demand::Ok { allowed } => sum / all <= allowed,
-            Demand::Mean { limit } => sum / all < limit.0 as f64,
+            SloCriterion::InTime { allowed, .. } | SloCriterion::Ok { allowed } => sum / all <= allowed,
+            SloCriterion::Mean { limit } => sum / all < limit.0 as f64,
         }
     }
 
@@ -71,7 +75,7 @@ impl Tracker {
         self.seconds.iter().fold((0.0, 0.0), |(sum, all), (one, of)| (sum + one, all + of))
     }
 
-    fn of_share(&self, allowed: f64, more: f64) -> f64 {
+    fn fraction_evidence(&self, allowed: f64, more: f64) -> f64 {
         let (bad, all) = self.sums();
         let (bad, all) = (bad + more, all + more);
         if all == 0.0 {
@@ -96,7 +100,7 @@ impl Tracker {
     }
 
     /// The distance of the mean from the limit in its standard errors, on the scale of odds.
-    fn of_mean(&self, limit: Nanos) -> f64 {
+    fn mean_evidence(&self, limit: Nanos) -> f64 {
         let seconds: Vec<(f64, f64)> = self.seconds.iter().copied().filter(|(_, all)| *all > 0.0).collect();
         let count = seconds.len() as f64;
         let (sum, all) = self.sums();
@@ -117,8 +121,8 @@ mod tests {
     use super::*;
 
     /// Three seconds, each of 100 successes after `good_ms` and so many failures after 1 ms.
-    fn seen(demand: Demand, successes: u64, good_ms: u64, failures: u64) -> Tracker {
-        let mut tracker = Tracker::new(demand);
+    fn seen(demand: SloCriterion, successes: u64, good_ms: u64, failures: u64) -> ObjectiveTracker {
+        let mut tracker = ObjectiveTracker::new(demand);
         for _ in 0..3 {
             let mut second = Interval { ok: successes, failed: failures, ..Interval::default() };
             (0..successes).for_each(|_| second.response.record(Nanos::from_millis(good_ms)));
@@ -128,16 +132,16 @@ mod tests {
         tracker
     }
 
-    const IN_TIME: Demand = Demand::InTime { limit: Nanos::from_millis(200), allowed: 0.5 };
-    const MEAN: Demand = Demand::Mean { limit: Nanos::from_millis(200) };
+    const IN_TIME: SloCriterion = SloCriterion::InTime { limit: Nanos::from_millis(200), allowed: 0.5 };
+    const MEAN: SloCriterion = SloCriterion::Mean { limit: Nanos::from_millis(200) };
 
     #[test]
     fn fast_failures_make_no_load_hold_that_is_too_slow() {
         for demand in [IN_TIME, MEAN] {
             let slow = seen(demand, 100, 300, 10_000);
-            assert!(slow.evidence(0.0) > CLEAR && !slow.keeps(), "{slow:?}");
+            assert!(slow.evidence(0.0) > CLEAR_LOG_ODDS && !slow.is_met(), "{slow:?}");
             let quick = seen(demand, 100, 30, 10_000);
-            assert!(quick.evidence(0.0) < -CLEAR && quick.keeps(), "{quick:?}");
+            assert!(quick.evidence(0.0) < -CLEAR_LOG_ODDS && quick.is_met(), "{quick:?}");
         }
     }
 
@@ -145,7 +149,7 @@ mod tests {
     fn without_a_success_times_are_not_kept_for_sure() {
         for demand in [IN_TIME, MEAN] {
             let failing = seen(demand, 0, 0, 100);
-            assert!(failing.evidence(0.0) > CLEAR && !failing.keeps(), "{failing:?}");
+            assert!(failing.evidence(0.0) > CLEAR_LOG_ODDS && !failing.is_met(), "{failing:?}");
             assert!(seen(demand, 0, 0, 0).evidence(0.0) == 0.0, "nothing was seen");
         }
     }

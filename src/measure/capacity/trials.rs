@@ -1,11 +1,11 @@
 //! The whole search, on services whose capacity is known by construction, in virtual time.
 
-use super::search::{Bracket, End, Range, Search, Trial};
-use super::step::{Length, Step};
+use super::search::{Bracket, Search, SearchRange, Trial, TrialResult};
+use super::step::{CapacityStep, StepLength};
 use crate::decide::Nanos;
 use crate::decide::dice::Dice;
 use crate::measure::recorder::Interval;
-use crate::measure::slo::Demand;
+use crate::measure::slo::SloCriterion;
 
 /// Slots of a fixed time each, first come, first served; Poisson arrivals.
 #[derive(Clone, Copy, Debug)]
@@ -25,23 +25,23 @@ const SERVICES: [Service; 3] = [
 const LIMIT_S: f64 = 0.2;
 
 /// Requests as they come and go.
-struct Traffic {
+struct SimulatedTraffic {
     service: Service,
     rate: f64,
     dice: Dice,
     next: f64,
     /// When each slot is free; with equal times they become free in the order in which they were taken.
     free: Vec<f64>,
-    taken: usize,
+    started: usize,
 }
 
 impl Service {
-    fn traffic(self, rate: f64, dice: Dice) -> Traffic {
-        Traffic { service: self, rate, dice, next: 0.0, free: vec![0.0; self.slots], taken: 0 }
+    fn traffic(self, rate: f64, dice: Dice) -> SimulatedTraffic {
+        SimulatedTraffic { service: self, rate, dice, next: 0.0, free: vec![0.0; self.slots], started: 0 }
     }
 
     /// The share of requests later than the limit at this rate, over half an hour.
-    fn late(self, rate: f64) -> f64 {
+    fn late_fraction(self, rate: f64) -> f64 {
         let requests = self.traffic(rate, Dice::new(1, 1)).take_while(|(start, _)| *start < 1800.0);
         let (late, all) = requests
             .fold((0_u64, 0_u64), |(late, all), (start, done)| (late + u64::from(done - start > LIMIT_S), all + 1));
@@ -49,12 +49,14 @@ impl Service {
     }
 
     /// A step, as the edge makes it: the first second is cut off.
-    fn step(self, trial: Trial, seed: u64) -> (End, f64, u64) {
-        let demands =
-            [Demand::InTime { limit: Nanos::from_secs_f64(LIMIT_S), allowed: 0.01 }, Demand::Ok { allowed: 0.01 }];
+    fn step(self, trial: Trial, seed: u64) -> (TrialResult, f64, u64) {
+        let demands = [
+            SloCriterion::InTime { limit: Nanos::from_secs_f64(LIMIT_S), allowed: 0.01 },
+            SloCriterion::Ok { allowed: 0.01 },
+        ];
         let rate = trial.load;
         let mut traffic = self.traffic(rate, Dice::new(seed, 7)).peekable();
-        let mut step: Option<Step> = None;
+        let mut step: Option<CapacityStep> = None;
         let mut open: Vec<(f64, f64)> = Vec::new();
         for second in 1.. {
             let end = second as f64;
@@ -71,17 +73,17 @@ impl Service {
             });
             seen.in_flight = open.len() as u64;
             let Some(step) = &mut step else {
-                step = Some(Step::new(
+                step = Some(CapacityStep::new(
                     &demands,
                     Some(rate),
                     trial.precision,
-                    Length { least: 3, most: 30 },
+                    StepLength { min_s: 3, max_s: 30 },
                     seen.in_flight,
                 ));
                 continue;
             };
             if let Some(decision) = step.add(&seen, trial.thorough) {
-                return (decision.end(), step.surely(rate), second);
+                return (decision.end(), step.sustained(rate), second);
             }
         }
         unreachable!("a step ends");
@@ -90,27 +92,35 @@ impl Service {
     fn find(self, seed: u64) -> (Bracket, u64) {
         // From another load each time, so that others are tried.
         let start = 100.0 * (1.0 + seed as f64 * 0.618 % 1.0);
-        let range = Range { start, least: 1.0, most: 1e6, precision: 0.03, whole: false, gap: 1.0, step_s: 30.0 };
+        let range = SearchRange {
+            start,
+            min_load: 1.0,
+            max_load: 1e6,
+            precision: 0.03,
+            integer: false,
+            min_gap: 1.0,
+            step_s: 30.0,
+        };
         let mut search = Search::new(range);
         let mut seconds = 0;
         while let Some(trial) = search.next() {
             let (end, surely, took) = self.step(trial, seed * 1000 + seconds);
             seconds += took;
-            search.told(trial, end, surely);
+            search.record(trial, end, surely);
         }
         (search.bracket(), seconds)
     }
 }
 
-impl Iterator for Traffic {
+impl Iterator for SimulatedTraffic {
     /// When a request starts, and when it is answered.
     type Item = (f64, f64);
 
     fn next(&mut self) -> Option<(f64, f64)> {
         self.next += self.dice.exponential() / self.rate;
-        let slot = &mut self.free[self.taken % self.service.slots];
+        let slot = &mut self.free[self.started % self.service.slots];
         *slot = slot.max(self.next) + self.service.time_s;
-        self.taken += 1;
+        self.started += 1;
         Some((self.next, *slot))
     }
 }
@@ -118,7 +128,7 @@ impl Iterator for Traffic {
 #[test]
 fn the_truth_is_true() {
     for service in SERVICES {
-        let late = |part: f64| service.late(part * service.capacity_per_s);
+        let late = |part: f64| service.late_fraction(part * service.capacity_per_s);
         assert!(late(0.995) < 0.01 && late(1.005) > 0.01, "{service:?}: {} {}", late(0.995), late(1.005));
     }
 }
@@ -151,7 +161,7 @@ fn a_light_load_holds_and_a_heavy_one_fails_within_seconds() {
         let trial = |part: f64| Trial { load: part * service.capacity_per_s, thorough: false, precision: 0.1 };
         let step = |part: f64| service.step(trial(part), 3);
         let (light, heavy) = (step(0.7), step(1.5));
-        assert!(light.0 == End::Holds && light.2 <= 6, "{service:?}: {light:?}");
-        assert!(heavy.0 == End::Fails && heavy.2 <= 5, "{service:?}: {heavy:?}");
+        assert!(light.0 == TrialResult::Holds && light.2 <= 6, "{service:?}: {light:?}");
+        assert!(heavy.0 == TrialResult::Fails && heavy.2 <= 5, "{service:?}: {heavy:?}");
     }
 }

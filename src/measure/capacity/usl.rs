@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was measured at a number of users.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct UslPoint {
     /// Users, or connections.
     pub users: f64,
     /// Answers per second.
@@ -29,28 +29,29 @@ pub struct Usl {
     /// Their root mean square.
     pub misfit: f64,
     /// The most users measured.
-    pub most: f64,
+    #[serde(rename = "most")]
+    pub max_users: f64,
 }
 
 /// Fewer different numbers of users than this cannot be told from the curve: it has three parameters.
-pub const LEAST: usize = 4;
+pub const MIN_USER_COUNTS: usize = 4;
 /// The curve says nothing beyond so many times the data.
-const REACH: f64 = 2.0;
+const MAX_EXTRAPOLATION_FACTOR: f64 = 2.0;
 
 impl Usl {
-    /// The law that fits best, by relative least squares; none for fewer than [`LEAST`] different numbers of users.
-    pub fn fit(measured: &[Measured]) -> Option<Self> {
-        let points: Vec<Measured> = measured.iter().copied().filter(|m| m.users >= 1.0 && m.rate_per_s > 0.0).collect();
+    /// The law that fits best, by relative least squares; none for fewer than [`MIN_USER_COUNTS`] different numbers of users.
+    pub fn fit(measured: &[UslPoint]) -> Option<Self> {
+        let points: Vec<UslPoint> = measured.iter().copied().filter(|m| m.users >= 1.0 && m.rate_per_s > 0.0).collect();
         let mut users: Vec<f64> = points.iter().map(|m| m.users).collect();
         users.sort_by(f64::total_cmp);
         users.dedup();
-        if users.len() < LEAST {
+        if users.len() < MIN_USER_COUNTS {
             return None;
         }
         // Divided by N / X, so that each row aims at 1: what differs is the relative error.
         let rows: Vec<[f64; 3]> = points
             .iter()
-            .map(|Measured { users: n, rate_per_s }| [1.0, n - 1.0, n * (n - 1.0)].map(|term| term * rate_per_s / n))
+            .map(|UslPoint { users: n, rate_per_s }| [1.0, n - 1.0, n * (n - 1.0)].map(|term| term * rate_per_s / n))
             .collect();
         // None may be negative: the best of all ways to hold some of them at 0.
         let ways = [[true, true, true], [true, true, false], [true, false, true], [true, false, false]];
@@ -63,7 +64,7 @@ impl Usl {
             coherency: best[2] / best[0],
             residuals: Vec::new(),
             misfit: 0.0,
-            most: users.last().copied()?,
+            max_users: users.last().copied()?,
         };
         usl.residuals = points.iter().map(|m| m.rate_per_s / usl.curve(m.users) - 1.0).collect();
         usl.misfit = (usl.residuals.iter().map(|r| r * r).sum::<f64>() / usl.residuals.len() as f64).sqrt();
@@ -72,19 +73,19 @@ impl Usl {
 
     /// The throughput at `users`, per second; none beyond twice the most users measured.
     pub fn at(&self, users: f64) -> Option<f64> {
-        (users >= 1.0 && users <= REACH * self.most).then(|| self.curve(users))
+        (users >= 1.0 && users <= MAX_EXTRAPOLATION_FACTOR * self.max_users).then(|| self.curve(users))
     }
 
     /// With how many users throughput is highest, if that is within twice the data.
     pub fn peak(&self) -> Option<f64> {
         let peak = ((1.0 - self.contention).max(0.0) / self.coherency).sqrt().max(1.0);
-        (peak <= REACH * self.most).then_some(peak)
+        (peak <= MAX_EXTRAPOLATION_FACTOR * self.max_users).then_some(peak)
     }
 
     /// Where the line of users who do not wait for each other meets the highest throughput within the data: more users
     /// than this mostly queue (Denning and Buzen's asymptotes).
     pub fn knee(&self) -> f64 {
-        let within = self.peak().map_or(self.most, |peak| peak.min(self.most));
+        let within = self.peak().map_or(self.max_users, |peak| peak.min(self.max_users));
         (self.curve(within) / self.per_user).max(1.0)
     }
 
@@ -138,11 +139,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn law(per_user: f64, contention: f64, coherency: f64) -> Usl {
-        Usl { per_user, contention, coherency, residuals: Vec::new(), misfit: 0.0, most: 1.0 }
+        Usl { per_user, contention, coherency, residuals: Vec::new(), misfit: 0.0, max_users: 1.0 }
     }
 
-    fn measured(law: &Usl, users: &[f64]) -> Vec<Measured> {
-        users.iter().map(|n| Measured { users: *n, rate_per_s: law.curve(*n) }).collect()
+    fn measured(law: &Usl, users: &[f64]) -> Vec<UslPoint> {
+        users.iter().map(|n| UslPoint { users: *n, rate_per_s: law.curve(*n) }).collect()
     }
 
     const USERS: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
@@ -162,7 +163,7 @@ mod tests {
         /// Whatever was measured, nothing is negative and nothing is said beyond twice the data.
         #[test]
         fn no_fit_is_absurd(rates in prop::collection::vec(0.1..1e6_f64, 7)) {
-            let points: Vec<_> = USERS.iter().zip(rates).map(|(users, rate_per_s)| Measured { users: *users, rate_per_s }).collect();
+            let points: Vec<_> = USERS.iter().zip(rates).map(|(users, rate_per_s)| UslPoint { users: *users, rate_per_s }).collect();
             if let Some(fitted) = Usl::fit(&points) {
                 prop_assert!(fitted.per_user > 0.0 && fitted.contention >= 0.0 && fitted.coherency >= 0.0);
                 prop_assert!(fitted.misfit.is_finite() && fitted.knee() >= 1.0 && fitted.knee().is_finite());
@@ -184,7 +185,7 @@ mod tests {
     #[test]
     fn ten_slots_bend_at_ten_users() {
         // A service of ten slots of 10 ms, as the asymptotes have it.
-        let points: Vec<_> = USERS.iter().map(|n| Measured { users: *n, rate_per_s: 100.0 * n.min(10.0) }).collect();
+        let points: Vec<_> = USERS.iter().map(|n| UslPoint { users: *n, rate_per_s: 100.0 * n.min(10.0) }).collect();
         let knee = Usl::fit(&points).expect("enough points").knee();
         assert!((6.0..16.0).contains(&knee), "{knee}");
     }

@@ -12,7 +12,7 @@ pub struct Metric {
     /// Which way is the good one.
     pub better: Better,
     /// How two of them are compared.
-    pub scale: Scale,
+    pub scale: ComparisonScale,
 }
 
 /// Which way is the good one.
@@ -28,7 +28,7 @@ pub enum Better {
 /// How two figures are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scale {
+pub enum ComparisonScale {
     /// As a ratio; figures are above 0.
     Ratio,
     /// As a difference: shares in [0, 1] that may well be 0, such as that of failed requests.
@@ -38,18 +38,18 @@ pub enum Scale {
 impl Metric {
     /// A figure above 0 that is compared as a ratio.
     pub fn ratio(name: &str, unit: &str, better: Better) -> Self {
-        Self { name: name.into(), unit: unit.into(), better, scale: Scale::Ratio }
+        Self { name: name.into(), unit: unit.into(), better, scale: ComparisonScale::Ratio }
     }
 
     /// A share in [0, 1] that is compared as a difference.
-    pub fn share(name: &str, better: Better) -> Self {
-        Self { name: name.into(), unit: String::new(), better, scale: Scale::Points }
+    pub fn fraction(name: &str, better: Better) -> Self {
+        Self { name: name.into(), unit: String::new(), better, scale: ComparisonScale::Points }
     }
 }
 
-impl Scale {
+impl ComparisonScale {
     /// The figure where differences of it add up: effects are multiples of the figure, so its logarithm.
-    pub(super) fn flat(self, value: f64) -> f64 {
+    pub(super) fn to_linear(self, value: f64) -> f64 {
         match self {
             Self::Ratio => value.ln(),
             Self::Points => value,

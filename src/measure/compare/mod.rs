@@ -17,6 +17,6 @@ mod shift;
 mod trials;
 pub mod verdict;
 
-pub use metric::{Better, Metric, Scale};
-pub use sample::{Figure, Sample};
-pub use verdict::{Finding, Pair, Settings, Verdict, Why, judge};
+pub use metric::{Better, ComparisonScale, Metric};
+pub use sample::{MetricSample, RunFigure};
+pub use verdict::{ComparisonVerdict, Finding, Pair, Settings, UnclearReason, judge};

@@ -1,10 +1,10 @@
 //! A variant's figures, one per run.
 
-use super::metric::Scale;
+use super::metric::ComparisonScale;
 
 /// The figure of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
+pub struct RunFigure {
     /// Which round of interleaved runs it belongs to: runs of one round were made next to each other, in any order.
     pub round: u64,
     /// The figure.
@@ -15,23 +15,23 @@ pub struct Figure {
 
 /// A variant's figures of one metric.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
+pub struct MetricSample {
     /// One per run, in any order.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<RunFigure>,
     /// Whether `round` says something: runs of the same round on both sides are then compared with each other, and what
     /// changes from round to round (a warm machine, a busy neighbour) drops out.
     pub in_rounds: bool,
 }
 
-impl Sample {
+impl MetricSample {
     /// Trusted runs that were made in rounds, one after the other.
     pub fn in_rounds(values: impl IntoIterator<Item = f64>) -> Self {
-        Self { in_rounds: true, ..Self::apart(values) }
+        Self { in_rounds: true, ..Self::unpaired(values) }
     }
 
     /// Trusted runs whose order says nothing.
-    pub fn apart(values: impl IntoIterator<Item = f64>) -> Self {
-        let figures = values.into_iter().zip(0..).map(|(value, round)| Figure { round, value, trusted: true });
+    pub fn unpaired(values: impl IntoIterator<Item = f64>) -> Self {
+        let figures = values.into_iter().zip(0..).map(|(value, round)| RunFigure { round, value, trusted: true });
         Self { figures: figures.collect(), in_rounds: false }
     }
 
@@ -47,8 +47,8 @@ impl Sample {
     }
 
     /// The figures that the scale can hold, with their rounds.
-    pub(super) fn flat(&self, scale: Scale) -> Vec<(u64, f64)> {
-        let flat = self.figures.iter().map(|figure| (figure.round, scale.flat(figure.value)));
+    pub(super) fn linear_values(&self, scale: ComparisonScale) -> Vec<(u64, f64)> {
+        let flat = self.figures.iter().map(|figure| (figure.round, scale.to_linear(figure.value)));
         flat.filter(|(_, value)| value.is_finite()).collect()
     }
 }

@@ -8,13 +8,13 @@
 use crate::decide::dice::Dice;
 
 /// Figures that are all the same have no error, but the digits that they are written with.
-const LEAST_ERROR: f64 = 1e-9;
+const MIN_STANDARD_ERROR: f64 = 1e-9;
 
 /// A difference of two samples on the flat scale.
 #[derive(Clone, Debug)]
-pub(super) struct Shift {
+pub(super) struct EffectEstimate {
     /// The difference.
-    pub(super) at: f64,
+    pub(super) difference: f64,
     /// Its standard error; never 0.
     error: f64,
     /// How many standard errors resamples lie away from it, in rising order.
@@ -23,26 +23,27 @@ pub(super) struct Shift {
 
 /// A mean and its squared standard error.
 #[derive(Clone, Copy, Debug)]
-struct Middle {
+struct MeanEstimate {
     mean: f64,
     error_squared: f64,
 }
 
-impl Shift {
+impl EffectEstimate {
     /// From differences by round.
     pub(super) fn paired(differences: &[f64], resamples: usize, dice: Dice) -> Self {
         Self::of(&[differences], resamples, |middles| middles[0].mean, dice)
     }
 
     /// Of `other` from `base`, whose runs have nothing to do with each other.
-    pub(super) fn apart(base: &[f64], other: &[f64], resamples: usize, dice: Dice) -> Self {
+    pub(super) fn unpaired(base: &[f64], other: &[f64], resamples: usize, dice: Dice) -> Self {
         Self::of(&[base, other], resamples, |middles| middles[1].mean - middles[0].mean, dice)
     }
 
-    fn of(sides: &[&[f64]], resamples: usize, difference: impl Fn(&[Middle]) -> f64, mut dice: Dice) -> Self {
-        let error = |middles: &[Middle]| middles.iter().map(|middle| middle.error_squared).sum::<f64>().sqrt();
-        let truth: Vec<Middle> = sides.iter().map(|side| Middle::of(side)).collect();
-        let at = difference(&truth);
+    fn of(sides: &[&[f64]], resamples: usize, difference: impl Fn(&[MeanEstimate]) -> f64, mut dice: Dice) -> Self {
+        let standard_error =
+            |middles: &[MeanEstimate]| middles.iter().map(|middle| middle.error_squared).sum::<f64>().sqrt();
+        let truth: Vec<MeanEstimate> = sides.iter().map(|side| MeanEstimate::of(side)).collect();
+        let observed = difference(&truth);
         let mut drawn = sides.concat();
         let mut middles = truth.clone();
         let mut distances = Vec::with_capacity(resamples);
@@ -53,27 +54,27 @@ impl Shift {
                 let deviation = (truth.error_squared * side.len() as f64).sqrt();
                 let draw = |dice: &mut Dice| side[dice.below(side.len())] - truth.mean + deviation * dice.normal();
                 drawn.fill_with(|| truth.mean + draw(&mut dice) * std::f64::consts::FRAC_1_SQRT_2);
-                *middle = Middle::of(drawn);
+                *middle = MeanEstimate::of(drawn);
             }
             // Equal figures have no errors, hence no distances.
-            let distance = (difference(&middles) - at).abs() / error(&middles);
+            let distance = (difference(&middles) - observed).abs() / standard_error(&middles);
             distances.push(if distance.is_nan() { 0.0 } else { distance });
         }
         distances.sort_unstable_by(f64::total_cmp);
-        Self { at, error: error(&truth).max(LEAST_ERROR), distances }
+        Self { difference: observed, error: standard_error(&truth).max(MIN_STANDARD_ERROR), distances }
     }
 
     /// How likely a difference this far from `truth` would be if that were the true one; two-sided, in (0, 1].
-    pub(super) fn p(&self, truth: f64) -> f64 {
-        let distance = (self.at - truth).abs() / self.error;
+    pub(super) fn p_value(&self, truth: f64) -> f64 {
+        let distance = (self.difference - truth).abs() / self.error;
         let below = self.distances.partition_point(|d| *d < distance);
         (1 + self.distances.len() - below) as f64 / (1 + self.distances.len()) as f64
     }
 
     /// How likely it would be to look this far inside (-`edge`, `edge`) from outside of it; one-sided, the larger of the
     /// two (the two one-sided tests of Schuirmann).
-    pub(super) fn p_outside(&self, edge: f64) -> f64 {
-        if self.at.abs() >= edge { 1.0 } else { self.p(edge).max(self.p(-edge)) / 2.0 }
+    pub(super) fn p_value_outside(&self, edge: f64) -> f64 {
+        if self.difference.abs() >= edge { 1.0 } else { self.p_value(edge).max(self.p_value(-edge)) / 2.0 }
     }
 
     /// Half the width of the interval that holds the true difference with this confidence.
@@ -84,7 +85,7 @@ impl Shift {
     }
 }
 
-impl Middle {
+impl MeanEstimate {
     fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;

@@ -1,12 +1,12 @@
 //! What objectives hold of which runs.
 
 use super::*;
-use crate::measure::outcome::{End, Failure, Outcome};
+use crate::measure::outcome::{Outcome, RequestEnd, TransportFailure};
 use crate::measure::recorder::Recorder;
-use crate::measure::run::{Connections, Manifest, Model, Parts, Target};
+use crate::measure::run::{Connections, LoadModel, Manifest, RunInput, RunTarget};
 
 /// A run with these requests: response time in microseconds, and end.
-fn run(requests: &[(u64, End)]) -> Run {
+fn run(requests: &[(u64, RequestEnd)]) -> Run {
     let mut recorder = Recorder::new(Nanos::ZERO, Nanos::NEVER);
     for (us, end) in requests {
         let done = Nanos(us * 1_000);
@@ -24,9 +24,9 @@ fn run(requests: &[(u64, End)]) -> Run {
             bytes_out: 1,
         });
     }
-    Run::new(Parts {
-        model: Model::Closed,
-        target: Target::default(),
+    Run::new(RunInput {
+        model: LoadModel::Closed,
+        target: RunTarget::default(),
         totals: recorder.totals,
         series: Vec::new(),
         duration_s: 10.0,
@@ -51,8 +51,8 @@ fn slo(text: &str) -> Slo {
 
 #[test]
 fn times_of_successes_are_judged_and_fast_failures_do_not_make_them_better() {
-    let mut requests = vec![(300_000, End::Answer(200)); 100];
-    requests.extend([(1_000, End::Answer(503)); 900]);
+    let mut requests = vec![(300_000, RequestEnd::Response(200)); 100];
+    requests.extend([(1_000, RequestEnd::Response(503)); 900]);
     let run = run(&requests);
     for text in ["p50<200ms", "mean<200ms", "max<200ms", "service.p99<200ms"] {
         assert!(!slo(text).check(&run).ok, "{text}");
@@ -62,7 +62,11 @@ fn times_of_successes_are_judged_and_fast_failures_do_not_make_them_better() {
 
 #[test]
 fn without_a_success_no_objective_on_times_holds() {
-    for run in [run(&[(5, End::Answer(500)); 200]), run(&[(5, End::Failed(Failure::Reset)); 200]), run(&[])] {
+    for run in [
+        run(&[(5, RequestEnd::Response(500)); 200]),
+        run(&[(5, RequestEnd::Failed(TransportFailure::Reset)); 200]),
+        run(&[]),
+    ] {
         for text in ["p50<1h", "mean<1h", "max<=1h", "service.p1<1h"] {
             let held = slo(text).check(&run);
             assert!(!held.ok && held.measured.contains("no success"), "{held:?}");
@@ -74,7 +78,7 @@ fn without_a_success_no_objective_on_times_holds() {
 fn a_search_with_objectives_on_times_alone_judges_errors_too() {
     let unasked = |objectives: &[&str]| {
         let slos: Vec<Slo> = objectives.iter().map(|text| slo(text)).collect();
-        Slo::unasked(&slos).map(|slo| slo.to_string())
+        Slo::implied_error_slo(&slos).map(|slo| slo.to_string())
     };
     assert_eq!(unasked(&["p99<1s"]).as_deref(), Some("errors<1%"));
     assert_eq!(unasked(&["p99<1s", "errors<5%"]), None);
@@ -83,7 +87,7 @@ fn a_search_with_objectives_on_times_alone_judges_errors_too() {
 
 #[test]
 fn a_figure_never_contradicts_the_verdict_beside_it() {
-    let times = |us: u64| run(&[(us, End::Answer(200)); 1_000]);
+    let times = |us: u64| run(&[(us, RequestEnd::Response(200)); 1_000]);
     let said = |text: &str, run: &Run| {
         let held = slo(text).check(run);
         (held.ok, held.measured)
@@ -93,16 +97,16 @@ fn a_figure_never_contradicts_the_verdict_beside_it() {
     assert!(held && measured.starts_with("mean response time 199."), "{measured}");
     assert_eq!(said("mean<=199.5ms", &times(199_800)).1, "mean response time 200ms");
     assert_eq!(said("mean<200ms", &times(253_000)), (false, "mean response time 253ms".into()));
-    let mut requests = vec![(1_000, End::Answer(200)); 1_000_000 - 10_001];
-    requests.extend(vec![(1_000, End::Answer(500)); 10_001]);
+    let mut requests = vec![(1_000, RequestEnd::Response(200)); 1_000_000 - 10_001];
+    requests.extend(vec![(1_000, RequestEnd::Response(500)); 10_001]);
     assert_eq!(said("errors<=1%", &run(&requests)), (false, "errors 1.0001 % (10001 of 1000000)".into()));
     assert_eq!(said("rate>100", &times(1)), (false, "rate of good answers 100.0/s".into()));
 }
 
 #[test]
 fn errors_below_one_are_a_share_and_from_one_on_a_percentage_that_was_meant() {
-    assert_eq!(slo("errors<0.01").demand(), Some(Demand::Ok { allowed: 0.01 }));
-    assert_eq!(slo("errors<=0").demand(), Some(Demand::Ok { allowed: 0.0 }));
+    assert_eq!(slo("errors<0.01").criterion(), Some(SloCriterion::Ok { allowed: 0.01 }));
+    assert_eq!(slo("errors<=0").criterion(), Some(SloCriterion::Ok { allowed: 0.0 }));
     for (wrong, right) in [("errors<1", "errors<1%"), ("errors <= 5", "errors<=5%"), ("errors<1.5", "errors<1.5%")] {
         let why = wrong.parse::<Slo>().expect_err("meant is a percentage");
         assert!(why.contains(right), "{why}");
@@ -111,13 +115,13 @@ fn errors_below_one_are_a_share_and_from_one_on_a_percentage_that_was_meant() {
 
 #[test]
 fn an_upper_bound_on_times_or_errors_demands_something_of_a_load() {
-    let demand = |text: &str| text.parse::<Slo>().expect("an objective").demand();
+    let demand = |text: &str| text.parse::<Slo>().expect("an objective").criterion();
     let limit = Nanos::from_millis(200);
-    let Some(Demand::InTime { limit: of_p99, allowed }) = demand("p99<200ms") else { panic!("a share in time") };
+    let Some(SloCriterion::InTime { limit: of_p99, allowed }) = demand("p99<200ms") else { panic!("a share in time") };
     assert!(of_p99 == limit && (allowed - 0.01).abs() < 1e-12);
-    assert_eq!(demand("max<200ms"), Some(Demand::InTime { limit, allowed: 0.0 }));
-    assert_eq!(demand("mean<=200ms"), Some(Demand::Mean { limit }));
-    assert_eq!(demand("errors<1%"), Some(Demand::Ok { allowed: 0.01 }));
+    assert_eq!(demand("max<200ms"), Some(SloCriterion::InTime { limit, allowed: 0.0 }));
+    assert_eq!(demand("mean<=200ms"), Some(SloCriterion::Mean { limit }));
+    assert_eq!(demand("errors<1%"), Some(SloCriterion::Ok { allowed: 0.01 }));
     for other in ["rate>5", "rate<5", "p99>200ms", "service.p99<200ms", "errors>1%"] {
         assert_eq!(demand(other), None, "{other}");
     }

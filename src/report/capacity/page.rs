@@ -1,85 +1,89 @@
 //! How much a service can take, as a page.
 
-use super::{bracket, law, load, misfit, model, sure};
-use crate::measure::capacity::answer::{Answer, Ended, Growth, Limit, Tried};
-use crate::measure::run::Model;
-use crate::report::page::manifest::of_manifest;
+use super::{bracket, confidence, law, load, misfit_warning, model};
+use crate::measure::capacity::answer::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
+use crate::measure::run::LoadModel;
+use crate::report::page::manifest::manifest_section;
 use crate::report::page::{
-    Axis, Block, Cell, Chart, Figure, Level, Line, Page, Point, Scale, Section, Table, Tone, Unit, Verdict, date,
+    AxisScale, Block, Chart, ChartAxis, ChartLevel, ChartLine, KeyFigure, PageTable, PageVerdict, ReportPage, Section,
+    TableCell, Tone, ValueUnit, VerdictPoint, date,
 };
 
 /// Points at which the law is drawn.
-const CURVE: u32 = 120;
+const CURVE_POINTS: u32 = 120;
 
 /// The page of an answer.
-pub fn of_answer(answer: &Answer) -> Page {
+pub fn of_capacity(answer: &CapacityReport) -> ReportPage {
     let mut about = vec![model(answer).to_owned()];
     about.extend(answer.objectives.iter().cloned());
     about.extend(date(answer.manifest.started_unix_s));
     let sections = [plots(answer), growth(answer), steps(answer), method(answer)];
     let mut sections: Vec<Section> = sections.into_iter().filter(|section| !section.blocks.is_empty()).collect();
-    sections.push(of_manifest(&answer.weir, &answer.manifest, &[]));
+    sections.push(manifest_section(&answer.weir, &answer.manifest, &[]));
     let title = format!("How much can {} take?", answer.url);
-    Page { title, about, verdict: verdict(answer), figures: figures(answer), sections }
+    ReportPage { title, about, verdict: verdict(answer), key_figures: key_figures(answer), sections }
 }
 
-fn verdict(answer: &Answer) -> Verdict {
+fn verdict(answer: &CapacityReport) -> PageVerdict {
     let tone = match (answer.limit, answer.holds) {
         (_, None) => Tone::Bad,
-        _ if answer.interrupted || answer.lost.is_some() => Tone::Doubt,
-        (Limit::Service, Some(_)) => Tone::Good,
-        (Limit::Generator | Limit::None, Some(_)) => Tone::Doubt,
+        _ if answer.interrupted || answer.agent_failure.is_some() => Tone::Doubt,
+        (Bottleneck::Service, Some(_)) => Tone::Good,
+        (Bottleneck::Generator | Bottleneck::None, Some(_)) => Tone::Doubt,
     };
     let words = bracket(answer);
     let words = words.chars().take(1).flat_map(char::to_uppercase).chain(words.chars().skip(1)).collect();
     let mut points = Vec::new();
     if answer.interrupted {
-        points.push(Point::new(Tone::Doubt, "Interrupted: the bounds are what was known by then."));
+        points.push(VerdictPoint::new(Tone::Doubt, "Interrupted: the bounds are what was known by then."));
     }
-    if answer.lost.is_some() {
-        points.push(Point::new(Tone::Doubt, "An agent was lost: the bounds are what was known by then."));
+    if answer.agent_failure.is_some() {
+        points.push(VerdictPoint::new(Tone::Doubt, "An agent was lost: the bounds are what was known by then."));
     }
     let why = match answer.limit {
-        Limit::Service => Point::new(Tone::Plain, format!("Why it fails: {}", answer.why)),
-        Limit::Generator => Point::new(Tone::Doubt, format!("Not the service's limit: {}", answer.why)),
-        Limit::None => Point::new(Tone::Doubt, format!("No limit: {}", answer.why)),
+        Bottleneck::Service => VerdictPoint::new(Tone::Plain, format!("Why it fails: {}", answer.reason)),
+        Bottleneck::Generator => VerdictPoint::new(Tone::Doubt, format!("Not the service's limit: {}", answer.reason)),
+        Bottleneck::None => VerdictPoint::new(Tone::Doubt, format!("No limit: {}", answer.reason)),
     };
     points.push(why);
-    points.push(Point::new(Tone::Plain, format!("The search ended: {}", answer.ended)));
-    points.extend(answer.saturated.iter().map(|words| Point::new(Tone::Plain, format!("Used up: {words}"))));
-    let sentence = format!("{} had to hold{}.", answer.objectives.join(", "), sure(answer));
-    Verdict { tone, words, sentence, points }
+    points.push(VerdictPoint::new(Tone::Plain, format!("The search ended: {}", answer.ended)));
+    points.extend(answer.saturated.iter().map(|words| VerdictPoint::new(Tone::Plain, format!("Used up: {words}"))));
+    let sentence = format!("{} had to hold{}.", answer.objectives.join(", "), confidence(answer));
+    PageVerdict { tone, headline: words, sentence, points }
 }
 
-fn unit(model: Model) -> Unit {
+fn unit(model: LoadModel) -> ValueUnit {
     match model {
-        Model::Open => Unit::PerSecond,
-        Model::Closed => Unit::Count,
+        LoadModel::Open => ValueUnit::PerSecond,
+        LoadModel::Closed => ValueUnit::Count,
     }
 }
 
-fn figures(answer: &Answer) -> Vec<Figure> {
+fn key_figures(answer: &CapacityReport) -> Vec<KeyFigure> {
     let bound = |name: &str, tone, bound: Option<f64>| {
-        let users = if answer.model == Model::Closed { "users" } else { "" };
-        bound.map(|bound| Figure::new(name, bound, unit(answer.model)).in_tone(tone).beside(users))
+        let users = if answer.model == LoadModel::Closed { "users" } else { "" };
+        bound.map(|bound| KeyFigure::new(name, bound, unit(answer.model)).in_tone(tone).with_note(users))
     };
-    let mut figures: Vec<Figure> = [bound("holds", Tone::Good, answer.holds), bound("fails", Tone::Bad, answer.fails)]
-        .into_iter()
-        .flatten()
-        .collect();
-    let at_best = answer.steps.iter().rev().find(|tried| tried.surely.is_some() && tried.surely == answer.holds);
+    let mut figures: Vec<KeyFigure> =
+        [bound("holds", Tone::Good, answer.holds), bound("fails", Tone::Bad, answer.fails)]
+            .into_iter()
+            .flatten()
+            .collect();
+    let at_best = answer.steps.iter().rev().find(|tried| tried.sustained.is_some() && tried.sustained == answer.holds);
     if let Some(tried) = at_best {
         let times = [("p50", tried.p50_ms), ("p99", tried.p99_ms)];
         let beside = format!("at {}", load(answer.model, tried.load));
         let times = times.into_iter().filter_map(|(name, ms)| Some((name, ms?)));
-        figures.extend(times.map(|(name, ms)| Figure::new(name, ms, Unit::Milliseconds).beside(beside.clone())));
+        figures.extend(
+            times.map(|(name, ms)| KeyFigure::new(name, ms, ValueUnit::Milliseconds).with_note(beside.clone())),
+        );
     }
     figures
 }
 
 /// The last try of each load, from the least to the highest.
-fn by_load(answer: &Answer) -> Vec<&Tried> {
-    let mut tried: Vec<&Tried> = Vec::new();
+fn by_load(answer: &CapacityReport) -> Vec<&StepReport> {
+    let mut tried: Vec<&StepReport> = Vec::new();
     for step in &answer.steps {
         tried.retain(|known| known.load != step.load);
         tried.push(step);
@@ -88,37 +92,40 @@ fn by_load(answer: &Answer) -> Vec<&Tried> {
     tried
 }
 
-fn plots(answer: &Answer) -> Section {
+fn plots(answer: &CapacityReport) -> Section {
     let tried = by_load(answer);
     if tried.len() < 2 {
         return Section::default();
     }
     let loads = || tried.iter().map(|tried| tried.load);
     let x = || {
-        let name = if answer.model == Model::Open { "offered" } else { "users" };
-        Axis::new(name, unit(answer.model)).scaled(Scale::fitting(loads()))
+        let name = if answer.model == LoadModel::Open { "offered" } else { "users" };
+        ChartAxis::new(name, unit(answer.model)).scaled(AxisScale::fitting(loads()))
     };
     // What is too near to tell, and what weir itself could not do.
     let doubtful: Vec<usize> = tried
         .iter()
         .enumerate()
-        .filter(|(_, tried)| matches!(tried.end, Ended::Unclear | Ended::Generator))
+        .filter(|(_, tried)| matches!(tried.end, StepResult::Unclear | StepResult::Generator))
         .map(|(i, _)| i)
         .collect();
-    let line = |name: &str, of: &dyn Fn(&Tried) -> Option<f64>| {
-        Line::new(name, tried.iter().map(|tried| (tried.load, of(tried)))).doubting(doubtful.clone())
+    let line = |name: &str, of: &dyn Fn(&StepReport) -> Option<f64>| {
+        ChartLine::new(name, tried.iter().map(|tried| (tried.load, of(tried)))).doubting(doubtful.clone())
     };
     let times = [line("p50", &|tried| tried.p50_ms), line("p99", &|tried| tried.p99_ms)];
-    let scale = Scale::fitting(tried.iter().flat_map(|tried| [tried.p50_ms, tried.p99_ms]).flatten());
-    let mut response = Chart::new("Response time", x(), Axis::new("time", Unit::Milliseconds).scaled(scale));
+    let scale = AxisScale::fitting(tried.iter().flat_map(|tried| [tried.p50_ms, tried.p99_ms]).flatten());
+    let mut response = Chart::new("Response time", x(), ChartAxis::new("time", ValueUnit::Milliseconds).scaled(scale));
     response.lines.extend(times);
-    response.levels.extend(answer.objectives.iter().filter_map(|text| Level::of_objective(text, &Unit::Milliseconds)));
-    let mut answered = Chart::new("Answers", x(), Axis::new("requests per second", Unit::PerSecond));
+    response
+        .levels
+        .extend(answer.objectives.iter().filter_map(|text| ChartLevel::of_objective(text, &ValueUnit::Milliseconds)));
+    let mut answered = Chart::new("Answers", x(), ChartAxis::new("requests per second", ValueUnit::PerSecond));
     answered.lines.push(line("answered", &|tried| Some(tried.achieved_per_s)));
-    if answer.model == Model::Open {
+    if answer.model == LoadModel::Open {
         answered.lines.push(line("offered", &|tried| Some(tried.load)).doubting([]));
     }
-    let mut cores = Chart::new("CPU of the service", x(), Axis::new("cores busy", Unit::Of("cores".into())));
+    let mut cores =
+        Chart::new("CPU of the service", x(), ChartAxis::new("cores busy", ValueUnit::Other("cores".into())));
     cores.lines.push(line("service", &|tried| tried.service_cores));
     for chart in [&mut response, &mut answered, &mut cores] {
         chart.group = "load".into();
@@ -130,25 +137,25 @@ fn plots(answer: &Answer) -> Section {
 }
 
 /// The curve of the scalability law, as far as twice the users that were tried.
-fn growth(answer: &Answer) -> Section {
-    let Some(growth @ Growth { law: curve, .. }) = &answer.usl else { return Section::default() };
+fn growth(answer: &CapacityReport) -> Section {
+    let Some(growth @ UslSummary { law: curve, .. }) = &answer.usl else { return Section::default() };
     let most = by_load(answer).last().map_or(1.0, |tried| tried.load);
-    let users = (0..=CURVE).map(|i| 1.0 + (2.0 * most - 1.0) * f64::from(i) / f64::from(CURVE));
+    let users = (0..=CURVE_POINTS).map(|i| 1.0 + (2.0 * most - 1.0) * f64::from(i) / f64::from(CURVE_POINTS));
     let measured = by_load(answer).into_iter().map(|tried| (tried.load, Some(tried.achieved_per_s)));
-    let x = Axis::new("users", Unit::Count);
-    let chart = Chart::new("Scalability", x, Axis::new("answers per second", Unit::PerSecond))
-        .line(Line::new("measured", measured))
-        .line(Line::new("the law", users.map(|users| (users, curve.at(users)))));
+    let x = ChartAxis::new("users", ValueUnit::Count);
+    let chart = Chart::new("Scalability", x, ChartAxis::new("answers per second", ValueUnit::PerSecond))
+        .line(ChartLine::new("measured", measured))
+        .line(ChartLine::new("the law", users.map(|users| (users, curve.at(users)))));
     let mut words = law(growth);
-    if let Some(more) = misfit(growth) {
+    if let Some(more) = misfit_warning(growth) {
         words = format!("{words}. {more}");
     }
     Section::new("How it scales", vec![Block::Text(words), Block::Chart(chart)])
 }
 
-fn steps(answer: &Answer) -> Section {
+fn steps(answer: &CapacityReport) -> Section {
     let columns = [
-        if answer.model == Model::Open { "load" } else { "users" },
+        if answer.model == LoadModel::Open { "load" } else { "users" },
         "answered",
         "p50",
         "p99",
@@ -159,36 +166,40 @@ fn steps(answer: &Answer) -> Section {
         "end",
         "why",
     ];
-    let row = |tried: &Tried| {
-        let time = |ms: Option<f64>| ms.map_or(Cell::Empty, Cell::ms);
+    let row = |tried: &StepReport| {
+        let time = |ms: Option<f64>| ms.map_or(TableCell::Empty, TableCell::ms);
         let (tone, end) = match tried.end {
-            Ended::Holds => (Tone::Good, "holds"),
-            Ended::Unclear => (Tone::Doubt, "unclear"),
-            Ended::Fails => (Tone::Bad, "fails"),
-            Ended::Generator => (Tone::Doubt, "weir's limit"),
+            StepResult::Holds => (Tone::Good, "holds"),
+            StepResult::Unclear => (Tone::Doubt, "unclear"),
+            StepResult::Fails => (Tone::Bad, "fails"),
+            StepResult::Generator => (Tone::Doubt, "weir's limit"),
         };
         vec![
-            Cell::Number(tried.load, unit(answer.model)),
-            Cell::Number(tried.achieved_per_s, Unit::PerSecond),
+            TableCell::Number(tried.load, unit(answer.model)),
+            TableCell::Number(tried.achieved_per_s, ValueUnit::PerSecond),
             time(tried.p50_ms),
             time(tried.p99_ms),
-            Cell::Number(tried.errors, Unit::Share),
-            Cell::Number(tried.in_flight, Unit::Of(String::new())),
-            tried.service_cores.map_or(Cell::Empty, |cores| Cell::Number(cores, Unit::Of(String::new()))),
-            Cell::Number(tried.seconds, Unit::Seconds),
-            Cell::Judged(tone, end.to_owned()),
-            tried.why.as_deref().map_or(Cell::Empty, Cell::text),
+            TableCell::Number(tried.errors, ValueUnit::Fraction),
+            TableCell::Number(tried.in_flight, ValueUnit::Other(String::new())),
+            tried
+                .service_cores
+                .map_or(TableCell::Empty, |cores| TableCell::Number(cores, ValueUnit::Other(String::new()))),
+            TableCell::Number(tried.seconds, ValueUnit::Seconds),
+            TableCell::Toned(tone, end.to_owned()),
+            tried.reason.as_deref().map_or(TableCell::Empty, TableCell::text),
         ]
     };
-    let rows: Vec<Vec<Cell>> = answer.steps.iter().map(row).collect();
-    let table = Table { rows, ..Table::new("Every load that was tried, in order", &columns) };
+    let rows: Vec<Vec<TableCell>> = answer.steps.iter().map(row).collect();
+    let table = PageTable { rows, ..PageTable::new("Every load that was tried, in order", &columns) };
     Section::new("In full", if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] })
 }
 
-fn method(answer: &Answer) -> Section {
+fn method(answer: &CapacityReport) -> Section {
     let loads = match answer.model {
-        Model::Open => "Open loop: requests start at times that were fixed beforehand, whether or not answers come.",
-        Model::Closed => "Closed loop: each user waits for its answer before asking again.",
+        LoadModel::Open => {
+            "Open loop: requests start at times that were fixed beforehand, whether or not answers come."
+        }
+        LoadModel::Closed => "Closed loop: each user waits for its answer before asking again.",
     };
     let search = "Loads were doubled until one failed, then the bracket was halved. A load holds once all objectives \
                   surely do and the service has surely kept up; it fails as soon as one surely does not. The lower bound is the \

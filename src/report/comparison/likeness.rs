@@ -1,10 +1,10 @@
 //! Whether runs may be compared at all: another machine or another plan is a difference of its own.
 
-use super::side::{Kept, Side};
+use super::side::{SavedRun, Side};
 use crate::report::read::Tool;
 
 /// Offered rates that differ by more than this share are not the same plan.
-const RATE: f64 = 0.02;
+const RATE_TOLERANCE_FRACTION: f64 = 0.02;
 
 /// Why these runs are not comparable, a sentence each; nothing if they are.
 pub fn obstacles(sides: &[Side]) -> Vec<String> {
@@ -25,22 +25,22 @@ pub fn obstacles(sides: &[Side]) -> Vec<String> {
 
 /// What cannot be known of runs of other tools.
 pub fn unknowns(sides: &[Side]) -> Option<String> {
-    let foreign = sides.iter().flat_map(|side| &side.runs).find(|run| run.reading.tool != Tool::Weir)?;
+    let foreign = sides.iter().flat_map(|side| &side.runs).find(|run| run.result.tool != Tool::Weir)?;
     Some(format!(
         "{} does not say on which machine it ran or whether it kept up with its own load; see to both yourself",
-        foreign.reading.tool
+        foreign.result.tool
     ))
 }
 
-fn tools(a: &Kept, b: &Kept) -> Option<String> {
-    let (one, other) = (a.reading.tool, b.reading.tool);
+fn tools(a: &SavedRun, b: &SavedRun) -> Option<String> {
+    let (one, other) = (a.result.tool, b.result.tool);
     (one != other).then(|| {
         format!("different tools: {} is by {one}, {} by {other}, and tools measure differently", a.file, b.file)
     })
 }
 
-fn machines(a: &Kept, b: &Kept) -> Option<String> {
-    let (one, other) = (a.reading.machine.as_ref()?, b.reading.machine.as_ref()?);
+fn machines(a: &SavedRun, b: &SavedRun) -> Option<String> {
+    let (one, other) = (a.result.machine.as_ref()?, b.result.machine.as_ref()?);
     let differs = [
         ("host", one.hostname.clone(), other.hostname.clone()),
         ("system", one.os.clone(), other.os.clone()),
@@ -52,13 +52,14 @@ fn machines(a: &Kept, b: &Kept) -> Option<String> {
     Some(format!("different machines: {} has {what} {one}, {} has {other}", a.file, b.file))
 }
 
-fn plans(a: &Kept, b: &Kept) -> Option<String> {
-    let (one, other) = (&a.reading.plan, &b.reading.plan);
+fn plans(a: &SavedRun, b: &SavedRun) -> Option<String> {
+    let (one, other) = (&a.result.plan, &b.result.plan);
     let differs = |what: &str, one: Option<String>, other: Option<String>| {
         let (one, other) = (one?, other?);
         (one != other).then(|| format!("different plans: {} has {what} {one}, {} has {other}", a.file, b.file))
     };
-    let model = |plan: &crate::report::read::reading::Plan| plan.model.map(|model| format!("{model:?}").to_lowercase());
+    let model =
+        |plan: &crate::report::read::reading::ToolPlan| plan.model.map(|model| format!("{model:?}").to_lowercase());
     let rate = |rate: f64| format!("{rate:.0}/s");
     differs("a loop that is", model(one), model(other))
         .or_else(|| differs("method", one.method.clone(), other.method.clone()))
@@ -68,7 +69,7 @@ fn plans(a: &Kept, b: &Kept) -> Option<String> {
         })
         .or_else(|| {
             let (x, y) = (one.offered_per_s?, other.offered_per_s?);
-            let apart = (x - y).abs() > RATE * x.max(y);
+            let apart = (x - y).abs() > RATE_TOLERANCE_FRACTION * x.max(y);
             apart.then(|| differs("offered rate", Some(rate(x)), Some(format!("{} ({y:.2})", rate(y)))))?
         })
 }

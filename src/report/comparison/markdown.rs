@@ -1,18 +1,18 @@
 //! A comparison as Markdown, for a comment on a pull request.
 
-use super::super::figure::plain;
+use super::super::figure::sanitize;
 use super::words::{change, figure, finding, interval, overall, rule};
-use super::{Comparison, Overall};
+use super::{OverallFinding, RunComparison};
 
 /// The comparison as GitHub's Markdown.
-pub fn render(comparison: &Comparison) -> String {
+pub fn render(comparison: &RunComparison) -> String {
     let mut lines = Vec::new();
     for pair in &comparison.pairs {
         let sign = match pair.finding {
-            Overall::Worse | Overall::Mixed => "🔴",
-            Overall::Better => "🟢",
-            Overall::Same => "⚪",
-            Overall::Unclear => "❔",
+            OverallFinding::Worse | OverallFinding::Mixed => "🔴",
+            OverallFinding::Better => "🟢",
+            OverallFinding::Same => "⚪",
+            OverallFinding::Unclear => "❔",
         };
         let words = overall(pair.finding, &pair.verdicts);
         lines.push(format!("### {sign} {} against {}: {words}\n", pair.other, pair.base));
@@ -48,10 +48,10 @@ pub fn render(comparison: &Comparison) -> String {
 
 /// Words in a cell of a table.
 fn cell(words: &str) -> String {
-    plain(words).replace('|', "\\|").replace('<', "&lt;")
+    sanitize(words).replace('|', "\\|").replace('<', "&lt;")
 }
 
 /// Words between backquotes.
 fn code(words: &str) -> String {
-    plain(words).replace('`', "'")
+    sanitize(words).replace('`', "'")
 }

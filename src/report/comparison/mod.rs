@@ -4,7 +4,7 @@
 //! - [`likeness`]: whether they may be compared at all
 //! - [`rounds`]: whether they were made in turns
 //! - [`text`], [`markdown`], [`page`](mod@page): the verdicts for people; `words`: how both say a figure, an effect, a finding
-//! - [`Comparison`]: the verdicts as data (`docs/compare.schema.json`)
+//! - [`RunComparison`]: the verdicts as data (`docs/compare.schema.json`)
 
 pub mod likeness;
 pub mod markdown;
@@ -16,15 +16,15 @@ pub mod words;
 
 use serde::Serialize;
 
-pub use self::side::{Asked, Kept, Side};
-use crate::measure::compare::{Finding, Metric, Pair, Sample, Settings, Verdict, judge};
+pub use self::side::{MetricSelector, SavedRun, Side};
+use crate::measure::compare::{ComparisonVerdict, Finding, Metric, MetricSample, Pair, Settings, judge};
 
 /// The version of the object's form; it grows when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
 
 /// Sides held against the first of them.
 #[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
+pub struct RunComparison {
     /// The version of weir that made it.
     pub weir: String,
     /// The version of this object's form, [`SCHEMA`].
@@ -36,29 +36,29 @@ pub struct Comparison {
     /// How sure a verdict has to be.
     pub confidence: f64,
     /// What was compared; the first side is the base.
-    pub sides: Vec<Shown>,
+    pub sides: Vec<ComparedSide>,
     /// What a reader should know before the verdicts, a sentence each.
     pub notes: Vec<String>,
     /// Each other side against the base.
-    pub pairs: Vec<Compared>,
+    pub pairs: Vec<ComparedPair>,
 }
 
 /// A side, as shown.
 #[derive(Clone, Debug, Serialize)]
-pub struct Shown {
+pub struct ComparedSide {
     /// A letter: A is the base.
     pub letter: String,
     /// The path that was given.
     pub name: String,
     /// Its runs.
-    pub runs: Vec<ShownRun>,
+    pub runs: Vec<ComparedRun>,
     /// Whether more than one run in five is not to be trusted.
     pub doubtful: bool,
 }
 
 /// A run, as shown.
 #[derive(Clone, Debug, Serialize)]
-pub struct ShownRun {
+pub struct ComparedRun {
     /// Its file.
     pub file: String,
     /// The tool that made it.
@@ -69,23 +69,23 @@ pub struct ShownRun {
 
 /// A side against the base.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
+pub struct ComparedPair {
     /// The base's letter.
     pub base: String,
     /// The other's letter.
     pub other: String,
     /// All of it in a word.
-    pub finding: Overall,
+    pub finding: OverallFinding,
     /// Whether runs were compared with those of the same round.
     pub by_round: bool,
     /// One per metric.
-    pub verdicts: Vec<Judged>,
+    pub verdicts: Vec<MetricVerdict>,
 }
 
 /// All metrics of a pair in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Overall {
+pub enum OverallFinding {
     /// Better in some metric and worse in none.
     Better,
     /// Worse in some metric and better in none.
@@ -100,14 +100,15 @@ pub enum Overall {
 
 /// A verdict on one metric.
 #[derive(Clone, Debug, Serialize)]
-pub struct Judged {
+pub struct MetricVerdict {
     /// The metric.
     #[serde(flatten)]
     pub metric: Metric,
     /// `better`, `worse`, `same` or `unclear`.
     pub finding: String,
     /// Why it is unclear.
-    pub why: Option<String>,
+    #[serde(rename = "why")]
+    pub reason: Option<String>,
     /// The base's figure: the (geometric) mean over its runs.
     pub base: Option<f64>,
     /// The other's.
@@ -121,31 +122,33 @@ pub struct Judged {
     /// The p-value of a difference, corrected for how many there are.
     pub p: Option<f64>,
     /// How sure the finding is, in [0, 1].
-    pub sure: Option<f64>,
+    #[serde(rename = "sure")]
+    pub confidence: Option<f64>,
     /// Runs of the base that were used.
     pub base_runs: usize,
     /// Runs of the other side that were used.
     pub other_runs: usize,
     /// The verdict as it was found, for the other forms.
     #[serde(skip)]
-    pub verdict: Verdict,
+    pub verdict: ComparisonVerdict,
 }
 
-impl Comparison {
+impl RunComparison {
     /// Holds all sides against the first, in these metrics.
-    pub fn new(sides: &[Side], asked: &[Asked], settings: &Settings, mut notes: Vec<String>) -> Self {
-        let rounds = rounds::find(sides);
+    pub fn new(sides: &[Side], asked: &[MetricSelector], settings: &Settings, mut notes: Vec<String>) -> Self {
+        let rounds = rounds::match_rounds(sides);
         if rounds.is_none() && sides.iter().all(|side| side.runs.len() > 1) {
             notes.push(rounds::advice(sides).into());
         }
-        let metrics: Vec<Metric> = asked.iter().map(Asked::metric).collect();
-        let sample =
-            |side: usize, asked: &Asked| sides[side].sample(asked, rounds.as_ref().map(|rounds| &rounds[side][..]));
-        let samples: Vec<Vec<Sample>> =
+        let metrics: Vec<Metric> = asked.iter().map(MetricSelector::metric).collect();
+        let sample = |side: usize, asked: &MetricSelector| {
+            sides[side].sample(asked, rounds.as_ref().map(|rounds| &rounds[side][..]))
+        };
+        let samples: Vec<Vec<MetricSample>> =
             (0..sides.len()).map(|side| asked.iter().map(|asked| sample(side, asked)).collect()).collect();
         let Some((base, others)) = samples.split_first() else { return Self::of(sides, settings, notes, Vec::new()) };
-        let pair = |other: &Vec<Sample>, i: usize| (base[i].clone(), other[i].clone());
-        let cells: Vec<(usize, Sample, Sample)> = others
+        let pair = |other: &Vec<MetricSample>, i: usize| (base[i].clone(), other[i].clone());
+        let cells: Vec<(usize, MetricSample, MetricSample)> = others
             .iter()
             .flat_map(|other| (0..metrics.len()).map(move |i| (i, pair(other, i))))
             .map(|(i, (base, other))| (i, base, other))
@@ -153,17 +156,17 @@ impl Comparison {
         let pairs: Vec<Pair<'_>> =
             cells.iter().map(|(i, base, other)| Pair { metric: &metrics[*i], base, other }).collect();
         let failures = failures(sides, rounds.as_deref(), settings);
-        let beside = |(at, verdict): (usize, Verdict)| match asked[at % metrics.len()] {
-            Asked::Errors => verdict,
+        let beside = |(at, verdict): (usize, ComparisonVerdict)| match asked[at % metrics.len()] {
+            MetricSelector::Errors => verdict,
             _ => verdict.unless_it_fails_more(&failures[at / metrics.len()], settings),
         };
         let verdicts = judge(&pairs, settings).into_iter().enumerate().map(beside);
-        let judged: Vec<Judged> =
-            verdicts.zip(&cells).map(|(verdict, (i, ..))| Judged::new(&metrics[*i], verdict)).collect();
-        let compared = judged.chunks(metrics.len().max(1)).zip(1..).map(|(verdicts, other)| Compared {
+        let judged: Vec<MetricVerdict> =
+            verdicts.zip(&cells).map(|(verdict, (i, ..))| MetricVerdict::new(&metrics[*i], verdict)).collect();
+        let compared = judged.chunks(metrics.len().max(1)).zip(1..).map(|(verdicts, other)| ComparedPair {
             base: letter(0),
             other: letter(other),
-            finding: Overall::of(verdicts),
+            finding: OverallFinding::of(verdicts),
             by_round: verdicts.iter().any(|judged| judged.verdict.by_round),
             verdicts: verdicts.to_vec(),
         });
@@ -171,18 +174,18 @@ impl Comparison {
         Self::of(sides, settings, notes, compared)
     }
 
-    fn of(sides: &[Side], settings: &Settings, notes: Vec<String>, pairs: Vec<Compared>) -> Self {
-        let shown = |(i, side): (usize, &Side)| Shown {
+    fn of(sides: &[Side], settings: &Settings, notes: Vec<String>, pairs: Vec<ComparedPair>) -> Self {
+        let shown = |(i, side): (usize, &Side)| ComparedSide {
             letter: letter(i),
             name: side.name.clone(),
-            runs: side.runs.iter().map(ShownRun::of).collect(),
+            runs: side.runs.iter().map(ComparedRun::of).collect(),
             doubtful: side.is_doubtful(),
         };
         Self {
             weir: env!("CARGO_PKG_VERSION").into(),
             schema: SCHEMA,
-            minimum: settings.minimum,
-            minimum_points: settings.minimum_points,
+            minimum: settings.min_effect,
+            minimum_points: settings.min_effect_points,
             confidence: settings.confidence,
             sides: sides.iter().enumerate().map(shown).collect(),
             notes,
@@ -192,7 +195,7 @@ impl Comparison {
 
     /// Whether some side is worse than the base in some metric.
     pub fn has_worse(&self) -> bool {
-        self.pairs.iter().any(|pair| matches!(pair.finding, Overall::Worse | Overall::Mixed))
+        self.pairs.iter().any(|pair| matches!(pair.finding, OverallFinding::Worse | OverallFinding::Mixed))
     }
 
     /// Whether some run of it is not to be trusted.
@@ -209,38 +212,39 @@ impl Comparison {
 
 /// For each side but the first whether more of its requests fail than of the first's. A question of its own, which makes the
 /// others no harder.
-fn failures(sides: &[Side], rounds: Option<&[Vec<u64>]>, settings: &Settings) -> Vec<Verdict> {
-    let metric = Asked::Errors.metric();
-    let sample = |(at, side): (usize, &Side)| side.sample(&Asked::Errors, rounds.map(|rounds| &rounds[at][..]));
-    let samples: Vec<Sample> = sides.iter().enumerate().map(sample).collect();
+fn failures(sides: &[Side], rounds: Option<&[Vec<u64>]>, settings: &Settings) -> Vec<ComparisonVerdict> {
+    let metric = MetricSelector::Errors.metric();
+    let sample =
+        |(at, side): (usize, &Side)| side.sample(&MetricSelector::Errors, rounds.map(|rounds| &rounds[at][..]));
+    let samples: Vec<MetricSample> = sides.iter().enumerate().map(sample).collect();
     let Some((base, others)) = samples.split_first() else { return Vec::new() };
     let pairs: Vec<Pair<'_>> = others.iter().map(|other| Pair { metric: &metric, base, other }).collect();
     judge(&pairs, settings)
 }
 
-impl ShownRun {
-    fn of(kept: &Kept) -> Self {
-        Self { file: kept.file.clone(), tool: kept.reading.tool.name().into(), doubts: kept.reading.doubts.clone() }
+impl ComparedRun {
+    fn of(kept: &SavedRun) -> Self {
+        Self { file: kept.file.clone(), tool: kept.result.tool.name().into(), doubts: kept.result.doubts.clone() }
     }
 }
 
-impl Judged {
-    fn new(metric: &Metric, verdict: Verdict) -> Self {
-        let why = match verdict.finding {
+impl MetricVerdict {
+    fn new(metric: &Metric, verdict: ComparisonVerdict) -> Self {
+        let reason = match verdict.finding {
             Finding::Unclear(why) => Some(why.to_string()),
             _ => None,
         };
         Self {
             metric: metric.clone(),
             finding: verdict.finding.to_string(),
-            why,
+            reason,
             base: verdict.base,
             other: verdict.other,
             effect: verdict.effect,
             low: verdict.interval.map(|(low, _)| low),
             high: verdict.interval.map(|(_, high)| high),
             p: verdict.p,
-            sure: verdict.sure,
+            confidence: verdict.confidence,
             base_runs: verdict.runs.0,
             other_runs: verdict.runs.1,
             verdict,
@@ -248,8 +252,8 @@ impl Judged {
     }
 }
 
-impl Overall {
-    fn of(verdicts: &[Judged]) -> Self {
+impl OverallFinding {
+    fn of(verdicts: &[MetricVerdict]) -> Self {
         let any = |finding| verdicts.iter().any(|judged| judged.verdict.finding == finding);
         match (any(Finding::Better), any(Finding::Worse)) {
             (true, true) => Self::Mixed,

@@ -1,53 +1,63 @@
 //! A comparison as a page: the verdict, the figures of both sides, their percentiles, and run by run.
 
 use super::words::{change, finding, interval, overall, rule};
-use super::{Asked, Compared, Comparison, Judged, Kept, Overall, Shown, Side, letter, rounds};
+use super::{
+    ComparedPair, ComparedSide, MetricSelector, MetricVerdict, OverallFinding, RunComparison, SavedRun, Side, letter,
+    rounds,
+};
 use crate::measure::Histogram;
 use crate::measure::compare::Finding;
-use crate::report::page::manifest::again;
+use crate::report::page::manifest::rerun_command;
 use crate::report::page::{
-    Axis, Bar, Bars, Block, Cell, Chart, Figure, Line, Page, Point, Scale, Section, Table, Tone, Unit, Verdict,
+    AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, KeyFigure, PageTable, PageVerdict, ReportPage,
+    Section, TableCell, Tone, ValueUnit, VerdictPoint,
 };
 
 /// Of sides with longer names there is only the letter where there is little room.
-const NAME: usize = 16;
+const MAX_NAME_CHARS: usize = 16;
 /// Quantiles that curves have per factor of ten in rarity.
-const PER_DECADE: f64 = 12.0;
+const QUANTILES_PER_DECADE: f64 = 12.0;
 
 /// The page of a comparison, with the sides and the metrics that it was made of, and the command that made it.
-pub fn of_comparison(comparison: &Comparison, sides: &[Side], asked: &[Asked], command: &[String]) -> Page {
+pub fn of_comparison(
+    comparison: &RunComparison,
+    sides: &[Side],
+    asked: &[MetricSelector],
+    command: &[String],
+) -> ReportPage {
     let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
     let title =
         names.split_first().map_or_else(String::new, |(base, others)| format!("{} against {base}", others.join(", ")));
-    let seen = Seen { comparison, sides, asked };
-    let sections = [seen.metrics(), seen.percentiles(), seen.run_by_run(), seen.in_full(), seen.method(command)];
-    Page {
+    let seen = ComparisonView { comparison, sides, metrics: asked };
+    let sections = [seen.metrics(), seen.percentiles(), seen.run_by_run(), seen.full_section(), seen.method(command)];
+    ReportPage {
         title,
         about: comparison.sides.iter().map(side).collect(),
         verdict: verdict(comparison),
-        figures: figures(comparison),
+        key_figures: key_figures(comparison),
         sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
     }
 }
 
 /// `A: 10 runs of weir`.
-fn side(side: &Shown) -> String {
+fn side(side: &ComparedSide) -> String {
     let (runs, tool) = (side.runs.len(), side.runs.first().map_or("", |run| run.tool.as_str()));
     format!("{}: {runs} run{} of {tool}", side.letter, if runs == 1 { "" } else { "s" })
 }
 
-fn tone(finding: Overall) -> Tone {
+fn tone(finding: OverallFinding) -> Tone {
     match finding {
-        Overall::Better => Tone::Good,
-        Overall::Worse | Overall::Mixed => Tone::Bad,
-        Overall::Same => Tone::Plain,
-        Overall::Unclear => Tone::Doubt,
+        OverallFinding::Better => Tone::Good,
+        OverallFinding::Worse | OverallFinding::Mixed => Tone::Bad,
+        OverallFinding::Same => Tone::Plain,
+        OverallFinding::Unclear => Tone::Doubt,
     }
 }
 
-fn verdict(comparison: &Comparison) -> Verdict {
-    let said =
-        |pair: &Compared| format!("{} against {}: {}", pair.other, pair.base, overall(pair.finding, &pair.verdicts));
+fn verdict(comparison: &RunComparison) -> PageVerdict {
+    let said = |pair: &ComparedPair| {
+        format!("{} against {}: {}", pair.other, pair.base, overall(pair.finding, &pair.verdicts))
+    };
     let worse = comparison.pairs.iter().filter(|pair| tone(pair.finding) == Tone::Bad).count();
     let (tone_of_all, words) = match &comparison.pairs[..] {
         [] => (Tone::Doubt, "There is nothing to compare".to_owned()),
@@ -55,59 +65,59 @@ fn verdict(comparison: &Comparison) -> Verdict {
         pairs if worse > 0 => (Tone::Bad, format!("{worse} of {} sides are worse", pairs.len())),
         pairs => {
             let all = |finding| pairs.iter().all(|pair| pair.finding == finding);
-            match (all(Overall::Same), all(Overall::Better)) {
+            match (all(OverallFinding::Same), all(OverallFinding::Better)) {
                 (true, _) => (Tone::Plain, "All are the same, as far as it matters".to_owned()),
                 (_, true) => (Tone::Good, "All are better".to_owned()),
-                _ if pairs.iter().any(|pair| pair.finding == Overall::Unclear) => {
+                _ if pairs.iter().any(|pair| pair.finding == OverallFinding::Unclear) => {
                     (Tone::Doubt, "None is worse for sure".to_owned())
                 }
                 _ => (Tone::Good, "None is worse".to_owned()),
             }
         }
     };
-    let mut points: Vec<Point> = Vec::new();
+    let mut points: Vec<VerdictPoint> = Vec::new();
     if comparison.pairs.len() > 1 {
-        points.extend(comparison.pairs.iter().map(|pair| Point::new(tone(pair.finding), said(pair))));
+        points.extend(comparison.pairs.iter().map(|pair| VerdictPoint::new(tone(pair.finding), said(pair))));
     }
-    points.extend(comparison.notes.iter().map(|note| Point::new(Tone::Doubt, note.as_str())));
-    let doubted = |side: &Shown| side.runs.iter().filter(|run| !run.doubts.is_empty()).count();
+    points.extend(comparison.notes.iter().map(|note| VerdictPoint::new(Tone::Doubt, note.as_str())));
+    let doubted = |side: &ComparedSide| side.runs.iter().filter(|run| !run.doubts.is_empty()).count();
     for side in comparison.sides.iter().filter(|side| doubted(side) > 0) {
         let words = format!("{} of {} runs of {} are not to be trusted.", doubted(side), side.runs.len(), side.letter);
-        points.push(Point::new(Tone::Doubt, words));
+        points.push(VerdictPoint::new(Tone::Doubt, words));
     }
     let by_round = comparison.pairs.iter().any(|pair| pair.by_round);
     let turns = if by_round { " Runs of the same round were compared with each other." } else { "" };
     let named = comparison.sides.iter().map(|side| format!("{} is {}", side.letter, side.name));
     let sentence = format!("{}.{turns}", named.collect::<Vec<_>>().join(", "));
-    Verdict { tone: tone_of_all, words, sentence, points }
+    PageVerdict { tone: tone_of_all, headline: words, sentence, points }
 }
 
 /// Of a single pair: each metric of the other side, and how it has changed.
-fn figures(comparison: &Comparison) -> Vec<Figure> {
+fn key_figures(comparison: &RunComparison) -> Vec<KeyFigure> {
     let [pair] = &comparison.pairs[..] else { return Vec::new() };
-    let figure = |judged: &Judged| {
+    let figure = |judged: &MetricVerdict| {
         let name = format!("{} of {}", judged.metric.name, pair.other);
         let beside = format!("{} against {}", change(&judged.metric, judged.effect), pair.base);
         let tone = match judged.verdict.finding {
             Finding::Better | Finding::Worse => Tone::of(judged.verdict.finding),
             Finding::Same | Finding::Unclear(_) => Tone::Plain,
         };
-        Some(Figure::new(&name, judged.other?, Unit::of(&judged.metric)).beside(beside).in_tone(tone))
+        Some(KeyFigure::new(&name, judged.other?, ValueUnit::of(&judged.metric)).with_note(beside).in_tone(tone))
     };
     pair.verdicts.iter().filter_map(figure).collect()
 }
 
 /// What a page is made of.
-struct Seen<'a> {
-    comparison: &'a Comparison,
+struct ComparisonView<'a> {
+    comparison: &'a RunComparison,
     sides: &'a [Side],
-    asked: &'a [Asked],
+    metrics: &'a [MetricSelector],
 }
 
-impl Seen<'_> {
+impl ComparisonView<'_> {
     fn name(&self, side: usize) -> String {
         let name = &self.sides[side].name;
-        let is_short = name.chars().count() <= NAME && *name != letter(side);
+        let is_short = name.chars().count() <= MAX_NAME_CHARS && *name != letter(side);
         if is_short { format!("{}: {name}", letter(side)) } else { letter(side) }
     }
 
@@ -124,13 +134,13 @@ impl Seen<'_> {
         self.sides[side]
             .runs
             .iter()
-            .filter_map(move |run| self.asked[metric].of(&run.reading))
+            .filter_map(move |run| self.metrics[metric].value(&run.result))
             .filter(|v| v.is_finite())
     }
 
     fn metrics(&self) -> Section {
         let bars = |metric: usize| {
-            let of = self.asked[metric].metric();
+            let of = self.metrics[metric].metric();
             let bar = |side: usize| {
                 let value = self.figure(side, metric)?;
                 let (low, high) = self
@@ -138,15 +148,21 @@ impl Seen<'_> {
                     .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
                 let interval = (self.values(side, metric).count() > 1).then_some((low, high));
                 let doubtful = self.comparison.sides[side].doubtful;
-                Some(Bar { interval, hue: side, doubtful, ..Bar::new(self.name(side), value) })
+                Some(BarRow { interval, hue: side, doubtful, ..BarRow::new(self.name(side), value) })
             };
-            let bars: Vec<Bar> = (0..self.sides.len()).filter_map(bar).collect();
+            let bars: Vec<BarRow> = (0..self.sides.len()).filter_map(bar).collect();
             let columns = ["side".to_owned(), of.name.clone()];
             (!bars.is_empty()).then(|| {
-                Block::Bars(Bars { title: of.name.clone(), note: String::new(), columns, unit: Unit::of(&of), bars })
+                Block::Bars(BarChart {
+                    title: of.name.clone(),
+                    note: String::new(),
+                    columns,
+                    unit: ValueUnit::of(&of),
+                    bars,
+                })
             })
         };
-        let mut blocks: Vec<Block> = (0..self.asked.len()).filter_map(bars).collect();
+        let mut blocks: Vec<Block> = (0..self.metrics.len()).filter_map(bars).collect();
         if !blocks.is_empty() {
             let words = "The mean over the runs of a side, from the lowest to the highest of them.";
             blocks.insert(0, Block::Text(words.into()));
@@ -158,17 +174,18 @@ impl Seen<'_> {
         let lines = (0..self.sides.len()).filter_map(|side| {
             let curve = curve(&self.sides[side].runs)?;
             let points = curve.iter().map(|(share, [middle, ..])| (*share, Some(*middle)));
-            let line = Line::new(self.name(side), points).in_hue(side);
+            let line = ChartLine::new(self.name(side), points).in_hue(side);
             let apart = curve.iter().any(|(_, [_, low, high])| low < high);
             Some(if apart { line.within(curve.iter().map(|(_, [_, low, high])| Some((*low, *high)))) } else { line })
         });
-        let lines: Vec<Line> = lines.collect();
+        let lines: Vec<ChartLine> = lines.collect();
         if lines.is_empty() {
             return Section::default();
         }
-        let scale = Scale::fitting(lines.iter().flat_map(|line| line.y.iter().flatten().copied()));
-        let x = Axis::new("share of answers that were at least as fast", Unit::Quantile).scaled(Scale::Tail);
-        let mut chart = Chart::new("Percentiles", x, Axis::new("time", Unit::Milliseconds).scaled(scale));
+        let scale = AxisScale::fitting(lines.iter().flat_map(|line| line.y.iter().flatten().copied()));
+        let x =
+            ChartAxis::new("share of answers that were at least as fast", ValueUnit::Quantile).scaled(AxisScale::Tail);
+        let mut chart = Chart::new("Percentiles", x, ChartAxis::new("time", ValueUnit::Milliseconds).scaled(scale));
         chart.note = "All runs of a side together, and from the lowest to the highest of them.".into();
         chart.lines = lines;
         Section::new("Response time", vec![Block::Chart(chart)])
@@ -179,51 +196,51 @@ impl Seen<'_> {
         if self.sides.iter().all(|side| side.runs.len() < 3) {
             return Section::default();
         }
-        let rounds = rounds::find(self.sides);
+        let rounds = rounds::match_rounds(self.sides);
         let at = |side: usize, run: usize| rounds.as_ref().map_or(run as u64, |rounds| rounds[side][run]) + 1;
-        let chart = |asked: &Asked| {
+        let chart = |asked: &MetricSelector| {
             let metric = asked.metric();
             let line = |side: usize| {
-                let mut runs: Vec<(u64, &Kept)> =
+                let mut runs: Vec<(u64, &SavedRun)> =
                     self.sides[side].runs.iter().enumerate().map(|(i, run)| (at(side, i), run)).collect();
                 runs.sort_by_key(|(at, _)| *at);
-                let doubtful = runs.iter().enumerate().filter(|(_, (_, run))| !run.reading.doubts.is_empty());
+                let doubtful = runs.iter().enumerate().filter(|(_, (_, run))| !run.result.doubts.is_empty());
                 let doubtful: Vec<usize> = doubtful.map(|(i, _)| i).collect();
-                let points = runs.iter().map(|(at, run)| (*at as f64, asked.of(&run.reading)));
-                Line::new(self.name(side), points).in_hue(side).doubting(doubtful)
+                let points = runs.iter().map(|(at, run)| (*at as f64, asked.value(&run.result)));
+                ChartLine::new(self.name(side), points).in_hue(side).doubting(doubtful)
             };
-            let x = Axis::new(if rounds.is_some() { "round" } else { "run" }, Unit::Count);
-            let mut chart = Chart::new(&metric.name, x, Axis::new(&metric.name, Unit::of(&metric)));
+            let x = ChartAxis::new(if rounds.is_some() { "round" } else { "run" }, ValueUnit::Count);
+            let mut chart = Chart::new(&metric.name, x, ChartAxis::new(&metric.name, ValueUnit::of(&metric)));
             chart.lines = (0..self.sides.len()).map(line).collect();
             chart.group = "runs".into();
             chart
         };
         let is_told = |chart: &Chart| chart.lines.iter().flat_map(|line| &line.y).flatten().any(|value| *value != 0.0);
-        let charts: Vec<Chart> = self.asked.iter().map(chart).filter(is_told).collect();
+        let charts: Vec<Chart> = self.metrics.iter().map(chart).filter(is_told).collect();
         Section::new("Run by run", charts.into_iter().map(Block::Chart).collect())
     }
 
-    fn in_full(&self) -> Section {
+    fn full_section(&self) -> Section {
         let mut blocks: Vec<Block> =
             self.comparison.pairs.iter().map(|pair| Block::Table(table(pair, self.comparison.confidence))).collect();
         blocks.push(Block::Table(self.runs()));
         Section::new("In full", blocks)
     }
 
-    fn runs(&self) -> Table {
-        let names = self.asked.iter().map(|asked| asked.metric().name);
+    fn runs(&self) -> PageTable {
+        let names = self.metrics.iter().map(|asked| asked.metric().name);
         let columns = ["side", "file"].map(str::to_owned).into_iter().chain(names).chain(["trust".to_owned()]);
-        let mut table = Table { columns: columns.collect(), folded: true, ..Table::new("All runs", &[]) };
+        let mut table = PageTable { columns: columns.collect(), folded: true, ..PageTable::new("All runs", &[]) };
         for (side, of) in self.sides.iter().enumerate() {
             for run in &of.runs {
-                let mut row = vec![Cell::text(letter(side)), Cell::text(&run.file)];
-                row.extend(self.asked.iter().map(|asked| {
-                    let value = asked.of(&run.reading).filter(|value| value.is_finite());
-                    value.map_or(Cell::Empty, |value| Cell::Number(value, Unit::of(&asked.metric())))
+                let mut row = vec![TableCell::text(letter(side)), TableCell::text(&run.file)];
+                row.extend(self.metrics.iter().map(|asked| {
+                    let value = asked.value(&run.result).filter(|value| value.is_finite());
+                    value.map_or(TableCell::Empty, |value| TableCell::Number(value, ValueUnit::of(&asked.metric())))
                 }));
-                row.push(match run.reading.doubts.join(" ") {
-                    doubts if doubts.is_empty() => Cell::Judged(Tone::Good, "nothing against it".into()),
-                    doubts => Cell::Judged(Tone::Doubt, doubts),
+                row.push(match run.result.doubts.join(" ") {
+                    doubts if doubts.is_empty() => TableCell::Toned(Tone::Good, "nothing against it".into()),
+                    doubts => TableCell::Toned(Tone::Doubt, doubts),
                 });
                 table.rows.push(row);
             }
@@ -240,9 +257,9 @@ impl Seen<'_> {
                     .into(),
             ),
         ];
-        blocks.extend(again(command));
+        blocks.extend(rerun_command(command));
         let mut facts = vec![("weir".to_owned(), self.comparison.weir.clone())];
-        let machine = self.sides.iter().flat_map(|side| &side.runs).find_map(|run| run.reading.machine.as_ref());
+        let machine = self.sides.iter().flat_map(|side| &side.runs).find_map(|run| run.result.machine.as_ref());
         if let Some(machine) = machine {
             facts.push(("machine".into(), machine.hostname.clone()));
             facts.push(("system".into(), machine.os.clone()));
@@ -255,37 +272,40 @@ impl Seen<'_> {
     }
 }
 
-fn table(pair: &Compared, confidence: f64) -> Table {
+fn table(pair: &ComparedPair, confidence: f64) -> PageTable {
     let interval_name = format!("{:.0} % interval", confidence * 100.0);
     let title = format!("{} against {}", pair.other, pair.base);
     let columns = ["", pair.base.as_str(), &pair.other, "change", &interval_name, "verdict"];
-    let row = |judged: &Judged| {
+    let row = |judged: &MetricVerdict| {
         let metric = &judged.metric;
-        let number = |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::Number(value, Unit::of(metric)));
+        let number = |value: Option<f64>| {
+            value.map_or(TableCell::Empty, |value| TableCell::Number(value, ValueUnit::of(metric)))
+        };
         vec![
-            Cell::text(&metric.name),
+            TableCell::text(&metric.name),
             number(judged.base),
             number(judged.other),
-            Cell::unbroken(&change(metric, judged.effect)),
-            Cell::unbroken(&interval(metric, judged.verdict.interval)),
-            Cell::Judged(Tone::of(judged.verdict.finding), finding(&judged.verdict)),
+            TableCell::unbroken(&change(metric, judged.effect)),
+            TableCell::unbroken(&interval(metric, judged.verdict.interval)),
+            TableCell::Toned(Tone::of(judged.verdict.finding), finding(&judged.verdict)),
         ]
     };
-    Table { rows: pair.verdicts.iter().map(row).collect(), ..Table::new(&title, &columns) }
+    PageTable { rows: pair.verdicts.iter().map(row).collect(), ..PageTable::new(&title, &columns) }
 }
 
 /// Quantiles of all runs together, and of the lowest and the highest of them; what other tools tell is the median over
 /// their runs. None where nothing is told.
-fn curve(runs: &[Kept]) -> Option<Vec<(f64, [f64; 3])>> {
+fn curve(runs: &[SavedRun]) -> Option<Vec<(f64, [f64; 3])>> {
     let own: Option<Vec<Histogram>> =
-        runs.iter().map(|run| run.reading.run.as_ref()?.response_histogram().ok()).collect();
+        runs.iter().map(|run| run.result.run.as_ref()?.response_histogram().ok()).collect();
     let points: Vec<(f64, [f64; 3])> = match own {
         Some(histograms) => {
             let mut all = Histogram::precise();
             histograms.iter().for_each(|histogram| all.add(histogram));
             // A share that fewer than ten answers lie beyond is luck.
             let end = (all.count() as f64 / 10.0).max(1.0).log10();
-            let shares = (0..=(end * PER_DECADE) as u64).map(|i| 1.0 - 10_f64.powf(-(i as f64) / PER_DECADE));
+            let shares = (0..=(end * QUANTILES_PER_DECADE) as u64)
+                .map(|i| 1.0 - 10_f64.powf(-(i as f64) / QUANTILES_PER_DECADE));
             let ends = |share: f64| {
                 let each = histograms.iter().filter(|histogram| histogram.count() > 0);
                 each.map(|histogram| histogram.quantile(share).as_millis_f64())
@@ -302,10 +322,10 @@ fn curve(runs: &[Kept]) -> Option<Vec<(f64, [f64; 3])>> {
                 .collect()
         }
         None => {
-            let known = &runs.first()?.reading.percentiles;
+            let known = &runs.first()?.result.percentiles;
             let point = |percentile: f64| {
                 let mut values: Vec<f64> =
-                    runs.iter().map(|run| run.reading.percentile_ms(percentile)).collect::<Option<_>>()?;
+                    runs.iter().map(|run| run.result.percentile_ms(percentile)).collect::<Option<_>>()?;
                 values.sort_by(f64::total_cmp);
                 let (low, high) = (*values.first()?, *values.last()?);
                 Some((percentile / 100.0, [*values.get(values.len() / 2)?, low, high]))

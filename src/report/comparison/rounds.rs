@@ -4,11 +4,11 @@ use super::side::Side;
 
 /// For each side the round of each of its runs, if the runs of all sides were made in turns: sorted by time, each round
 /// has one of each side, in any order.
-pub fn find(sides: &[Side]) -> Option<Vec<Vec<u64>>> {
+pub fn match_rounds(sides: &[Side]) -> Option<Vec<Vec<u64>>> {
     let mut runs: Vec<(f64, usize, usize)> = Vec::new();
     for (side, of) in sides.iter().enumerate() {
         for (index, run) in of.runs.iter().enumerate() {
-            runs.push((run.reading.started_unix_s?, side, index));
+            runs.push((run.result.started_unix_s?, side, index));
         }
     }
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -31,7 +31,7 @@ pub fn find(sides: &[Side]) -> Option<Vec<Vec<u64>>> {
 
 /// What to say of runs that were not made in turns.
 pub(super) fn advice(sides: &[Side]) -> &'static str {
-    let known = sides.iter().flat_map(|side| &side.runs).all(|run| run.reading.started_unix_s.is_some());
+    let known = sides.iter().flat_map(|side| &side.runs).all(|run| run.result.started_unix_s.is_some());
     if known {
         "the runs were not made in turns: a machine that became slower meanwhile looks like a difference; run A, B, A, B, ..."
     } else {

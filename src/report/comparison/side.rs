@@ -2,16 +2,16 @@
 
 use std::str::FromStr;
 
-use crate::measure::compare::{Better, Figure, Metric, Sample};
-use crate::report::read::Reading;
+use crate::measure::compare::{Better, Metric, MetricSample, RunFigure};
+use crate::report::read::ToolResult;
 
 /// A run that was kept.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct SavedRun {
     /// Its file.
     pub file: String,
     /// What it says.
-    pub reading: Reading,
+    pub result: ToolResult,
 }
 
 /// Runs of the same thing.
@@ -20,12 +20,12 @@ pub struct Side {
     /// The path that was given.
     pub name: String,
     /// Its runs.
-    pub runs: Vec<Kept>,
+    pub runs: Vec<SavedRun>,
 }
 
 /// A metric as asked for: `rate`, `mean`, `p50` (any percentile), `max`, `errors`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Asked {
+pub enum MetricSelector {
     /// Answers per second.
     Rate,
     /// The mean response time.
@@ -38,9 +38,9 @@ pub enum Asked {
     Errors,
 }
 
-impl Asked {
+impl MetricSelector {
     /// What is compared if nothing is asked for.
-    pub const USUAL: [Self; 4] = [Self::Rate, Self::Percentile(50.0), Self::Percentile(99.0), Self::Errors];
+    pub const DEFAULTS: [Self; 4] = [Self::Rate, Self::Percentile(50.0), Self::Percentile(99.0), Self::Errors];
 
     /// What it is, for a verdict.
     pub fn metric(&self) -> Metric {
@@ -49,23 +49,23 @@ impl Asked {
             Self::Mean => Metric::ratio("mean", "ms", Better::Lower),
             Self::Percentile(percentile) => Metric::ratio(&format!("p{percentile}"), "ms", Better::Lower),
             Self::Max => Metric::ratio("max", "ms", Better::Lower),
-            Self::Errors => Metric::share("errors", Better::Lower),
+            Self::Errors => Metric::fraction("errors", Better::Lower),
         }
     }
 
     /// The figure of a result, if it has it.
-    pub fn of(&self, reading: &Reading) -> Option<f64> {
+    pub fn value(&self, reading: &ToolResult) -> Option<f64> {
         match self {
             Self::Rate => reading.rate_per_s,
             Self::Mean => reading.mean_ms,
             Self::Percentile(percentile) => reading.percentile_ms(*percentile),
             Self::Max => reading.max_ms,
-            Self::Errors => reading.error_share(),
+            Self::Errors => reading.error_fraction(),
         }
     }
 }
 
-impl FromStr for Asked {
+impl FromStr for MetricSelector {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -90,16 +90,16 @@ impl FromStr for Asked {
 impl Side {
     /// Whether more than one run in five is not to be trusted.
     pub fn is_doubtful(&self) -> bool {
-        self.sample(&Asked::Rate, None).is_doubtful()
+        self.sample(&MetricSelector::Rate, None).is_doubtful()
     }
 
     /// The figures of a metric; `rounds` says to which round each run belongs.
-    pub(super) fn sample(&self, asked: &Asked, rounds: Option<&[u64]>) -> Sample {
-        let figures = self.runs.iter().enumerate().map(|(i, run)| Figure {
+    pub(super) fn sample(&self, asked: &MetricSelector, rounds: Option<&[u64]>) -> MetricSample {
+        let figures = self.runs.iter().enumerate().map(|(i, run)| RunFigure {
             round: rounds.and_then(|rounds| rounds.get(i)).copied().unwrap_or(i as u64),
-            value: asked.of(&run.reading).unwrap_or(f64::NAN),
-            trusted: run.reading.doubts.is_empty(),
+            value: asked.value(&run.result).unwrap_or(f64::NAN),
+            trusted: run.result.doubts.is_empty(),
         });
-        Sample { figures: figures.collect(), in_rounds: rounds.is_some() }
+        MetricSample { figures: figures.collect(), in_rounds: rounds.is_some() }
     }
 }

@@ -1,11 +1,11 @@
 //! Comparisons of made-up runs, in every form.
 
-use super::{Asked, Comparison, Kept, Overall, Side, likeness, markdown, page, rounds, text};
+use super::{MetricSelector, OverallFinding, RunComparison, SavedRun, Side, likeness, markdown, page, rounds, text};
 use crate::measure::Run;
 use crate::measure::compare::Settings;
-use crate::report::figure::WIDTH;
-use crate::report::page::{Block, Page, Tone, render};
-use crate::report::read::Reading;
+use crate::report::figure::TERMINAL_COLUMNS;
+use crate::report::page::{Block, ReportPage, Tone, render};
+use crate::report::read::ToolResult;
 use crate::report::sample;
 
 /// Runs of a service whose throughput is `level` times the sample's, one every `every_s` seconds from `from_s` on.
@@ -14,18 +14,18 @@ fn side(name: &str, levels: &[f64], from_s: f64, every_s: f64) -> Side {
         let mut run = sample::closed();
         run.rate_per_s.achieved *= level;
         run.manifest.started_unix_s = from_s + every_s * i as f64;
-        Kept { file: format!("{name}/{i}.json"), reading: Reading::of_run(run) }
+        SavedRun { file: format!("{name}/{i}.json"), result: ToolResult::of_run(run) }
     };
     Side { name: name.into(), runs: levels.iter().enumerate().map(run).collect() }
 }
 
-fn compare(sides: &[Side]) -> Comparison {
-    Comparison::new(sides, &Asked::USUAL, &Settings::default(), Vec::new())
+fn compare(sides: &[Side]) -> RunComparison {
+    RunComparison::new(sides, &MetricSelector::DEFAULTS, &Settings::default(), Vec::new())
 }
 
 const LEVELS: [f64; 6] = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0];
 
-fn three() -> Comparison {
+fn three() -> RunComparison {
     let slower = LEVELS.map(|level| level * 0.9 + 0.001);
     compare(&[
         side("old", &LEVELS, 0.0, 100.0),
@@ -39,7 +39,7 @@ fn runs_in_turns_are_compared_by_round() {
     let comparison = three();
     assert!(comparison.has_worse() && comparison.notes.is_empty(), "{comparison:?}");
     let [worse, same] = &comparison.pairs[..] else { panic!("{comparison:?}") };
-    assert_eq!((worse.finding, same.finding), (Overall::Worse, Overall::Same));
+    assert_eq!((worse.finding, same.finding), (OverallFinding::Worse, OverallFinding::Same));
     assert!(worse.by_round && worse.verdicts[0].finding == "worse" && worse.verdicts[1].finding == "same");
     assert!(worse.verdicts[0].effect.is_some_and(|effect| (effect - 0.901).abs() < 0.001));
 }
@@ -47,7 +47,7 @@ fn runs_in_turns_are_compared_by_round() {
 #[test]
 fn runs_one_side_after_the_other_are_compared_with_a_warning() {
     let sides = [side("old", &LEVELS, 0.0, 10.0), side("new", &LEVELS, 1000.0, 10.0)];
-    assert_eq!(rounds::find(&sides), None);
+    assert_eq!(rounds::match_rounds(&sides), None);
     let comparison = compare(&sides);
     assert!(comparison.notes[0].contains("not made in turns"), "{:?}", comparison.notes);
     assert!(!comparison.has_worse());
@@ -56,20 +56,20 @@ fn runs_one_side_after_the_other_are_compared_with_a_warning() {
 #[test]
 fn a_round_has_each_side_once_in_any_order() {
     let sides = [side("a", &[1.0, 1.0], 0.0, 100.0), side("b", &[1.0, 1.0], 10.0, 80.0)];
-    assert_eq!(rounds::find(&sides), Some(vec![vec![0, 1], vec![0, 1]]), "a b, then b a");
+    assert_eq!(rounds::match_rounds(&sides), Some(vec![vec![0, 1], vec![0, 1]]), "a b, then b a");
     let sides = [side("a", &[1.0, 1.0], 0.0, 10.0), side("b", &[1.0, 1.0], 100.0, 10.0)];
-    assert_eq!(rounds::find(&sides), None);
+    assert_eq!(rounds::match_rounds(&sides), None);
     let sides = [side("a", &[1.0, 1.0], 0.0, 100.0), side("b", &[1.0], 10.0, 80.0)];
-    assert_eq!(rounds::find(&sides), None);
+    assert_eq!(rounds::match_rounds(&sides), None);
 }
 
 #[test]
 fn one_run_a_side_shows_the_change_and_no_verdict() {
     let comparison = compare(&[side("old", &[1.0], 0.0, 1.0), side("new", &[0.5], 10.0, 1.0)]);
     let pair = &comparison.pairs[0];
-    assert_eq!(pair.finding, Overall::Unclear);
+    assert_eq!(pair.finding, OverallFinding::Unclear);
     assert!(pair.verdicts[0].effect.is_some_and(|effect| (effect - 0.5).abs() < 1e-9));
-    assert!(pair.verdicts[0].why.as_deref().is_some_and(|why| why.starts_with("one run cannot tell")));
+    assert!(pair.verdicts[0].reason.as_deref().is_some_and(|why| why.starts_with("one run cannot tell")));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn other_machines_and_plans_are_not_compared() {
         let mut run = sample::closed();
         change(&mut run);
         let other =
-            Side { name: "b".into(), runs: vec![Kept { file: "b.json".into(), reading: Reading::of_run(run) }] };
+            Side { name: "b".into(), runs: vec![SavedRun { file: "b.json".into(), result: ToolResult::of_run(run) }] };
         likeness::obstacles(&[side("a", &[1.0], 0.0, 1.0), other])
     };
     assert!(changed(&|_| {}).is_empty());
@@ -92,13 +92,13 @@ fn other_machines_and_plans_are_not_compared() {
         (&|run| run.connections.limit += 1, "connections 50, b.json has 51"),
         (&|run| run.target.path = "/other".into(), "path"),
         (&|run| run.target.method = "PUT".into(), "method"),
-        (&|run| run.model = crate::measure::run::Model::Open, "a loop that is closed"),
+        (&|run| run.model = crate::measure::run::LoadModel::Open, "a loop that is closed"),
     ] {
         let found = changed(change);
         assert!(found.len() == 1 && found[0].contains(words), "{words}: {found:?}");
     }
     let foreign = crate::report::read::read(include_str!("../read/golden/wrk.txt")).expect("wrk's");
-    let foreign = Side { name: "b".into(), runs: vec![Kept { file: "b.txt".into(), reading: foreign }] };
+    let foreign = Side { name: "b".into(), runs: vec![SavedRun { file: "b.txt".into(), result: foreign }] };
     assert!(likeness::obstacles(&[side("a", &[1.0], 0.0, 1.0), foreign.clone()])[0].contains("different tools"));
     assert!(likeness::unknowns(&[foreign]).is_some_and(|note| note.starts_with("wrk does not say")));
 }
@@ -110,7 +110,7 @@ fn the_forms_for_people_are_these() {
     doubtful.target.server = None;
     let doubtful = Side {
         name: "overload\u{1b}[2J".into(),
-        runs: vec![Kept { file: "overload.json".into(), reading: Reading::of_run(doubtful) }],
+        runs: vec![SavedRun { file: "overload.json".into(), result: ToolResult::of_run(doubtful) }],
     };
     let forced = compare(&[side("old", &[1.0], 0.0, 1.0), doubtful]);
     let shown = [&three(), &one, &forced].map(|comparison| text::render(comparison, false)).join("\n=====\n\n");
@@ -119,23 +119,23 @@ fn the_forms_for_people_are_these() {
     sample::same(&shown, include_str!("../golden/compare.markdown.txt"), "compare.markdown.txt");
     assert!(!shown.contains('\u{1b}'));
     for line in text::render(&forced, false).lines() {
-        assert!(line.chars().count() <= WIDTH && !line.ends_with(' '), "{line:?}");
+        assert!(line.chars().count() <= TERMINAL_COLUMNS && !line.ends_with(' '), "{line:?}");
     }
 }
 
 #[test]
 fn the_page_says_the_verdict_first_and_marks_sides_that_are_in_doubt() {
-    let page_of = |sides: &[Side]| page::of_comparison(&compare(sides), sides, &Asked::USUAL, &[]);
+    let page_of = |sides: &[Side]| page::of_comparison(&compare(sides), sides, &MetricSelector::DEFAULTS, &[]);
     let slower = LEVELS.map(|level| level * 0.9);
     let sides = [side("old", &LEVELS, 0.0, 100.0), side("new", &slower, 40.0, 100.0)];
     let worse = page_of(&sides);
     assert_eq!(worse.verdict.tone, Tone::Bad);
-    assert!(worse.verdict.words.starts_with("B against A: worse: rate -10.0 %"), "{}", worse.verdict.words);
-    assert_eq!(worse.figures.len(), Asked::USUAL.len());
+    assert!(worse.verdict.headline.starts_with("B against A: worse: rate -10.0 %"), "{}", worse.verdict.headline);
+    assert_eq!(worse.key_figures.len(), MetricSelector::DEFAULTS.len());
     let mut doubted = sides.clone();
-    doubted[1].runs.iter_mut().take(3).for_each(|run| run.reading.doubts.push("late".into()));
+    doubted[1].runs.iter_mut().take(3).for_each(|run| run.result.doubts.push("late".into()));
     let doubted = page_of(&doubted);
-    let bars = |page: &Page| -> Vec<Vec<bool>> {
+    let bars = |page: &ReportPage| -> Vec<Vec<bool>> {
         let blocks = page.sections.iter().flat_map(|section| &section.blocks);
         let bars = blocks.filter_map(|block| if let Block::Bars(bars) = block { Some(bars) } else { None });
         bars.map(|bars| bars.bars.iter().map(|bar| bar.doubtful).collect()).collect()
@@ -144,7 +144,7 @@ fn the_page_says_the_verdict_first_and_marks_sides_that_are_in_doubt() {
     assert_eq!(bars(&doubted)[0], [false, true]);
     assert!(doubted.verdict.points.iter().any(|point| point.text == "3 of 6 runs of B are not to be trusted."));
     let foreign = crate::report::read::read(include_str!("../read/golden/wrk.txt")).expect("wrk's");
-    let foreign = Side { name: "b".into(), runs: vec![Kept { file: "b.txt".into(), reading: foreign }] };
+    let foreign = Side { name: "b".into(), runs: vec![SavedRun { file: "b.txt".into(), result: foreign }] };
     for sides in
         [&sides[..], &[side("old", &[1.0], 0.0, 1.0), side("new", &[], 1.0, 1.0)], &[sides[0].clone(), foreign]]
     {

@@ -1,14 +1,14 @@
 //! A comparison for a terminal, within 100 columns.
 
-use super::super::figure::{WIDTH, cut, wrap};
-use super::super::paint::Paint;
+use super::super::figure::{TERMINAL_COLUMNS, truncate, wrap};
+use super::super::paint::AnsiPaint;
 use super::words::{change, figure, finding, interval, overall, rule};
-use super::{Compared, Comparison, Judged, Overall, Shown};
+use super::{ComparedPair, ComparedSide, MetricVerdict, OverallFinding, RunComparison};
 use crate::measure::compare::Finding;
 
 /// The comparison, with ANSI colours if asked.
-pub fn render(comparison: &Comparison, color: bool) -> String {
-    let paint = Paint { on: color };
+pub fn render(comparison: &RunComparison, color: bool) -> String {
+    let paint = AnsiPaint { enabled: color };
     let mut blocks = vec![comparison.sides.iter().flat_map(|side| shown(side, paint)).collect::<Vec<_>>()];
     blocks.push(comparison.notes.iter().flat_map(|note| wrap("note: ", note)).collect());
     blocks.extend(comparison.pairs.iter().map(|pair| table(pair, comparison.confidence, paint)));
@@ -17,11 +17,11 @@ pub fn render(comparison: &Comparison, color: bool) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-fn shown(side: &Shown, paint: Paint) -> Vec<String> {
+fn shown(side: &ComparedSide, paint: AnsiPaint) -> Vec<String> {
     let runs = side.runs.len();
     let tool = side.runs.first().map_or("", |run| run.tool.as_str());
     let head = format!("{}  {} ({runs} run{} of {tool})", side.letter, side.name, if runs == 1 { "" } else { "s" });
-    let mut lines = vec![paint.bold(&cut(&head, WIDTH))];
+    let mut lines = vec![paint.bold(&truncate(&head, TERMINAL_COLUMNS))];
     let doubted = side.runs.iter().filter(|run| !run.doubts.is_empty());
     for run in doubted {
         let words = format!("{}: {}", run.file, run.doubts.join(" "));
@@ -30,13 +30,13 @@ fn shown(side: &Shown, paint: Paint) -> Vec<String> {
     lines
 }
 
-fn table(pair: &Compared, confidence: f64, paint: Paint) -> Vec<String> {
+fn table(pair: &ComparedPair, confidence: f64, paint: AnsiPaint) -> Vec<String> {
     let head = format!("{} against {}: {}", pair.other, pair.base, overall(pair.finding, &pair.verdicts));
-    let head = cut(&head, WIDTH);
+    let head = truncate(&head, TERMINAL_COLUMNS);
     let mut lines = vec![match pair.finding {
-        Overall::Worse | Overall::Mixed => paint.red(&head),
-        Overall::Better => paint.green(&head),
-        Overall::Same | Overall::Unclear => paint.bold(&head),
+        OverallFinding::Worse | OverallFinding::Mixed => paint.red(&head),
+        OverallFinding::Better => paint.green(&head),
+        OverallFinding::Same | OverallFinding::Unclear => paint.bold(&head),
     }];
     let heading = format!("{:.0} % interval", confidence * 100.0);
     let columns = format!("{:<8}{:>12}{:>12}{:>10}  {heading:<24}  verdict", "", pair.base, pair.other, "change");
@@ -48,11 +48,11 @@ fn table(pair: &Compared, confidence: f64, paint: Paint) -> Vec<String> {
     lines
 }
 
-fn row(judged: &Judged, paint: Paint) -> Vec<String> {
+fn row(judged: &MetricVerdict, paint: AnsiPaint) -> Vec<String> {
     let metric = &judged.metric;
     let first = format!(
         "{:<8}{:>12}{:>12}{:>10}  {:<24}  ",
-        cut(&metric.name, 8),
+        truncate(&metric.name, 8),
         figure(metric, judged.base),
         figure(metric, judged.other),
         change(metric, judged.effect),

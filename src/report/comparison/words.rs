@@ -1,14 +1,14 @@
 //! How a figure, an effect and a finding are said.
 
-use super::super::figure::{ms, percent, rate, share};
-use super::{Comparison, Judged, Overall};
-use crate::measure::compare::{Finding, Metric, Scale, Verdict};
+use super::super::figure::{ms, percent, percentage, rate};
+use super::{MetricVerdict, OverallFinding, RunComparison};
+use crate::measure::compare::{ComparisonScale, ComparisonVerdict, Finding, Metric};
 
 /// A figure in its unit: `9,843/s`, `12.3ms`, `0.25 %`; of other units as the number with the unit behind it.
 pub fn figure(metric: &Metric, value: Option<f64>) -> String {
     let Some(value) = value else { return "-".into() };
     match (metric.scale, metric.unit.as_str()) {
-        (Scale::Points, _) => share(value),
+        (ComparisonScale::Points, _) => percentage(value),
         (_, "ms") => ms(value),
         (_, "/s") => format!("{}/s", rate(value)),
         (_, "") => rate(value),
@@ -21,10 +21,10 @@ pub fn change(metric: &Metric, effect: Option<f64>) -> String {
     let Some(effect) = effect else { return "-".into() };
     match metric.scale {
         // A doubling and more is said as a multiple.
-        Scale::Ratio if effect >= 10.0 => format!("x {effect:.0}"),
-        Scale::Ratio if effect >= 2.0 => format!("x {effect:.1}"),
-        Scale::Ratio => format!("{:+.1} %", (effect - 1.0) * 100.0),
-        Scale::Points => format!("{:+.1} pp", effect * 100.0),
+        ComparisonScale::Ratio if effect >= 10.0 => format!("x {effect:.0}"),
+        ComparisonScale::Ratio if effect >= 2.0 => format!("x {effect:.1}"),
+        ComparisonScale::Ratio => format!("{:+.1} %", (effect - 1.0) * 100.0),
+        ComparisonScale::Points => format!("{:+.1} pp", effect * 100.0),
     }
 }
 
@@ -43,8 +43,8 @@ pub fn interval(metric: &Metric, interval: Option<(f64, f64)>) -> String {
 }
 
 /// A finding with how sure it is, or why it is unclear: `worse, 99.8 % sure`.
-pub fn finding(verdict: &Verdict) -> String {
-    let sure = verdict.sure.map_or_else(String::new, |sure| match sure {
+pub fn finding(verdict: &ComparisonVerdict) -> String {
+    let sure = verdict.confidence.map_or_else(String::new, |sure| match sure {
         s if s > 0.999 => ", >99.9 % sure".into(),
         s => format!(", {} sure", percent(s)),
     });
@@ -55,10 +55,10 @@ pub fn finding(verdict: &Verdict) -> String {
 }
 
 /// A verdict in a sentence: `B is worse than A: rate -5.0 % (-6.1 % to -3.9 %), 99.8 % sure`.
-pub fn sentence(base: &str, other: &str, metric: &Metric, verdict: &Verdict) -> String {
+pub fn sentence(base: &str, other: &str, metric: &Metric, verdict: &ComparisonVerdict) -> String {
     let name = &metric.name;
     let by = format!("{name} {} ({})", change(metric, verdict.effect), interval(metric, verdict.interval));
-    let sure = verdict.sure.map_or_else(String::new, |sure| format!(", {} sure", percent(sure.min(0.999))));
+    let sure = verdict.confidence.map_or_else(String::new, |sure| format!(", {} sure", percent(sure.min(0.999))));
     match verdict.finding {
         Finding::Better => format!("{other} is better than {base}: {by}{sure}"),
         Finding::Worse => format!("{other} is worse than {base}: {by}{sure}"),
@@ -71,7 +71,7 @@ pub fn sentence(base: &str, other: &str, metric: &Metric, verdict: &Verdict) -> 
 }
 
 /// What a comparison takes for the same, and how sure it has to be.
-pub(super) fn rule(comparison: &Comparison) -> String {
+pub(super) fn rule(comparison: &RunComparison) -> String {
     format!(
         "The same: within {:.1} % ({:.1} pp of errors). Sure: {:.1} % over all rows together.",
         comparison.minimum * 100.0,
@@ -81,7 +81,7 @@ pub(super) fn rule(comparison: &Comparison) -> String {
 }
 
 /// All metrics of a pair in a few words.
-pub(super) fn overall(finding: Overall, verdicts: &[Judged]) -> String {
+pub(super) fn overall(finding: OverallFinding, verdicts: &[MetricVerdict]) -> String {
     let named = |wanted: Finding| {
         let all = verdicts.iter().filter(|judged| judged.verdict.finding == wanted);
         all.map(|judged| format!("{} {}", judged.metric.name, change(&judged.metric, judged.effect)))
@@ -89,10 +89,10 @@ pub(super) fn overall(finding: Overall, verdicts: &[Judged]) -> String {
             .join(", ")
     };
     match finding {
-        Overall::Better => format!("better: {}", named(Finding::Better)),
-        Overall::Worse => format!("worse: {}", named(Finding::Worse)),
-        Overall::Mixed => format!("worse: {}; and better: {}", named(Finding::Worse), named(Finding::Better)),
-        Overall::Same => "the same".into(),
-        Overall::Unclear => "nothing can be said for sure".into(),
+        OverallFinding::Better => format!("better: {}", named(Finding::Better)),
+        OverallFinding::Worse => format!("worse: {}", named(Finding::Worse)),
+        OverallFinding::Mixed => format!("worse: {}; and better: {}", named(Finding::Worse), named(Finding::Better)),
+        OverallFinding::Same => "the same".into(),
+        OverallFinding::Unclear => "nothing can be said for sure".into(),
     }
 }

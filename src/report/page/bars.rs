@@ -1,10 +1,10 @@
 //! Values beside each other: a bar and its number for each.
 
-use super::Unit;
+use super::ValueUnit;
 
 /// Rows of bars that begin at zero, so that their lengths can be compared.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bars {
+pub struct BarChart {
     /// What is compared.
     pub title: String,
     /// What the reader should know of it; may be empty.
@@ -12,14 +12,14 @@ pub struct Bars {
     /// What the rows are, e.g. `variant`, and what the bars show, e.g. `requests per second`.
     pub columns: [String; 2],
     /// The unit of all values.
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// A row each, from the top.
-    pub bars: Vec<Bar>,
+    pub bars: Vec<BarRow>,
 }
 
 /// One row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bar {
+pub struct BarRow {
     /// Its name.
     pub name: String,
     /// The length of the bar; >= 0.
@@ -34,16 +34,16 @@ pub struct Bar {
     pub doubtful: bool,
 }
 
-impl Bars {
+impl BarChart {
     /// The end of the longest bar or interval; above 0.
-    pub(super) fn most(&self) -> f64 {
+    pub(super) fn max_value(&self) -> f64 {
         let ends = self.bars.iter().map(|bar| bar.interval.map_or(bar.value, |(_, high)| high.max(bar.value)));
         let most = ends.fold(0.0, f64::max);
         if most > 0.0 { most } else { 1.0 }
     }
 }
 
-impl Bar {
+impl BarRow {
     /// A bar without an interval or a note.
     pub fn new(name: impl Into<String>, value: f64) -> Self {
         Self { name: name.into(), value, interval: None, note: String::new(), hue: 0, doubtful: false }

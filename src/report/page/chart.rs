@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Scale, Tone, Unit};
-use crate::measure::slo::{Demand, Slo};
+use super::{AxisScale, Tone, ValueUnit};
+use crate::measure::slo::{Slo, SloCriterion};
 
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,33 +13,33 @@ pub struct Chart {
     /// What the reader should know of it; may be empty.
     pub note: String,
     /// From left to right.
-    pub x: Axis,
+    pub x: ChartAxis,
     /// From the bottom to the top.
-    pub y: Axis,
+    pub y: ChartAxis,
     /// What is drawn; the first ones stand out most.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ChartLine>,
     /// Stretches of the x axis that mean something, such as a warm-up.
-    pub spans: Vec<Span>,
+    pub spans: Vec<ChartSpan>,
     /// Values of the y axis that mean something, such as a deadline.
-    pub levels: Vec<Level>,
+    pub levels: Vec<ChartLevel>,
     /// Charts of a page that name the same group zoom together; may be empty.
     pub group: String,
 }
 
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
+pub struct ChartAxis {
     /// What it shows, without the unit.
     pub name: String,
     /// The unit of its values.
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// How it is stretched.
-    pub scale: Scale,
+    pub scale: AxisScale,
 }
 
 /// A line of points.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct ChartLine {
     /// Its name in the legend.
     pub name: String,
     /// Failures are [`Tone::Bad`]; all others take their own colour, or the next one.
@@ -60,7 +60,7 @@ pub struct Line {
 
 /// A stretch of the x axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Span {
+pub struct ChartSpan {
     /// Where it begins.
     pub from: f64,
     /// Where it ends.
@@ -71,41 +71,43 @@ pub struct Span {
 
 /// A value of the y axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Level {
+pub struct ChartLevel {
     /// Where it is.
     pub at: f64,
     /// What it means.
     pub name: String,
 }
 
-impl Level {
+impl ChartLevel {
     /// An objective on response times, or on the rate of good answers: where it lies on an axis of the unit.
-    pub fn of_objective(objective: &str, unit: &Unit) -> Option<Self> {
+    pub fn of_objective(objective: &str, unit: &ValueUnit) -> Option<Self> {
         let objective_read: Slo = objective.parse().ok()?;
-        let at = match (unit, objective_read.demand()) {
-            (Unit::Milliseconds, Some(Demand::InTime { limit, .. } | Demand::Mean { limit })) => limit.as_millis_f64(),
-            (Unit::PerSecond, _) => objective_read.least_rate()?,
+        let at = match (unit, objective_read.criterion()) {
+            (ValueUnit::Milliseconds, Some(SloCriterion::InTime { limit, .. } | SloCriterion::Mean { limit })) => {
+                limit.as_millis_f64()
+            }
+            (ValueUnit::PerSecond, _) => objective_read.min_rate()?,
             _ => return None,
         };
         (at > 0.0).then(|| Self { at, name: objective.to_owned() })
     }
 }
 
-impl Axis {
+impl ChartAxis {
     /// An even axis.
-    pub fn new(name: &str, unit: Unit) -> Self {
-        Self { name: name.to_owned(), unit, scale: Scale::Linear }
+    pub fn new(name: &str, unit: ValueUnit) -> Self {
+        Self { name: name.to_owned(), unit, scale: AxisScale::Linear }
     }
 
     /// Stretched in another way.
     #[must_use]
-    pub fn scaled(mut self, scale: Scale) -> Self {
+    pub fn scaled(mut self, scale: AxisScale) -> Self {
         self.scale = scale;
         self
     }
 }
 
-impl Line {
+impl ChartLine {
     /// A line through points, in ascending order of x.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
         let (x, y) = points.into_iter().unzip();
@@ -156,7 +158,7 @@ impl Line {
 
 impl Chart {
     /// A chart without lines yet.
-    pub fn new(title: &str, x: Axis, y: Axis) -> Self {
+    pub fn new(title: &str, x: ChartAxis, y: ChartAxis) -> Self {
         Self {
             title: title.to_owned(),
             note: String::new(),
@@ -171,7 +173,7 @@ impl Chart {
 
     /// With one more line.
     #[must_use]
-    pub fn line(mut self, line: Line) -> Self {
+    pub fn line(mut self, line: ChartLine) -> Self {
         self.lines.push(line);
         self
     }
@@ -184,7 +186,7 @@ impl Chart {
     /// Which of the colours each line has: a number, or the one of failures.
     pub(super) fn hues(&self) -> Vec<String> {
         let mut next = 0;
-        let mut hue = |line: &Line| match (line.tone, line.hue) {
+        let mut hue = |line: &ChartLine| match (line.tone, line.hue) {
             (Tone::Bad, _) => "bad".to_owned(),
             (_, Some(own)) => self::hue(own),
             (_, None) => {
@@ -197,14 +199,14 @@ impl Chart {
 }
 
 /// How many colours the style has, and how many ways to dash a line beside the solid one.
-const HUES: usize = 12;
-const DASHES: usize = 2;
+const HUE_COUNT: usize = 12;
+const DASH_COUNT: usize = 2;
 
 /// The class of a colour by its number, without the `h`; from the thirteenth on, colours come back dashed.
 pub(super) fn hue(number: usize) -> String {
-    match number / HUES % (DASHES + 1) {
-        0 => (number % HUES).to_string(),
-        dash => format!("{} d{dash}", number % HUES),
+    match number / HUE_COUNT % (DASH_COUNT + 1) {
+        0 => (number % HUE_COUNT).to_string(),
+        dash => format!("{} d{dash}", number % HUE_COUNT),
     }
 }
 
@@ -240,7 +242,7 @@ pub(super) fn to_json(charts: &[&Chart]) -> Value {
         });
         let lines: Value = lines.collect();
         let axes = [&chart.x, &chart.y].map(|axis| {
-            json!({ "name": axis.name, "unit": axis.unit.word(), "of": axis.unit.name(), "scale": axis.scale.word() })
+            json!({ "name": axis.name, "unit": axis.unit.script_name(), "of": axis.unit.name(), "scale": axis.scale.script_name() })
         });
         let spans: Value = chart.spans.iter().map(|s| json!([number(s.from), number(s.to), s.name])).collect();
         let levels: Value = chart.levels.iter().map(|l| json!([number(l.at), l.name])).collect();
@@ -270,12 +272,12 @@ mod tests {
     use super::*;
 
     fn chart() -> Chart {
-        let axis = |name| Axis::new(name, Unit::Count);
+        let axis = |name| ChartAxis::new(name, ValueUnit::Count);
         let x = [1.0, 2.0, 3.0];
         Chart::new("t", axis("x"), axis("y"))
-            .line(Line::new("a", x.map(|x| (x, Some(x * 1.0 / 3.0)))).within(x.map(|x| Some((0.0, x)))))
-            .line(Line::new("b", x.map(|x| (x, None))).in_tone(Tone::Bad))
-            .line(Line::new("c", [(1.0, Some(f64::NAN))]))
+            .line(ChartLine::new("a", x.map(|x| (x, Some(x * 1.0 / 3.0)))).within(x.map(|x| Some((0.0, x)))))
+            .line(ChartLine::new("b", x.map(|x| (x, None))).in_tone(Tone::Bad))
+            .line(ChartLine::new("c", [(1.0, Some(f64::NAN))]))
     }
 
     #[test]
@@ -286,7 +288,7 @@ mod tests {
         assert_eq!(line["y"], json!([0.3333333, 0.6666667, 1]));
         assert_eq!((&line["low"], &line["high"]), (&json!([0, 0, 0]), &json!([1, 2, 3])));
         assert_eq!(json["charts"][0]["lines"][2]["y"], json!([null]), "not a number is a gap");
-        let doubted = chart().line(Line::new("d", [(1.0, Some(2.0)), (2.0, Some(3.0))]).doubting([1]));
+        let doubted = chart().line(ChartLine::new("d", [(1.0, Some(2.0)), (2.0, Some(3.0))]).doubting([1]));
         assert_eq!(to_json(&[&doubted])["charts"][0]["lines"][3]["doubtful"], json!([1]));
         assert_eq!(line["doubtful"], Value::Null, "nothing is said where there is no doubt");
     }
@@ -294,7 +296,7 @@ mod tests {
     #[test]
     fn failures_have_the_colour_of_failures_and_the_others_take_turns() {
         assert_eq!(chart().hues(), ["0", "bad", "1"]);
-        assert_eq!(chart().line(Line::default().in_hue(5)).hues(), ["0", "bad", "1", "5"]);
+        assert_eq!(chart().line(ChartLine::default().in_hue(5)).hues(), ["0", "bad", "1", "5"]);
     }
 
     #[test]
@@ -302,10 +304,10 @@ mod tests {
         let style = include_str!("chart.css");
         let hues: std::collections::BTreeSet<String> = (0..36).map(hue).collect();
         assert_eq!(hues.len(), 36);
-        for n in 0..HUES {
+        for n in 0..HUE_COUNT {
             assert!(style.contains(&format!(".h{n} {{ --hue")), "{n}");
         }
-        for dash in 1..=DASHES {
+        for dash in 1..=DASH_COUNT {
             assert!(style.contains(&format!(".line.d{dash} {{")), "{dash}");
         }
         assert_eq!([hue(8), hue(12), hue(25)], ["8", "0 d1", "1 d2"]);
@@ -313,11 +315,11 @@ mod tests {
 
     #[test]
     fn objectives_lie_where_their_unit_is() {
-        let at = |text, unit: Unit| Level::of_objective(text, &unit).map(|level| level.at);
-        assert_eq!(at("p99<200ms", Unit::Milliseconds), Some(200.0));
-        assert_eq!(at("mean<0.5s", Unit::Milliseconds), Some(500.0));
-        assert_eq!(at("rate>1000", Unit::PerSecond), Some(1000.0));
-        assert_eq!([at("errors<1%", Unit::Milliseconds), at("rate>1000", Unit::Milliseconds)], [None, None]);
-        assert_eq!([at("p99<200ms", Unit::PerSecond), at("soon", Unit::Milliseconds)], [None, None]);
+        let at = |text, unit: ValueUnit| ChartLevel::of_objective(text, &unit).map(|level| level.at);
+        assert_eq!(at("p99<200ms", ValueUnit::Milliseconds), Some(200.0));
+        assert_eq!(at("mean<0.5s", ValueUnit::Milliseconds), Some(500.0));
+        assert_eq!(at("rate>1000", ValueUnit::PerSecond), Some(1000.0));
+        assert_eq!([at("errors<1%", ValueUnit::Milliseconds), at("rate>1000", ValueUnit::Milliseconds)], [None, None]);
+        assert_eq!([at("p99<200ms", ValueUnit::PerSecond), at("soon", ValueUnit::Milliseconds)], [None, None]);
     }
 }

@@ -8,8 +8,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA256, digest};
 
-use super::{Bars, Block, Cell, Chart, Figure, Page, Point, Section, Table, Tone, chart, svg};
-use crate::report::figure::plain;
+use super::{
+    BarChart, Block, Chart, KeyFigure, PageTable, ReportPage, Section, TableCell, Tone, VerdictPoint, chart, svg,
+};
+use crate::report::figure::sanitize;
 
 const STYLE: &str = concat!(include_str!("chart.css"), include_str!("page.css"));
 const SCRIPT: &str = include_str!("page.js");
@@ -27,7 +29,7 @@ impl Html {
 
     /// Words from anywhere, in an element or between the quotes of an attribute.
     pub(super) fn text(&mut self, words: &str) -> &mut Self {
-        for c in plain(words).chars() {
+        for c in sanitize(words).chars() {
             match c {
                 '&' => self.0.push_str("&amp;"),
                 '<' => self.0.push_str("&lt;"),
@@ -61,17 +63,17 @@ impl Html {
 }
 
 /// The page as a file.
-pub fn render(page: &Page) -> String {
+pub fn render(page: &ReportPage) -> String {
     let mut html = Html::default();
     head(&mut html, page);
     html.raw("<body>\n<header>\n<div class=\"top\"><p class=\"brand\">weir</p>");
-    html.raw(SWITCH).raw("</div>\n<h1>").text(&page.title).raw("</h1>\n<ul class=\"about\">");
+    html.raw(THEME_SWITCH).raw("</div>\n<h1>").text(&page.title).raw("</h1>\n<ul class=\"about\">");
     for fact in &page.about {
         html.raw("<li>").text(fact).raw("</li>");
     }
     html.raw("</ul>\n</header>\n<main>\n");
     verdict(&mut html, page);
-    figures(&mut html, &page.figures);
+    write_key_figures(&mut html, &page.key_figures);
     let mut charts = Vec::new();
     for part in &page.sections {
         section(&mut html, part, &mut charts);
@@ -82,36 +84,36 @@ pub fn render(page: &Page) -> String {
 }
 
 /// Without a script of ours: the style looks at which one is chosen.
-const SWITCH: &str = "<fieldset class=\"switch\"><legend>Colours</legend>\
+const THEME_SWITCH: &str = "<fieldset class=\"switch\"><legend>Colours</legend>\
 <label><input type=\"radio\" name=\"colours\" id=\"auto\" checked><span>auto</span></label>\
 <label><input type=\"radio\" name=\"colours\" id=\"light\"><span>light</span></label>\
 <label><input type=\"radio\" name=\"colours\" id=\"dark\"><span>dark</span></label></fieldset>";
 
-fn head(html: &mut Html, page: &Page) {
+fn head(html: &mut Html, page: &ReportPage) {
     html.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; ");
-    html.raw("form-action 'none'; img-src data:; style-src 'sha256-").text(&fingerprint(STYLE));
-    html.raw("'; script-src 'sha256-").text(&fingerprint(SCRIPT)).raw("'\">\n");
+    html.raw("form-action 'none'; img-src data:; style-src 'sha256-").text(&sha256_base64(STYLE));
+    html.raw("'; script-src 'sha256-").text(&sha256_base64(SCRIPT)).raw("'\">\n");
     html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     html.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<title>").text(&page.title);
     // Without an icon of its own a page that comes from a server asks for one.
     html.raw(" · weir</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>").raw(STYLE).raw("</style>\n</head>\n");
 }
 
-fn fingerprint(text: &str) -> String {
+fn sha256_base64(text: &str) -> String {
     BASE64_STANDARD.encode(digest(&SHA256, text.as_bytes()))
 }
 
-fn verdict(html: &mut Html, page: &Page) {
+fn verdict(html: &mut Html, page: &ReportPage) {
     let verdict = &page.verdict;
     html.raw("<section class=\"verdict ").raw(tone(verdict.tone)).raw("\" aria-labelledby=\"verdict\">\n");
-    html.raw("<h2 id=\"verdict\">").text(&verdict.words).raw("</h2>\n");
+    html.raw("<h2 id=\"verdict\">").text(&verdict.headline).raw("</h2>\n");
     if !verdict.sentence.is_empty() {
         html.raw("<p>").text(&verdict.sentence).raw("</p>\n");
     }
     if !verdict.points.is_empty() {
         html.raw("<ul>\n");
-        for Point { tone, text } in &verdict.points {
+        for VerdictPoint { tone, text } in &verdict.points {
             html.raw("<li>");
             mark(html, *tone);
             html.text(text).raw("</li>\n");
@@ -139,7 +141,7 @@ fn mark(html: &mut Html, tone: Tone) {
     });
 }
 
-fn figures(html: &mut Html, figures: &[Figure]) {
+fn write_key_figures(html: &mut Html, figures: &[KeyFigure]) {
     if figures.is_empty() {
         return;
     }
@@ -150,7 +152,7 @@ fn figures(html: &mut Html, figures: &[Figure]) {
             .raw("\"><dt>")
             .text(&figure.name)
             .raw("</dt><dd><data value=\"");
-        html.number(figure.value).raw("\">").text(&figure.unit.show(figure.value)).raw("</data>");
+        html.number(figure.value).raw("\">").text(&figure.unit.format(figure.value)).raw("</data>");
         if !figure.note.is_empty() {
             html.raw("<span>").text(&figure.note).raw("</span>");
         }
@@ -173,7 +175,7 @@ fn section<'a>(html: &mut Html, section: &'a Section, charts: &mut Vec<&'a Chart
         match block {
             Block::Text(words) => drop(html.raw("<p>").text(words).raw("</p>\n")),
             Block::Chart(chart) => {
-                figure(html, chart, charts.len());
+                write_chart(html, chart, charts.len());
                 charts.push(chart);
             }
             Block::Bars(all) => bars(html, all),
@@ -200,7 +202,7 @@ fn caption(html: &mut Html, title: &str, note: &str) {
 }
 
 /// A chart as it is without the script, which draws it anew.
-fn figure(html: &mut Html, chart: &Chart, index: usize) {
+fn write_chart(html: &mut Html, chart: &Chart, index: usize) {
     html.raw("<figure class=\"chart\" data-chart=\"").number(index as f64).raw("\">\n");
     caption(html, &chart.title, &chart.note);
     html.raw("<ul class=\"legend\">");
@@ -212,7 +214,7 @@ fn figure(html: &mut Html, chart: &Chart, index: usize) {
     html.raw("</div>\n</figure>\n");
 }
 
-fn bars(html: &mut Html, bars: &Bars) {
+fn bars(html: &mut Html, bars: &BarChart) {
     let intervals = bars.bars.iter().any(|bar| bar.interval.is_some());
     html.raw(if intervals { "<figure class=\"bars wide\">\n" } else { "<figure class=\"bars\">\n" });
     caption(html, &bars.title, &bars.note);
@@ -220,16 +222,16 @@ fn bars(html: &mut Html, bars: &Bars) {
     html.raw("</th><th scope=\"col\" class=\"n\">")
         .text(&bars.columns[1])
         .raw("</th><td></td></tr></thead>\n<tbody>\n");
-    let (most, notes) = (bars.most(), bars.bars.iter().any(|bar| !bar.note.is_empty()));
+    let (most, notes) = (bars.max_value(), bars.bars.iter().any(|bar| !bar.note.is_empty()));
     for bar in &bars.bars {
         html.raw("<tr><th scope=\"row\">");
         if bar.doubtful {
             mark(html, Tone::Doubt);
         }
         html.text(&bar.name).raw("</th><td class=\"n\">");
-        html.text(&bars.unit.show(bar.value));
+        html.text(&bars.unit.format(bar.value));
         if let Some((low, high)) = bar.interval {
-            let ends = format!(" [{} \u{2013} {}]", bars.unit.show(low), bars.unit.show(high));
+            let ends = format!(" [{} \u{2013} {}]", bars.unit.format(low), bars.unit.format(high));
             html.raw("<small>").text(&ends).raw("</small>");
         }
         if notes {
@@ -242,7 +244,7 @@ fn bars(html: &mut Html, bars: &Bars) {
     html.raw("</tbody>\n</table>\n</figure>\n");
 }
 
-fn table(html: &mut Html, table: &Table) {
+fn table(html: &mut Html, table: &PageTable) {
     if table.folded {
         html.raw("<details><summary>").text(&table.title).raw("</summary>\n");
     }
@@ -272,13 +274,13 @@ fn table(html: &mut Html, table: &Table) {
                 (_, false) => "<td>",
             });
             match cell {
-                Cell::Text(words) => drop(html.text(words)),
-                Cell::Number(value, unit) => drop(html.text(&unit.show(*value))),
-                Cell::Judged(tone, words) => {
+                TableCell::Text(words) => drop(html.text(words)),
+                TableCell::Number(value, unit) => drop(html.text(&unit.format(*value))),
+                TableCell::Toned(tone, words) => {
                     mark(html, *tone);
                     html.text(words);
                 }
-                Cell::Empty => {}
+                TableCell::Empty => {}
             }
             html.raw(if i == 0 { "</th>" } else { "</td>" });
         }
@@ -292,7 +294,7 @@ fn table(html: &mut Html, table: &Table) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Axis, Bar, Level, Line, Span, Unit, Verdict, of_run};
+    use super::super::{BarRow, ChartAxis, ChartLevel, ChartLine, ChartSpan, PageVerdict, ValueUnit, of_run};
     use super::*;
     use crate::report::sample;
 
@@ -300,32 +302,34 @@ mod tests {
         "</script><script>alert(1)</script><img src=x onerror=alert(1)>\" onload='x' <!-- \u{1b}[2J\u{202e}&";
 
     /// A page on which all words are hostile.
-    fn hostile() -> Page {
+    fn hostile() -> ReportPage {
         let words = || EVIL.to_owned();
-        let axis = || Axis::new(EVIL, Unit::Of(words()));
-        let mut chart = Chart::new(EVIL, axis(), axis()).line(Line::new(EVIL, [(0.0, Some(1.0)), (1.0, Some(2.0))]));
+        let axis = || ChartAxis::new(EVIL, ValueUnit::Other(words()));
+        let mut chart =
+            Chart::new(EVIL, axis(), axis()).line(ChartLine::new(EVIL, [(0.0, Some(1.0)), (1.0, Some(2.0))]));
         chart.note = words();
         chart.group = words();
-        chart.spans = vec![Span { from: 0.0, to: 1.0, name: words() }];
-        chart.levels = vec![Level { at: 1.0, name: words() }];
-        let bar = Bar { note: words(), ..Bar::new(EVIL, 1.0) };
+        chart.spans = vec![ChartSpan { from: 0.0, to: 1.0, name: words() }];
+        chart.levels = vec![ChartLevel { at: 1.0, name: words() }];
+        let bar = BarRow { note: words(), ..BarRow::new(EVIL, 1.0) };
         let columns = [words(), words()];
-        let bars = Bars { title: words(), note: words(), columns, unit: Unit::Count, bars: vec![bar] };
-        let table = Table::new(EVIL, &[EVIL, EVIL]).row([Cell::text(EVIL), Cell::Judged(Tone::Bad, words())]);
-        let folded = Table { folded: true, ..table.clone() };
+        let bars = BarChart { title: words(), note: words(), columns, unit: ValueUnit::Count, bars: vec![bar] };
+        let table =
+            PageTable::new(EVIL, &[EVIL, EVIL]).row([TableCell::text(EVIL), TableCell::Toned(Tone::Bad, words())]);
+        let folded = PageTable { folded: true, ..table.clone() };
         let facts = Block::Facts(vec![(words(), words())]);
         let blocks = vec![Block::Text(words()), Block::Chart(chart), Block::Bars(bars), Block::Table(table)];
         let more = vec![Block::Table(folded), facts, Block::Command(words())];
-        Page {
+        ReportPage {
             title: words(),
             about: vec![words()],
-            verdict: Verdict {
+            verdict: PageVerdict {
                 tone: Tone::Bad,
-                words: words(),
+                headline: words(),
                 sentence: words(),
-                points: vec![Point::new(Tone::Good, EVIL)],
+                points: vec![VerdictPoint::new(Tone::Good, EVIL)],
             },
-            figures: vec![Figure::new(EVIL, 1.0, Unit::Of(words())).beside(EVIL)],
+            key_figures: vec![KeyFigure::new(EVIL, 1.0, ValueUnit::Other(words())).with_note(EVIL)],
             sections: vec![Section::new(EVIL, [blocks, more].concat())],
         }
     }
@@ -341,7 +345,7 @@ mod tests {
     fn no_word_from_outside_becomes_markup() {
         let html = render(&hostile());
         let (markup, json) = parts(&html);
-        let own = parts(&render(&Page::default())).0;
+        let own = parts(&render(&ReportPage::default())).0;
         for what in ["<script", "</script", "<!--", "<img", "\" onload", "\u{1b}", "\u{202e}"] {
             assert_eq!(markup.matches(what).count(), own.matches(what).count(), "{what}");
         }
@@ -358,7 +362,7 @@ mod tests {
         {
             let start = html.find(tag).expect(tag) + tag.len();
             let inside = &html[start..start + html[start..].find(end).expect(end)];
-            assert!(html.contains(&format!("{directive} 'sha256-{}'", fingerprint(inside))), "{directive}");
+            assert!(html.contains(&format!("{directive} 'sha256-{}'", sha256_base64(inside))), "{directive}");
         }
         assert!(html.contains("default-src 'none'") && !html.contains("unsafe"));
         assert!(!html.contains("style=\""), "the policy forbids styles in attributes");
@@ -380,7 +384,7 @@ mod tests {
     fn a_page_of_ten_thousand_points_is_smaller_than_a_megabyte() {
         let mut run = sample::open();
         let point = run.series[1].clone();
-        let at = |i: u32| crate::measure::series::Point {
+        let at = |i: u32| crate::measure::series::SeriesPoint {
             t_s: f64::from(i),
             p50_ms: 20.0 + f64::from(i % 991) / 7.0,
             p99_ms: 90.0 + f64::from(i % 997) / 7.0,

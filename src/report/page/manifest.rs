@@ -1,10 +1,10 @@
 //! What was run, where and when; and how to do it again.
 
-use super::{Block, Section, Unit};
+use super::{Block, Section, ValueUnit};
 use crate::measure::run::Manifest;
 
 /// The manifest as a section. What is empty, or 0, is not known and left out.
-pub fn of_manifest(weir: &str, manifest: &Manifest, more: &[(&str, String)]) -> Section {
+pub fn manifest_section(weir: &str, manifest: &Manifest, more: &[(&str, String)]) -> Section {
     let Manifest { command, seed, threads, hostname, os, cpu, cores, memory_mib, .. } = manifest;
     let known = |n: u64, words: String| if n > 0 { words } else { String::new() };
     let mut facts = vec![
@@ -15,26 +15,26 @@ pub fn of_manifest(weir: &str, manifest: &Manifest, more: &[(&str, String)]) -> 
         ("system", os.clone()),
         ("processor", cpu.clone()),
         ("cores", known(*cores, cores.to_string())),
-        ("memory", known(*memory_mib, Unit::Bytes.show(*memory_mib as f64 * 1_048_576.0))),
+        ("memory", known(*memory_mib, ValueUnit::Bytes.format(*memory_mib as f64 * 1_048_576.0))),
     ];
     facts.extend_from_slice(more);
     let facts = facts.into_iter().filter(|(_, words)| !words.is_empty());
-    let mut blocks = again(command);
+    let mut blocks = rerun_command(command);
     blocks.push(Block::Facts(facts.map(|(name, words)| (name.to_owned(), words)).collect()));
     Section::new("Manifest", blocks)
 }
 
 /// How to run a command again; nothing if it is not known.
-pub fn again(command: &[String]) -> Vec<Block> {
+pub fn rerun_command(command: &[String]) -> Vec<Block> {
     if command.is_empty() {
         return Vec::new();
     }
-    let line = command.iter().map(|arg| quoted(arg)).collect::<Vec<_>>().join(" ");
+    let line = command.iter().map(|arg| shell_quoted(arg)).collect::<Vec<_>>().join(" ");
     vec![Block::Text("To run it again (secrets are left out):".into()), Block::Command(line)]
 }
 
 /// An argument as a shell takes it.
-fn quoted(arg: &str) -> String {
+fn shell_quoted(arg: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !arg.is_empty() && arg.chars().all(harmless) {
         arg.to_owned()
@@ -45,13 +45,13 @@ fn quoted(arg: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::shell_quoted;
 
     #[test]
     fn an_argument_can_be_pasted_into_a_shell() {
-        assert_eq!(quoted("--rate=5"), "--rate=5");
-        assert_eq!(quoted("p99<200ms"), "'p99<200ms'");
-        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
-        assert_eq!(quoted(""), "''");
+        assert_eq!(shell_quoted("--rate=5"), "--rate=5");
+        assert_eq!(shell_quoted("p99<200ms"), "'p99<200ms'");
+        assert_eq!(shell_quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(shell_quoted(""), "''");
     }
 }

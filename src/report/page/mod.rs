@@ -1,6 +1,6 @@
 //! A page to look at: one HTML file that holds all it needs and asks no network for anything.
 //!
-//! What it shows is plain data, a [`Page`]: a verdict, the figures that matter, and sections of charts, tables and words.
+//! What it shows is plain data, a [`ReportPage`]: a verdict, the figures that matter, and sections of charts, tables and words.
 //! [`of_run`] makes one of a run; whoever has something else to show (a study, a comparison) fills in their own.
 //! [`render`] is one function for all of them, so that every page looks and works the same, and the only place where
 //! text becomes HTML.
@@ -22,26 +22,26 @@ pub mod svg;
 pub mod table;
 pub mod unit;
 
-pub use self::bars::{Bar, Bars};
-pub use self::chart::{Axis, Chart, Level, Line, Span};
+pub use self::bars::{BarChart, BarRow};
+pub use self::chart::{Chart, ChartAxis, ChartLevel, ChartLine, ChartSpan};
 pub use self::html::render;
 pub use self::run::{date, of_run, percentiles};
-pub use self::scale::Scale;
-pub use self::table::{Cell, Table};
-pub use self::unit::Unit;
+pub use self::scale::AxisScale;
+pub use self::table::{PageTable, TableCell};
+pub use self::unit::ValueUnit;
 use crate::measure::compare::Finding;
 
 /// What a page shows, from the top to the bottom.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Page {
+pub struct ReportPage {
     /// What was measured, e.g. `GET http://localhost:8080/`.
     pub title: String,
     /// How, in a few short facts.
     pub about: Vec<String>,
     /// What to think of it.
-    pub verdict: Verdict,
+    pub verdict: PageVerdict,
     /// The handful of figures that matter most.
-    pub figures: Vec<Figure>,
+    pub key_figures: Vec<KeyFigure>,
     /// Plots first, then tables, then method and manifest.
     pub sections: Vec<Section>,
 }
@@ -62,20 +62,20 @@ pub enum Tone {
 
 /// The conclusion, before anything else.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Verdict {
+pub struct PageVerdict {
     /// What it comes to.
     pub tone: Tone,
     /// In a few words, e.g. `All 3 objectives held`.
-    pub words: String,
+    pub headline: String,
     /// In one or two sentences, with the figures that carry it.
     pub sentence: String,
     /// What it rests on: trust, objectives, comparisons.
-    pub points: Vec<Point>,
+    pub points: Vec<VerdictPoint>,
 }
 
 /// One thing that a verdict rests on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct VerdictPoint {
     /// Whether it speaks for or against.
     pub tone: Tone,
     /// A sentence.
@@ -84,13 +84,13 @@ pub struct Point {
 
 /// A figure to be seen at a glance.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct KeyFigure {
     /// What it is, e.g. `p99`.
     pub name: String,
     /// The value, in `unit`.
     pub value: f64,
     /// Its unit.
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// What it has to be seen beside, e.g. `of 500/s offered`; may be empty.
     pub note: String,
     /// Whether it is good.
@@ -114,9 +114,9 @@ pub enum Block {
     /// Lines over an axis; charts and bars that follow each other stand side by side where there is room.
     Chart(Chart),
     /// Values beside each other.
-    Bars(Bars),
+    Bars(BarChart),
     /// Rows and columns.
-    Table(Table),
+    Table(PageTable),
     /// Names and what they stand for.
     Facts(Vec<(String, String)>),
     /// A command line, to be copied.
@@ -142,22 +142,22 @@ impl Section {
     }
 }
 
-impl Point {
+impl VerdictPoint {
     /// A sentence in a tone.
     pub fn new(tone: Tone, text: impl Into<String>) -> Self {
         Self { tone, text: text.into() }
     }
 }
 
-impl Figure {
+impl KeyFigure {
     /// A figure without a note.
-    pub fn new(name: &str, value: f64, unit: Unit) -> Self {
+    pub fn new(name: &str, value: f64, unit: ValueUnit) -> Self {
         Self { name: name.to_owned(), value, unit, note: String::new(), tone: Tone::Plain }
     }
 
     /// What it has to be seen beside.
     #[must_use]
-    pub fn beside(mut self, note: impl Into<String>) -> Self {
+    pub fn with_note(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
     }

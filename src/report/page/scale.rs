@@ -2,7 +2,7 @@
 
 /// How an axis is stretched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scale {
+pub enum AxisScale {
     /// Evenly.
     #[default]
     Linear,
@@ -12,7 +12,7 @@ pub enum Scale {
     Tail,
 }
 
-impl Scale {
+impl AxisScale {
     /// Where a value lies, in a measure that is even on paper.
     pub(super) fn at(self, value: f64) -> f64 {
         match self {
@@ -23,7 +23,7 @@ impl Scale {
     }
 
     /// Whether a value has a place on such an axis.
-    pub(super) fn holds(self, value: f64) -> bool {
+    pub(super) fn contains(self, value: f64) -> bool {
         match self {
             Self::Linear => value.is_finite(),
             Self::Log => value.is_finite() && value > 0.0,
@@ -32,7 +32,7 @@ impl Scale {
     }
 
     /// The word by which the script knows it.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn script_name(self) -> &'static str {
         match self {
             Self::Linear => "linear",
             Self::Log => "log",
@@ -115,36 +115,36 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_about_as_many_as_wanted() {
-        assert_eq!(Scale::Linear.ticks(0.0, 103.0, 5.0, false), [0.0, 50.0, 100.0]);
-        assert_eq!(Scale::Linear.ticks(0.0, 9.0, 5.0, false), [0.0, 2.0, 4.0, 6.0, 8.0]);
-        assert_eq!(Scale::Log.ticks(1.5, 60.0, 5.0, false), [2.0, 5.0, 10.0, 20.0, 50.0]);
-        assert_eq!(Scale::Log.ticks(0.9, 12_000.0, 5.0, false), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
-        assert_eq!(Scale::Log.ticks(100.0, 104.0, 5.0, false), [100.0, 101.0, 102.0, 103.0, 104.0]);
-        assert_eq!(Scale::Linear.ticks(0.0, 10_000.0, 6.0, true), [0.0, 1800.0, 3600.0, 5400.0, 7200.0, 9000.0]);
-        assert_eq!(Scale::Tail.ticks(0.0, 0.999, 5.0, false).len(), 5);
+        assert_eq!(AxisScale::Linear.ticks(0.0, 103.0, 5.0, false), [0.0, 50.0, 100.0]);
+        assert_eq!(AxisScale::Linear.ticks(0.0, 9.0, 5.0, false), [0.0, 2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(AxisScale::Log.ticks(1.5, 60.0, 5.0, false), [2.0, 5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(AxisScale::Log.ticks(0.9, 12_000.0, 5.0, false), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
+        assert_eq!(AxisScale::Log.ticks(100.0, 104.0, 5.0, false), [100.0, 101.0, 102.0, 103.0, 104.0]);
+        assert_eq!(AxisScale::Linear.ticks(0.0, 10_000.0, 6.0, true), [0.0, 1800.0, 3600.0, 5400.0, 7200.0, 9000.0]);
+        assert_eq!(AxisScale::Tail.ticks(0.0, 0.999, 5.0, false).len(), 5);
     }
 
     #[test]
     fn a_tail_is_stretched_by_rarity() {
         for (quantile, at) in [(0.0, 0.0), (0.9, 1.0), (0.999, 3.0)] {
-            assert!((Scale::Tail.at(quantile) - at).abs() < 1e-9);
+            assert!((AxisScale::Tail.at(quantile) - at).abs() < 1e-9);
         }
-        assert!(Scale::Tail.at(1.0).is_finite() && Scale::Log.at(0.0).is_finite());
+        assert!(AxisScale::Tail.at(1.0).is_finite() && AxisScale::Log.at(0.0).is_finite());
     }
 
     #[test]
     fn values_far_apart_are_stretched_and_zeros_cannot_be() {
-        assert_eq!(Scale::fitting([1.0, 20.0]), Scale::Linear);
-        assert_eq!(Scale::fitting([1.0, 200.0]), Scale::Log);
-        assert_eq!(Scale::fitting([0.0, 200.0]), Scale::Linear);
-        assert_eq!(Scale::fitting([]), Scale::Linear);
+        assert_eq!(AxisScale::fitting([1.0, 20.0]), AxisScale::Linear);
+        assert_eq!(AxisScale::fitting([1.0, 200.0]), AxisScale::Log);
+        assert_eq!(AxisScale::fitting([0.0, 200.0]), AxisScale::Linear);
+        assert_eq!(AxisScale::fitting([]), AxisScale::Linear);
     }
 
     proptest! {
         #[test]
         fn ticks_lie_within_and_in_order(low in 1e-6..1e6_f64, more in 1e-6..1e9_f64, wanted in 2.0..10.0_f64) {
             let high = low + more;
-            for scale in [Scale::Linear, Scale::Log] {
+            for scale in [AxisScale::Linear, AxisScale::Log] {
                 let ticks = scale.ticks(low, high, wanted, false);
                 prop_assert!(ticks.len() <= 40, "{scale:?}: {ticks:?}");
                 prop_assert!(ticks.is_sorted());

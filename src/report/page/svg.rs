@@ -1,39 +1,39 @@
 //! A chart as a still picture: what is seen without the script, on paper, and in documents.
 
 use super::html::Html;
-use super::{Axis, Bar, Chart, Line, Scale, Unit};
+use super::{AxisScale, BarRow, Chart, ChartAxis, ChartLine, ValueUnit};
 
 const STYLE: &str = include_str!("chart.css");
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 260.0;
-const TOP: f64 = 26.0;
-const BOTTOM: f64 = 44.0;
-const RIGHT: f64 = 18.0;
+const TOP_MARGIN: f64 = 26.0;
+const BOTTOM_MARGIN: f64 = 44.0;
+const RIGHT_MARGIN: f64 = 18.0;
 /// The width of a character of the labels, as a guess that is never too small.
-const CHARACTER: f64 = 7.2;
+const CHARACTER_WIDTH: f64 = 7.2;
 /// Points of a line that are drawn apart; more of them would lie on one another.
-const COLUMNS: f64 = 320.0;
+const MAX_POINT_COLUMNS: f64 = 320.0;
 
 /// More bands than these would become one: then each point has its interval.
-const MOST_BANDS: usize = 3;
+const MAX_BANDS: usize = 3;
 /// How far the intervals of lines are apart.
-const REACH: f64 = 2.5;
+const INTERVAL_SPACING: f64 = 2.5;
 
 /// Where values lie in the picture.
-struct Frame<'a> {
-    x: Range<'a>,
-    y: Range<'a>,
+struct ChartFrame<'a> {
+    x: AxisRange<'a>,
+    y: AxisRange<'a>,
     left: f64,
 }
 
 /// An axis, and what part of it is shown.
-struct Range<'a> {
-    axis: &'a Axis,
+struct AxisRange<'a> {
+    axis: &'a ChartAxis,
     low: f64,
     high: f64,
 }
 
-impl Range<'_> {
+impl AxisRange<'_> {
     /// In [0, 1].
     fn at(&self, value: f64) -> f64 {
         let (low, high) = (self.axis.scale.at(self.low), self.axis.scale.at(self.high));
@@ -41,22 +41,22 @@ impl Range<'_> {
     }
 
     fn ticks(&self, wanted: f64) -> Vec<f64> {
-        let mut ticks = self.axis.scale.ticks(self.low, self.high, wanted, self.axis.unit == Unit::Seconds);
+        let mut ticks = self.axis.scale.ticks(self.low, self.high, wanted, self.axis.unit == ValueUnit::Seconds);
         // There is no round 1.5.
-        if self.axis.unit == Unit::Count && self.high - self.low >= 1.0 {
+        if self.axis.unit == ValueUnit::Count && self.high - self.low >= 1.0 {
             ticks.retain(|tick| tick.fract() == 0.0);
         }
         ticks
     }
 }
 
-impl Frame<'_> {
+impl ChartFrame<'_> {
     fn x(&self, value: f64) -> f64 {
-        round(self.left + self.x.at(value) * (WIDTH - RIGHT - self.left))
+        round(self.left + self.x.at(value) * (WIDTH - RIGHT_MARGIN - self.left))
     }
 
     fn y(&self, value: f64) -> f64 {
-        round(TOP + (1.0 - self.y.at(value)) * (HEIGHT - BOTTOM - TOP))
+        round(TOP_MARGIN + (1.0 - self.y.at(value)) * (HEIGHT - BOTTOM_MARGIN - TOP_MARGIN))
     }
 }
 
@@ -79,7 +79,7 @@ pub fn file(chart: &Chart) -> String {
     for (line, hue) in chart.lines.iter().zip(chart.hues()) {
         path(&mut html, "line h", &hue, &format!("M{x} 38h16"));
         label(&mut html, x + 22.0, 42.0, "start", &line.name);
-        x = round(x + 40.0 + line.name.chars().count() as f64 * CHARACTER);
+        x = round(x + 40.0 + line.name.chars().count() as f64 * CHARACTER_WIDTH);
     }
     html.raw("\n<g transform=\"translate(0 58)\">\n");
     body(&mut html, chart);
@@ -98,32 +98,32 @@ fn body(html: &mut Html, chart: &Chart) {
     let mut frame = frame(chart);
     let (x_ticks, y_ticks) = (frame.x.ticks(7.0), frame.y.ticks(5.0));
     let longest = y_ticks.iter().map(|t| chart.y.unit.tick(*t).chars().count()).max().unwrap_or(0);
-    frame.left = 14.0 + longest as f64 * CHARACTER;
+    frame.left = 14.0 + longest as f64 * CHARACTER_WIDTH;
     for span in &chart.spans {
         let (from, to) = (frame.x(span.from), frame.x(span.to));
-        rectangle(html, "span", [from, TOP, (to - from).max(0.0), HEIGHT - BOTTOM - TOP]);
-        label(html, from + 4.0, TOP + 13.0, "start", &span.name);
+        rectangle(html, "span", [from, TOP_MARGIN, (to - from).max(0.0), HEIGHT - BOTTOM_MARGIN - TOP_MARGIN]);
+        label(html, from + 4.0, TOP_MARGIN + 13.0, "start", &span.name);
     }
     for tick in y_ticks {
         let y = frame.y(tick);
-        path(html, "grid", "", &format!("M{} {y}H{}", frame.left, WIDTH - RIGHT));
+        path(html, "grid", "", &format!("M{} {y}H{}", frame.left, WIDTH - RIGHT_MARGIN));
         label(html, frame.left - 7.0, y + 4.0, "end", &chart.y.unit.tick(tick));
     }
     for tick in x_ticks {
-        label(html, frame.x(tick), HEIGHT - BOTTOM + 18.0, "middle", &chart.x.unit.tick(tick));
+        label(html, frame.x(tick), HEIGHT - BOTTOM_MARGIN + 18.0, "middle", &chart.x.unit.tick(tick));
     }
     label(html, 0.0, 12.0, "start", &chart.y.name);
-    label(html, WIDTH - RIGHT, HEIGHT - 6.0, "end", &chart.x.name);
+    label(html, WIDTH - RIGHT_MARGIN, HEIGHT - 6.0, "end", &chart.x.name);
     for level in &chart.levels {
         let y = frame.y(level.at);
-        path(html, "level", "", &format!("M{} {y}H{}", frame.left, WIDTH - RIGHT));
-        label(html, WIDTH - RIGHT - 4.0, y - 5.0, "end", &level.name);
+        path(html, "level", "", &format!("M{} {y}H{}", frame.left, WIDTH - RIGHT_MARGIN));
+        label(html, WIDTH - RIGHT_MARGIN - 4.0, y - 5.0, "end", &level.name);
     }
     let banded = chart.lines.iter().filter(|line| !line.band.is_empty()).count();
     for (number, (line, hue)) in chart.lines.iter().zip(chart.hues()).enumerate().rev() {
-        let (shape, outline) = (course(&frame, line), envelope(&frame, line));
-        if banded > MOST_BANDS {
-            path(html, "reach h", &hue, &reaches(&frame, line, number as f64 - (banded as f64 - 1.0) / 2.0));
+        let (shape, outline) = (line_path(&frame, line), envelope(&frame, line));
+        if banded > MAX_BANDS {
+            path(html, "reach h", &hue, &interval_path(&frame, line, number as f64 - (banded as f64 - 1.0) / 2.0));
         } else if !outline.is_empty() {
             path(html, "band h", &hue, &outline);
         }
@@ -133,20 +133,20 @@ fn body(html: &mut Html, chart: &Chart) {
 }
 
 /// The points of a line, if they are so few that each of them is looked at.
-fn dots(html: &mut Html, frame: &Frame<'_>, line: &Line, hue: &str) {
-    const MOST: usize = 40;
-    if line.x.len() > MOST {
+fn dots(html: &mut Html, frame: &ChartFrame<'_>, line: &ChartLine, hue: &str) {
+    const MAX_DOTS: usize = 40;
+    if line.x.len() > MAX_DOTS {
         return;
     }
     for (i, (x, y)) in line.x.iter().zip(&line.y).enumerate() {
-        let Some(y) = y.filter(|y| frame.y.axis.scale.holds(*y)) else { continue };
+        let Some(y) = y.filter(|y| frame.y.axis.scale.contains(*y)) else { continue };
         html.raw(if line.doubtful.contains(&i) { "<circle class=\"dot hollow h" } else { "<circle class=\"dot h" });
         html.text(hue).raw("\" cx=\"").number(frame.x(*x)).raw("\" cy=\"").number(frame.y(y)).raw("\" r=\"2.5\"/>");
     }
 }
 
 /// A bar, and a whisker over its interval, each as a share of the longest.
-pub(super) fn bar(html: &mut Html, bar: &Bar, most: f64) {
+pub(super) fn bar(html: &mut Html, bar: &BarRow, most: f64) {
     html.raw("<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\" class=\"");
     html.raw(if bar.doubtful { "hollow h" } else { "h" }).text(&super::chart::hue(bar.hue)).raw("\">");
     let least = if bar.value > 0.0 { 0.4 } else { 0.0 };
@@ -158,38 +158,38 @@ pub(super) fn bar(html: &mut Html, bar: &Bar, most: f64) {
     html.raw("</svg>");
 }
 
-fn frame(chart: &Chart) -> Frame<'_> {
+fn frame(chart: &Chart) -> ChartFrame<'_> {
     let xs = chart.lines.iter().flat_map(|line| line.x.iter().copied());
     let levels = chart.levels.iter().map(|level| level.at);
-    let ys = chart.lines.iter().flat_map(Line::values).chain(levels);
+    let ys = chart.lines.iter().flat_map(ChartLine::values).chain(levels);
     let x = match (extent(xs, chart.x.scale), chart.x.scale) {
         (Some((low, high)), _) if high > low => (low, high),
-        (Some((low, _)), Scale::Linear) => (low, low + 1.0),
-        (Some((low, _)), Scale::Log) => (low, low * 10.0),
-        (_, Scale::Tail | Scale::Linear) => (0.0, 0.9),
-        (None, Scale::Log) => (1.0, 10.0),
+        (Some((low, _)), AxisScale::Linear) => (low, low + 1.0),
+        (Some((low, _)), AxisScale::Log) => (low, low * 10.0),
+        (_, AxisScale::Tail | AxisScale::Linear) => (0.0, 0.9),
+        (None, AxisScale::Log) => (1.0, 10.0),
     };
     let y = match (extent(ys, chart.y.scale), chart.y.scale) {
-        (Some((low, high)), Scale::Linear) => {
+        (Some((low, high)), AxisScale::Linear) => {
             let base = low.min(0.0);
             (base * 1.05, if high > base { high + (high - base) * 0.05 } else { base + 1.0 })
         }
-        (Some((low, high)), Scale::Log) => (low / 1.15, high * 1.15),
-        (Some((low, high)), Scale::Tail) if high > low => (low, high),
-        (None, Scale::Log) => (1.0, 10.0),
-        (_, Scale::Tail | Scale::Linear) => (0.0, 0.9),
+        (Some((low, high)), AxisScale::Log) => (low / 1.15, high * 1.15),
+        (Some((low, high)), AxisScale::Tail) if high > low => (low, high),
+        (None, AxisScale::Log) => (1.0, 10.0),
+        (_, AxisScale::Tail | AxisScale::Linear) => (0.0, 0.9),
     };
-    let [x, y] = [(&chart.x, x), (&chart.y, y)].map(|(axis, (low, high))| Range { axis, low, high });
-    Frame { x, y, left: 0.0 }
+    let [x, y] = [(&chart.x, x), (&chart.y, y)].map(|(axis, (low, high))| AxisRange { axis, low, high });
+    ChartFrame { x, y, left: 0.0 }
 }
 
-fn extent(values: impl Iterator<Item = f64>, scale: Scale) -> Option<(f64, f64)> {
-    let placed = values.filter(|v| scale.holds(*v));
+fn extent(values: impl Iterator<Item = f64>, scale: AxisScale) -> Option<(f64, f64)> {
+    let placed = values.filter(|v| scale.contains(*v));
     placed.fold(None, |known, v| Some(known.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))
 }
 
 /// The line. Of points that share a column the least and the greatest are kept, so that no peak is lost.
-fn course(frame: &Frame<'_>, line: &Line) -> String {
+fn line_path(frame: &ChartFrame<'_>, line: &ChartLine) -> String {
     let mut text = String::new();
     let (mut joined, mut i) = (false, 0);
     while let (Some(x), Some(y)) = (line.x.get(i), line.y.get(i)) {
@@ -228,24 +228,26 @@ fn course(frame: &Frame<'_>, line: &Line) -> String {
 }
 
 /// The interval of each point as a line, `place` steps beside it: there are others at the same place.
-fn reaches(frame: &Frame<'_>, line: &Line, place: f64) -> String {
+fn interval_path(frame: &ChartFrame<'_>, line: &ChartLine, place: f64) -> String {
     let points = line.x.iter().zip(&line.band).filter_map(|(x, band)| Some((*x, (*band)?)));
     let mut last = None;
     // Of points that share a column the first is enough.
     let apart = points.filter(|(x, _)| last.replace(column(frame, *x)) != Some(column(frame, *x)));
     apart
-        .map(|(x, (low, high))| format!("M{} {}V{}", round(frame.x(x) + place * REACH), frame.y(low), frame.y(high)))
+        .map(|(x, (low, high))| {
+            format!("M{} {}V{}", round(frame.x(x) + place * INTERVAL_SPACING), frame.y(low), frame.y(high))
+        })
         .collect()
 }
 
-fn column(frame: &Frame<'_>, x: f64) -> i64 {
-    (frame.x.at(x) * COLUMNS) as i64
+fn column(frame: &ChartFrame<'_>, x: f64) -> i64 {
+    (frame.x.at(x) * MAX_POINT_COLUMNS) as i64
 }
 
 /// The outline of the band: along its upper side, and back along the lower one.
-fn envelope(frame: &Frame<'_>, line: &Line) -> String {
+fn envelope(frame: &ChartFrame<'_>, line: &ChartLine) -> String {
     let points: Vec<_> = line.x.iter().zip(&line.band).filter_map(|(x, band)| Some((*x, (*band)?))).collect();
-    let step = points.len().div_ceil(COLUMNS as usize).max(1);
+    let step = points.len().div_ceil(MAX_POINT_COLUMNS as usize).max(1);
     let sides = points.chunks(step).filter_map(|chunk| {
         let low = chunk.iter().map(|p| p.1.0).fold(f64::INFINITY, f64::min);
         Some((chunk.first()?.0, low, chunk.iter().map(|p| p.1.1).fold(f64::NEG_INFINITY, f64::max)))
@@ -276,12 +278,12 @@ mod tests {
     use super::*;
 
     fn chart(points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Chart {
-        let axis = |name| Axis::new(name, Unit::Count);
-        Chart::new("t", axis("x"), axis("y")).line(Line::new("l", points))
+        let axis = |name| ChartAxis::new(name, ValueUnit::Count);
+        Chart::new("t", axis("x"), axis("y")).line(ChartLine::new("l", points))
     }
 
     fn drawn(chart: &Chart) -> String {
-        course(&frame(chart), &chart.lines[0])
+        line_path(&frame(chart), &chart.lines[0])
     }
 
     #[test]
@@ -307,7 +309,7 @@ mod tests {
     #[test]
     fn charts_with_nothing_or_absurd_values_in_them_are_drawn_all_the_same() {
         let absurd = [0.0, -1e300, 1e300, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE];
-        for scale in [Scale::Linear, Scale::Log, Scale::Tail] {
+        for scale in [AxisScale::Linear, AxisScale::Log, AxisScale::Tail] {
             for x in absurd {
                 for y in absurd {
                     let mut chart = chart([(x, Some(y)), (x + 1.0, None)]);

@@ -1,34 +1,34 @@
 //! Rows and columns, to be read digit by digit.
 
-use super::{Tone, Unit};
+use super::{Tone, ValueUnit};
 
 /// A table; all rows have as many cells as there are columns.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub struct PageTable {
     /// What it shows.
     pub title: String,
     /// Headings. The first column names its row.
     pub columns: Vec<String>,
     /// The rows.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<TableCell>>,
     /// Whether it is long and waits to be opened.
     pub folded: bool,
 }
 
 /// What stands in a cell.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
+pub enum TableCell {
     /// Words, to the left.
     Text(String),
     /// A number, to the right.
-    Number(f64, Unit),
+    Number(f64, ValueUnit),
     /// Words that say how good something is.
-    Judged(Tone, String),
+    Toned(Tone, String),
     /// Nothing that could stand there.
     Empty,
 }
 
-impl Table {
+impl PageTable {
     /// A table with these columns and no rows yet.
     pub fn new(title: &str, columns: &[&str]) -> Self {
         let columns = columns.iter().map(|name| (*name).to_owned()).collect();
@@ -37,18 +37,18 @@ impl Table {
 
     /// With one more row.
     #[must_use]
-    pub fn row(mut self, cells: impl IntoIterator<Item = Cell>) -> Self {
+    pub fn row(mut self, cells: impl IntoIterator<Item = TableCell>) -> Self {
         self.rows.push(cells.into_iter().collect());
         self
     }
 
     /// Whether a column holds numbers, and stands to the right.
     pub(super) fn is_number(&self, column: usize) -> bool {
-        self.rows.iter().any(|row| matches!(row.get(column), Some(Cell::Number(..))))
+        self.rows.iter().any(|row| matches!(row.get(column), Some(TableCell::Number(..))))
     }
 }
 
-impl Cell {
+impl TableCell {
     /// Words.
     pub fn text(words: impl Into<String>) -> Self {
         Self::Text(words.into())
@@ -61,11 +61,11 @@ impl Cell {
 
     /// A whole number.
     pub fn count(n: u64) -> Self {
-        Self::Number(n as f64, Unit::Count)
+        Self::Number(n as f64, ValueUnit::Count)
     }
 
     /// A time in milliseconds.
     pub fn ms(value: f64) -> Self {
-        Self::Number(value, Unit::Milliseconds)
+        Self::Number(value, ValueUnit::Milliseconds)
     }
 }

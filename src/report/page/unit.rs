@@ -1,12 +1,12 @@
 //! The unit of a number: how it is written. `page.js` writes the same (`units`), which a test in a browser holds.
 
 use crate::decide::Nanos;
-use crate::measure::compare::{Metric, Scale};
+use crate::measure::compare::{ComparisonScale, Metric};
 use crate::report::figure;
 
 /// What a number counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum ValueUnit {
     /// Whole things.
     Count,
     /// Things per second.
@@ -16,39 +16,39 @@ pub enum Unit {
     /// A time in seconds; from a minute on as a clock shows it.
     Seconds,
     /// A share in [0, 1], written in percent.
-    Share,
+    Fraction,
     /// Bytes, in powers of 1000.
     Bytes,
     /// A quantile in [0, 1], written as a percentile.
     Quantile,
     /// Anything else, by the name that follows the number; may be empty.
-    Of(String),
+    Other(String),
 }
 
-impl Unit {
+impl ValueUnit {
     /// The unit of a metric.
     pub fn of(metric: &Metric) -> Self {
         match (metric.scale, metric.unit.as_str()) {
-            (Scale::Points, _) => Self::Share,
+            (ComparisonScale::Points, _) => Self::Fraction,
             (_, "ms") => Self::Milliseconds,
             (_, "/s") => Self::PerSecond,
-            (_, other) => Self::Of(other.to_owned()),
+            (_, other) => Self::Other(other.to_owned()),
         }
     }
 
     /// The value, to three digits or so, with its unit.
-    pub fn show(&self, value: f64) -> String {
+    pub fn format(&self, value: f64) -> String {
         match self {
             Self::Count if value.fract() == 0.0 => figure::count(value as u64),
             Self::Count => figure::rate(value),
             Self::PerSecond => figure::rate(value) + "/s",
-            Self::Milliseconds => apart(&figure::ms(value)),
+            Self::Milliseconds => with_nbsp(&figure::ms(value)),
             Self::Seconds if value >= 60.0 => clock(value),
-            Self::Seconds => apart(&figure::ms(value * 1e3)),
-            Self::Share => apart(&figure::share(value)),
-            Self::Bytes => apart(&figure::bytes(value)),
+            Self::Seconds => with_nbsp(&figure::ms(value * 1e3)),
+            Self::Fraction => with_nbsp(&figure::percentage(value)),
+            Self::Bytes => with_nbsp(&figure::bytes(value)),
             Self::Quantile => format!("p{}", percentile(value)),
-            Self::Of(name) => format!("{}\u{a0}{name}", signed(value)).trim_end().to_owned(),
+            Self::Other(name) => format!("{}\u{a0}{name}", signed(value)).trim_end().to_owned(),
         }
     }
 
@@ -56,10 +56,10 @@ impl Unit {
     pub(super) fn tick(&self, value: f64) -> String {
         match self {
             _ if value == 0.0 => "0".to_owned(),
-            Self::Milliseconds => apart(&figure::round_time(Nanos::from_secs_f64(value / 1e3))),
+            Self::Milliseconds => with_nbsp(&figure::round_time(Nanos::from_secs_f64(value / 1e3))),
             Self::Seconds if value >= 60.0 => clock(value),
-            Self::Seconds => apart(&figure::round_time(Nanos::from_secs_f64(value))),
-            Self::Share => format!("{}\u{a0}%", round(value * 100.0)),
+            Self::Seconds => with_nbsp(&figure::round_time(Nanos::from_secs_f64(value))),
+            Self::Fraction => format!("{}\u{a0}%", round(value * 100.0)),
             Self::Quantile => format!("{}\u{a0}%", percentile(value)),
             Self::Bytes => {
                 let power = (value.log10() / 3.0 + 1e-9).floor().clamp(0.0, 4.0);
@@ -71,23 +71,23 @@ impl Unit {
     }
 
     /// The word by which the script knows it.
-    pub(super) fn word(&self) -> &str {
+    pub(super) fn script_name(&self) -> &str {
         match self {
             Self::Count => "count",
             Self::PerSecond => "per_s",
             Self::Milliseconds => "ms",
             Self::Seconds => "s",
-            Self::Share => "share",
+            Self::Fraction => "share",
             Self::Bytes => "bytes",
             Self::Quantile => "quantile",
-            Self::Of(_) => "of",
+            Self::Other(_) => "of",
         }
     }
 
     /// The name that follows the number, if it has one of its own.
     pub(super) fn name(&self) -> &str {
         match self {
-            Self::Of(name) => name,
+            Self::Other(name) => name,
             _ => "",
         }
     }
@@ -118,7 +118,7 @@ fn signed(value: f64) -> String {
 }
 
 /// `4.91ms` with a blank that does not break before the unit.
-fn apart(text: &str) -> String {
+fn with_nbsp(text: &str) -> String {
     match text.find(|c: char| c.is_ascii_alphabetic() || c == '%') {
         Some(at) => format!("{}\u{a0}{}", text[..at].trim_end(), &text[at..]),
         None => text.to_owned(),
@@ -153,33 +153,39 @@ fn round_to(value: f64, decimals: usize) -> String {
 mod tests {
     use super::*;
 
-    fn shown(unit: &Unit, values: &[f64]) -> String {
-        values.iter().map(|v| unit.show(*v)).collect::<Vec<_>>().join(", ").replace('\u{a0}', " ")
+    fn shown(unit: &ValueUnit, values: &[f64]) -> String {
+        values.iter().map(|v| unit.format(*v)).collect::<Vec<_>>().join(", ").replace('\u{a0}', " ")
     }
 
-    fn ticks(unit: &Unit, values: &[f64]) -> String {
+    fn ticks(unit: &ValueUnit, values: &[f64]) -> String {
         values.iter().map(|v| unit.tick(*v)).collect::<Vec<_>>().join(", ").replace('\u{a0}', " ")
     }
 
     #[test]
     fn a_value_has_its_unit_and_three_digits() {
-        assert_eq!(shown(&Unit::Milliseconds, &[0.0453, 4.912, 1500.0]), "45.3 us, 4.91 ms, 1.50 s");
-        assert_eq!(shown(&Unit::Seconds, &[3.0, 0.25, 125.0, 3602.5]), "3 s, 250 ms, 2:05, 1:00:02.5");
-        assert_eq!(shown(&Unit::Quantile, &[0.0, 0.5, 0.9, 0.995, 0.9996]), "p0, p50, p90, p99.5, p99.96");
-        assert_eq!(shown(&Unit::Share, &[0.0, 0.000_001, 0.104]), "0 %, <0.001 %, 10.4 %");
-        assert_eq!(shown(&Unit::Bytes, &[1_530_000.0]), "1.53 MB");
-        assert_eq!(shown(&Unit::Of("points".into()), &[-12.34, 3.0]), "\u{2212}12.3 points, 3.00 points");
-        assert_eq!(shown(&Unit::Of(String::new()), &[2.0, 0.0, 0.004, -0.012_345]), "2.00, 0, 0.004, \u{2212}0.0123");
-        assert_eq!(shown(&Unit::Count, &[1234.0, 2.5]), "1,234, 2.50");
+        assert_eq!(shown(&ValueUnit::Milliseconds, &[0.0453, 4.912, 1500.0]), "45.3 us, 4.91 ms, 1.50 s");
+        assert_eq!(shown(&ValueUnit::Seconds, &[3.0, 0.25, 125.0, 3602.5]), "3 s, 250 ms, 2:05, 1:00:02.5");
+        assert_eq!(shown(&ValueUnit::Quantile, &[0.0, 0.5, 0.9, 0.995, 0.9996]), "p0, p50, p90, p99.5, p99.96");
+        assert_eq!(shown(&ValueUnit::Fraction, &[0.0, 0.000_001, 0.104]), "0 %, <0.001 %, 10.4 %");
+        assert_eq!(shown(&ValueUnit::Bytes, &[1_530_000.0]), "1.53 MB");
+        assert_eq!(shown(&ValueUnit::Other("points".into()), &[-12.34, 3.0]), "\u{2212}12.3 points, 3.00 points");
+        assert_eq!(
+            shown(&ValueUnit::Other(String::new()), &[2.0, 0.0, 0.004, -0.012_345]),
+            "2.00, 0, 0.004, \u{2212}0.0123"
+        );
+        assert_eq!(shown(&ValueUnit::Count, &[1234.0, 2.5]), "1,234, 2.50");
     }
 
     #[test]
     fn a_round_value_has_no_digit_too_many() {
-        assert_eq!(ticks(&Unit::Milliseconds, &[0.0, 0.5, 20.0, 1500.0]), "0, 500 us, 20 ms, 1.5 s");
-        assert_eq!(ticks(&Unit::Quantile, &[0.5, 0.9, 0.999_99]), "50 %, 90 %, 99.999 %");
-        assert_eq!(ticks(&Unit::Bytes, &[0.0, 1000.0, 2_500_000.0]), "0, 1 kB, 2.5 MB");
-        assert_eq!(ticks(&Unit::Count, &[0.0, 0.2, 12_000.0]), "0, 0.2, 12,000");
-        assert_eq!(ticks(&Unit::Seconds, &[0.5, 30.0, 60.0, 119.9999, 7200.0]), "500 ms, 30 s, 1:00, 2:00, 2:00:00");
-        assert_eq!(ticks(&Unit::Share, &[0.05]), "5 %");
+        assert_eq!(ticks(&ValueUnit::Milliseconds, &[0.0, 0.5, 20.0, 1500.0]), "0, 500 us, 20 ms, 1.5 s");
+        assert_eq!(ticks(&ValueUnit::Quantile, &[0.5, 0.9, 0.999_99]), "50 %, 90 %, 99.999 %");
+        assert_eq!(ticks(&ValueUnit::Bytes, &[0.0, 1000.0, 2_500_000.0]), "0, 1 kB, 2.5 MB");
+        assert_eq!(ticks(&ValueUnit::Count, &[0.0, 0.2, 12_000.0]), "0, 0.2, 12,000");
+        assert_eq!(
+            ticks(&ValueUnit::Seconds, &[0.5, 30.0, 60.0, 119.9999, 7200.0]),
+            "500 ms, 30 s, 1:00, 2:00, 2:00:00"
+        );
+        assert_eq!(ticks(&ValueUnit::Fraction, &[0.05]), "5 %");
     }
 }

@@ -1,30 +1,30 @@
 //! What a plot is drawn on.
 
 /// A place: to the right, and down.
-pub(super) type At = (f64, f64);
+pub(super) type Position = (f64, f64);
 
 /// Something to draw on.
 pub(super) trait Canvas {
     /// Words on a line.
-    fn text(&mut self, at: At, anchor: Anchor, ink: Ink, words: &str);
+    fn text(&mut self, at: Position, anchor: Anchor, ink: Ink, words: &str);
 
     /// Words that run upwards, with their middle at `at`.
-    fn upright(&mut self, at: At, ink: Ink, words: &str);
+    fn upright(&mut self, at: Position, ink: Ink, words: &str);
 
     /// A straight line.
-    fn line(&mut self, from: At, to: At, ink: Ink);
+    fn line(&mut self, from: Position, to: Position, ink: Ink);
 
     /// What something varied between.
-    fn whisker(&mut self, from: At, to: At, colour: &str);
+    fn whisker(&mut self, from: Position, to: Position, colour: &str);
 
     /// A line through points.
-    fn path(&mut self, points: &[At], colour: &str);
+    fn path(&mut self, points: &[Position], colour: &str);
 
     /// A pale area.
-    fn band(&mut self, outline: &[At], colour: &str);
+    fn band(&mut self, outline: &[Position], colour: &str);
 
     /// The mark of a series, by its number; hollow for what is in doubt.
-    fn mark(&mut self, series: usize, at: At, colour: &str, solid: bool);
+    fn mark(&mut self, series: usize, at: Position, colour: &str, solid: bool);
 }
 
 /// Which end of words is where they are put.
@@ -68,7 +68,7 @@ impl Ink {
 }
 
 /// Corners of the mark of a series; none of a round one.
-pub(super) fn corners(series: usize, (x, y): At) -> Option<Vec<At>> {
+pub(super) fn corners(series: usize, (x, y): Position) -> Option<Vec<Position>> {
     match series % 3 {
         0 => None,
         1 => Some(vec![(x - 4.0, y - 4.0), (x + 4.0, y - 4.0), (x + 4.0, y + 4.0), (x - 4.0, y + 4.0)]),

@@ -11,7 +11,7 @@ mod svg;
 
 use self::canvas::{Anchor, Canvas, Ink};
 use self::png::Png;
-use self::scale::Axis;
+use self::scale::PlotAxis;
 use self::svg::Svg;
 
 /// A plot.
@@ -28,14 +28,14 @@ pub struct Plot {
     /// Names of what stands from left to right at 0, 1, 2, ...; empty if x are numbers.
     pub categories: Vec<String>,
     /// What x are.
-    pub across: Across,
+    pub x_kind: XAxisKind,
     /// The lines.
-    pub series: Vec<Series>,
+    pub series: Vec<PlotSeries>,
 }
 
 /// What a plot goes across, from left to right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Across {
+pub enum XAxisKind {
     /// What was varied: each of its values is marked.
     #[default]
     Values,
@@ -47,18 +47,18 @@ pub enum Across {
 
 /// A line.
 #[derive(Clone, Debug, Default)]
-pub struct Series {
+pub struct PlotSeries {
     /// Its name.
     pub name: String,
     /// In order of x.
-    pub points: Vec<Point>,
+    pub points: Vec<PlotPoint>,
     /// Its colour and the shape of its points, by number.
     pub colour: usize,
 }
 
 /// A point of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Point {
+pub struct PlotPoint {
     /// Where it stands.
     pub x: f64,
     /// Its height, ...
@@ -78,13 +78,13 @@ const COLOURS: [&str; 10] =
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = 24.0;
-const BELOW: f64 = 56.0;
+const LEFT_MARGIN: f64 = 72.0;
+const RIGHT_MARGIN: f64 = 24.0;
+const BOTTOM_MARGIN: f64 = 56.0;
 /// Height of a row of the legend.
-const ROW: f64 = 20.0;
+const LEGEND_ROW_HEIGHT: f64 = 20.0;
 /// Height of a row of names below.
-const NAMES: f64 = 14.0;
+const NAME_ROW_HEIGHT: f64 = 14.0;
 
 impl Plot {
     /// Whether there is nothing to draw.
@@ -92,7 +92,7 @@ impl Plot {
         self.points().next().is_none()
     }
 
-    fn points(&self) -> impl Iterator<Item = &Point> {
+    fn points(&self) -> impl Iterator<Item = &PlotPoint> {
         self.series.iter().flat_map(|series| &series.points)
     }
 
@@ -103,7 +103,7 @@ impl Plot {
             for point in &series.points {
                 let category = self.categories.get(point.x as usize);
                 let x = category.map_or_else(|| point.x.to_string(), |name| quoted(name));
-                let Point { y, low, high, runs, doubtful, .. } = point;
+                let PlotPoint { y, low, high, runs, doubtful, .. } = point;
                 text.push_str(&format!("{},{x},{y},{low},{high},{runs},{doubtful}\n", quoted(&series.name)));
             }
         }
@@ -128,38 +128,38 @@ impl Plot {
     }
 
     fn draw_on(&self, canvas: &mut dyn Canvas) {
-        canvas.text((LEFT, 26.0), Anchor::Start, Ink::Title, &self.title);
-        canvas.text((LEFT, 44.0), Anchor::Start, Ink::Note, &self.note);
+        canvas.text((LEFT_MARGIN, 26.0), Anchor::Start, Ink::Title, &self.title);
+        canvas.text((LEFT_MARGIN, 44.0), Anchor::Start, Ink::Note, &self.note);
         let top = if self.names_stand_below() { 64.0 } else { self.legend(canvas, 64.0) };
-        let right = WIDTH - RIGHT;
+        let right = WIDTH - RIGHT_MARGIN;
         let xs: Vec<f64> = self.points().map(|point| point.x).collect();
-        let x = match self.across {
-            Across::Percentiles => Axis::percentiles(LEFT, right, &xs),
-            Across::Time => Axis::of_time(LEFT, right, &xs),
-            Across::Values if self.categories.is_empty() => Axis::of_values(LEFT, right, &xs),
-            Across::Values => Axis::categories(LEFT, right, self.categories.len()),
+        let x = match self.x_kind {
+            XAxisKind::Percentiles => PlotAxis::percentiles(LEFT_MARGIN, right, &xs),
+            XAxisKind::Time => PlotAxis::of_time(LEFT_MARGIN, right, &xs),
+            XAxisKind::Values if self.categories.is_empty() => PlotAxis::of_values(LEFT_MARGIN, right, &xs),
+            XAxisKind::Values => PlotAxis::categories(LEFT_MARGIN, right, self.categories.len()),
         };
         let names = self.categories.iter().enumerate().map(|(index, name)| (x.at(index as f64), name.clone()));
         let numbers = x.ticks().into_iter().map(|tick| (tick.at, tick.label));
         let labels: Vec<(f64, String)> = if self.categories.is_empty() { numbers.collect() } else { names.collect() };
-        let room = (right - LEFT) / labels.len().max(1) as f64;
+        let room = (right - LEFT_MARGIN) / labels.len().max(1) as f64;
         let crowded = labels.iter().any(|(_, label)| 6.8 * label.chars().count() as f64 > room);
         // Names that have no room side by side stand in two rows.
-        let second_row = if crowded && !self.categories.is_empty() { NAMES } else { 0.0 };
-        let bottom = HEIGHT - BELOW - second_row;
+        let second_row = if crowded && !self.categories.is_empty() { NAME_ROW_HEIGHT } else { 0.0 };
+        let bottom = HEIGHT - BOTTOM_MARGIN - second_row;
         let ys: Vec<f64> = self.points().flat_map(|point| [point.low, point.y, point.high]).collect();
-        let y = Axis::of_range(bottom, top, &ys);
+        let y = PlotAxis::of_range(bottom, top, &ys);
         for tick in y.ticks() {
-            canvas.line((LEFT, tick.at), (right, tick.at), Ink::Grid);
-            canvas.text((LEFT - 8.0, tick.at + 4.0), Anchor::End, Ink::Tick, &tick.label);
+            canvas.line((LEFT_MARGIN, tick.at), (right, tick.at), Ink::Grid);
+            canvas.text((LEFT_MARGIN - 8.0, tick.at + 4.0), Anchor::End, Ink::Tick, &tick.label);
         }
-        canvas.line((LEFT, bottom), (right, bottom), Ink::Axis);
+        canvas.line((LEFT_MARGIN, bottom), (right, bottom), Ink::Axis);
         for (index, (at, label)) in labels.into_iter().enumerate() {
             let lower = if index % 2 == 1 { second_row } else { 0.0 };
             canvas.line((at, bottom), (at, bottom + 5.0 + lower), Ink::Axis);
             canvas.text((at, bottom + 18.0 + lower), Anchor::Middle, Ink::Tick, &label);
         }
-        canvas.text(((LEFT + right) / 2.0, HEIGHT - 12.0), Anchor::Middle, Ink::Label, &self.x_label);
+        canvas.text(((LEFT_MARGIN + right) / 2.0, HEIGHT - 12.0), Anchor::Middle, Ink::Label, &self.x_label);
         canvas.upright((20.0, (top + bottom) / 2.0), Ink::Label, &self.y_label);
         for (index, series) in self.series.iter().enumerate() {
             self.draw(canvas, index, series, &x, &y);
@@ -168,7 +168,7 @@ impl Plot {
 
     /// Whether each series is a point above its own name.
     fn names_stand_below(&self) -> bool {
-        let above_its_name = |series: &Series| match series.points.as_slice() {
+        let above_its_name = |series: &PlotSeries| match series.points.as_slice() {
             [point] => self.categories.get(point.x as usize) == Some(&series.name),
             _ => false,
         };
@@ -177,15 +177,15 @@ impl Plot {
 
     /// The names of the lines, and where they end.
     fn legend(&self, canvas: &mut dyn Canvas, top: f64) -> f64 {
-        let (mut x, mut y) = (LEFT, top);
+        let (mut x, mut y) = (LEFT_MARGIN, top);
         for series in &self.series {
             let colour = COLOURS[series.colour % COLOURS.len()];
             let width = 46.0 + 6.8 * series.name.chars().count() as f64;
-            if x > LEFT && x + width > WIDTH - RIGHT {
-                (x, y) = (LEFT, y + ROW);
+            if x > LEFT_MARGIN && x + width > WIDTH - RIGHT_MARGIN {
+                (x, y) = (LEFT_MARGIN, y + LEGEND_ROW_HEIGHT);
             }
             canvas.path(&[(x, y - 4.0), (x + 20.0, y - 4.0)], colour);
-            if self.across == Across::Values {
+            if self.x_kind == XAxisKind::Values {
                 canvas.mark(series.colour, (x + 10.0, y - 4.0), colour, true);
             }
             canvas.text((x + 26.0, y), Anchor::Start, Ink::Tick, &series.name);
@@ -194,13 +194,13 @@ impl Plot {
         y + 16.0
     }
 
-    fn draw(&self, canvas: &mut dyn Canvas, index: usize, series: &Series, x: &Axis, y: &Axis) {
+    fn draw(&self, canvas: &mut dyn Canvas, index: usize, series: &PlotSeries, x: &PlotAxis, y: &PlotAxis) {
         let colour = COLOURS[series.colour % COLOURS.len()];
         // Names in a row are no line; where several points belong to one, they stand beside each other.
         let alone = self.categories.is_empty() || self.series.iter().all(|series| series.points.len() == 1);
         let apart = if alone { 0.0 } else { 14.0 };
         let aside = apart * (index as f64 - (self.series.len() as f64 - 1.0) / 2.0);
-        let at = |point: &Point, height: f64| (x.at(point.x) + aside, y.at(height));
+        let at = |point: &PlotPoint, height: f64| (x.at(point.x) + aside, y.at(height));
         if self.categories.is_empty() && series.points.len() > 1 {
             let up = series.points.iter().map(|point| at(point, point.high));
             let down = series.points.iter().rev().map(|point| at(point, point.low));
@@ -208,7 +208,7 @@ impl Plot {
             canvas.path(&series.points.iter().map(|point| at(point, point.y)).collect::<Vec<_>>(), colour);
         }
         // Of a course nobody looks at each point, and a point without a neighbour is no course.
-        if self.across != Across::Values && series.points.len() > 1 {
+        if self.x_kind != XAxisKind::Values && series.points.len() > 1 {
             return;
         }
         for point in &series.points {
@@ -230,12 +230,13 @@ mod tests {
     use super::*;
 
     fn plot(values: &[(f64, f64)]) -> Plot {
-        let point = |(x, y): &(f64, f64)| Point { x: *x, y: *y, low: y * 0.9, high: y * 1.1, runs: 3, doubtful: false };
+        let point =
+            |(x, y): &(f64, f64)| PlotPoint { x: *x, y: *y, low: y * 0.9, high: y * 1.1, runs: 3, doubtful: false };
         Plot {
             title: "Throughput".into(),
             x_label: "connections".into(),
             y_label: "answers per second".into(),
-            series: vec![Series {
+            series: vec![PlotSeries {
                 name: "a <b> & \"c\"".into(),
                 points: values.iter().map(point).collect(),
                 colour: 0,
@@ -301,10 +302,10 @@ mod tests {
         #[test]
         fn everything_is_drawn_within_the_picture(
             mut values in prop::collection::vec((0.0..1e6_f64, 0.0..1e9_f64), 1..12),
-            across in prop::sample::select(vec![Across::Values, Across::Percentiles, Across::Time]),
+            across in prop::sample::select(vec![XAxisKind::Values, XAxisKind::Percentiles, XAxisKind::Time]),
         ) {
             values.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let svg = Plot { across, ..plot(&values) }.svg();
+            let svg = Plot { x_kind: across, ..plot(&values) }.svg();
             for (names, most) in [(["x1", "x2", "cx"], WIDTH), (["y1", "y2", "cy"], HEIGHT)] {
                 for name in names {
                     let all = coordinates(&svg, name);

@@ -2,7 +2,7 @@
 
 /// An axis.
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
+pub(super) struct PlotAxis {
     from: f64,
     to: f64,
     low: f64,
@@ -21,27 +21,27 @@ enum Kind {
 
 /// A marked place.
 #[derive(Clone, Debug)]
-pub(super) struct Tick {
+pub(super) struct AxisTick {
     pub(super) at: f64,
     pub(super) label: String,
 }
 
 /// More values than this are not marked one by one.
-const MOST_MARKED: usize = 14;
+const MAX_MARKED_VALUES: usize = 14;
 /// From this ratio on, what was varied grows by factors.
-const BY_FACTORS: f64 = 8.0;
+const LOG_SCALE_MIN_RATIO: f64 = 8.0;
 /// From this ratio on, heights are drawn by factors.
-const HEIGHTS_BY_FACTORS: f64 = 50.0;
+const Y_LOG_SCALE_MIN_RATIO: f64 = 50.0;
 
-impl Axis {
+impl PlotAxis {
     /// For values that were chosen; each is marked.
     pub(super) fn of_values(from: f64, to: f64, values: &[f64]) -> Self {
         let mut marked: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         marked.sort_by(f64::total_cmp);
         marked.dedup();
         let (low, high) = (marked.first().copied().unwrap_or(0.0), marked.last().copied().unwrap_or(1.0));
-        let kind = if low > 0.0 && high / low >= BY_FACTORS { Kind::Logarithmic } else { Kind::Linear };
-        if marked.len() > MOST_MARKED {
+        let kind = if low > 0.0 && high / low >= LOG_SCALE_MIN_RATIO { Kind::Logarithmic } else { Kind::Linear };
+        if marked.len() > MAX_MARKED_VALUES {
             marked = match kind {
                 Kind::Linear => round_steps(low, high),
                 _ => round_factors(low, high),
@@ -66,7 +66,7 @@ impl Axis {
         let (low, high) =
             values.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
         // By factors nothing would ever reach 0.
-        if low > 0.0 && low < high && high / low >= HEIGHTS_BY_FACTORS {
+        if low > 0.0 && low < high && high / low >= Y_LOG_SCALE_MIN_RATIO {
             let marked = round_factors(low, high);
             let low = marked.first().copied().unwrap_or(low).min(low);
             return Self { from, to, low, high: high * 1.05, kind: Kind::Logarithmic, marked };
@@ -102,13 +102,13 @@ impl Axis {
         self.from + (self.to - self.from) * if share.is_finite() { share } else { 0.0 }
     }
 
-    pub(super) fn ticks(&self) -> Vec<Tick> {
+    pub(super) fn ticks(&self) -> Vec<AxisTick> {
         let label = |value: f64| match self.kind {
             Kind::Nines if value == 0.0 => "0 %".to_owned(),
             Kind::Nines => format!("p{}", trim(format!("{:.4}", value * 100.0))),
-            _ => shown(value),
+            _ => short_number(value),
         };
-        self.marked.iter().map(|value| Tick { at: self.at(*value), label: label(*value) }).collect()
+        self.marked.iter().map(|value| AxisTick { at: self.at(*value), label: label(*value) }).collect()
     }
 }
 
@@ -133,7 +133,7 @@ fn round_factors(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// Few digits: `0.25`, `40`, `12k`, `3M`.
-pub(super) fn shown(value: f64) -> String {
+pub(super) fn short_number(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         v if v >= 1e9 => (value / 1e9, "G"),
         v if v >= 1e6 => (value / 1e6, "M"),
@@ -162,12 +162,15 @@ mod tests {
         assert_eq!(round_steps(0.0, 105.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(round_steps(0.0, 0.0), [0.0]);
         assert_eq!(round_factors(3.0, 700.0), [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0]);
-        assert_eq!([0.25, 40.0, 12_500.0, 3e6, 1000.0, 0.0].map(shown), ["0.25", "40", "12.5k", "3M", "1000", "0"]);
+        assert_eq!(
+            [0.25, 40.0, 12_500.0, 3e6, 1000.0, 0.0].map(short_number),
+            ["0.25", "40", "12.5k", "3M", "1000", "0"]
+        );
     }
 
     #[test]
     fn what_was_varied_by_factors_is_evenly_apart() {
-        let axis = Axis::of_values(0.0, 100.0, &[1.0, 2.0, 4.0, 8.0]);
+        let axis = PlotAxis::of_values(0.0, 100.0, &[1.0, 2.0, 4.0, 8.0]);
         let at: Vec<f64> = [1.0, 2.0, 4.0, 8.0].map(|value| axis.at(value)).to_vec();
         let steps: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(steps.iter().all(|step| (step - steps[0]).abs() < 1e-9), "{at:?}");
@@ -176,7 +179,7 @@ mod tests {
 
     #[test]
     fn each_nine_has_as_much_room() {
-        let axis = Axis::percentiles(0.0, 100.0, &[0.0, 0.5, 0.999]);
+        let axis = PlotAxis::percentiles(0.0, 100.0, &[0.0, 0.5, 0.999]);
         let at = [0.9, 0.99, 0.999].map(|share| axis.at(share));
         assert!(((at[1] - at[0]) - (at[2] - at[1])).abs() < 1e-6, "{at:?}");
         let labels: Vec<String> = axis.ticks().into_iter().map(|tick| tick.label).collect();

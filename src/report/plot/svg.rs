@@ -1,7 +1,7 @@
 //! A drawing as SVG.
 
-use super::canvas::{Anchor, At, Canvas, Ink, corners};
-use crate::report::figure::plain;
+use super::canvas::{Anchor, Canvas, Ink, Position, corners};
+use crate::report::figure::sanitize;
 
 /// A drawing in the making.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(super) struct Svg {
 
 /// What changes where its reader likes it dark: the inks, the ground, and colours that would be lost on it. Rules go before
 /// attributes, and what knows no rules shows a light drawing.
-pub(super) const DARK: &str = "@media (prefers-color-scheme:dark){.title,.label,.tick{fill:#e4e7ea}.note{fill:#a0a8b0}\
+pub(super) const DARK_STYLE: &str = "@media (prefers-color-scheme:dark){.title,.label,.tick{fill:#e4e7ea}.note{fill:#a0a8b0}\
      .grid{stroke:#2e343a}.axis{stroke:#a0a8b0}[fill=\"#fff\"]{fill:#14171a}[fill=\"#0072b2\"]{fill:#4aa3df}\
      [stroke=\"#0072b2\"]{stroke:#4aa3df}[fill=\"#000000\"]{fill:#f1f3f5}[stroke=\"#000000\"]{stroke:#f1f3f5}\
      [fill=\"#8c6d31\"]{fill:#c9a65c}[stroke=\"#8c6d31\"]{stroke:#c9a65c}[fill=\"#882255\"]{fill:#d9739f}\
@@ -29,7 +29,7 @@ impl Svg {
         let fonts = "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif";
         let head = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" role=\"img\">\n<style>text{{font-family:{fonts}}}{}{DARK}</style>\n\
+             viewBox=\"0 0 {width} {height}\" role=\"img\">\n<style>text{{font-family:{fonts}}}{}{DARK_STYLE}</style>\n\
              <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n",
             inks.concat()
         );
@@ -48,7 +48,7 @@ impl Svg {
 }
 
 impl Canvas for Svg {
-    fn text(&mut self, (x, y): At, anchor: Anchor, ink: Ink, words: &str) {
+    fn text(&mut self, (x, y): Position, anchor: Anchor, ink: Ink, words: &str) {
         if !words.is_empty() {
             let anchor = match anchor {
                 Anchor::Start => "start",
@@ -62,33 +62,33 @@ impl Canvas for Svg {
         }
     }
 
-    fn upright(&mut self, (x, y): At, ink: Ink, words: &str) {
+    fn upright(&mut self, (x, y): Position, ink: Ink, words: &str) {
         let (words, turn, class) = (escaped(words), format!("rotate(-90 {x:.1} {y:.1})"), class(ink));
         let place = format!("x=\"{x:.1}\" y=\"{y:.1}\" transform=\"{turn}\"");
         self.push(&format!("<text {place} text-anchor=\"middle\" class=\"{class}\">{words}</text>"));
     }
 
-    fn line(&mut self, from: At, to: At, ink: Ink) {
+    fn line(&mut self, from: Position, to: Position, ink: Ink) {
         self.push(&format!("<line {} class=\"{}\"/>", ends(from, to), class(ink)));
     }
 
-    fn whisker(&mut self, from: At, to: At, colour: &str) {
+    fn whisker(&mut self, from: Position, to: Position, colour: &str) {
         self.push(&format!("<line {} stroke=\"{colour}\" stroke-width=\"1.5\"/>", ends(from, to)));
     }
 
-    fn path(&mut self, points: &[At], colour: &str) {
+    fn path(&mut self, points: &[Position], colour: &str) {
         let points = joined(points);
         self.push(&format!("<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>"));
     }
 
-    fn band(&mut self, outline: &[At], colour: &str) {
+    fn band(&mut self, outline: &[Position], colour: &str) {
         // With its outline, a band can be told from another that lies on it.
         let edge = format!("stroke=\"{colour}\" stroke-opacity=\"0.45\" stroke-width=\"0.75\"");
         let outline = joined(outline);
         self.push(&format!("<polygon points=\"{outline}\" fill=\"{colour}\" fill-opacity=\"0.12\" {edge}/>"));
     }
 
-    fn mark(&mut self, series: usize, (x, y): At, colour: &str, solid: bool) {
+    fn mark(&mut self, series: usize, (x, y): Position, colour: &str, solid: bool) {
         let style =
             format!("fill=\"{}\" stroke=\"{colour}\" stroke-width=\"1.5\"", if solid { colour } else { "#fff" });
         self.push(&match corners(series, (x, y)) {
@@ -109,15 +109,15 @@ const fn class(ink: Ink) -> &'static str {
     }
 }
 
-fn ends(from: At, to: At) -> String {
+fn ends(from: Position, to: Position) -> String {
     format!("x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"", from.0, from.1, to.0, to.1)
 }
 
-fn joined(points: &[At]) -> String {
+fn joined(points: &[Position]) -> String {
     points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
 }
 
 /// Words as they may stand in XML; control characters, which may not, become `?`.
 fn escaped(words: &str) -> String {
-    plain(words).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    sanitize(words).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

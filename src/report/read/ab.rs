@@ -1,11 +1,11 @@
 //! ApacheBench's text. Its percentiles are whole milliseconds.
 
-use super::{Reading, Tool, leading};
-use crate::measure::run::Model;
+use super::{Tool, ToolResult, leading};
+use crate::measure::run::LoadModel;
 
-pub(super) fn read(text: &str) -> Result<Reading, String> {
-    let mut reading = Reading::new(Tool::Ab);
-    reading.plan.model = Some(Model::Closed);
+pub(super) fn read(text: &str) -> Result<ToolResult, String> {
+    let mut reading = ToolResult::new(Tool::Ab);
+    reading.plan.model = Some(LoadModel::Closed);
     // Answers of another length than the first: a dynamic page, and no failure.
     let mut other_lengths = 0;
     for line in text.lines().map(str::trim) {

@@ -1,11 +1,11 @@
 //! JMeter's log as CSV (JTL): a line per request. weir's own `--jtl` writes the same.
 
 use super::wrk::path;
-use super::{Reading, Tool};
+use super::{Tool, ToolResult};
 use crate::decide::Nanos;
 use crate::measure::Histogram;
 
-pub(super) fn read(text: &str) -> Result<Reading, String> {
+pub(super) fn read(text: &str) -> Result<ToolResult, String> {
     let first = text.lines().next().unwrap_or_default();
     // jmeter.save.saveservice.default_delimiter: whatever stands after the first name.
     let delimiter = [b',', b';', b'\t', b'|'].into_iter().max_by_key(|d| first.bytes().filter(|b| b == d).count());
@@ -20,7 +20,7 @@ pub(super) fn read(text: &str) -> Result<Reading, String> {
     let success = column("success").ok_or_else(|| missing("success"))?;
     let exact = column("elapsed_us");
     let (url, code) = (column("URL"), column("responseCode"));
-    let mut reading = Reading::new(Tool::Jmeter);
+    let mut reading = ToolResult::new(Tool::Jmeter);
     let mut times = Histogram::precise();
     let mut unanswered = 0;
     let (mut begin, mut end) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str) -> Result<Reading, String> {
         let figure = |at: usize| line.get(at).and_then(|text| text.trim().parse::<f64>().ok());
         let (Some(start_ms), Some(elapsed_ms)) = (figure(started), figure(elapsed)) else {
             // The last line may be cut off: JMeter was stopped.
-            if line.len() < names.len() && lines_end(text, number) {
+            if line.len() < names.len() && is_last_line(text, number) {
                 break;
             }
             return Err(format!("JMeter's log: line {number} has no timeStamp or elapsed as a number of ms"));
@@ -62,6 +62,6 @@ pub(super) fn read(text: &str) -> Result<Reading, String> {
     Ok(reading)
 }
 
-fn lines_end(text: &str, number: usize) -> bool {
+fn is_last_line(text: &str, number: usize) -> bool {
     number >= text.lines().count()
 }

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Reading, Tool, count, number};
+use super::{Tool, ToolResult, count, number};
 use crate::decide::Nanos;
 use crate::measure::Histogram;
 
 /// Of the percentiles that k6 can be told to write (`--summary-trend-stats`), `med` has a name of its own.
 const MEDIAN: &str = "med";
 
-pub(super) fn read_summary(value: &Value) -> Result<Reading, String> {
-    let mut reading = Reading::new(Tool::K6);
+pub(super) fn read_summary(value: &Value) -> Result<ToolResult, String> {
+    let mut reading = ToolResult::new(Tool::K6);
     // handleSummary has each metric's figures under `values`, --summary-export has them in the metric itself.
     let figures = |metric: &str| {
         let metric = value.get("metrics")?.get(metric)?;
@@ -39,8 +39,8 @@ pub(super) fn read_summary(value: &Value) -> Result<Reading, String> {
 }
 
 /// A line of JSON for each measurement.
-pub(super) fn read_points(text: &str) -> Result<Reading, String> {
-    let mut reading = Reading::new(Tool::K6);
+pub(super) fn read_points(text: &str) -> Result<ToolResult, String> {
+    let mut reading = ToolResult::new(Tool::K6);
     let mut times = Histogram::precise();
     let (mut first, mut last) = (f64::INFINITY, f64::NEG_INFINITY);
     for (line, number_of_line) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
@@ -77,12 +77,12 @@ pub(super) fn read_points(text: &str) -> Result<Reading, String> {
     Ok(reading)
 }
 
-impl Reading {
+impl ToolResult {
     /// Takes the figures from all times, over a run of this length in seconds.
     pub(super) fn fill(&mut self, times: &Histogram, length_s: f64) {
         self.requests = times.count();
         self.rate_per_s = (length_s > 0.0).then(|| times.count() as f64 / length_s);
-        let spread = times.spread();
+        let spread = times.percentiles();
         (self.mean_ms, self.max_ms) = (Some(spread.mean), Some(spread.max));
         let known = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
         self.percentiles = known.map(|p| (p, times.quantile(p / 100.0).as_millis_f64())).to_vec();

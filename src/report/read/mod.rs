@@ -17,14 +17,14 @@ mod wrk;
 
 use serde_json::Value;
 
-pub use self::reading::{Reading, Tool};
+pub use self::reading::{Tool, ToolResult};
 use crate::measure::Run;
 
 /// Reads a result, whichever tool wrote it.
 ///
 /// # Errors
 /// What is wrong with it, in one line.
-pub fn read(text: &str) -> Result<Reading, String> {
+pub fn read(text: &str) -> Result<ToolResult, String> {
     let text = text.trim_start_matches('\u{feff}');
     let start = text.trim_start();
     let first = start.lines().next().unwrap_or_default();
@@ -48,7 +48,7 @@ pub fn read(text: &str) -> Result<Reading, String> {
     }
 }
 
-fn read_json(text: &str, first: &str) -> Result<Reading, String> {
+fn read_json(text: &str, first: &str) -> Result<ToolResult, String> {
     // k6 writes a line for each point; everybody else one object, which may span lines.
     let line = serde_json::from_str::<Value>(first).ok();
     if line.is_some_and(|line| line.get("type").is_some() && line.get("metric").is_some()) {
@@ -58,7 +58,7 @@ fn read_json(text: &str, first: &str) -> Result<Reading, String> {
         .map_err(|e| format!("not JSON: {}", e.to_string().replace(char::is_control, " ")))?;
     let has = |key: &str| value.get(key).is_some();
     if has("weir") && has("schema") {
-        Run::from_json(text).map(Reading::of_run)
+        Run::from_json(text).map(ToolResult::of_run)
     } else if has("latencies") && has("throughput") {
         vegeta::read(&value)
     } else if has("summary") && has("latencyPercentiles") {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::measure::Run;
-use crate::measure::run::{Manifest, Model};
+use crate::measure::run::{LoadModel, Manifest};
 
 /// A tool whose results are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,13 +50,13 @@ impl fmt::Display for Tool {
 
 /// One result. Times are in ms; of other tools' they count from the send, of weir's from the intended start.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct ToolResult {
     /// Who wrote it.
     pub tool: Tool,
     /// What was asked for, as far as it is said.
-    pub plan: Plan,
+    pub plan: ToolPlan,
     /// Where it was made; weir alone says it.
-    pub machine: Option<Machine>,
+    pub machine: Option<ToolMachine>,
     /// When it began, in seconds since 1970, if that is said.
     pub started_unix_s: Option<f64>,
     /// What speaks against it, a sentence each.
@@ -79,9 +79,9 @@ pub struct Reading {
 
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
+pub struct ToolPlan {
     /// Who sets the pace.
-    pub model: Option<Model>,
+    pub model: Option<LoadModel>,
     /// The method.
     pub method: Option<String>,
     /// Path and query: the same service may listen elsewhere.
@@ -94,7 +94,7 @@ pub struct Plan {
 
 /// A machine, as far as it decides how fast things are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct ToolMachine {
     /// Its name.
     pub hostname: String,
     /// Operating system and version.
@@ -107,7 +107,7 @@ pub struct Machine {
     pub memory_mib: u64,
 }
 
-impl Machine {
+impl ToolMachine {
     /// The machine of a manifest.
     pub fn of(manifest: &Manifest) -> Self {
         Self {
@@ -120,12 +120,12 @@ impl Machine {
     }
 }
 
-impl Reading {
+impl ToolResult {
     /// A tool's result of which nothing is known yet.
     pub(super) fn new(tool: Tool) -> Self {
         Self {
             tool,
-            plan: Plan::default(),
+            plan: ToolPlan::default(),
             machine: None,
             started_unix_s: None,
             doubts: Vec::new(),
@@ -145,14 +145,14 @@ impl Reading {
         let answered = run.requests.ok > 0;
         Self {
             tool: Tool::Weir,
-            plan: Plan {
+            plan: ToolPlan {
                 model: Some(run.model),
                 method: Some(run.target.method.clone()),
                 path: Some(run.target.path.clone()),
                 connections: Some(run.connections.limit),
-                offered_per_s: (run.model == Model::Open).then_some(run.rate_per_s.offered),
+                offered_per_s: (run.model == LoadModel::Open).then_some(run.rate_per_s.offered),
             },
-            machine: Some(Machine::of(&run.manifest)),
+            machine: Some(ToolMachine::of(&run.manifest)),
             started_unix_s: Some(run.manifest.started_unix_s),
             doubts: run.trust.reasons.clone(),
             requests: run.requests.total,
@@ -166,7 +166,7 @@ impl Reading {
     }
 
     /// Failed requests as a share of all, in [0, 1]; none without requests.
-    pub fn error_share(&self) -> Option<f64> {
+    pub fn error_fraction(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.failed as f64 / self.requests as f64)
     }
 

@@ -3,18 +3,18 @@
 
 use proptest::prelude::*;
 
-use super::{Reading, Tool, read, time_ms};
-use crate::measure::run::Model;
+use super::{Tool, ToolResult, read, time_ms};
+use crate::measure::run::LoadModel;
 use crate::report::sample;
 
-fn known(text: &str) -> Reading {
+fn known(text: &str) -> ToolResult {
     read(text).unwrap_or_else(|why| panic!("{why}"))
 }
 
 #[test]
 fn wrk_s_report_is_read() {
     let reading = known(include_str!("golden/wrk.txt"));
-    assert_eq!((reading.tool, reading.plan.model), (Tool::Wrk, Some(Model::Closed)));
+    assert_eq!((reading.tool, reading.plan.model), (Tool::Wrk, Some(LoadModel::Closed)));
     assert_eq!((reading.plan.path.as_deref(), reading.plan.connections), (Some("/api/work?page=1"), Some(4)));
     assert_eq!((reading.requests, reading.failed, reading.rate_per_s), (364, 0, Some(181.02)));
     assert_eq!((reading.mean_ms, reading.max_ms), (Some(22.04), Some(57.83)));
@@ -94,7 +94,7 @@ fn vegeta_s_report_is_read() {
     let reading = known(include_str!("golden/vegeta.json"));
     assert_eq!(
         (reading.tool, reading.plan.model, reading.plan.offered_per_s),
-        (Tool::Vegeta, Some(Model::Open), Some(100.1))
+        (Tool::Vegeta, Some(LoadModel::Open), Some(100.1))
     );
     assert_eq!((reading.requests, reading.failed, reading.rate_per_s), (1000, 20, Some(97.9)));
     assert_eq!((reading.percentile_ms(50.0), reading.percentile_ms(99.0)), (Some(20.1), Some(45.5)));

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Reading, Tool, count, number};
-use crate::measure::run::Model;
+use super::{Tool, ToolResult, count, number};
+use crate::measure::run::LoadModel;
 
-pub(super) fn read(value: &Value) -> Result<Reading, String> {
-    let mut reading = Reading::new(Tool::Vegeta);
-    reading.plan.model = Some(Model::Open);
+pub(super) fn read(value: &Value) -> Result<ToolResult, String> {
+    let mut reading = ToolResult::new(Tool::Vegeta);
+    reading.plan.model = Some(LoadModel::Open);
     reading.plan.offered_per_s = number(value, &["rate"]);
     reading.requests = count(value, &["requests"]);
     // Its throughput is of successes, from the first send to the last answer.

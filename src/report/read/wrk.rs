@@ -1,11 +1,11 @@
 //! wrk's and wrk2's text. Times are from the send (wrk2's corrected ones from the intended start).
 
-use super::{Reading, Tool, leading, time_ms};
-use crate::measure::run::Model;
+use super::{Tool, ToolResult, leading, time_ms};
+use crate::measure::run::LoadModel;
 
-pub(super) fn read(text: &str) -> Result<Reading, String> {
-    let mut reading = Reading::new(Tool::Wrk);
-    reading.plan.model = Some(Model::Closed);
+pub(super) fn read(text: &str) -> Result<ToolResult, String> {
+    let mut reading = ToolResult::new(Tool::Wrk);
+    reading.plan.model = Some(LoadModel::Closed);
     let mut errors = 0_u64;
     for line in text.lines().map(str::trim) {
         let words: Vec<&str> = line.split_whitespace().collect();

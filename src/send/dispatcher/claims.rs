@@ -3,45 +3,47 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::super::news::{Ended, News};
+use super::super::news::{FinishedJob, SenderEvent};
 use super::super::options::Options;
-use super::super::sender::{SendFailed, Until, wall_ms};
+use super::super::sender::{SenderError, StopMode, wall_ms};
 use super::super::state::State;
-use super::super::store::{Change, Claim, Claimed, Lane, Lease, MOST_LANES, Step, StoreError, Want};
-use super::hosts::KnownLane;
-use super::marks::Mark;
-use super::{Edge, Entry, Event, Held};
+use super::super::store::{
+    ClaimReply, ClaimRequest, JobChange, JobLane, JobLease, JobStep, LaneClaim, MAX_CLAIM_LANES, StoreError,
+};
+use super::hosts::LaneEntry;
+use super::marks::SentMark;
+use super::{Event, JobEntry, LeasedJob, SenderRuntime};
 use crate::decide::Nanos;
 use crate::decide::dispatch::HostId;
 
 /// No more jobs than this are held that are not sent yet.
-const MOST_AHEAD: usize = 2048;
+const MAX_READY_JOBS: usize = 2048;
 /// So many are taken in hand before anything else has its turn: what is due is not to wait for all of them.
-const AT_ONCE: usize = 16;
+const YIELD_AFTER_JOBS: usize = 16;
 /// No further job once those of a claim have so many bytes.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_CLAIM_BYTES: u64 = 64 << 20;
 
 /// As few jobs are held, if they go slowly: what is in the store can still be edited, and be overtaken by what is urgent.
-pub(super) fn least(options: &Options) -> usize {
+pub(super) fn min_ready_jobs(options: &Options) -> usize {
     options.keys.len().clamp(4, 512)
 }
 
 /// A host or a key, and the lane of the store that is theirs.
-type Wanted = (HostId, Option<u32>, Want);
+type HostLaneClaim = (HostId, Option<u32>, LaneClaim);
 
-impl Edge {
+impl SenderRuntime {
     /// Claims whenever there is need, for as long as it runs.
     pub(super) async fn claim(self: Rc<Self>) {
         let mut arrivals = self.store.arrivals();
-        let mut until = self.until.clone();
+        let mut until = self.stop_mode.clone();
         let (mut due, mut arrived) = (Nanos::NEVER, true);
         loop {
-            let wants = self.wants(arrived);
+            let wants = self.lane_claims(arrived);
             // What is due, or past its time, is so whether there is room for more or not.
             if self.is_stalled() || wants.is_empty() && !arrived && self.timer.now() < due {
                 tokio::select! {
-                    () = self.hungry.notified() => {}
-                    () = self.put_off.notified() => arrived = true,
+                    () = self.jobs_wanted.notified() => {}
+                    () = self.retry_scheduled.notified() => arrived = true,
                     _ = arrivals.changed() => arrived = true,
                     _ = until.changed() => {}
                     () = self.timer.sleep_until(due), if due < Nanos::NEVER && !self.is_stalled() => {}
@@ -50,46 +52,47 @@ impl Edge {
             }
             arrivals.mark_unchanged();
             arrived = false;
-            let claim = Claim {
+            let claim = ClaimRequest {
                 now: wall_ms(),
                 // They end with this process; no time is waited for.
-                lease: Nanos::NEVER,
-                wants: wants.iter().map(|(.., want)| want.clone()).collect(),
-                most_bytes: MOST_BYTES,
+                lease_duration: Nanos::NEVER,
+                lanes: wants.iter().map(|(.., want)| want.clone()).collect(),
+                max_bytes: MAX_CLAIM_BYTES,
                 // Each is marked when it is sent.
-                sending: false,
+                marks_sent: false,
             };
-            let asking = self.claiming.lock().await;
+            let asking = self.claim_lock.lock().await;
             let claimed = match self.store.claim(claim).await {
                 Ok(claimed) => claimed,
-                Err(StoreError::NoSpace(..) | StoreError::Locked(_) | StoreError::Away(..)) => {
+                Err(StoreError::NoSpace(..) | StoreError::Locked(_) | StoreError::Unreachable(..)) => {
                     drop(asking);
                     self.timer.sleep(Nanos::SECOND).await;
                     continue;
                 }
                 Err(error) => {
-                    self.hand.borrow_mut().failed.get_or_insert(SendFailed::Store(error));
-                    self.settled.notify_one();
+                    self.state.borrow_mut().failure.get_or_insert(SenderError::Store(error));
+                    self.end_check_due.notify_one();
                     return;
                 }
             };
-            let (got, next) = (claimed.jobs.len(), claimed.next);
-            self.learn(&wants, &claimed);
-            let is_new = self.heed_lanes(&claimed.lanes);
-            self.take(claimed).await;
-            self.look_ahead();
+            let (got, next) = (claimed.jobs.len(), claimed.next_due);
+            self.adjust_ready_targets(&wants, &claimed);
+            let is_new = self.update_lanes(&claimed.lanes);
+            self.accept_claim(claimed).await;
+            self.request_marks_ahead();
             drop(asking);
             let wait_ms = next.map(|at| u64::try_from(at.0.saturating_sub(wall_ms().0)).unwrap_or(0).max(1));
-            let shares = self.hand.borrow().owned.is_some();
-            let wait_ms = if shares { Some(wait_ms.unwrap_or(LOOK_MS).min(LOOK_MS)) } else { wait_ms };
+            let shares = self.state.borrow().key_leases.is_some();
+            let wait_ms =
+                if shares { Some(wait_ms.unwrap_or(POLL_INTERVAL_MS).min(POLL_INTERVAL_MS)) } else { wait_ms };
             due = wait_ms.map_or(Nanos::NEVER, |ms| self.timer.now() + Nanos::from_millis(ms.min(DAY_MS)));
             if got > 0 || is_new {
                 continue;
             }
-            self.settled.notify_one();
+            self.end_check_due.notify_one();
             tokio::select! {
-                () = self.hungry.notified() => {}
-                () = self.put_off.notified() => arrived = true,
+                () = self.jobs_wanted.notified() => {}
+                () = self.retry_scheduled.notified() => arrived = true,
                 _ = arrivals.changed() => arrived = true,
                 _ = until.changed() => {}
                 () = self.timer.sleep_until(due), if due < Nanos::NEVER => arrived = true,
@@ -99,145 +102,164 @@ impl Edge {
 
     /// Whether no job is to be claimed now, whatever there is room for.
     fn is_stalled(&self) -> bool {
-        let hand = self.hand.borrow();
+        let hand = self.state.borrow();
         // What is held back for a mark, or not recorded yet, counts: memory is bounded if the disk stalls.
-        let stalled = hand.untold || hand.changes.len() > 4 * MOST_AHEAD;
-        let has_no_key = hand.owned.as_ref().is_some_and(|owned| owned.held() == 0);
-        hand.failed.is_some() || self.is_told_to_end() || stalled || has_no_key
+        let stalled = hand.listener_full || hand.changes.len() > 4 * MAX_READY_JOBS;
+        let has_no_key = hand.key_leases.as_ref().is_some_and(|owned| owned.held_count() == 0);
+        hand.failure.is_some() || self.is_stopping() || stalled || has_no_key
     }
 
     /// How many more jobs are wanted, of which host and key; of lanes that were found empty, too, if jobs have arrived.
-    fn wants(&self, arrived: bool) -> Vec<Wanted> {
-        let hand = self.hand.borrow();
+    fn lane_claims(&self, arrived: bool) -> Vec<HostLaneClaim> {
+        let hand = self.state.borrow();
         let lanes = hand.lanes.iter().filter(|known| arrived || known.has_jobs);
         let lanes = lanes.filter(|known| self.has_room(&hand, known.host, known.key));
-        let want = |KnownLane { lane, host, key, .. }: &KnownLane| {
-            let most = self.ahead(&hand, *host, *key) - hand.dispatch.queued(*host, *key);
-            (*host, *key, Want { lane: lane.clone(), most })
+        let want = |LaneEntry { lane, host, key, .. }: &LaneEntry| {
+            let most = self.ready_target(&hand, *host, *key) - hand.dispatch.queued(*host, *key);
+            (*host, *key, LaneClaim { lane: lane.clone(), max_jobs: most })
         };
         lanes.map(want).collect()
     }
 
     /// Holds more jobs of a host if they went out while others were fetched, and fewer if most of them only wait.
-    fn learn(&self, wants: &[Wanted], claimed: &Claimed) {
-        let mut hand = self.hand.borrow_mut();
-        let mut got: HashMap<Lane, usize> = HashMap::new();
-        claimed.jobs.iter().for_each(|(_, entry)| *got.entry(Lane::of(&entry.job)).or_default() += 1);
+    fn adjust_ready_targets(&self, wants: &[HostLaneClaim], claimed: &ClaimReply) {
+        let mut hand = self.state.borrow_mut();
+        let mut got: HashMap<JobLane, usize> = HashMap::new();
+        claimed.jobs.iter().for_each(|(_, entry)| *got.entry(JobLane::of(&entry.job)).or_default() += 1);
         // As many as are in hand for all: what one host may have is bounded by what there are of them.
-        let most = (MOST_AHEAD * 4 / wants.len().max(1)).clamp(2, MOST_AHEAD);
+        let most = (MAX_READY_JOBS * 4 / wants.len().max(1)).clamp(2, MAX_READY_JOBS);
         for (host, key, want) in wants {
-            let (ahead, held) = (hand.hosts.ahead(*host), hand.dispatch.queued(*host, *key));
-            let has_gone = held == 0 && got.get(&want.lane) == Some(&want.most);
+            let (ahead, held) = (hand.hosts.ready_target(*host), hand.dispatch.queued(*host, *key));
+            let has_gone = held == 0 && got.get(&want.lane) == Some(&want.max_jobs);
             if has_gone {
-                hand.hosts.set_ahead(*host, (ahead * 2).min(most));
-            } else if held > self.ahead(&hand, *host, *key) / 4 {
-                hand.hosts.set_ahead(*host, (ahead - ahead.div_ceil(16)).max(least(&self.options)));
+                hand.hosts.set_ready_target(*host, (ahead * 2).min(most));
+            } else if held > self.ready_target(&hand, *host, *key) / 4 {
+                hand.hosts.set_ready_target(*host, (ahead - ahead.div_ceil(16)).max(min_ready_jobs(&self.options)));
             }
         }
     }
 
     /// Which lanes of the store have jobs. Says whether there are some to be claimed at once.
-    fn heed_lanes(&self, lanes: &[Lane]) -> bool {
-        let mut hand = self.hand.borrow_mut();
+    fn update_lanes(&self, lanes: &[JobLane]) -> bool {
+        let mut hand = self.state.borrow_mut();
         let mut known = Vec::with_capacity(lanes.len());
         let mut has_stranded = false;
         for lane in lanes {
-            let key =
-                lane.key_hint.as_ref().map(|hint| self.names.get(hint).copied().filter(|key| !hand.lost.contains(key)));
+            let key = lane
+                .key_hint
+                .as_ref()
+                .map(|hint| self.key_numbers.get(hint).copied().filter(|key| !hand.unusable_keys.contains(key)));
             has_stranded |= key == Some(None);
             // Others send by the keys that are not ours.
             let key = match key {
                 None => None,
-                Some(Some(key)) if hand.dispatch.is_held(key) => Some(key),
+                Some(Some(key)) if hand.dispatch.can_send(key) => Some(key),
                 Some(_) => continue,
             };
-            let host = self.host(&mut hand, &lane.host);
-            known.push(KnownLane { lane: lane.clone(), host, key, has_jobs: true });
+            let host = self.host_number(&mut hand, &lane.host);
+            known.push(LaneEntry { lane: lane.clone(), host, key, has_jobs: true });
         }
-        hand.has_stranded = has_stranded;
-        let new = hand.lanes.heed(known, lanes.len() < MOST_LANES);
+        hand.has_unsendable = has_stranded;
+        let new = hand.lanes.update(known, lanes.len() < MAX_CLAIM_LANES);
         new.iter().any(|known| self.has_room(&hand, known.host, known.key))
     }
 
-    async fn take(self: &Rc<Self>, claimed: Claimed) {
+    async fn accept_claim(self: &Rc<Self>, claimed: ClaimReply) {
         for entry in claimed.expired {
-            self.expired(entry);
+            self.on_expired(entry);
         }
         for (number, (lease, entry)) in (1..).zip(claimed.jobs) {
-            self.begin(lease, entry);
-            if number % AT_ONCE == 0 {
+            self.begin_job(lease, entry);
+            if number % YIELD_AFTER_JOBS == 0 {
                 tokio::task::yield_now().await;
             }
         }
     }
 
     /// The store found that its time was over.
-    fn expired(&self, entry: Entry) {
-        let mut hand = self.hand.borrow_mut();
+    fn on_expired(&self, entry: JobEntry) {
+        let mut hand = self.state.borrow_mut();
         let at = wall_ms();
-        if let Some(expires) = self.more_time(&mut hand, entry.number, at) {
-            hand.renewed.push((entry.number, expires));
+        if let Some(expires) = self.extended_expiry(&mut hand, entry.number, at) {
+            hand.extended_jobs.push((entry.number, expires));
         } else {
-            hand.renewals.remove(&entry.number);
+            hand.extension_counts.remove(&entry.number);
             let reason = "its time was over before it could be sent".to_owned();
-            let tries = entry.status.tries;
-            let ended =
-                Ended { entry, state: State::Expired, reason, at, last: None, body: bytes::Bytes::new(), tries };
-            hand.news.push(News::Ended(Box::new(ended)));
+            let tries = entry.status.attempts;
+            let ended = FinishedJob {
+                entry,
+                state: State::Expired,
+                reason,
+                ended_at: at,
+                last_attempt: None,
+                body: bytes::Bytes::new(),
+                attempts: tries,
+            };
+            hand.events.push(SenderEvent::JobEnded(Box::new(ended)));
         }
-        self.talk.notify_one();
+        self.events_pending.notify_one();
     }
 
-    pub(super) fn is_told_to_end(&self) -> bool {
-        *self.until.borrow() > Until::Empty
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stop_mode.borrow() > StopMode::WhenEmpty
     }
 
-    fn begin(self: &Rc<Self>, lease: Lease, entry: Entry) {
+    fn begin_job(self: &Rc<Self>, lease: JobLease, entry: JobEntry) {
         let number = entry.number;
-        let named = entry.job.key_hint.as_ref().map(|hint| self.names.get(hint).copied());
-        let obstacle = if self.is_told_to_end() || self.hand.borrow().failed.is_some() {
+        let named = entry.job.key_hint.as_ref().map(|hint| self.key_numbers.get(hint).copied());
+        let obstacle = if self.is_stopping() || self.state.borrow().failure.is_some() {
             Some("the sender ended")
         } else {
             (named == Some(None)).then_some("its key is not there")
         };
         if let Some(reason) = obstacle {
             let reason = reason.to_owned();
-            let change = Change { lease, at: wall_ms(), reason, step: Step::Released, attempt: None, answer: None };
-            self.hand.borrow_mut().changes.push(change);
-            self.happened.notify_one();
+            let change =
+                JobChange { lease, at: wall_ms(), reason, step: JobStep::Released, attempt: None, response: None };
+            self.state.borrow_mut().changes.push(change);
+            self.changes_pending.notify_one();
             return;
         }
         if entry.status.maybe_sent
-            && let Some(state) = self.listener.borrow_mut().known(&entry)
+            && let Some(state) = self.listener.borrow_mut().reported_state(&entry)
         {
             // Its end was told, and the crash came before it was recorded.
             let step = match state {
-                State::Done => Step::Done,
-                State::Expired => Step::Expired,
-                _ => Step::Graveyard,
+                State::Done => JobStep::Done,
+                State::Expired => JobStep::Expired,
+                _ => JobStep::DeadLettered,
             };
             let reason = "as was told before a crash".to_owned();
-            let change = Change { lease, at: wall_ms(), reason, step, attempt: None, answer: None };
-            self.hand.borrow_mut().changes.push(change);
-            self.happened.notify_one();
+            let change = JobChange { lease, at: wall_ms(), reason, step, attempt: None, response: None };
+            self.state.borrow_mut().changes.push(change);
+            self.changes_pending.notify_one();
             return;
         }
-        if let Some(held) = self.hand.borrow_mut().jobs.get_mut(&number) {
+        if let Some(held) = self.state.borrow_mut().jobs.get_mut(&number) {
             // We were taken for gone, and it is still in our hands.
             held.lease = lease;
-            held.mark = Mark::Unset;
+            held.mark = SentMark::Unset;
             return;
         }
         let key = named.flatten();
-        let host = self.host(&mut self.hand.borrow_mut(), &entry.job.request.host());
-        let asked = self.asked(&entry, host, key);
-        let (tries, mark) = (entry.status.tries, Mark::Unset);
-        let held = Held { lease, tries, sent: 0, entry, key, flying: None, last: None, mark };
-        self.hand.borrow_mut().jobs.insert(number, held);
-        self.tell(self.timer.now(), Event::Submitted(number, asked));
+        let host = self.host_number(&mut self.state.borrow_mut(), &entry.job.request.host());
+        let asked = self.dispatch_request(&entry, host, key);
+        let (tries, mark) = (entry.status.attempts, SentMark::Unset);
+        let held = LeasedJob {
+            lease,
+            attempts: tries,
+            attempts_since_claim: 0,
+            entry,
+            key,
+            in_flight: None,
+            last_attempt: None,
+            mark,
+        };
+        self.state.borrow_mut().jobs.insert(number, held);
+        self.handle_event(self.timer.now(), Event::Submitted(number, asked));
     }
 }
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 /// Where others send, too, it is looked so often whether there is something to do, whatever news has come.
-const LOOK_MS: u64 = 1000;
+const POLL_INTERVAL_MS: u64 = 1000;

@@ -2,58 +2,60 @@
 
 use std::rc::Rc;
 
-use super::super::note::{Moment, Note};
-use super::super::sender::{SendFailed, Until};
-use super::super::store::KeyNote;
-use super::{Edge, Hand};
+use super::super::note::{ClockSample, KeyState};
+use super::super::sender::{SenderError, StopMode};
+use super::super::store::StoredKeyState;
+use super::{SenderRuntime, SenderState};
 use crate::decide::Nanos;
 use crate::decide::dispatch::HostId;
-use crate::decide::window::History;
+use crate::decide::window::KeyHistory;
 
-impl Edge {
+impl SenderRuntime {
     /// Waits until it is time to end.
-    pub(super) async fn end(self: &Rc<Self>) {
-        let mut until = self.until.clone();
+    pub(super) async fn wait_for_end(self: &Rc<Self>) {
+        let mut until = self.stop_mode.clone();
         let mut deadline = Nanos::NEVER;
         loop {
             let mut told = *until.borrow_and_update();
-            self.hungry.notify_one();
+            self.jobs_wanted.notify_one();
             let (out, idle) = {
-                let hand = self.hand.borrow();
-                match &hand.failed {
+                let hand = self.state.borrow();
+                match &hand.failure {
                     // What is out may still be answered.
-                    Some(SendFailed::NoKeys(_)) => told = told.max(Until::Drained(self.options.rules.attempt_timeout)),
+                    Some(SenderError::NoKeys(_)) => {
+                        told = told.max(StopMode::WhenDrained(self.options.rules.attempt_timeout));
+                    }
                     Some(_) => return,
                     None => {}
                 }
-                let idle = hand.jobs.is_empty() && hand.changes.is_empty() && hand.renewed.is_empty();
+                let idle = hand.jobs.is_empty() && hand.changes.is_empty() && hand.extended_jobs.is_empty();
                 (hand.dispatch.sizes().2 > 0, idle)
             };
             match told {
-                Until::Now => return,
-                Until::Drained(grace) => {
+                StopMode::Now => return,
+                StopMode::WhenDrained(grace) => {
                     if deadline == Nanos::NEVER {
                         deadline = self.timer.now() + grace;
-                        self.put_down();
-                        self.lay_down_keys();
+                        self.release_all_jobs();
+                        self.release_keys();
                     }
                     if !out {
                         return;
                     }
                 }
-                Until::Empty if idle => {
+                StopMode::WhenEmpty if idle => {
                     // What cannot be read is told by whoever writes.
-                    let open = self.store.counts().map_or(1, |counts| counts.open());
-                    let stranded = self.stranded(open);
+                    let open = self.store.counts().map_or(1, |counts| counts.open_jobs());
+                    let stranded = self.unsendable_failure(open);
                     if open == 0 || stranded.is_some() {
-                        self.hand.borrow_mut().failed = stranded;
+                        self.state.borrow_mut().failure = stranded;
                         return;
                     }
                 }
-                Until::Empty | Until::Told => {}
+                StopMode::WhenEmpty | StopMode::KeepRunning => {}
             }
             tokio::select! {
-                () = self.settled.notified() => {}
+                () = self.end_check_due.notified() => {}
                 _ = until.changed() => {}
                 () = self.timer.sleep_until(deadline), if deadline < Nanos::NEVER => return,
                 // What others do to the last jobs nobody tells us.
@@ -63,37 +65,44 @@ impl Edge {
     }
 
     /// Gives back what was not sent.
-    fn put_down(&self) {
-        let mut hand = self.hand.borrow_mut();
-        self.give_back(&mut hand, &mut Vec::new(), "the sender ended", |_| true);
+    fn release_all_jobs(&self) {
+        let mut hand = self.state.borrow_mut();
+        self.release_jobs(&mut hand, &mut Vec::new(), "the sender ended", |_| true);
     }
 
     /// All that counts of a key's past, host by host.
-    pub(super) fn last_note(&self, hand: &mut Hand, key: u32, high_water: u64) -> String {
-        let (now, at) = (self.timer.now(), Moment::now());
+    pub(super) fn final_key_state(&self, hand: &mut SenderState, key: u32, high_water: u64) -> String {
+        let (now, at) = (self.timer.now(), ClockSample::now());
         let hosts: Vec<(HostId, String)> = hand.hosts.names().map(|(host, name)| (host, name.to_owned())).collect();
-        let histories: Vec<(String, History)> = hosts
+        let histories: Vec<(String, KeyHistory)> = hosts
             .into_iter()
             .filter_map(|(host, name)| Some((name, hand.dispatch.history(now, host, key)?)))
-            .filter(|(_, history)| *history != History::default())
+            .filter(|(_, history)| *history != KeyHistory::default())
             .collect();
         // Of hosts that have not been seen the past may be known as well.
-        let rest = hand.hosts.pasts.get(key as usize).cloned().flatten();
-        let rest = rest.filter(|(_, at)| now - *at < self.options.memory());
-        let rest = rest.map(|(history, at)| older(history, now - at)).unwrap_or_default();
-        Note::ended(&at, high_water, &rest, &histories).write()
+        let rest = hand.hosts.key_histories.get(key as usize).cloned().flatten();
+        let rest = rest.filter(|(_, at)| now - *at < self.options.history_span());
+        let rest = rest.map(|(history, at)| aged(history, now - at)).unwrap_or_default();
+        KeyState::at_shutdown(&at, high_water, &rest, &histories).write()
     }
 
     /// Goes on with a key at all hosts.
-    pub(super) fn go_on(&self, hand: &mut Hand, key: u32, rest: History, note: Option<&Note>, since: Nanos) {
+    pub(super) fn resume_key(
+        &self,
+        hand: &mut SenderState,
+        key: u32,
+        rest: KeyHistory,
+        note: Option<&KeyState>,
+        since: Nanos,
+    ) {
         let now = self.timer.now();
-        let named: Vec<(String, History)> = note.into_iter().flat_map(Note::hosts).collect();
+        let named: Vec<(String, KeyHistory)> = note.into_iter().flat_map(KeyState::hosts).collect();
         let others = hand.hosts.names().filter(|(_, name)| !named.iter().any(|(other, _)| other == name));
         let others: Vec<HostId> = others.map(|(host, _)| host).collect();
         for host in others {
             hand.dispatch.resume_lane(now, host, key, &rest, since);
         }
-        if let Some(past) = hand.hosts.pasts.get_mut(key as usize) {
+        if let Some(past) = hand.hosts.key_histories.get_mut(key as usize) {
             *past = Some((rest, now - since));
         }
         for (name, history) in named {
@@ -103,27 +112,27 @@ impl Edge {
     }
 
     /// The last words: what is out is left to its fate, the rest is given back, and the keys are noted.
-    pub(super) async fn leave(self: &Rc<Self>) -> Result<(), SendFailed> {
+    pub(super) async fn shut_down(self: &Rc<Self>) -> Result<(), SenderError> {
         {
-            let hand = self.hand.borrow();
-            hand.jobs.values().filter_map(|held| held.flying.as_ref()).for_each(|flying| flying.task.abort());
+            let hand = self.state.borrow();
+            hand.jobs.values().filter_map(|held| held.in_flight.as_ref()).for_each(|flying| flying.task.abort());
         }
-        self.put_down();
+        self.release_all_jobs();
         let notes = {
-            let mut hand = self.hand.borrow_mut();
-            let hand_is_alone = hand.owned.is_none();
+            let mut hand = self.state.borrow_mut();
+            let hand_is_alone = hand.key_leases.is_none();
             let keys = (0..).zip(&self.options.keys).filter(|_| hand_is_alone);
             let mut notes = Vec::with_capacity(self.options.keys.len());
             for (number, key) in keys {
-                let high_water = hand.marks.get(number as usize).map_or(0, |mark| mark.1);
-                let note = self.last_note(&mut hand, number, high_water);
-                notes.push(KeyNote { key: key.name().to_owned(), note });
+                let high_water = hand.high_water_marks.get(number as usize).map_or(0, |mark| mark.1);
+                let note = self.final_key_state(&mut hand, number, high_water);
+                notes.push(StoredKeyState { key: key.name().to_owned(), state: note });
             }
             notes
         };
-        self.settle(notes).await;
-        self.give_keys().await;
-        match self.hand.borrow_mut().failed.take() {
+        self.record_group(notes).await;
+        self.send_final_heartbeat().await;
+        match self.state.borrow_mut().failure.take() {
             Some(failed) => Err(failed),
             None => Ok(()),
         }
@@ -131,11 +140,11 @@ impl Edge {
 }
 
 /// The same history, written so much later.
-fn older(mut history: History, by: Nanos) -> History {
+fn aged(mut history: KeyHistory, by: Nanos) -> KeyHistory {
     let arrived = history.windows.iter_mut().flat_map(|past| &mut past.arrived);
     arrived.chain(&mut history.sent).for_each(|(ago, _)| *ago += by);
     for full_in in history.windows.iter_mut().filter_map(|past| past.full_in.as_mut()) {
         *full_in = *full_in - by;
     }
-    History { held_for: history.held_for - by, ..history }
+    KeyHistory { hold_for: history.hold_for - by, ..history }
 }

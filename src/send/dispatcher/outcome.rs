@@ -2,83 +2,100 @@
 
 use bytes::Bytes;
 
-use super::super::job::{Answer, Attempt, UnixMs};
-use super::super::news::{Ended, News};
+use super::super::job::{StoredAttempt, StoredResponse, UnixMs};
+use super::super::news::{FinishedJob, SenderEvent};
 use super::super::sender::wall_ms;
 use super::super::state::State;
-use super::super::store::{Change, Step};
-use super::{Edge, Hand, attempt};
+use super::super::store::{JobChange, JobStep};
+use super::{SenderRuntime, SenderState, attempt};
 use crate::decide::Nanos;
-use crate::decide::dispatch::{Action, Event, JobId, Meaning, Why};
+use crate::decide::dispatch::{DispatchAction, DispatchFailure, Event, JobId, ResponseClass};
 
 /// Waits that are shorter are waited for in hand.
-const SHORT: Nanos = Nanos::from_millis(100);
+const MIN_STORED_WAIT: Nanos = Nanos::from_millis(100);
 
-impl Edge {
+impl SenderRuntime {
     /// A dead letter goes to the store, with its time and its tries.
-    pub(super) fn put_away(&self, hand: &mut Hand, job: JobId, until: Nanos, why: Why, actions: &mut Vec<Action>) {
+    pub(super) fn schedule_retry(
+        &self,
+        hand: &mut SenderState,
+        job: JobId,
+        until: Nanos,
+        why: DispatchFailure,
+        actions: &mut Vec<DispatchAction>,
+    ) {
         // So short a wait is no matter for a disk.
-        if until < self.timer.now() + SHORT {
+        if until < self.timer.now() + MIN_STORED_WAIT {
             return;
         }
         let wait_ms = (until - self.timer.now()).0.div_ceil(Nanos::MILLI.0);
         let retry_at = wall_ms().plus_ms(wait_ms);
         let is_free = match why {
-            Why::Kind(kind) => kind.is_unsent(),
-            Why::Answer(meaning) => matches!(meaning, Meaning::Unauthorized | Meaning::Blocked),
+            DispatchFailure::NoResponse(kind) => kind.is_unsent(),
+            DispatchFailure::Response(meaning) => {
+                matches!(meaning, ResponseClass::Unauthorized | ResponseClass::Blocked)
+            }
             _ => false,
         };
         if let Some(held) = hand.jobs.get_mut(&job).filter(|_| is_free) {
             // What is recorded counts as a try.
-            held.last = None;
+            held.last_attempt = None;
         }
-        self.end_job(hand, job, Step::Dead { retry_at }, attempt::words(why));
+        self.end_job(hand, job, JobStep::Retrying { retry_at }, attempt::reason_text(why));
         hand.dispatch.on(self.timer.now(), Event::Withdrawn(job), actions);
     }
 
     /// A job leaves our hands.
-    pub(super) fn end_job(&self, hand: &mut Hand, job: JobId, step: Step, reason: String) {
+    pub(super) fn end_job(&self, hand: &mut SenderState, job: JobId, step: JobStep, reason: String) {
         let Some(mut held) = hand.jobs.remove(&job) else { return };
         let at = wall_ms();
         let state = match step {
-            Step::Done => State::Done,
-            Step::Graveyard => State::Graveyard,
-            Step::Expired => State::Expired,
-            Step::Sent | Step::Dead { .. } | Step::Released => State::Dead,
+            JobStep::Done => State::Done,
+            JobStep::DeadLettered => State::DeadLettered,
+            JobStep::Expired => State::Expired,
+            JobStep::Sent | JobStep::Retrying { .. } | JobStep::Released => State::Retrying,
         };
-        let last = held.last.take();
-        let attempt = last.as_ref().map(|last| Attempt {
-            key: self.options.keys.get(last.tried.key).map(|key| key.name().to_owned()),
-            sent: last.tried.sent,
-            code: last.tried.outcome.as_ref().ok().copied(),
+        let last = held.last_attempt.take();
+        let attempt = last.as_ref().map(|last| StoredAttempt {
+            key: self.options.keys.get(last.record.key).map(|key| key.name().to_owned()),
+            sent_at: last.record.sent_at,
+            status: last.record.outcome.as_ref().ok().copied(),
         });
         let answer = last
             .as_ref()
-            .filter(|_| self.options.keep_answers)
-            .map(|last| Answer { headers: last.headers.clone(), body: last.body.to_vec() });
-        hand.changes.push(Change { lease: held.lease, at, reason: reason.clone(), step, attempt, answer });
-        self.happened.notify_one();
-        if state == State::Dead {
+            .filter(|_| self.options.keep_responses)
+            .map(|last| StoredResponse { headers: last.headers.clone(), body: last.body.to_vec() });
+        hand.changes.push(JobChange { lease: held.lease, at, reason: reason.clone(), step, attempt, response: answer });
+        self.changes_pending.notify_one();
+        if state == State::Retrying {
             return;
         }
         if state == State::Expired
-            && let Some(expires) = self.more_time(hand, job, at)
+            && let Some(expires) = self.extended_expiry(hand, job, at)
         {
-            hand.renewed.push((job, expires));
+            hand.extended_jobs.push((job, expires));
             return;
         }
-        hand.renewals.remove(&job);
-        let (last, body) = last.map_or((None, Bytes::new()), |last| (Some(last.tried), last.body));
-        let ended = Ended { entry: held.entry, state, reason, at, last, body, tries: held.tries };
-        hand.news.push(News::Ended(Box::new(ended)));
-        self.talk.notify_one();
+        hand.extension_counts.remove(&job);
+        let (last, body) = last.map_or((None, Bytes::new()), |last| (Some(last.record), last.body));
+        let ended = FinishedJob {
+            entry: held.entry,
+            state,
+            reason,
+            ended_at: at,
+            last_attempt: last,
+            body,
+            attempts: held.attempts,
+        };
+        hand.events.push(SenderEvent::JobEnded(Box::new(ended)));
+        self.events_pending.notify_one();
     }
 
     /// When the time of a job that expired is over if it goes on; None if it does not.
-    pub(super) fn more_time(&self, hand: &mut Hand, job: JobId, now: UnixMs) -> Option<UnixMs> {
-        let renew = self.options.renew?;
-        let used = hand.renewals.entry(job).or_default();
-        (*used < renew.times).then(|| {
+    pub(super) fn extended_expiry(&self, hand: &mut SenderState, job: JobId, now: UnixMs) -> Option<UnixMs> {
+        let renew = self.options.ttl_extension?;
+        let used = hand.extension_counts.entry(job).or_default();
+        (*used < renew.max_times).then(|| {
             *used += 1;
             now.plus_ms(renew.ttl_ms)
         })

@@ -1,71 +1,71 @@
 //! Leases of keys that other senders share: asks the store for them in time, and does what
-//! [`Ownership`](crate::decide::ownership::Ownership) decides.
+//! [`KeyLeases`](crate::decide::ownership::Ownership) decides.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::super::note::Note;
-use super::super::sender::{SendFailed, wall_ms};
-use super::super::store::{Beat, StoreError, Taken};
-use super::{Edge, Event, Hand, crash};
+use super::super::note::KeyState;
+use super::super::sender::{SenderError, wall_ms};
+use super::super::store::{AcquiredKey, Heartbeat, StoreError};
+use super::{Event, SenderRuntime, SenderState, crash};
 use crate::decide::Nanos;
-use crate::decide::dispatch::Action;
-use crate::decide::ownership::{self, Said};
-use crate::decide::window::History;
+use crate::decide::dispatch::DispatchAction;
+use crate::decide::ownership::{self, LeaseReply};
+use crate::decide::window::KeyHistory;
 
 /// For windows of that length it is not looked up what was sent last: the most is taken for it.
-const SHORT: Nanos = Nanos::from_secs(10);
+const MAX_WAITED_WINDOW: Nanos = Nanos::from_secs(10);
 
-impl Edge {
+impl SenderRuntime {
     /// Deals with the store about keys, for as long as it runs.
-    pub(super) async fn own(self: Rc<Self>) {
+    pub(super) async fn manage_key_leases(self: Rc<Self>) {
         let store = Arc::clone(&self.store);
         let Some(shared) = store.shared_keys() else { return };
-        let mut moves = shared.moves();
+        let mut moves = shared.key_changes();
         loop {
             let (now, mut changes) = (self.timer.now(), Vec::new());
             let (ask, wake) = {
-                let mut hand = self.hand.borrow_mut();
-                let Some(owned) = &mut hand.owned else { return };
-                owned.pass(now, &mut changes);
-                let ask = owned.due(now, &mut changes);
-                (ask, owned.wake())
+                let mut hand = self.state.borrow_mut();
+                let Some(owned) = &mut hand.key_leases else { return };
+                owned.expire_leases(now, &mut changes);
+                let ask = owned.next_request(now, &mut changes);
+                (ask, owned.wake_at())
             };
-            self.change(&changes, &[]).await;
+            self.apply_lease_changes(&changes, &[]).await;
             let Some(ask) = ask else {
                 tokio::select! {
                     _ = moves.changed() => {
-                        if let Some(owned) = &mut self.hand.borrow_mut().owned {
-                            owned.news(self.timer.now());
+                        if let Some(owned) = &mut self.state.borrow_mut().key_leases {
+                            owned.peers_changed(self.timer.now());
                         }
                     }
-                    () = self.owning.notified() => {}
+                    () = self.key_leases_changed.notified() => {}
                     () = self.timer.sleep_until(wake), if wake < Nanos::NEVER => {}
                 }
                 continue;
             };
-            let beat = self.beat(&ask);
-            let said = shared.beat(beat).await;
+            let beat = self.heartbeat(&ask);
+            let said = shared.heartbeat(beat).await;
             let (now, mut changes) = (self.timer.now(), Vec::new());
             match said {
                 Ok(said) => {
                     let taken: Vec<Option<u64>> =
-                        said.taken.iter().map(|taken| taken.as_ref().map(|taken| taken.token)).collect();
-                    if let Some(owned) = &mut self.hand.borrow_mut().owned {
-                        let heard = Said { table: &said.table, renewed: &said.renewed, taken: &taken };
-                        owned.heard(now, &ask, heard, &mut changes);
+                        said.acquired.iter().map(|taken| taken.as_ref().map(|taken| taken.token)).collect();
+                    if let Some(owned) = &mut self.state.borrow_mut().key_leases {
+                        let heard = LeaseReply { table: &said.table, renewed: &said.renewed, acquired: &taken };
+                        owned.on_reply(now, &ask, heard, &mut changes);
                     }
-                    self.change(&changes, &said.taken).await;
-                    self.hand_on();
+                    self.apply_lease_changes(&changes, &said.acquired).await;
+                    self.return_jobs_without_keys();
                 }
-                Err(StoreError::Away(..) | StoreError::NoSpace(..)) => {
-                    if let Some(owned) = &mut self.hand.borrow_mut().owned {
-                        owned.failed(now);
+                Err(StoreError::Unreachable(..) | StoreError::NoSpace(..)) => {
+                    if let Some(owned) = &mut self.state.borrow_mut().key_leases {
+                        owned.request_failed(now);
                     }
                 }
                 Err(error) => {
-                    self.hand.borrow_mut().failed.get_or_insert(SendFailed::Store(error));
-                    self.settled.notify_one();
+                    self.state.borrow_mut().failure.get_or_insert(SenderError::Store(error));
+                    self.end_check_due.notify_one();
                     return;
                 }
             }
@@ -73,189 +73,201 @@ impl Edge {
     }
 
     /// Does something of which actions come; they are done with the next event.
-    fn with_actions(&self, does: impl FnOnce(&mut Hand, &mut Vec<Action>)) {
-        let mut hand = self.hand.borrow_mut();
+    fn with_actions(&self, does: impl FnOnce(&mut SenderState, &mut Vec<DispatchAction>)) {
+        let mut hand = self.state.borrow_mut();
         let mut actions = std::mem::take(&mut hand.actions);
         does(&mut hand, &mut actions);
         hand.actions = actions;
     }
 
     /// What is asked, in the store's words.
-    fn beat(&self, ask: &ownership::Ask) -> Beat {
-        let name = |key: usize| self.options.keys.get(key).map_or_else(String::new, |key| key.mark().to_owned());
+    fn heartbeat(&self, ask: &ownership::LeaseRequest) -> Heartbeat {
+        let name =
+            |key: usize| self.options.keys.get(key).map_or_else(String::new, |key| key.default_name().to_owned());
         let renew = ask.renew.iter().map(|(key, token, over)| (name(*key), *token, *over)).collect();
-        let give = ask.give.iter().map(|(key, token)| (name(*key), *token, self.last_words(*key))).collect();
-        let take = ask.take.iter().map(|key| name(*key)).collect();
-        Beat { able: ask.able, leaves: false, renew, give, take }
+        let give = ask.release.iter().map(|(key, token)| (name(*key), *token, self.released_state(*key))).collect();
+        let take = ask.acquire.iter().map(|key| name(*key)).collect();
+        Heartbeat { can_send: ask.is_able, is_leaving: false, renew, release: give, acquire: take }
     }
 
     /// All that counts of a key's past.
-    fn last_words(&self, key: usize) -> String {
-        let mut hand = self.hand.borrow_mut();
-        let nonce = hand.dispatch.last_nonce(number(key));
-        self.last_note(&mut hand, number(key), nonce)
+    fn released_state(&self, key: usize) -> String {
+        let mut hand = self.state.borrow_mut();
+        let nonce = hand.dispatch.last_nonce(key_number(key));
+        self.final_key_state(&mut hand, key_number(key), nonce)
     }
 
     /// Keys have come, or go.
-    async fn change(self: &Rc<Self>, changes: &[ownership::Action], taken: &[Option<Taken>]) {
+    async fn apply_lease_changes(self: &Rc<Self>, changes: &[ownership::LeaseAction], taken: &[Option<AcquiredKey>]) {
         for change in changes {
             match *change {
-                ownership::Action::Take(key, place) => {
+                ownership::LeaseAction::Acquire(key, place) => {
                     if let Some(Some(taken)) = taken.get(place) {
                         self.take_over(key, taken).await;
                     }
                 }
-                ownership::Action::Resume(key) => self.hand.borrow_mut().dispatch.hold(number(key), true),
-                ownership::Action::Leave(key) => self.lay_down(key),
-                ownership::Action::Lapse(key) => self.with_actions(|hand, actions| self.lapse(hand, key, actions)),
+                ownership::LeaseAction::Resume(key) => {
+                    self.state.borrow_mut().dispatch.set_leased(key_number(key), true);
+                }
+                ownership::LeaseAction::Release(key) => self.stop_using_key(key),
+                ownership::LeaseAction::Expire(key) => {
+                    self.with_actions(|hand, actions| self.expire_lease(hand, key, actions));
+                }
             }
         }
         if !changes.is_empty() {
-            self.tell(self.timer.now(), Event::Tick);
-            self.hungry.notify_one();
+            self.handle_event(self.timer.now(), Event::Tick);
+            self.jobs_wanted.notify_one();
         }
     }
 
     /// Goes on with a key from what its last owner has left.
-    async fn take_over(&self, key: usize, taken: &Taken) {
-        let note = Note::read(&taken.note);
+    async fn take_over(&self, key: usize, taken: &AcquiredKey) {
+        let note = KeyState::read(&taken.state);
         let high_water = note.as_ref().map_or(0, |note| note.high_water);
         let asked = self.timer.now();
         // The store tells whole milliseconds.
         let exact = |ago: Nanos| ago - Nanos::MILLI;
-        let (history, since) = match taken.given_ago {
+        let (history, since) = match taken.released_ago {
             // No note: nobody has ever sent by it.
-            Some(ago) => (note.as_ref().and_then(Note::past).unwrap_or_default(), exact(ago)),
-            None if self.options.memory() <= SHORT + SHORT => {
-                (History::full(&self.options.rules.key), exact(taken.ended_ago))
+            Some(ago) => (note.as_ref().and_then(KeyState::stored_history).unwrap_or_default(), exact(ago)),
+            None if self.options.history_span() <= MAX_WAITED_WINDOW + MAX_WAITED_WINDOW => {
+                (KeyHistory::worst_case(&self.options.rules.key), exact(taken.lease_ended_ago))
             }
-            None => (self.sent_of_late(key).await, Nanos::ZERO),
+            None => (self.recent_history(key).await, Nanos::ZERO),
         };
         let now = self.timer.now();
-        let mut hand = self.hand.borrow_mut();
-        if hand.owned.as_ref().is_some_and(|owned| owned.holds(key, now)) {
+        let mut hand = self.state.borrow_mut();
+        if hand.key_leases.as_ref().is_some_and(|owned| owned.is_held(key, now)) {
             let since = since + (now - asked);
-            hand.dispatch.take_over(number(key), high_water);
-            self.go_on(&mut hand, number(key), history, note.as_ref().filter(|_| taken.given_ago.is_some()), since);
-            if let Some(mark) = hand.marks.get_mut(key) {
+            hand.dispatch.take_over(key_number(key), high_water);
+            self.resume_key(
+                &mut hand,
+                key_number(key),
+                history,
+                note.as_ref().filter(|_| taken.released_ago.is_some()),
+                since,
+            );
+            if let Some(mark) = hand.high_water_marks.get_mut(key) {
                 *mark = (high_water, high_water);
             }
         }
     }
 
     /// What the store's jobs say of a key whose last owner is gone. Looked up on another thread: it may take its time.
-    async fn sent_of_late(&self, key: usize) -> History {
+    async fn recent_history(&self, key: usize) -> KeyHistory {
         let store = Arc::clone(&self.store);
-        let (key, memory, wall) = (self.options.keys.get(key).cloned(), self.options.memory(), wall_ms());
-        let looks = move || crash::history(&*store, &key?, memory, wall).ok();
+        let (key, memory, wall) = (self.options.keys.get(key).cloned(), self.options.history_span(), wall_ms());
+        let looks = move || crash::history_after_crash(&*store, &key?, memory, wall).ok();
         let found = tokio::task::spawn_blocking(looks).await;
         // Who cannot look waits for the whole of it.
-        found.ok().flatten().unwrap_or(History { held_for: memory, ..History::default() })
+        found.ok().flatten().unwrap_or(KeyHistory { hold_for: memory, ..KeyHistory::default() })
     }
 
     /// Sends nothing more by a key; its own jobs go to whoever has it next.
-    fn lay_down(&self, key: usize) {
+    fn stop_using_key(&self, key: usize) {
         self.with_actions(|hand, actions| {
-            hand.dispatch.hold(number(key), false);
-            self.give_back(hand, actions, "its key is another sender's", |held| held.key == Some(number(key)));
+            hand.dispatch.set_leased(key_number(key), false);
+            self.release_jobs(hand, actions, "its key is another sender's", |held| held.key == Some(key_number(key)));
         });
     }
 
     /// The end is near: others may have the keys.
-    pub(super) fn lay_down_keys(self: &Rc<Self>) {
+    pub(super) fn release_keys(self: &Rc<Self>) {
         let mut changes = Vec::new();
-        if let Some(owned) = &mut self.hand.borrow_mut().owned {
+        if let Some(owned) = &mut self.state.borrow_mut().key_leases {
             owned.set_able(self.timer.now(), false, &mut changes);
         }
         for change in changes {
-            if let ownership::Action::Leave(key) = change {
-                self.lay_down(key);
+            if let ownership::LeaseAction::Release(key) = change {
+                self.stop_using_key(key);
             }
         }
-        self.tell(self.timer.now(), Event::Tick);
-        self.owning.notify_one();
+        self.handle_event(self.timer.now(), Event::Tick);
+        self.key_leases_changed.notify_one();
     }
 
     /// Without a key jobs are of no use here.
-    fn hand_on(self: &Rc<Self>) {
+    fn return_jobs_without_keys(self: &Rc<Self>) {
         self.with_actions(|hand, actions| {
-            if hand.owned.as_ref().is_some_and(|owned| owned.held() == 0) {
-                self.give_back(hand, actions, "other senders have all keys", |_| true);
+            if hand.key_leases.as_ref().is_some_and(|owned| owned.held_count() == 0) {
+                self.release_jobs(hand, actions, "other senders have all keys", |_| true);
             }
         });
-        self.tell(self.timer.now(), Event::Tick);
+        self.handle_event(self.timer.now(), Event::Tick);
     }
 
     /// Before anything is decided: what is not ours any more is not sent by.
-    pub(super) fn see_to_leases(&self, hand: &mut Hand, actions: &mut Vec<Action>) {
+    pub(super) fn check_leases(&self, hand: &mut SenderState, actions: &mut Vec<DispatchAction>) {
         let mut changes = Vec::new();
-        if let Some(owned) = &mut hand.owned {
-            owned.pass(self.timer.now(), &mut changes);
+        if let Some(owned) = &mut hand.key_leases {
+            owned.expire_leases(self.timer.now(), &mut changes);
         }
         for change in changes {
-            if let ownership::Action::Lapse(key) = change {
-                self.lapse(hand, key, actions);
-                self.owning.notify_one();
+            if let ownership::LeaseAction::Expire(key) = change {
+                self.expire_lease(hand, key, actions);
+                self.key_leases_changed.notify_one();
             }
         }
     }
 
     /// The lease of a key is over: what has not left is called back.
-    fn lapse(&self, hand: &mut Hand, key: usize, actions: &mut Vec<Action>) {
-        hand.dispatch.hold(number(key), false);
-        let flying = hand.jobs.iter().filter_map(|(job, held)| Some((*job, held.flying.as_ref()?)));
-        let here = flying.filter(|(_, flying)| flying.key == key && flying.left.is_none());
+    fn expire_lease(&self, hand: &mut SenderState, key: usize, actions: &mut Vec<DispatchAction>) {
+        hand.dispatch.set_leased(key_number(key), false);
+        let flying = hand.jobs.iter().filter_map(|(job, held)| Some((*job, held.in_flight.as_ref()?)));
+        let here = flying.filter(|(_, flying)| flying.key == key && flying.last_byte_at.is_none());
         let here: Vec<_> = here.map(|(job, flying)| (job, flying.attempt)).collect();
         for (job, attempt) in here {
             self.cancel(hand, job, "its key's lease was over");
-            hand.dispatch.on(self.timer.now(), Event::CalledBack(job, attempt), actions);
+            hand.dispatch.on(self.timer.now(), Event::Recalled(job, attempt), actions);
         }
-        let unmarked = std::mem::take(&mut hand.unmarked);
+        let unmarked = std::mem::take(&mut hand.awaiting_mark);
         for sending in unmarked {
             if sending.key == key {
-                hand.dispatch.on(self.timer.now(), Event::CalledBack(sending.job, sending.attempt), actions);
+                hand.dispatch.on(self.timer.now(), Event::Recalled(sending.job, sending.attempt), actions);
             } else {
-                hand.unmarked.push(sending);
+                hand.awaiting_mark.push(sending);
             }
         }
     }
 
     /// Whether keys that are to be left are idle.
-    pub(super) fn see_to_leaving(&self, hand: &mut Hand) {
-        let Some(owned) = &mut hand.owned else { return };
-        let leaving: Vec<usize> = owned.leaving().collect();
+    pub(super) fn release_idle_keys(&self, hand: &mut SenderState) {
+        let Some(owned) = &mut hand.key_leases else { return };
+        let leaving: Vec<usize> = owned.releasing().collect();
         for key in leaving {
-            let is_out = hand.jobs.values().any(|held| held.flying.as_ref().is_some_and(|flying| flying.key == key))
-                || hand.unmarked.iter().any(|sending| sending.key == key);
+            let is_out = hand.jobs.values().any(|held| held.in_flight.as_ref().is_some_and(|flying| flying.key == key))
+                || hand.awaiting_mark.iter().any(|sending| sending.key == key);
             if !is_out {
-                owned.idle(self.timer.now(), key);
-                self.owning.notify_one();
+                owned.drained(self.timer.now(), key);
+                self.key_leases_changed.notify_one();
             }
         }
     }
 
     /// The last words to those who share the keys: what is idle goes to others at once, the rest when its lease is over.
-    pub(super) async fn give_keys(&self) {
+    pub(super) async fn send_final_heartbeat(&self) {
         let Some(shared) = self.store.shared_keys() else { return };
-        let mut beat = Beat { leaves: true, ..Beat::default() };
+        let mut beat = Heartbeat { is_leaving: true, ..Heartbeat::default() };
         {
-            let hand = self.hand.borrow();
-            let Some(owned) = &hand.owned else { return };
+            let hand = self.state.borrow();
+            let Some(owned) = &hand.key_leases else { return };
             for (number, key) in self.options.keys.iter().enumerate() {
-                let is_out = hand.jobs.values().any(|held| held.flying.as_ref().is_some_and(|out| out.key == number));
+                let is_out =
+                    hand.jobs.values().any(|held| held.in_flight.as_ref().is_some_and(|out| out.key == number));
                 if let Some(token) = owned.token(number).filter(|_| !is_out) {
-                    beat.give.push((key.mark().to_owned(), token, number.to_string()));
+                    beat.release.push((key.default_name().to_owned(), token, number.to_string()));
                 }
             }
         }
-        for (_, _, note) in &mut beat.give {
-            *note = self.last_words(note.parse().unwrap_or(usize::MAX));
+        for (_, _, note) in &mut beat.release {
+            *note = self.released_state(note.parse().unwrap_or(usize::MAX));
         }
         // Who cannot say it is found out when the lease is over.
-        let _ = shared.beat(beat).await;
+        let _ = shared.heartbeat(beat).await;
     }
 }
 
-fn number(key: usize) -> u32 {
+fn key_number(key: usize) -> u32 {
     u32::try_from(key).unwrap_or(u32::MAX)
 }

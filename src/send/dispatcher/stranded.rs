@@ -1,60 +1,60 @@
 //! Jobs for keys that cannot be used: they stay in the store, and nobody waits for them.
 
-use super::super::sender::SendFailed;
-use super::super::store::Step;
-use super::{Action, Edge, Event, Hand, JobId};
+use super::super::sender::SenderError;
+use super::super::store::JobStep;
+use super::{DispatchAction, Event, JobId, SenderRuntime, SenderState};
 
-impl Edge {
+impl SenderRuntime {
     /// Gives back the jobs in hand whose key is used no more.
-    pub(super) fn give_back_stranded(&self, hand: &mut Hand, actions: &mut Vec<Action>) {
-        let lost: Vec<u32> = hand.lost.iter().copied().filter(|key| self.is_queued(hand, *key)).collect();
+    pub(super) fn release_unsendable(&self, hand: &mut SenderState, actions: &mut Vec<DispatchAction>) {
+        let lost: Vec<u32> = hand.unusable_keys.iter().copied().filter(|key| self.is_queued(hand, *key)).collect();
         if lost.is_empty() {
             return;
         }
         hand.lanes.retain(|key| key.is_none_or(|key| !lost.contains(&key)));
-        hand.has_stranded = true;
-        let is_stranded = |held: &super::Held| held.key.is_some_and(|key| lost.contains(&key));
-        self.give_back(hand, actions, "its key cannot be used", is_stranded);
+        hand.has_unsendable = true;
+        let is_stranded = |held: &super::LeasedJob| held.key.is_some_and(|key| lost.contains(&key));
+        self.release_jobs(hand, actions, "its key cannot be used", is_stranded);
     }
 
     /// Whether there are jobs in hand that only this key may send.
-    fn is_queued(&self, hand: &Hand, key: u32) -> bool {
+    fn is_queued(&self, hand: &SenderState, key: u32) -> bool {
         hand.hosts.names().any(|(host, _)| hand.dispatch.queued(host, Some(key)) > 0)
     }
 
     /// Gives back jobs that are not out.
-    pub(super) fn give_back(
+    pub(super) fn release_jobs(
         &self,
-        hand: &mut Hand,
-        actions: &mut Vec<Action>,
+        hand: &mut SenderState,
+        actions: &mut Vec<DispatchAction>,
         why: &str,
-        is_meant: impl Fn(&super::Held) -> bool,
+        is_meant: impl Fn(&super::LeasedJob) -> bool,
     ) {
-        let meant = hand.jobs.iter().filter(|(_, held)| held.flying.is_none() && is_meant(held));
+        let meant = hand.jobs.iter().filter(|(_, held)| held.in_flight.is_none() && is_meant(held));
         let jobs: Vec<JobId> = meant.map(|(job, _)| *job).collect();
         for job in jobs {
             if let Some(held) = hand.jobs.get_mut(&job) {
                 // That the key is of no use costs the job no try.
-                held.last = None;
+                held.last_attempt = None;
             }
             hand.dispatch.on(self.timer.now(), Event::Withdrawn(job), actions);
-            hand.unmarked.retain(|sending| sending.job != job);
-            self.end_job(hand, job, Step::Released, why.into());
+            hand.awaiting_mark.retain(|sending| sending.job != job);
+            self.end_job(hand, job, JobStep::Released, why.into());
         }
     }
 
     /// If nothing is left in the store but such jobs, why they are not sent.
-    pub(super) fn stranded(&self, open: u64) -> Option<SendFailed> {
+    pub(super) fn unsendable_failure(&self, open: u64) -> Option<SenderError> {
         let (has_stranded, lost) = {
-            let hand = self.hand.borrow();
-            (hand.has_stranded, hand.lost.clone())
+            let hand = self.state.borrow();
+            (hand.has_unsendable, hand.unusable_keys.clone())
         };
         // Whoever writes tells what cannot be read.
-        let hints = if has_stranded { self.store.hints().ok()? } else { return None };
-        let is_of_use = |hint: &String| self.names.get(hint).is_some_and(|key| !lost.contains(key));
+        let hints = if has_stranded { self.store.queued_by_key().ok()? } else { return None };
+        let is_of_use = |hint: &String| self.key_numbers.get(hint).is_some_and(|key| !lost.contains(key));
         let of_no_use = hints.into_iter().filter_map(|(hint, jobs)| Some((hint?, jobs)));
         let (keys, jobs): (Vec<String>, Vec<u64>) = of_no_use.filter(|(hint, _)| !is_of_use(hint)).unzip();
         let jobs = jobs.iter().sum();
-        (jobs == open && jobs > 0).then_some(SendFailed::Stranded { jobs, keys })
+        (jobs == open && jobs > 0).then_some(SenderError::Unsendable { jobs, keys })
     }
 }

@@ -11,11 +11,11 @@ pub enum StoreError {
     /// The file cannot be opened or made.
     Open(PathBuf, String),
     /// The file is no database, or another program's.
-    NotOurs(PathBuf),
+    NotAStore(PathBuf),
     /// The store is of another version, which it names.
     Version(PathBuf, String),
     /// Another process sends from this store; its number, if it said so.
-    SenderElsewhere(PathBuf, Option<u32>),
+    AnotherSender(PathBuf, Option<u32>),
     /// A claim or a record of one who has not called `start_sending`.
     NotSending,
     /// Another program holds the file's lock.
@@ -29,16 +29,16 @@ pub enum StoreError {
         /// Its size.
         bytes: u64,
         /// The queue's bound.
-        most_bytes: u64,
+        max_bytes: u64,
     },
     /// The file cannot be read or written.
-    Broken(PathBuf, String),
+    ReadWriteFailed(PathBuf, String),
     /// The address of the server is none, or the server does not take it.
     Address(PathBuf, String),
     /// The server does not answer; it may do so later.
-    Away(PathBuf, String),
+    Unreachable(PathBuf, String),
     /// The server may lose what it has accepted.
-    MayLose(PathBuf, String),
+    NotDurable(PathBuf, String),
     /// The store was closed before it could answer.
     Closed,
 }
@@ -56,16 +56,16 @@ impl fmt::Display for StoreError {
                     path.display()
                 )
             }
-            Self::NotOurs(path) => {
+            Self::NotAStore(path) => {
                 write!(f, "'{}' is no store of weir's; name another file, it was left as it is", path.display())
             }
             Self::Version(path, found) => write!(
                 f,
                 "the store '{}' is of version {found}, and this weir knows version {}; use the weir that made it, or another file",
                 path.display(),
-                super::sqlite::VERSION
+                super::sqlite::SCHEMA_VERSION
             ),
-            Self::SenderElsewhere(path, pid) => {
+            Self::AnotherSender(path, pid) => {
                 write!(f, "another process")?;
                 if let Some(pid) = pid {
                     write!(f, " ({pid})")?;
@@ -83,18 +83,20 @@ impl fmt::Display for StoreError {
                 "no space is left for the store '{}'; {accepted} jobs of this batch are accepted, submit the others when there is room",
                 path.display()
             ),
-            Self::TooLarge { index, bytes, most_bytes } => write!(
+            Self::TooLarge { index, bytes, max_bytes: most_bytes } => write!(
                 f,
                 "job {index} of the batch has {bytes} bytes, and the queue holds {most_bytes}; raise the queue's bound"
             ),
-            Self::Broken(path, why) => write!(f, "the store '{}' fails: {why}; see to the disk", path.display()),
+            Self::ReadWriteFailed(path, why) => {
+                write!(f, "the store '{}' fails: {why}; see to the disk", path.display())
+            }
             Self::Address(path, why) => write!(f, "the store '{}' cannot be used: {why}", path.display()),
-            Self::Away(path, why) => write!(
+            Self::Unreachable(path, why) => write!(
                 f,
                 "the store '{}' does not answer: {why}; start the server, or check the address",
                 path.display()
             ),
-            Self::MayLose(path, why) => write!(f, "the store '{}' may lose jobs: {why}", path.display()),
+            Self::NotDurable(path, why) => write!(f, "the store '{}' may lose jobs: {why}", path.display()),
             Self::Closed => f.write_str("the store is closed"),
         }
     }

@@ -1,27 +1,27 @@
 //! Which line a queued job stands in: that of its host, of those that any key may send or that one key may.
 
-use crate::send::job::{Job, Request};
+use crate::send::job::{Job, JobRequest};
 
 /// A line of queued jobs. The default one is that of jobs whose URL names no host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Lane {
+pub struct JobLane {
     /// `None` for jobs that any key may send.
     pub key_hint: Option<String>,
-    /// As [`Request::host`] has it.
+    /// As [`JobRequest::host`] has it.
     pub host: String,
 }
 
 /// A claim tells so many lanes at most; the next one tells those after them.
-pub const MOST_LANES: usize = 256;
+pub const MAX_CLAIM_LANES: usize = 256;
 
-impl Lane {
+impl JobLane {
     /// Where such a job stands.
     pub fn of(job: &Job) -> Self {
         Self { key_hint: job.key_hint.clone(), host: job.request.host() }
     }
 
     /// As one word, which [`Self::read`] reads: `KEY@HOST`. A key's name has no `@`.
-    pub(super) fn word(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         format!("{}@{}", self.key_hint.as_deref().unwrap_or_default(), self.host)
     }
 
@@ -40,7 +40,7 @@ impl Lane {
     }
 }
 
-impl Request {
+impl JobRequest {
     /// The host that it goes to, in lower case, with the port if it is not the scheme's own; empty if its URL names none.
     pub fn host(&self) -> String {
         let Some((scheme, rest)) = self.url.split_once("://") else { return String::new() };
@@ -61,14 +61,14 @@ mod tests {
     #[test]
     fn a_lane_is_read_as_it_is_written() {
         for (key, host) in [(None, ""), (None, "a.example"), (Some("bob"), ""), (Some("bob"), "[::1]:80")] {
-            let lane = Lane { key_hint: key.map(str::to_owned), host: host.into() };
-            assert_eq!(Lane::read(&lane.word()), lane);
+            let lane = JobLane { key_hint: key.map(str::to_owned), host: host.into() };
+            assert_eq!(JobLane::read(&lane.to_text()), lane);
         }
     }
 
     #[test]
     fn the_host_is_that_of_the_url() {
-        let host = |url: &str| Request { url: url.into(), ..Request::default() }.host();
+        let host = |url: &str| JobRequest { url: url.into(), ..JobRequest::default() }.host();
         assert_eq!(host("http://A.Example/x?y"), "a.example");
         assert_eq!(host("https://a.example:443?x=http://b"), "a.example");
         assert_eq!(host("http://u:p@a.example:8080/@b"), "a.example:8080");

@@ -9,65 +9,65 @@ use crate::decide::Nanos;
 
 /// A claim on a job. Each claim of a job has another one, so that a sender whose lease is over can't speak for the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Lease {
+pub struct JobLease {
     /// The job's number.
     pub number: u64,
     pub(super) token: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct LeaseEntry {
     token: u64,
-    until: Nanos,
+    expires_at: Nanos,
     pub(super) bytes: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Leases {
-    held: HashMap<u64, Held>,
-    ends: BTreeSet<(Nanos, u64)>,
-    last: u64,
+    by_job: HashMap<u64, LeaseEntry>,
+    by_expiry: BTreeSet<(Nanos, u64)>,
+    last_token: u64,
 }
 
 impl Leases {
-    pub(super) fn take(&mut self, number: u64, until: Nanos, bytes: u64) -> Lease {
-        self.end(number);
-        self.last += 1;
-        let held = Held { token: self.last, until, bytes };
-        self.held.insert(number, held);
-        self.ends.insert((until, number));
-        Lease { number, token: held.token }
+    pub(super) fn acquire(&mut self, number: u64, until: Nanos, bytes: u64) -> JobLease {
+        self.release(number);
+        self.last_token += 1;
+        let held = LeaseEntry { token: self.last_token, expires_at: until, bytes };
+        self.by_job.insert(number, held);
+        self.by_expiry.insert((until, number));
+        JobLease { number, token: held.token }
     }
 
     /// The lease, if it is not over.
-    pub(super) fn get(&self, lease: Lease) -> Option<&Held> {
-        self.held.get(&lease.number).filter(|held| held.token == lease.token)
+    pub(super) fn get(&self, lease: JobLease) -> Option<&LeaseEntry> {
+        self.by_job.get(&lease.number).filter(|held| held.token == lease.token)
     }
 
-    pub(super) fn end(&mut self, number: u64) {
-        if let Some(held) = self.held.remove(&number) {
-            self.ends.remove(&(held.until, number));
+    pub(super) fn release(&mut self, number: u64) {
+        if let Some(held) = self.by_job.remove(&number) {
+            self.by_expiry.remove(&(held.expires_at, number));
         }
     }
 
-    pub(super) fn renew(&mut self, leases: &[Lease], until: Nanos) -> Vec<Lease> {
+    pub(super) fn renew(&mut self, leases: &[JobLease], until: Nanos) -> Vec<JobLease> {
         let mut renewed = Vec::with_capacity(leases.len());
         for lease in leases {
-            let Some(held) = self.held.get_mut(&lease.number).filter(|held| held.token == lease.token) else {
+            let Some(held) = self.by_job.get_mut(&lease.number).filter(|held| held.token == lease.token) else {
                 continue;
             };
-            self.ends.remove(&(held.until, lease.number));
-            held.until = until;
-            self.ends.insert((until, lease.number));
+            self.by_expiry.remove(&(held.expires_at, lease.number));
+            held.expires_at = until;
+            self.by_expiry.insert((until, lease.number));
             renewed.push(*lease);
         }
         renewed
     }
 
     /// Jobs whose leases are over: number and size. They stay so until they are ended.
-    pub(super) fn lapsed(&self, now: Nanos) -> Vec<(u64, u64)> {
-        let lapsed = self.ends.iter().take_while(|(until, _)| *until <= now);
-        lapsed.filter_map(|(_, number)| Some((*number, self.held.get(number)?.bytes))).collect()
+    pub(super) fn expired(&self, now: Nanos) -> Vec<(u64, u64)> {
+        let lapsed = self.by_expiry.iter().take_while(|(until, _)| *until <= now);
+        lapsed.filter_map(|(_, number)| Some((*number, self.by_job.get(number)?.bytes))).collect()
     }
 }
 
@@ -79,17 +79,17 @@ mod tests {
     #[test]
     fn a_lease_ends_with_its_time_or_with_the_next_one() {
         let mut leases = Leases::default();
-        let first = leases.take(7, Nanos(10), 5);
-        let other = leases.take(8, Nanos(20), 6);
-        assert_eq!(leases.lapsed(Nanos(9)), []);
-        assert_eq!(leases.lapsed(Nanos(10)), [(7, 5)]);
+        let first = leases.acquire(7, Nanos(10), 5);
+        let other = leases.acquire(8, Nanos(20), 6);
+        assert_eq!(leases.expired(Nanos(9)), []);
+        assert_eq!(leases.expired(Nanos(10)), [(7, 5)]);
         assert_eq!(leases.renew(&[first, other], Nanos(30)), [first, other]);
-        assert_eq!(leases.lapsed(Nanos(29)), []);
-        let second = leases.take(7, Nanos(40), 5);
+        assert_eq!(leases.expired(Nanos(29)), []);
+        let second = leases.acquire(7, Nanos(40), 5);
         assert!(leases.get(first).is_none() && leases.get(second).is_some());
         assert_eq!(leases.renew(&[first], Nanos(50)), []);
-        leases.end(8);
+        leases.release(8);
         assert!(leases.get(other).is_none());
-        assert_eq!(leases.lapsed(Nanos(40)), [(7, 5)]);
+        assert_eq!(leases.expired(Nanos(40)), [(7, 5)]);
     }
 }

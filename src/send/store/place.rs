@@ -3,20 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Address, Bounds, Memory, Options, Order, Redis, Sqlite, Store, StoreError};
+use super::{JobOrder, MemoryStore, Options, QueueAddress, QueueBounds, RedisStore, SqliteStore, Store, StoreError};
 
 /// Where a queue is.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum StoreUrl {
     /// In this process: `memory`.
     Memory,
     /// In a file.
     File(PathBuf),
     /// On a server: `redis://...`.
-    Redis(Box<Address>),
+    Redis(Box<QueueAddress>),
 }
 
-impl Place {
+impl StoreUrl {
     /// Reads it.
     ///
     /// # Errors
@@ -24,7 +24,9 @@ impl Place {
     pub fn read(text: &Path) -> Result<Self, StoreError> {
         match text.to_str() {
             Some("memory") => Ok(Self::Memory),
-            Some(address) if Address::is(address) => Ok(Self::Redis(Box::new(Address::read(address)?))),
+            Some(address) if QueueAddress::is_address(address) => {
+                Ok(Self::Redis(Box::new(QueueAddress::read(address)?)))
+            }
             _ => Ok(Self::File(text.to_owned())),
         }
     }
@@ -33,20 +35,22 @@ impl Place {
     ///
     /// # Errors
     /// It is no store, or cannot be had.
-    pub fn open(&self, create: bool, bounds: Bounds, order: Order) -> Result<Arc<dyn Store>, StoreError> {
+    pub fn open(&self, create: bool, bounds: QueueBounds, order: JobOrder) -> Result<Arc<dyn Store>, StoreError> {
         Ok(match self {
-            Self::Memory => Arc::new(Memory::new(bounds, order)),
-            Self::File(path) => Arc::new(Sqlite::open(path, &Options { create, bounds, order, ..Options::default() })?),
-            Self::Redis(address) => Arc::new(Redis::open(address, create, bounds, order)?),
+            Self::Memory => Arc::new(MemoryStore::new(bounds, order)),
+            Self::File(path) => {
+                Arc::new(SqliteStore::open(path, &Options { create, bounds, order, ..Options::default() })?)
+            }
+            Self::Redis(address) => Arc::new(RedisStore::open(address, create, bounds, order)?),
         })
     }
 
     /// Without secrets.
-    pub fn shown(&self) -> String {
+    pub fn redacted(&self) -> String {
         match self {
             Self::Memory => "memory".into(),
             Self::File(path) => path.display().to_string(),
-            Self::Redis(address) => address.shown().to_owned(),
+            Self::Redis(address) => address.redacted().to_owned(),
         }
     }
 }

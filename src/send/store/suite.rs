@@ -13,14 +13,14 @@ use std::task::{Context, Poll, Waker};
 
 use super::redis::server::RedisServer;
 use super::*;
-use crate::send::job::{MOST_EVENTS, Request, Status};
+use crate::send::job::{JobRequest, JobStatus, MAX_JOB_EVENTS};
 
 const NOW: UnixMs = UnixMs(1_760_000_000_000);
 const LONG: Nanos = Nanos::from_secs(3600);
 
 /// A store of each kind, in a fresh folder, with this much room.
-fn each(bounds: Bounds, order: Order, test: impl Fn(Arc<dyn Store>)) {
-    let memory = Memory::new(bounds, order);
+fn each(bounds: QueueBounds, order: JobOrder, test: impl Fn(Arc<dyn Store>)) {
+    let memory = MemoryStore::new(bounds, order);
     memory.start_sending(NOW).unwrap();
     test(Arc::new(memory));
     let folder = tempfile::tempdir().unwrap();
@@ -30,8 +30,8 @@ fn each(bounds: Bounds, order: Order, test: impl Fn(Arc<dyn Store>)) {
     SERVER.with(|server| {
         let Some((server, queues)) = server else { return };
         let queue = format!("queue=q{}", queues.fetch_add(1, Relaxed));
-        let address = Address::read(&server.url(&queue)).unwrap();
-        let redis = Redis::open(&address, true, bounds, order).unwrap();
+        let address = QueueAddress::read(&server.url(&queue)).unwrap();
+        let redis = RedisStore::open(&address, true, bounds, order).unwrap();
         redis.start_sending(NOW).unwrap();
         test(Arc::new(redis));
     });
@@ -42,75 +42,75 @@ thread_local! {
     static SERVER: Option<(RedisServer, AtomicUsize)> = RedisServer::start().map(|server| (server, AtomicUsize::new(0)));
 }
 
-fn open(path: &Path, bounds: Bounds, order: Order) -> Sqlite {
-    Sqlite::open(path, &Options { bounds, order, ..Options::default() }).unwrap()
+fn open(path: &Path, bounds: QueueBounds, order: JobOrder) -> SqliteStore {
+    SqliteStore::open(path, &Options { bounds, order, ..Options::default() }).unwrap()
 }
 
 fn roomy(test: impl Fn(Arc<dyn Store>)) {
-    each(Bounds::default(), Order::FirstIn, test);
+    each(QueueBounds::default(), JobOrder::Fifo, test);
 }
 
 fn job(id: &str) -> Job {
-    let request = Request {
+    let request = JobRequest {
         method: "POST".into(),
         url: format!("http://127.0.0.1/{id}"),
         headers: vec![("x-a".into(), "\"quoted\"\u{e9}".into()), ("x-a".into(), String::new())],
         body: b"\x00\xff not text".to_vec(),
     };
     let idempotency_key = Some(format!("once-{id}"));
-    Job { id: Some(id.into()), request, created: NOW, weight: 3, idempotency_key, ..Job::default() }
+    Job { id: Some(id.into()), request, created_at: NOW, weight: 3, idempotency_key, ..Job::default() }
 }
 
 /// The lane of these jobs.
-fn here(hint: Option<&str>) -> Lane {
-    Lane { key_hint: hint.map(str::to_owned), host: "127.0.0.1".into() }
+fn here(hint: Option<&str>) -> JobLane {
+    JobLane { key_hint: hint.map(str::to_owned), host: "127.0.0.1".into() }
 }
 
-fn any(most: usize) -> Claim {
-    let wants = vec![Want { lane: here(None), most }];
-    Claim { now: NOW, lease: LONG, wants, most_bytes: u64::MAX, sending: false }
+fn any(most: usize) -> ClaimRequest {
+    let wants = vec![LaneClaim { lane: here(None), max_jobs: most }];
+    ClaimRequest { now: NOW, lease_duration: LONG, lanes: wants, max_bytes: u64::MAX, marks_sent: false }
 }
 
-fn at(ms: u64, claim: Claim) -> Claim {
-    Claim { now: NOW.plus_ms(ms), ..claim }
+fn at(ms: u64, claim: ClaimRequest) -> ClaimRequest {
+    ClaimRequest { now: NOW.plus_ms(ms), ..claim }
 }
 
-fn claim(store: &Arc<dyn Store>, claim: Claim) -> Vec<(Lease, Entry)> {
+fn claim(store: &Arc<dyn Store>, claim: ClaimRequest) -> Vec<(JobLease, JobEntry)> {
     store.claim(claim).wait().unwrap().jobs
 }
 
-fn ids(jobs: &[(Lease, Entry)]) -> Vec<&str> {
+fn ids(jobs: &[(JobLease, JobEntry)]) -> Vec<&str> {
     jobs.iter().map(|(_, entry)| entry.job.id.as_deref().unwrap()).collect()
 }
 
-fn attempt(code: u16) -> Option<Attempt> {
-    Some(Attempt { key: Some("key-1".into()), sent: NOW, code: Some(code) })
+fn attempt(code: u16) -> Option<StoredAttempt> {
+    Some(StoredAttempt { key: Some("key-1".into()), sent_at: NOW, status: Some(code) })
 }
 
-fn change(lease: Lease, step: Step, attempt: Option<Attempt>) -> Change {
-    Change { lease, at: NOW.plus_ms(5), reason: format!("because {step:?}"), step, attempt, answer: None }
+fn change(lease: JobLease, step: JobStep, attempt: Option<StoredAttempt>) -> JobChange {
+    JobChange { lease, at: NOW.plus_ms(5), reason: format!("because {step:?}"), step, attempt, response: None }
 }
 
-fn record(store: &Arc<dyn Store>, change: Change) -> Recorded {
-    store.record(Record { changes: vec![change], keys: Vec::new() }).wait().unwrap()
+fn record(store: &Arc<dyn Store>, change: JobChange) -> RecordReply {
+    store.record(RecordRequest { changes: vec![change], key_states: Vec::new() }).wait().unwrap()
 }
 
 fn submit(store: &Arc<dyn Store>, jobs: Vec<Job>) -> Vec<Receipt> {
     store.submit(jobs).wait().unwrap()
 }
 
-fn status(store: &Arc<dyn Store>, id: &str) -> Status {
+fn status(store: &Arc<dyn Store>, id: &str) -> JobStatus {
     detail(store, id).entry.status
 }
 
-fn detail(store: &Arc<dyn Store>, id: &str) -> Detail {
-    store.inspect(&Which::Id(id.into())).unwrap().unwrap()
+fn detail(store: &Arc<dyn Store>, id: &str) -> JobDetail {
+    store.inspect(&JobSelector::Id(id.into())).unwrap().unwrap()
 }
 
 /// The tally is what the list says.
-fn check_counts(store: &Arc<dyn Store>) -> Counts {
-    let mut counted = Counts::default();
-    for entry in store.list(&Filter::default(), 0, usize::MAX).unwrap() {
+fn check_counts(store: &Arc<dyn Store>) -> JobCounts {
+    let mut counted = JobCounts::default();
+    for entry in store.list(&JobFilter::default(), 0, usize::MAX).unwrap() {
         counted.add(entry.status.state, entry.job.bytes());
     }
     assert_eq!(store.counts().unwrap(), counted, "{store:?}");
@@ -121,32 +121,32 @@ fn check_counts(store: &Arc<dyn Store>) -> Counts {
 fn a_job_comes_back_as_it_was_submitted_and_ends_as_it_was_recorded() {
     roomy(|store| {
         let mut text = job("b");
-        (text.request.body, text.expires, text.priority) = (b"{\"a\":1}".to_vec(), Some(NOW.plus_ms(9)), -4);
+        (text.request.body, text.expires_at, text.priority) = (b"{\"a\":1}".to_vec(), Some(NOW.plus_ms(9)), -4);
         let url = "http://127.0.0.1".to_owned();
-        let bare = Job { request: Request { url, ..Request::default() }, ..Job::default() };
+        let bare = Job { request: JobRequest { url, ..JobRequest::default() }, ..Job::default() };
         let receipts = submit(&store, vec![job("a"), text.clone(), bare.clone()]);
         assert_eq!(receipts, [1, 2, 3].map(Receipt::Accepted));
         let claimed = claim(&store, any(9));
         let jobs: Vec<_> = claimed.iter().map(|(_, entry)| &entry.job).collect();
         assert_eq!(jobs, [&job("a"), &bare, &text]);
         assert_eq!(claimed[0].1, detail(&store, "a").entry);
-        let answer = Answer { headers: vec![("a".into(), "b".into())], body: b"\xff".to_vec() };
-        let done = Change { answer: Some(answer.clone()), ..change(claimed[0].0, Step::Done, attempt(200)) };
-        assert_eq!(record(&store, done), Recorded::default());
+        let answer = StoredResponse { headers: vec![("a".into(), "b".into())], body: b"\xff".to_vec() };
+        let done = JobChange { response: Some(answer.clone()), ..change(claimed[0].0, JobStep::Done, attempt(200)) };
+        assert_eq!(record(&store, done), RecordReply::default());
         let found = detail(&store, "a");
-        assert_eq!((found.answer, found.history), (Some(answer), Vec::new()));
-        let expected = Status {
+        assert_eq!((found.response, found.history), (Some(answer), Vec::new()));
+        let expected = JobStatus {
             state: State::Done,
-            changed: NOW.plus_ms(5),
+            changed_at: NOW.plus_ms(5),
             reason: "because Done".into(),
-            tries: 1,
+            attempts: 1,
             maybe_sent: false,
             retry_at: None,
-            last: attempt(200),
+            last_attempt: attempt(200),
         };
         assert_eq!(found.entry.status, expected);
         let counts = check_counts(&store);
-        assert_eq!((counts.of(State::Done), counts.of(State::Leased), counts.open()), (1, 2, 2));
+        assert_eq!((counts.jobs_in(State::Done), counts.jobs_in(State::Leased), counts.open_jobs()), (1, 2, 2));
     });
 }
 
@@ -155,9 +155,12 @@ fn a_name_is_taken_once_and_the_second_submit_is_told_so() {
     roomy(|store| {
         submit(&store, vec![job("a")]);
         let again = submit(&store, vec![job("b"), job("a"), job("b")]);
-        assert_eq!(again, [Receipt::Accepted(2), Receipt::Known(1, State::Queued), Receipt::Known(2, State::Queued)]);
+        assert_eq!(
+            again,
+            [Receipt::Accepted(2), Receipt::Duplicate(1, State::Queued), Receipt::Duplicate(2, State::Queued)]
+        );
         assert_eq!(again[1].number(), 1);
-        assert_eq!(check_counts(&store).open(), 2);
+        assert_eq!(check_counts(&store).open_jobs(), 2);
     });
 }
 
@@ -174,8 +177,8 @@ fn higher_priorities_go_first_and_then_those_who_came_first() {
 
 #[test]
 fn by_deadline_those_go_first_whose_time_is_over_first() {
-    each(Bounds::default(), Order::Deadline, |store| {
-        let with = |id, ms| Job { expires: Some(NOW.plus_ms(ms)), ..job(id) };
+    each(QueueBounds::default(), JobOrder::Deadline, |store| {
+        let with = |id, ms| Job { expires_at: Some(NOW.plus_ms(ms)), ..job(id) };
         submit(&store, vec![job("never"), with("b", 50), with("c", 20), with("d", 50)]);
         assert_eq!(ids(&claim(&store, any(9))), ["c", "b", "d", "never"]);
     });
@@ -187,9 +190,9 @@ fn a_key_that_can_do_nothing_holds_up_no_jobs_of_others() {
         let with = |id, hint: &str| Job { key_hint: Some(hint.into()), ..job(id) };
         submit(&store, vec![with("a", "slow"), with("b", "slow"), with("c", "quick"), job("d")]);
         let hints = [(None, 1), (Some("quick".into()), 1), (Some("slow".into()), 2)];
-        assert_eq!(store.hints().unwrap(), hints);
-        let wants = [Some("quick"), None].map(|hint| Want { lane: here(hint), most: 9 });
-        assert_eq!(ids(&claim(&store, Claim { wants: wants.to_vec(), ..any(0) })), ["c", "d"]);
+        assert_eq!(store.queued_by_key().unwrap(), hints);
+        let wants = [Some("quick"), None].map(|hint| LaneClaim { lane: here(hint), max_jobs: 9 });
+        assert_eq!(ids(&claim(&store, ClaimRequest { lanes: wants.to_vec(), ..any(0) })), ["c", "d"]);
     });
 }
 
@@ -198,18 +201,18 @@ fn a_claim_ends_at_its_bytes() {
     roomy(|store| {
         submit(&store, vec![job("a"), job("b"), job("c")]);
         let most_bytes = job("a").bytes() + 1;
-        assert_eq!(ids(&claim(&store, Claim { most_bytes, ..any(9) })), ["a", "b"]);
+        assert_eq!(ids(&claim(&store, ClaimRequest { max_bytes: most_bytes, ..any(9) })), ["a", "b"]);
     });
 }
 
 #[test]
 fn a_job_is_not_claimed_once_its_time_is_over() {
     roomy(|store| {
-        submit(&store, vec![Job { expires: Some(NOW.plus_ms(10)), ..job("a") }, job("b")]);
+        submit(&store, vec![Job { expires_at: Some(NOW.plus_ms(10)), ..job("a") }, job("b")]);
         let early = store.claim(at(9, any(0))).wait().unwrap();
-        assert_eq!((early.next, early.expired.len()), (Some(NOW.plus_ms(10)), 0));
+        assert_eq!((early.next_due, early.expired.len()), (Some(NOW.plus_ms(10)), 0));
         let late = store.claim(at(10, any(9))).wait().unwrap();
-        assert_eq!((ids(&late.jobs), late.next), (vec!["b"], None));
+        assert_eq!((ids(&late.jobs), late.next_due), (vec!["b"], None));
         assert_eq!(late.expired, [detail(&store, "a").entry]);
         assert_eq!(status(&store, "a").state, State::Expired);
         assert_eq!(detail(&store, "a").history.len(), 1);
@@ -222,18 +225,18 @@ fn a_dead_letter_is_claimed_again_when_it_is_due_and_not_before() {
     roomy(|store| {
         submit(&store, vec![job("a")]);
         let lease = claim(&store, any(1))[0].0;
-        record(&store, change(lease, Step::Dead { retry_at: NOW.plus_ms(100) }, attempt(503)));
+        record(&store, change(lease, JobStep::Retrying { retry_at: NOW.plus_ms(100) }, attempt(503)));
         let dead = status(&store, "a");
-        assert_eq!((dead.state, dead.retry_at, dead.tries), (State::Dead, Some(NOW.plus_ms(100)), 1));
+        assert_eq!((dead.state, dead.retry_at, dead.attempts), (State::Retrying, Some(NOW.plus_ms(100)), 1));
         let early = store.claim(at(99, any(1))).wait().unwrap();
-        assert_eq!((early.jobs.len(), early.next), (0, Some(NOW.plus_ms(100))));
+        assert_eq!((early.jobs.len(), early.next_due), (0, Some(NOW.plus_ms(100))));
         let claimed = claim(&store, at(100, any(1)));
-        assert_eq!((claimed[0].1.status.tries, claimed[0].1.status.retry_at), (1, None));
-        record(&store, change(claimed[0].0, Step::Graveyard, attempt(503)));
+        assert_eq!((claimed[0].1.status.attempts, claimed[0].1.status.retry_at), (1, None));
+        record(&store, change(claimed[0].0, JobStep::DeadLettered, attempt(503)));
         let found = detail(&store, "a");
-        assert_eq!((found.entry.status.state, found.entry.status.tries), (State::Graveyard, 2));
+        assert_eq!((found.entry.status.state, found.entry.status.attempts), (State::DeadLettered, 2));
         let states: Vec<_> = found.history.iter().map(|event| (event.state, event.attempt.clone())).collect();
-        assert_eq!(states, [(State::Dead, attempt(503)), (State::Graveyard, attempt(503))]);
+        assert_eq!(states, [(State::Retrying, attempt(503)), (State::DeadLettered, attempt(503))]);
         check_counts(&store);
     });
 }
@@ -242,12 +245,12 @@ fn a_dead_letter_is_claimed_again_when_it_is_due_and_not_before() {
 fn a_job_keeps_so_many_events_and_no_more() {
     roomy(|store| {
         submit(&store, vec![job("a")]);
-        for n in 0..MOST_EVENTS as u64 + 5 {
+        for n in 0..MAX_JOB_EVENTS as u64 + 5 {
             let lease = claim(&store, any(1))[0].0;
-            record(&store, Change { reason: n.to_string(), ..change(lease, Step::Released, None) });
+            record(&store, JobChange { reason: n.to_string(), ..change(lease, JobStep::Released, None) });
         }
         let reasons: Vec<_> = detail(&store, "a").history.into_iter().map(|event| event.reason).collect();
-        assert_eq!(reasons, (5..MOST_EVENTS + 5).map(|n| n.to_string()).collect::<Vec<_>>());
+        assert_eq!(reasons, (5..MAX_JOB_EVENTS + 5).map(|n| n.to_string()).collect::<Vec<_>>());
     });
 }
 
@@ -255,20 +258,20 @@ fn a_job_keeps_so_many_events_and_no_more() {
 fn a_lease_that_is_over_says_nothing_of_the_job() {
     roomy(|store| {
         submit(&store, vec![job("a"), job("b")]);
-        let mut claimed = claim(&store, Claim { lease: Nanos::ZERO, sending: true, ..any(1) });
+        let mut claimed = claim(&store, ClaimRequest { lease_duration: Nanos::ZERO, marks_sent: true, ..any(1) });
         let old = claimed.remove(0).0;
         claimed = claim(&store, any(1));
         assert_eq!(ids(&claimed), ["a"], "a lease of no length is over at once");
-        assert!(claimed[0].1.status.maybe_sent && claimed[0].1.status.tries == 1);
+        assert!(claimed[0].1.status.maybe_sent && claimed[0].1.status.attempts == 1);
         let new = claimed[0].0;
-        assert_eq!(record(&store, change(old, Step::Done, None)).stale, [old]);
+        assert_eq!(record(&store, change(old, JobStep::Done, None)).stale, [old]);
         assert_eq!(status(&store, "a").state, State::Leased);
         assert_eq!(store.renew(&[old, new], LONG), [new]);
-        assert_eq!(record(&store, change(new, Step::Done, None)).stale, []);
-        assert_eq!(record(&store, change(new, Step::Graveyard, None)).stale, [new], "it ends once");
+        assert_eq!(record(&store, change(new, JobStep::Done, None)).stale, []);
+        assert_eq!(record(&store, change(new, JobStep::DeadLettered, None)).stale, [new], "it ends once");
         let lease = claim(&store, any(1))[0].0;
-        let twice = [Step::Done, Step::Graveyard].map(|step| change(lease, step, None));
-        let recorded = store.record(Record { changes: twice.to_vec(), keys: Vec::new() }).wait().unwrap();
+        let twice = [JobStep::Done, JobStep::DeadLettered].map(|step| change(lease, step, None));
+        let recorded = store.record(RecordRequest { changes: twice.to_vec(), key_states: Vec::new() }).wait().unwrap();
         assert_eq!((recorded.stale, status(&store, "b").state), (vec![lease], State::Done));
         check_counts(&store);
     });
@@ -278,11 +281,11 @@ fn a_lease_that_is_over_says_nothing_of_the_job() {
 fn what_was_marked_sent_and_then_forgotten_is_flagged() {
     roomy(|store| {
         submit(&store, vec![job("sent"), job("unsent")]);
-        let claimed = claim(&store, Claim { lease: Nanos::ZERO, ..any(2) });
-        record(&store, change(claimed[0].0, Step::Sent, attempt(0)));
+        let claimed = claim(&store, ClaimRequest { lease_duration: Nanos::ZERO, ..any(2) });
+        record(&store, change(claimed[0].0, JobStep::Sent, attempt(0)));
         claim(&store, any(0));
         assert!(status(&store, "sent").maybe_sent && !status(&store, "unsent").maybe_sent);
-        assert_eq!((status(&store, "sent").tries, status(&store, "unsent").tries), (1, 0));
+        assert_eq!((status(&store, "sent").attempts, status(&store, "unsent").attempts), (1, 0));
     });
 }
 
@@ -302,30 +305,32 @@ fn what_there_is_room_for_gets_in_though_the_store_is_closed_at_once() {
 
 #[test]
 fn a_submit_waits_while_the_queue_is_full_and_gets_in_by_portions() {
-    for bounds in [Bounds { jobs: 2, ..Bounds::default() }, Bounds { bytes: 2 * job("a").bytes(), ..Bounds::default() }]
-    {
-        each(bounds, Order::FirstIn, |store| {
+    for bounds in [
+        QueueBounds { jobs: 2, ..QueueBounds::default() },
+        QueueBounds { bytes: 2 * job("a").bytes(), ..QueueBounds::default() },
+    ] {
+        each(bounds, JobOrder::Fifo, |store| {
             submit(&store, vec![job("a")]);
             let mut waits = Box::pin(store.submit(vec![job("b"), job("c"), job("d")]));
             let mut later = Box::pin(store.submit(vec![job("e")]));
             let gone = store.submit(vec![job("f")]);
             drop(gone);
-            let still = |ticket: &mut std::pin::Pin<Box<Ticket<_>>>| {
+            let still = |ticket: &mut std::pin::Pin<Box<StoreFuture<_>>>| {
                 matches!(ticket.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending)
             };
             for expected in ["a", "b"] {
                 let claimed = claim(&store, any(1));
                 assert_eq!(ids(&claimed), [expected]);
                 assert!(still(&mut waits) && still(&mut later), "leased jobs take room, too");
-                assert_eq!(store.counts().unwrap().open(), 2);
-                record(&store, change(claimed[0].0, Step::Done, None));
+                assert_eq!(store.counts().unwrap().open_jobs(), 2);
+                record(&store, change(claimed[0].0, JobStep::Done, None));
             }
             assert_eq!(Pin::into_inner(waits).wait().unwrap(), [2, 3, 4].map(Receipt::Accepted));
             assert!(still(&mut later));
             let lease = claim(&store, any(1))[0].0;
-            record(&store, change(lease, Step::Graveyard, None));
+            record(&store, change(lease, JobStep::DeadLettered, None));
             assert_eq!(Pin::into_inner(later).wait().unwrap(), [Receipt::Accepted(5)]);
-            assert!(store.inspect(&Which::Id("f".into())).unwrap().is_none(), "who gave up is not in");
+            assert!(store.inspect(&JobSelector::Id("f".into())).unwrap().is_none(), "who gave up is not in");
             check_counts(&store);
         });
     }
@@ -333,14 +338,14 @@ fn a_submit_waits_while_the_queue_is_full_and_gets_in_by_portions() {
 
 #[test]
 fn a_job_that_never_fits_is_refused_and_those_before_it_are_in() {
-    each(Bounds { bytes: 200, ..Bounds::default() }, Order::FirstIn, |store| {
+    each(QueueBounds { bytes: 200, ..QueueBounds::default() }, JobOrder::Fifo, |store| {
         let mut large = job("large");
         large.request.body = vec![b'x'; 200];
         let bytes = large.bytes();
         let told = store.submit(vec![job("a"), large, job("b")]).wait().unwrap_err();
-        assert_eq!(told, StoreError::TooLarge { index: 1, bytes, most_bytes: 200 });
+        assert_eq!(told, StoreError::TooLarge { index: 1, bytes, max_bytes: 200 });
         assert_eq!(submit(&store, vec![job("c")]), [Receipt::Accepted(2)]);
-        assert_eq!(check_counts(&store).open(), 2);
+        assert_eq!(check_counts(&store).open_jobs(), 2);
     });
 }
 
@@ -348,32 +353,35 @@ fn a_job_that_never_fits_is_refused_and_those_before_it_are_in() {
 fn a_person_edits_retries_and_purges() {
     roomy(|store| {
         let expires = Some(NOW.plus_ms(1));
-        submit(&store, vec![job("grave"), job("done"), Job { expires, ..job("late") }, job("leased")]);
+        submit(&store, vec![job("grave"), job("done"), Job { expires_at: expires, ..job("late") }, job("leased")]);
         let claimed = claim(&store, any(2));
-        record(&store, change(claimed[0].0, Step::Graveyard, attempt(400)));
-        record(&store, change(claimed[1].0, Step::Done, attempt(200)));
+        record(&store, change(claimed[0].0, JobStep::DeadLettered, attempt(400)));
+        record(&store, change(claimed[1].0, JobStep::Done, attempt(200)));
         assert_eq!(ids(&claim(&store, at(1, any(1)))), ["leased"]);
-        let edit = Edit { url: Some("http://127.0.0.1/right".into()), priority: Some(7), ..Edit::default() };
+        let edit = JobEdit { url: Some("http://127.0.0.1/right".into()), priority: Some(7), ..JobEdit::default() };
         assert!(store.edit(1, edit.clone(), NOW).wait().unwrap());
         for number in [2, 4, 99] {
             assert!(!store.edit(number, edit.clone(), NOW).wait().unwrap(), "{number}");
         }
         let edited = detail(&store, "grave");
         assert_eq!(edited.entry.job.request.url, "http://127.0.0.1/right");
-        assert_eq!((edited.entry.status.state, edited.history.len()), (State::Graveyard, 2));
-        let right = Filter { text: Some("right".into()), ..Filter::default() };
+        assert_eq!((edited.entry.status.state, edited.history.len()), (State::DeadLettered, 2));
+        let right = JobFilter { text: Some("right".into()), ..JobFilter::default() };
         assert_eq!(store.list(&right, 0, 9).unwrap(), [edited.entry]);
         assert_eq!(store.list(&right, 1, 9).unwrap(), []);
-        assert_eq!(store.retry(Filter::default(), None, NOW.plus_ms(2)).wait().unwrap(), 1, "one is over for good");
-        assert_eq!((status(&store, "grave").state, status(&store, "grave").tries), (State::Queued, 0));
+        assert_eq!(store.retry(JobFilter::default(), None, NOW.plus_ms(2)).wait().unwrap(), 1, "one is over for good");
+        assert_eq!((status(&store, "grave").state, status(&store, "grave").attempts), (State::Queued, 0));
         let renewed = Some(NOW.plus_ms(50));
-        let only = Filter { only: vec![Which::Id("late".into()), Which::Id("nobody".into())], ..Filter::default() };
+        let only = JobFilter {
+            only: vec![JobSelector::Id("late".into()), JobSelector::Id("nobody".into())],
+            ..JobFilter::default()
+        };
         assert_eq!(store.retry(only, renewed, NOW.plus_ms(2)).wait().unwrap(), 1);
-        assert_eq!(detail(&store, "late").entry.job.expires, renewed);
+        assert_eq!(detail(&store, "late").entry.job.expires_at, renewed);
         check_counts(&store);
-        assert_eq!(store.purge(Filter::of(&[State::Done])).wait().unwrap(), 1);
+        assert_eq!(store.purge(JobFilter::of(&[State::Done])).wait().unwrap(), 1);
         assert_eq!(ids(&claim(&store, at(3, any(9)))), ["grave", "late"]);
-        assert_eq!(store.purge(Filter::default()).wait().unwrap(), 0, "leased ones stay");
+        assert_eq!(store.purge(JobFilter::default()).wait().unwrap(), 0, "leased ones stay");
         assert_eq!(submit(&store, vec![job("done")]), [Receipt::Accepted(5)], "a number is not given twice");
         check_counts(&store);
     });
@@ -382,10 +390,10 @@ fn a_person_edits_retries_and_purges() {
 #[test]
 fn what_is_noted_of_keys_is_kept_and_the_last_note_holds() {
     roomy(|store| {
-        let note = |key: &str, note: &str| KeyNote { key: key.into(), note: note.into() };
+        let note = |key: &str, note: &str| StoredKeyState { key: key.into(), state: note.into() };
         let keys = vec![note("b", "{\"nonce\":1}"), note("a", "{}"), note("b", "{\"nonce\":2}")];
-        store.record(Record { changes: Vec::new(), keys }).wait().unwrap();
-        assert_eq!(store.keys().unwrap(), [note("a", "{}"), note("b", "{\"nonce\":2}")]);
+        store.record(RecordRequest { changes: Vec::new(), key_states: keys }).wait().unwrap();
+        assert_eq!(store.key_states().unwrap(), [note("a", "{}"), note("b", "{\"nonce\":2}")]);
     });
 }
 
@@ -400,14 +408,14 @@ fn who_watches_is_told_of_what_came_and_not_of_a_claim_that_found_nothing() {
         arrivals.mark_unchanged();
         changes.mark_unchanged();
         let lease = claim(&store, any(1))[0].0;
-        record(&store, change(lease, Step::Done, None));
+        record(&store, change(lease, JobStep::Done, None));
         assert!(!arrivals.has_changed().unwrap() && changes.has_changed().unwrap());
     });
 }
 
 #[test]
 fn many_producers_and_one_sender_lose_nothing_and_do_nothing_twice() {
-    each(Bounds { jobs: 50, ..Bounds::default() }, Order::FirstIn, |store| {
+    each(QueueBounds { jobs: 50, ..QueueBounds::default() }, JobOrder::Fifo, |store| {
         const EACH: usize = 200;
         let mut done = BTreeMap::new();
         std::thread::scope(|scope| {
@@ -428,8 +436,12 @@ fn many_producers_and_one_sender_lose_nothing_and_do_nothing_twice() {
                     if claimed.is_empty() {
                         arrivals.changed().await.unwrap();
                     }
-                    let changes = claimed.iter().map(|(lease, _)| change(*lease, Step::Done, attempt(200))).collect();
-                    assert_eq!(store.record(Record { changes, keys: Vec::new() }).await.unwrap().stale, []);
+                    let changes =
+                        claimed.iter().map(|(lease, _)| change(*lease, JobStep::Done, attempt(200))).collect();
+                    assert_eq!(
+                        store.record(RecordRequest { changes, key_states: Vec::new() }).await.unwrap().stale,
+                        []
+                    );
                     for (_, entry) in claimed {
                         *done.entry(entry.job.id).or_insert(0) += 1;
                     }
@@ -437,6 +449,6 @@ fn many_producers_and_one_sender_lose_nothing_and_do_nothing_twice() {
             });
         });
         assert_eq!(done.values().copied().collect::<BTreeSet<_>>(), BTreeSet::from([1]));
-        assert_eq!(check_counts(&store).of(State::Done), 4 * EACH as u64);
+        assert_eq!(check_counts(&store).jobs_in(State::Done), 4 * EACH as u64);
     });
 }

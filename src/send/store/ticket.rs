@@ -10,26 +10,26 @@ use tokio::sync::oneshot;
 
 use super::StoreError;
 
-/// The answer to come: await it on any event loop, or [`Ticket::wait`] for it on a thread of your own.
+/// The answer to come: await it on any event loop, or [`StoreFuture::wait`] for it on a thread of your own.
 ///
 /// Dropping it takes back what has not been done yet.
 #[derive(Debug)]
 #[must_use = "nothing is known before the answer is there"]
-pub struct Ticket<T>(oneshot::Receiver<Result<T, StoreError>>);
+pub struct StoreFuture<T>(oneshot::Receiver<Result<T, StoreError>>);
 
 /// Where the answer is put.
 #[derive(Debug)]
-pub(super) struct Reply<T>(oneshot::Sender<Result<T, StoreError>>);
+pub(super) struct ReplySender<T>(oneshot::Sender<Result<T, StoreError>>);
 
-impl<T> Ticket<T> {
-    pub(super) fn new() -> (Reply<T>, Self) {
+impl<T> StoreFuture<T> {
+    pub(super) fn new() -> (ReplySender<T>, Self) {
         let (reply, ticket) = oneshot::channel();
-        (Reply(reply), Self(ticket))
+        (ReplySender(reply), Self(ticket))
     }
 
     pub(super) fn ready(answer: Result<T, StoreError>) -> Self {
         let (reply, ticket) = Self::new();
-        reply.give(answer);
+        reply.send(answer);
         ticket
     }
 
@@ -38,7 +38,7 @@ impl<T> Ticket<T> {
     /// # Errors
     /// What the store says.
     pub fn wait(self) -> Result<T, StoreError> {
-        let waker = Waker::from(Arc::new(Sleeper(thread::current())));
+        let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
         // On a thread that runs an event loop, too: its budget would run out, and nobody would fill it again.
         let mut this = pin!(tokio::task::unconstrained(self));
         loop {
@@ -50,7 +50,7 @@ impl<T> Ticket<T> {
     }
 }
 
-impl<T> Future for Ticket<T> {
+impl<T> Future for StoreFuture<T> {
     type Output = Result<T, StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -58,21 +58,21 @@ impl<T> Future for Ticket<T> {
     }
 }
 
-impl<T> Reply<T> {
-    pub(super) fn give(self, answer: Result<T, StoreError>) {
+impl<T> ReplySender<T> {
+    pub(super) fn send(self, answer: Result<T, StoreError>) {
         // Whoever asked may be gone.
         let _ = self.0.send(answer);
     }
 
     /// Nobody waits for it any more.
-    pub(super) fn is_unwanted(&self) -> bool {
+    pub(super) fn is_abandoned(&self) -> bool {
         self.0.is_closed()
     }
 }
 
-struct Sleeper(Thread);
+struct ThreadWaker(Thread);
 
-impl Wake for Sleeper {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }

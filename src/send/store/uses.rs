@@ -6,11 +6,11 @@ use crate::send::job::UnixMs;
 
 /// What a store's jobs say of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyUse {
+pub struct KeyUsage {
     /// The key's name, never the credential.
     pub key: String,
     /// When it was used last.
-    pub last: UnixMs,
+    pub last_used: UnixMs,
     /// So many jobs were sent by it last.
     pub jobs: u64,
     /// So many of them are done.
@@ -19,22 +19,22 @@ pub struct KeyUse {
 
 /// Counts jobs by the key that sent them last.
 #[derive(Debug, Default)]
-pub(super) struct KeyUses(BTreeMap<String, KeyUse>);
+pub(super) struct KeyUsageCounter(BTreeMap<String, KeyUsage>);
 
-impl KeyUses {
+impl KeyUsageCounter {
     pub(super) fn add(&mut self, key: &str, sent: UnixMs, is_done: bool) {
-        let used = self.0.entry(key.to_owned()).or_insert_with(|| KeyUse {
+        let used = self.0.entry(key.to_owned()).or_insert_with(|| KeyUsage {
             key: key.to_owned(),
-            last: sent,
+            last_used: sent,
             jobs: 0,
             done: 0,
         });
-        used.last = used.last.max(sent);
+        used.last_used = used.last_used.max(sent);
         used.jobs += 1;
         used.done += u64::from(is_done);
     }
 
-    pub(super) fn all(self) -> Vec<KeyUse> {
+    pub(super) fn into_usage(self) -> Vec<KeyUsage> {
         self.0.into_values().collect()
     }
 }

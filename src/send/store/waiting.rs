@@ -2,30 +2,30 @@
 
 use std::collections::VecDeque;
 
-use super::ticket::Reply;
+use super::ticket::ReplySender;
 use super::{Receipt, StoreError};
 use crate::send::job::Job;
 
 /// A batch on its way in.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(super) struct SubmitBatch {
     jobs: Vec<Job>,
     pub(super) receipts: Vec<Receipt>,
     /// So many of its jobs are safe.
-    safe: usize,
-    reply: Reply<Vec<Receipt>>,
+    durable_jobs: usize,
+    reply: ReplySender<Vec<Receipt>>,
 }
 
 /// What becomes of a job that wants in.
-pub(super) enum Entrance {
-    In(Receipt),
-    NoRoom,
+pub(super) enum SubmitResult {
+    Admitted(Receipt),
+    QueueFull,
     TooLarge { bytes: u64, most_bytes: u64 },
 }
 
-impl Batch {
-    pub(super) fn new(jobs: Vec<Job>, reply: Reply<Vec<Receipt>>) -> Self {
-        Self { receipts: Vec::with_capacity(jobs.len()), jobs, safe: 0, reply }
+impl SubmitBatch {
+    pub(super) fn new(jobs: Vec<Job>, reply: ReplySender<Vec<Receipt>>) -> Self {
+        Self { receipts: Vec::with_capacity(jobs.len()), jobs, durable_jobs: 0, reply }
     }
 
     /// The next of its jobs.
@@ -35,25 +35,25 @@ impl Batch {
 
     fn fail(self, error: StoreError) {
         let error = match error {
-            StoreError::NoSpace(path, _) => StoreError::NoSpace(path, self.safe),
+            StoreError::NoSpace(path, _) => StoreError::NoSpace(path, self.durable_jobs),
             other => other,
         };
-        self.reply.give(Err(error));
+        self.reply.send(Err(error));
     }
 }
 
 /// All of them, in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
-    batches: VecDeque<Batch>,
+pub(super) struct SubmitQueue {
+    batches: VecDeque<SubmitBatch>,
     /// So many of them were looked at since the last commit; the last one may be in half.
-    touched: usize,
+    touched_batches: usize,
     /// Those that can't get in: with what is wrong, once the jobs before it are safe.
     too_large: Option<StoreError>,
 }
 
-impl Waiting {
-    pub(super) fn push(&mut self, batch: Batch) {
+impl SubmitQueue {
+    pub(super) fn push(&mut self, batch: SubmitBatch) {
         self.batches.push_back(batch);
     }
 
@@ -74,52 +74,53 @@ impl Waiting {
         &mut self,
         batches: usize,
         most: usize,
-        enter: impl FnMut(&Job) -> Result<Entrance, E>,
+        enter: impl FnMut(&Job) -> Result<SubmitResult, E>,
     ) -> Result<bool, E> {
-        self.sift();
-        self.let_in(batches, most, enter)
+        self.drop_abandoned();
+        self.admit_jobs(batches, most, enter)
     }
 
     /// Who gave up waiting stands in nobody's way.
-    fn sift(&mut self) {
-        self.batches.retain(|batch| !batch.reply.is_unwanted());
+    fn drop_abandoned(&mut self) {
+        self.batches.retain(|batch| !batch.reply.is_abandoned());
     }
 
-    /// The first `most` jobs that wait, for a store that is told later what became of them ([`Self::entered`]).
-    pub(super) fn first(&mut self, most: usize) -> impl Iterator<Item = &Job> {
-        self.sift();
+    /// The first `most` jobs that wait, for a store that is told later what became of them ([`Self::finish_submit`]).
+    pub(super) fn peek_jobs(&mut self, most: usize) -> impl Iterator<Item = &Job> {
+        self.drop_abandoned();
         self.batches.iter().flat_map(|batch| batch.jobs.iter().skip(batch.receipts.len())).take(most)
     }
 
-    /// What became of the jobs that [`Self::first`] gave, in that order, and nothing was asked in between; for those after
+    /// What became of the jobs that [`Self::peek_jobs`] gave, in that order, and nothing was asked in between; for those after
     /// the last one nothing is known.
-    pub(super) fn entered(&mut self, mut entrances: impl Iterator<Item = Entrance>) {
+    pub(super) fn finish_submit(&mut self, mut entrances: impl Iterator<Item = SubmitResult>) {
         // It cannot fail: each job is either in or waits on.
-        let _ =
-            self.let_in(usize::MAX, usize::MAX, |_| Ok::<_, StoreError>(entrances.next().unwrap_or(Entrance::NoRoom)));
+        let _ = self.admit_jobs(usize::MAX, usize::MAX, |_| {
+            Ok::<_, StoreError>(entrances.next().unwrap_or(SubmitResult::QueueFull))
+        });
         self.commit();
     }
 
-    fn let_in<E>(
+    fn admit_jobs<E>(
         &mut self,
         batches: usize,
         mut most: usize,
-        mut enter: impl FnMut(&Job) -> Result<Entrance, E>,
+        mut enter: impl FnMut(&Job) -> Result<SubmitResult, E>,
     ) -> Result<bool, E> {
-        self.touched = 0;
+        self.touched_batches = 0;
         for batch in self.batches.iter_mut().take(batches) {
-            self.touched += 1;
+            self.touched_batches += 1;
             while let Some(job) = batch.next() {
                 if most == 0 {
                     return Ok(true);
                 }
                 most -= 1;
                 match enter(job)? {
-                    Entrance::In(receipt) => batch.receipts.push(receipt),
-                    Entrance::NoRoom => return Ok(false),
-                    Entrance::TooLarge { bytes, most_bytes } => {
+                    SubmitResult::Admitted(receipt) => batch.receipts.push(receipt),
+                    SubmitResult::QueueFull => return Ok(false),
+                    SubmitResult::TooLarge { bytes, most_bytes } => {
                         let index = batch.receipts.len();
-                        self.too_large = Some(StoreError::TooLarge { index, bytes, most_bytes });
+                        self.too_large = Some(StoreError::TooLarge { index, bytes, max_bytes: most_bytes });
                         return Ok(true);
                     }
                 }
@@ -130,14 +131,14 @@ impl Waiting {
 
     /// What was let in is durable: batches that are in are answered.
     pub(super) fn commit(&mut self) {
-        for _ in 0..std::mem::take(&mut self.touched) {
+        for _ in 0..std::mem::take(&mut self.touched_batches) {
             let Some(batch) = self.batches.front_mut() else { break };
-            batch.safe = batch.receipts.len();
+            batch.durable_jobs = batch.receipts.len();
             if batch.next().is_some() {
                 break;
             }
             if let Some(batch) = self.batches.pop_front() {
-                batch.reply.give(Ok(batch.receipts));
+                batch.reply.send(Ok(batch.receipts));
             }
         }
         if let Some(error) = self.too_large.take() {
@@ -148,8 +149,8 @@ impl Waiting {
     /// Nothing of what was let in is durable.
     pub(super) fn roll_back(&mut self) {
         self.too_large = None;
-        for batch in self.batches.iter_mut().take(std::mem::take(&mut self.touched)) {
-            batch.receipts.truncate(batch.safe);
+        for batch in self.batches.iter_mut().take(std::mem::take(&mut self.touched_batches)) {
+            batch.receipts.truncate(batch.durable_jobs);
         }
     }
 

@@ -6,12 +6,12 @@ use super::query::number;
 
 /// Statuses and their weights, as `200`, `200,500` or `200:9,500:1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Choice(Vec<(StatusCode, u64)>);
+pub(super) struct StatusChoice(Vec<(StatusCode, u64)>);
 
 /// More make no sense, and their sum fits.
-const MOST_WEIGHT: u64 = 1_000_000;
+const MAX_WEIGHT: u64 = 1_000_000;
 
-impl Choice {
+impl StatusChoice {
     /// Reads it.
     ///
     /// # Errors
@@ -19,7 +19,7 @@ impl Choice {
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let read = |part: &str| {
             let (code, weight) = part.split_once(':').unwrap_or((part, "1"));
-            Ok((status("status", code)?, number("weight", weight, 0..=MOST_WEIGHT)?))
+            Ok((status("status", code)?, number("weight", weight, 0..=MAX_WEIGHT)?))
         };
         let choice = Self(text.split(',').map(read).collect::<Result<_, String>>()?);
         match choice.total() {
@@ -29,7 +29,7 @@ impl Choice {
     }
 
     /// The only one, if there is no choice.
-    pub(super) fn only(&self) -> Option<StatusCode> {
+    pub(super) fn single(&self) -> Option<StatusCode> {
         match self.0.as_slice() {
             [(status, _)] => Some(*status),
             _ => None,
@@ -83,10 +83,10 @@ mod tests {
             ("200:", "weight: expected a whole number from 0 to 1000000"),
             ("200:0,500:0", "weight: expected one that is not 0"),
         ] {
-            assert_eq!(Choice::read(wrong), Err(expected.to_owned()), "{wrong}");
+            assert_eq!(StatusChoice::read(wrong), Err(expected.to_owned()), "{wrong}");
         }
-        assert_eq!(Choice::read("204").unwrap().only(), Some(StatusCode::NO_CONTENT));
-        assert_eq!(Choice::read("200,500").unwrap().only(), None);
+        assert_eq!(StatusChoice::read("204").unwrap().single(), Some(StatusCode::NO_CONTENT));
+        assert_eq!(StatusChoice::read("200,500").unwrap().single(), None);
     }
 
     proptest! {
@@ -100,7 +100,7 @@ mod tests {
             let ticket = (ticket * tickets.len() as f64) as usize;
             let draw = (ticket as f64 + 0.5) / tickets.len() as f64;
             let parts: Vec<String> = weights.iter().enumerate().map(|(k, w)| format!("{}:{w}", 200 + k)).collect();
-            let choice = Choice::read(&parts.join(",")).unwrap();
+            let choice = StatusChoice::read(&parts.join(",")).unwrap();
             prop_assert_eq!(usize::from(choice.pick(draw).as_u16()), 200 + tickets[ticket]);
         }
     }

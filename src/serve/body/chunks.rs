@@ -12,24 +12,24 @@ use crate::machine::timer::{Sleep, Timer};
 use crate::server::BodyError;
 
 /// Equal chunks at equal intervals.
-pub(super) struct Chunks {
+pub(super) struct ChunkedBody {
     timer: Timer,
     chunk: Bytes,
-    left: u64,
+    remaining_chunks: u64,
     /// When the last one was due; the next one is an interval later, however late that one was.
     due: Nanos,
     interval: Nanos,
     wait: Option<Sleep>,
 }
 
-impl Chunks {
+impl ChunkedBody {
     /// `count` of them, the first one at `begin`.
     pub(super) fn new(timer: &Timer, chunk: Bytes, count: u64, begin: Nanos, interval: Nanos) -> Self {
-        Self { timer: timer.clone(), chunk, left: count, due: begin, interval, wait: None }
+        Self { timer: timer.clone(), chunk, remaining_chunks: count, due: begin, interval, wait: None }
     }
 }
 
-impl http_body::Body for Chunks {
+impl http_body::Body for ChunkedBody {
     type Data = Bytes;
     type Error = BodyError;
 
@@ -39,11 +39,11 @@ impl http_body::Body for Chunks {
             ready!(Pin::new(wait).poll(cx));
             this.wait = None;
         }
-        if this.left == 0 {
+        if this.remaining_chunks == 0 {
             return Poll::Ready(None);
         }
-        this.left -= 1;
-        if this.left > 0 && this.interval > Nanos::ZERO {
+        this.remaining_chunks -= 1;
+        if this.remaining_chunks > 0 && this.interval > Nanos::ZERO {
             this.due += this.interval;
             this.wait = Some(this.timer.sleep_until(this.due));
         }

@@ -9,20 +9,20 @@ use http_body::{Frame, SizeHint};
 use crate::server::BodyError;
 
 /// Half of a body.
-pub(super) struct Cut {
+pub(super) struct TruncatedBody {
     half: Option<Bytes>,
-    announced: u64,
+    content_length: u64,
 }
 
-impl Cut {
+impl TruncatedBody {
     /// The first half of a page's first `bytes`.
     pub(super) fn new(page: &Bytes, bytes: u64) -> Self {
         let half = page.len().min((bytes / 2) as usize);
-        Self { half: Some(page.slice(..half)), announced: bytes }
+        Self { half: Some(page.slice(..half)), content_length: bytes }
     }
 }
 
-impl http_body::Body for Cut {
+impl http_body::Body for TruncatedBody {
     type Data = Bytes;
     type Error = BodyError;
 
@@ -32,6 +32,6 @@ impl http_body::Body for Cut {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.announced)
+        SizeHint::with_exact(self.content_length)
     }
 }

@@ -12,10 +12,10 @@ use crate::machine::timer::{Sleep, Timer};
 use crate::server::BodyError;
 
 /// Bytes that come evenly over a time; the last of them at its end.
-pub(super) struct Drip {
+pub(super) struct DripBody {
     timer: Timer,
     page: Bytes,
-    steps: Steps,
+    steps: DripSchedule,
     begin: Nanos,
     step: u64,
     sent: u64,
@@ -24,21 +24,21 @@ pub(super) struct Drip {
 
 /// What has to be there when.
 #[derive(Clone, Copy, Debug)]
-struct Steps {
+struct DripSchedule {
     bytes: u64,
     length: Nanos,
     count: u64,
 }
 
-impl Drip {
+impl DripBody {
     /// `bytes` of the page, again and again, over `length` from `begin`.
     pub(super) fn new(timer: &Timer, page: &Bytes, bytes: u64, begin: Nanos, length: Nanos) -> Self {
-        let steps = Steps::new(bytes, length);
+        let steps = DripSchedule::new(bytes, length);
         Self { timer: timer.clone(), page: page.clone(), steps, begin, step: 0, sent: 0, wait: None }
     }
 }
 
-impl Steps {
+impl DripSchedule {
     /// One for each byte, but none shorter than a millisecond.
     fn new(bytes: u64, length: Nanos) -> Self {
         Self { bytes, length, count: bytes.min(length.0 / Nanos::MILLI.0).max(1) }
@@ -46,20 +46,20 @@ impl Steps {
 
     /// The bytes that have been sent after a step.
     fn bytes_after(&self, step: u64) -> u64 {
-        self.share(self.bytes, step)
+        self.prorate(self.bytes, step)
     }
 
     /// Its time, from the beginning.
     fn due(&self, step: u64) -> Nanos {
-        Nanos(self.share(self.length.0, step))
+        Nanos(self.prorate(self.length.0, step))
     }
 
-    fn share(&self, whole: u64, step: u64) -> u64 {
+    fn prorate(&self, whole: u64, step: u64) -> u64 {
         (u128::from(whole) * u128::from(step.min(self.count)) / u128::from(self.count)) as u64
     }
 }
 
-impl http_body::Body for Drip {
+impl http_body::Body for DripBody {
     type Data = Bytes;
     type Error = BodyError;
 
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn ten_bytes_in_two_seconds_are_one_each_fifth_of_a_second() {
-        let steps = Steps::new(10, Nanos::from_secs(2));
+        let steps = DripSchedule::new(10, Nanos::from_secs(2));
         let plan: Vec<_> = (0..=10).map(|step| (steps.bytes_after(step), steps.due(step).as_millis_f64())).collect();
         assert_eq!(plan[..3], [(0, 0.0), (1, 200.0), (2, 400.0)]);
         assert_eq!(plan[10], (10, 2000.0));
@@ -109,7 +109,7 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_come_evenly_and_all_of_them_at_the_end(bytes in 1_u64..=1 << 40, ms in 0_u64..=600_000, at in 0.0..1.0) {
-            let steps = Steps::new(bytes, Nanos::from_millis(ms));
+            let steps = DripSchedule::new(bytes, Nanos::from_millis(ms));
             prop_assert!(steps.count <= bytes && steps.count <= ms.max(1));
             prop_assert_eq!(steps.bytes_after(steps.count), bytes);
             prop_assert_eq!(steps.due(steps.count), Nanos::from_millis(ms));

@@ -22,31 +22,33 @@ use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use serde_json::{Map, Value, json};
 
-use self::choice::{Choice, status};
-use self::chunks::Chunks;
-use self::cut::Cut;
-use self::drip::Drip;
-use self::order::Clerk;
+use self::choice::{StatusChoice, status};
+use self::chunks::ChunkedBody;
+use self::cut::TruncatedBody;
+use self::drip::DripBody;
+use self::order::OrderValidator;
 use self::query::{Query, number};
-use super::answers::{JSON, TEXT, answer, bad_request, not_allowed, not_found, too_large};
+use super::answers::{
+    CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, bad_request, method_not_allowed, not_found, payload_too_large, response,
+};
 use crate::decide::Nanos;
 use crate::decide::dice::Dice;
-use crate::server::{self, Body, Page, Reply, RequestBody, Timer, Turn, Unread};
+use crate::server::{self, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, StaticBody, Timer};
 
 /// What /static sends unless asked for another length.
-const STATIC_BYTES: u64 = 5 << 20;
-const MOST_BYTES: u64 = 1 << 40;
+const DEFAULT_STATIC_BYTES: u64 = 5 << 20;
+const MAX_BODY_BYTES: u64 = 1 << 40;
 /// A page; so long a part of a body comes at once.
 const PAGE_BYTES: u64 = 1 << 20;
-const MOST_CHUNKS: u64 = 1_000_000;
-const MOST_MS: u64 = 600_000;
+const MAX_CHUNKS: u64 = 1_000_000;
+const MAX_DELAY_MS: u64 = 600_000;
 /// /close may cut so much in half: what is sent by then fits into any connection's buffer.
-const MOST_CUT: u64 = 1 << 16;
+const MAX_TRUNCATED_BODY_BYTES: u64 = 1 << 16;
 
-const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
-const INDEX: &str = include_str!("index.txt");
+const CONTENT_TYPE_OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
+const INDEX_TEXT: &str = include_str!("index.txt");
 /// Dice of this service.
-const CHOICES: u64 = 1;
+const STATUS_DICE_SALT: u64 = 1;
 
 /// What is asked of the service.
 #[derive(Clone, Copy, Debug)]
@@ -54,24 +56,24 @@ pub struct Options {
     /// Of the choices of /status.
     pub seed: u64,
     /// The longest body that /validate reads, in bytes.
-    pub most_body: usize,
+    pub max_body_bytes: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 0, most_body: 1 << 20 }
+        Self { seed: 0, max_body_bytes: 1 << 20 }
     }
 }
 
 /// The service.
 #[derive(Debug)]
 pub struct Service {
-    page: Arc<Page>,
-    clerk: Clerk,
+    page: Arc<StaticBody>,
+    validator: OrderValidator,
     dice: Dice,
     /// How often the dice were rolled: the k-th choice is the same on any number of event loops.
-    rolls: AtomicU64,
-    most_body: usize,
+    draws: AtomicU64,
+    max_body_bytes: usize,
 }
 
 impl Service {
@@ -82,11 +84,11 @@ impl Service {
     pub fn new(options: Options) -> io::Result<Self> {
         let line = b"weir: sixty-four bytes of a body that is the same in every line\n";
         Ok(Self {
-            page: Arc::new(Page::new(line.repeat(PAGE_BYTES as usize / line.len()))?),
-            clerk: Clerk::new().map_err(io::Error::other)?,
-            dice: Dice::new(options.seed, CHOICES),
-            rolls: AtomicU64::new(0),
-            most_body: options.most_body,
+            page: Arc::new(StaticBody::new(line.repeat(PAGE_BYTES as usize / line.len()))?),
+            validator: OrderValidator::new().map_err(io::Error::other)?,
+            dice: Dice::new(options.seed, STATUS_DICE_SALT),
+            draws: AtomicU64::new(0),
+            max_body_bytes: options.max_body_bytes,
         })
     }
 }
@@ -94,15 +96,15 @@ impl Service {
 impl server::Service for Service {
     type Local = Timer;
 
-    fn settle(&self, timer: &Timer) -> io::Result<Timer> {
+    fn init_thread(&self, timer: &Timer) -> io::Result<Timer> {
         Ok(timer.clone())
     }
 
-    fn page(&self) -> Option<Arc<Page>> {
+    fn static_body(&self) -> Option<Arc<StaticBody>> {
         Some(Arc::clone(&self.page))
     }
 
-    async fn answer(&self, timer: &Timer, request: Request<Incoming>, turn: &Turn) -> Reply {
+    async fn handle(&self, timer: &Timer, request: Request<Incoming>, turn: &RequestContext) -> ServiceReply {
         let (head, body) = request.into_parts();
         match head.uri.path() {
             "/echo" => return echo(&head.headers, body).into(),
@@ -116,35 +118,35 @@ impl server::Service for Service {
 impl Service {
     /// # Errors
     /// What is expected of a parameter, in words.
-    async fn route(&self, head: &Parts, timer: &Timer, turn: &Turn) -> Result<Reply, String> {
+    async fn route(&self, head: &Parts, timer: &Timer, turn: &RequestContext) -> Result<ServiceReply, String> {
         let reads = matches!(head.method, Method::GET | Method::HEAD);
         let query = Query(head.uri.query());
         let answer = match (head.uri.path(), reads) {
             ("/static", true) => {
-                let bytes = query.number("bytes", STATIC_BYTES, 0..=MOST_BYTES)?;
-                of_bytes(Body::repeated(&self.page, bytes))
+                let bytes = query.number("bytes", DEFAULT_STATIC_BYTES, 0..=MAX_BODY_BYTES)?;
+                octet_stream_response(ResponseBody::repeated(&self.page, bytes))
             }
             ("/chunked", true) => self.chunked(query, timer, turn)?,
             ("/drip", true) => self.drip(query, timer, turn).await?,
-            ("/headers", true) => answer(StatusCode::OK, JSON, headers(&head.headers).to_string()),
-            ("/validate/schema", true) => answer(StatusCode::OK, JSON, order::SCHEMA),
-            ("/validate/example", true) => answer(StatusCode::OK, JSON, order::EXAMPLE),
-            ("/validate/invalid", true) => answer(StatusCode::OK, JSON, order::WRONG),
-            ("/", true) => answer(StatusCode::OK, TEXT, INDEX),
-            ("/validate", _) => not_allowed("POST"),
+            ("/headers", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, headers(&head.headers).to_string()),
+            ("/validate/schema", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::SCHEMA),
+            ("/validate/example", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::EXAMPLE),
+            ("/validate/invalid", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::INVALID_EXAMPLE),
+            ("/", true) => response(StatusCode::OK, CONTENT_TYPE_TEXT, INDEX_TEXT),
+            ("/validate", _) => method_not_allowed("POST"),
             (
                 "/static" | "/chunked" | "/drip" | "/headers" | "/validate/schema" | "/validate/example"
                 | "/validate/invalid" | "/",
                 false,
-            ) => not_allowed("GET, HEAD"),
+            ) => method_not_allowed("GET, HEAD"),
             ("/close", _) => return self.close(query, head.version),
             (path, _) => {
                 if let Some(text) = path.strip_prefix("/status/") {
                     self.status(text)?
                 } else if let Some(text) = path.strip_prefix("/delay/") {
-                    let ms = number("delay", text, 0..=MOST_MS)?;
+                    let ms = number("delay", text, 0..=MAX_DELAY_MS)?;
                     turn.sleep(Nanos::from_millis(ms)).await;
-                    answer(StatusCode::OK, JSON, json!({ "delay_ms": ms }).to_string())
+                    response(StatusCode::OK, CONTENT_TYPE_JSON, json!({ "delay_ms": ms }).to_string())
                 } else {
                     not_found()
                 }
@@ -153,60 +155,82 @@ impl Service {
         Ok(answer.into())
     }
 
-    async fn validate(&self, body: Incoming, turn: &Turn) -> Response<Body> {
-        match turn.read(body, self.most_body).await {
-            Ok(body) => self.clerk.judge(&body),
-            Err(Unread::TooLong) => too_large(self.most_body),
-            Err(Unread::Broken) => bad_request("the body ends early, or is not framed as HTTP demands"),
+    async fn validate(&self, body: Incoming, turn: &RequestContext) -> Response<ResponseBody> {
+        match turn.read_body(body, self.max_body_bytes).await {
+            Ok(body) => self.validator.validate(&body),
+            Err(ReadBodyError::TooLong) => payload_too_large(self.max_body_bytes),
+            Err(ReadBodyError::Broken) => bad_request("the body ends early, or is not framed as HTTP demands"),
         }
     }
 
-    fn chunked(&self, query: Query<'_>, timer: &Timer, turn: &Turn) -> Result<Response<Body>, String> {
-        let count = query.number("chunks", 10, 0..=MOST_CHUNKS)?;
+    fn chunked(
+        &self,
+        query: Query<'_>,
+        timer: &Timer,
+        turn: &RequestContext,
+    ) -> Result<Response<ResponseBody>, String> {
+        let count = query.number("chunks", 10, 0..=MAX_CHUNKS)?;
         let bytes = query.number("bytes", 1024, 1..=PAGE_BYTES)?;
-        let interval = Nanos::from_millis(query.number("delay_ms", 0, 0..=MOST_MS)?);
+        let interval = Nanos::from_millis(query.number("delay_ms", 0, 0..=MAX_DELAY_MS)?);
         let chunk = self.page.bytes().slice(..bytes as usize);
-        Ok(of_bytes(Body::made(Chunks::new(timer, chunk, count, turn.now(), interval))))
+        Ok(octet_stream_response(ResponseBody::from_stream(ChunkedBody::new(
+            timer,
+            chunk,
+            count,
+            turn.now(),
+            interval,
+        ))))
     }
 
-    async fn drip(&self, query: Query<'_>, timer: &Timer, turn: &Turn) -> Result<Response<Body>, String> {
-        let length = Nanos::from_millis(query.number("duration_ms", 2000, 0..=MOST_MS)?);
-        let bytes = query.number("bytes", 10, 1..=MOST_BYTES)?;
-        let delay = Nanos::from_millis(query.number("delay_ms", 0, 0..=MOST_MS)?);
-        let status = query.word("code").map_or(Ok(StatusCode::OK), |code| status("code", &code))?;
+    async fn drip(
+        &self,
+        query: Query<'_>,
+        timer: &Timer,
+        turn: &RequestContext,
+    ) -> Result<Response<ResponseBody>, String> {
+        let length = Nanos::from_millis(query.number("duration_ms", 2000, 0..=MAX_DELAY_MS)?);
+        let bytes = query.number("bytes", 10, 1..=MAX_BODY_BYTES)?;
+        let delay = Nanos::from_millis(query.number("delay_ms", 0, 0..=MAX_DELAY_MS)?);
+        let status = query.value("code").map_or(Ok(StatusCode::OK), |code| status("code", &code))?;
         let begin = turn.now() + delay;
         turn.sleep_until(begin).await;
         if !has_body(status) {
-            return Ok(empty(status));
+            return Ok(empty_response(status));
         }
-        let mut answer = of_bytes(Body::made(Drip::new(timer, self.page.bytes(), bytes, begin, length)));
+        let mut answer = octet_stream_response(ResponseBody::from_stream(DripBody::new(
+            timer,
+            self.page.bytes(),
+            bytes,
+            begin,
+            length,
+        )));
         *answer.status_mut() = status;
         Ok(answer)
     }
 
     /// In HTTP/2 a connection is not one answer's to close: there it is the stream that breaks.
-    fn close(&self, query: Query<'_>, version: Version) -> Result<Reply, String> {
-        let bytes = query.number("bytes", 1024, 2..=MOST_CUT)?;
-        let body = match query.word("at").as_deref() {
-            None | Some("end") => Body::from(self.page.bytes().slice(..bytes as usize)),
-            Some("middle") => Body::made(Cut::new(self.page.bytes(), bytes)),
-            Some("start") => return Ok(Reply::Reset),
+    fn close(&self, query: Query<'_>, version: Version) -> Result<ServiceReply, String> {
+        let bytes = query.number("bytes", 1024, 2..=MAX_TRUNCATED_BODY_BYTES)?;
+        let body = match query.value("at").as_deref() {
+            None | Some("end") => ResponseBody::from(self.page.bytes().slice(..bytes as usize)),
+            Some("middle") => ResponseBody::from_stream(TruncatedBody::new(self.page.bytes(), bytes)),
+            Some("start") => return Ok(ServiceReply::Reset),
             Some(_) => return Err("at: expected start, middle or end".to_owned()),
         };
-        let mut answer = of_bytes(body);
+        let mut answer = octet_stream_response(body);
         if version < Version::HTTP_2 {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         Ok(answer.into())
     }
 
-    fn status(&self, text: &str) -> Result<Response<Body>, String> {
-        let choice = Choice::read(text)?;
-        let roll = || choice.pick(self.dice.unit_at(self.rolls.fetch_add(1, Ordering::Relaxed)));
-        let status = choice.only().unwrap_or_else(roll);
+    fn status(&self, text: &str) -> Result<Response<ResponseBody>, String> {
+        let choice = StatusChoice::read(text)?;
+        let roll = || choice.pick(self.dice.unit_at(self.draws.fetch_add(1, Ordering::Relaxed)));
+        let status = choice.single().unwrap_or_else(roll);
         let mut answer = match has_body(status) {
-            true => answer(status, TEXT, status.canonical_reason().unwrap_or("Unknown")),
-            false => empty(status),
+            true => response(status, CONTENT_TYPE_TEXT, status.canonical_reason().unwrap_or("Unknown")),
+            false => empty_response(status),
         };
         if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
             answer.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
@@ -216,8 +240,8 @@ impl Service {
 }
 
 /// The body that came, while it comes.
-fn echo(headers: &HeaderMap, body: Incoming) -> Response<Body> {
-    let mut answer = Response::new(Body::from(RequestBody(body)));
+fn echo(headers: &HeaderMap, body: Incoming) -> Response<ResponseBody> {
+    let mut answer = Response::new(ResponseBody::from(RequestBody(body)));
     if let Some(kind) = headers.get(CONTENT_TYPE) {
         answer.headers_mut().insert(CONTENT_TYPE, kind.clone());
     }
@@ -234,14 +258,14 @@ fn headers(headers: &HeaderMap) -> Value {
     Value::Object(headers.keys().map(|name| (name.to_string(), values(name))).collect::<Map<_, _>>())
 }
 
-fn of_bytes(body: Body) -> Response<Body> {
+fn octet_stream_response(body: ResponseBody) -> Response<ResponseBody> {
     let mut answer = Response::new(body);
-    answer.headers_mut().insert(CONTENT_TYPE, BYTES);
+    answer.headers_mut().insert(CONTENT_TYPE, CONTENT_TYPE_OCTET_STREAM);
     answer
 }
 
-fn empty(status: StatusCode) -> Response<Body> {
-    let mut answer = Response::new(Body::empty());
+fn empty_response(status: StatusCode) -> Response<ResponseBody> {
+    let mut answer = Response::new(ResponseBody::empty());
     *answer.status_mut() = status;
     answer
 }

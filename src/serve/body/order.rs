@@ -8,48 +8,48 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::serve::answers::{JSON, answer};
-use crate::server::Body;
+use crate::serve::answers::{CONTENT_TYPE_JSON, response};
+use crate::server::ResponseBody;
 
 /// What an order has to be.
 pub(super) const SCHEMA: &str = include_str!("../../../docs/order.schema.json");
 /// An order.
 pub(super) const EXAMPLE: &str = include_str!("order.json");
 /// The same with three faults.
-pub(super) const WRONG: &str = include_str!("wrong_order.json");
+pub(super) const INVALID_EXAMPLE: &str = include_str!("wrong_order.json");
 
 /// Faults that are listed.
-const MOST_FAULTS: usize = 100;
+const MAX_FAULTS: usize = 100;
 /// Beyond so many values in a body only the first fault is looked for: all of them would take more memory than many
 /// such bodies.
-const MOST_LISTED: usize = 2_000;
+const MAX_FULLY_CHECKED_VALUES: usize = 2_000;
 /// What is shown of a fault; names in a body may be long.
-const MOST_CHARS: usize = 200;
+const MAX_MESSAGE_CHARS: usize = 200;
 
 /// Judges orders.
 #[derive(Debug)]
-pub(super) struct Clerk {
+pub(super) struct OrderValidator {
     schema: Validator,
 }
 
 /// What was found.
 #[derive(Debug, Serialize)]
-struct Verdict {
+struct ValidationResult {
     valid: bool,
-    faults: Vec<Fault>,
+    faults: Vec<ValidationFault>,
     /// There may be more faults than are listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     more: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Fault {
+struct ValidationFault {
     /// Where, as a JSON Pointer; the whole body is the empty one.
     path: String,
     message: String,
 }
 
-impl Clerk {
+impl OrderValidator {
     /// Reads the schema.
     ///
     /// # Errors
@@ -64,63 +64,63 @@ impl Clerk {
     }
 
     /// 200 for an order, 422 with what is wrong, 400 for what is not JSON.
-    pub(super) fn judge(&self, body: &[u8]) -> Response<Body> {
+    pub(super) fn validate(&self, body: &[u8]) -> Response<ResponseBody> {
         let order: Value = match serde_json::from_slice(body) {
             Ok(order) => order,
             Err(error) => {
-                let fault = Fault { path: String::new(), message: format!("not JSON: {error}") };
-                return refuse(StatusCode::BAD_REQUEST, vec![fault], false);
+                let fault = ValidationFault { path: String::new(), message: format!("not JSON: {error}") };
+                return reject(StatusCode::BAD_REQUEST, vec![fault], false);
             }
         };
         if self.schema.is_valid(&order) {
-            return answer(StatusCode::OK, JSON, Bytes::from_static(br#"{"valid":true,"faults":[]}"#));
+            return response(StatusCode::OK, CONTENT_TYPE_JSON, Bytes::from_static(br#"{"valid":true,"faults":[]}"#));
         }
         // All values but the first of a list follow a comma.
-        if body.iter().filter(|byte| **byte == b',').count() > MOST_LISTED {
+        if body.iter().filter(|byte| **byte == b',').count() > MAX_FULLY_CHECKED_VALUES {
             let first = self.schema.validate(&order).err().map(|error| fault(&error));
-            return refuse(StatusCode::UNPROCESSABLE_ENTITY, first.into_iter().collect(), true);
+            return reject(StatusCode::UNPROCESSABLE_ENTITY, first.into_iter().collect(), true);
         }
         let mut errors = self.schema.iter_errors(&order);
-        let faults = errors.by_ref().take(MOST_FAULTS).map(|error| fault(&error)).collect();
-        refuse(StatusCode::UNPROCESSABLE_ENTITY, faults, errors.next().is_some())
+        let faults = errors.by_ref().take(MAX_FAULTS).map(|error| fault(&error)).collect();
+        reject(StatusCode::UNPROCESSABLE_ENTITY, faults, errors.next().is_some())
     }
 }
 
-fn refuse(status: StatusCode, faults: Vec<Fault>, more: bool) -> Response<Body> {
+fn reject(status: StatusCode, faults: Vec<ValidationFault>, more: bool) -> Response<ResponseBody> {
     // Text and lists of text are always JSON.
-    let body = serde_json::to_vec(&Verdict { valid: false, faults, more }).unwrap_or_default();
-    answer(status, JSON, body)
+    let body = serde_json::to_vec(&ValidationResult { valid: false, faults, more }).unwrap_or_default();
+    response(status, CONTENT_TYPE_JSON, body)
 }
 
-fn fault(error: &ValidationError<'_>) -> Fault {
+fn fault(error: &ValidationError<'_>) -> ValidationFault {
     let shown = match error.instance().as_ref() {
-        Value::String(text) => text.len() <= MOST_CHARS / 4,
+        Value::String(text) => text.len() <= MAX_MESSAGE_CHARS / 4,
         Value::Array(_) | Value::Object(_) => false,
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     };
-    let mut message = Short { text: String::new(), left: MOST_CHARS };
+    let mut message = TruncatedMessage { text: String::new(), remaining_chars: MAX_MESSAGE_CHARS };
     // Cut where it is long enough.
     let _ = match shown {
         true => write!(message, "{error}"),
         false => write!(message, "{}", error.masked_with("this")),
     };
-    Fault { path: error.instance_path().to_string(), message: message.text }
+    ValidationFault { path: error.instance_path().to_string(), message: message.text }
 }
 
 /// Takes no more than some characters.
-struct Short {
+struct TruncatedMessage {
     text: String,
-    left: usize,
+    remaining_chars: usize,
 }
 
-impl Write for Short {
+impl Write for TruncatedMessage {
     fn write_str(&mut self, part: &str) -> std::fmt::Result {
         for c in part.chars() {
-            if self.left == 0 {
+            if self.remaining_chars == 0 {
                 self.text.push('…');
                 return Err(std::fmt::Error);
             }
-            self.left -= 1;
+            self.remaining_chars -= 1;
             self.text.push(c);
         }
         Ok(())

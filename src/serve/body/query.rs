@@ -9,7 +9,7 @@ pub(super) struct Query<'a>(pub(super) Option<&'a str>);
 
 impl<'a> Query<'a> {
     /// The value of a name.
-    pub(super) fn word(self, name: &str) -> Option<Cow<'a, str>> {
+    pub(super) fn value(self, name: &str) -> Option<Cow<'a, str>> {
         let mut pairs = form_urlencoded::parse(self.0?.as_bytes());
         pairs.find(|(other, _)| other == name).map(|(_, value)| value)
     }
@@ -19,7 +19,7 @@ impl<'a> Query<'a> {
     /// # Errors
     /// What is expected, in words.
     pub(super) fn number(self, name: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64, String> {
-        self.word(name).map_or(Ok(default), |text| number(name, &text, range))
+        self.value(name).map_or(Ok(default), |text| number(name, &text, range))
     }
 }
 

@@ -5,47 +5,51 @@ use std::fmt::Write;
 
 use http::{Response, StatusCode};
 
-use super::super::answers::{JSON, answer};
-use crate::server::Body;
+use super::super::answers::{CONTENT_TYPE_JSON, response};
+use crate::server::ResponseBody;
 
 /// An answer that is always the same.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Refused {
+pub(super) struct FixedResponse {
     status: StatusCode,
     body: &'static str,
 }
 
-pub(super) const INVALID_KEY: Refused =
-    Refused { status: StatusCode::UNAUTHORIZED, body: "{\"error_msg\":\"invalid api key\",\"status\":\"error\"}\n" };
-pub(super) const BLOCKED: Refused = Refused {
+pub(super) const INVALID_KEY: FixedResponse = FixedResponse {
+    status: StatusCode::UNAUTHORIZED,
+    body: "{\"error_msg\":\"invalid api key\",\"status\":\"error\"}\n",
+};
+pub(super) const KEY_BLOCKED: FixedResponse = FixedResponse {
     status: StatusCode::TOO_MANY_REQUESTS,
     body: "{\"error_msg\":\"too many rate limit errors: blocked\",\"status\":\"error\"}\n",
 };
-pub(super) const EXCEEDED: Refused = Refused {
+pub(super) const LIMIT_EXCEEDED: FixedResponse = FixedResponse {
     status: StatusCode::TOO_MANY_REQUESTS,
     body: "{\"error_msg\":\"exceeded rate limit\",\"status\":\"error\"}\n",
 };
-pub(super) const INVALID_NONCE: Refused =
-    Refused { status: StatusCode::BAD_REQUEST, body: "{\"error_msg\":\"invalid nonce\",\"status\":\"error\"}\n" };
+pub(super) const INVALID_NONCE: FixedResponse =
+    FixedResponse { status: StatusCode::BAD_REQUEST, body: "{\"error_msg\":\"invalid nonce\",\"status\":\"error\"}\n" };
 /// Not in the document, where all requests weigh the same.
-pub(super) const INVALID_WEIGHT: Refused =
-    Refused { status: StatusCode::BAD_REQUEST, body: "{\"error_msg\":\"invalid weight\",\"status\":\"error\"}\n" };
+pub(super) const INVALID_WEIGHT: FixedResponse = FixedResponse {
+    status: StatusCode::BAD_REQUEST,
+    body: "{\"error_msg\":\"invalid weight\",\"status\":\"error\"}\n",
+};
 
-impl Refused {
-    pub(super) fn answer(self) -> Response<Body> {
-        answer(self.status, JSON, self.body)
+impl FixedResponse {
+    pub(super) fn response(self) -> Response<ResponseBody> {
+        response(self.status, CONTENT_TYPE_JSON, self.body)
     }
 }
 
 /// 200, with the request's own name for itself, or null if it has none.
-pub(super) fn accepted(req_id: Option<&str>) -> Response<Body> {
+pub(super) fn accepted_response(req_id: Option<&str>) -> Response<ResponseBody> {
     let mut body = String::from("{\"req_id\":");
     match req_id {
         Some(text) => write_string(&mut body, text),
         None => body.push_str("null"),
     }
     body.push_str(",\"status\":\"OK\"}\n");
-    answer(StatusCode::OK, JSON, body)
+    response(StatusCode::OK, CONTENT_TYPE_JSON, body)
 }
 
 /// A JSON string as `json.dumps` writes it.

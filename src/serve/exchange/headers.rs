@@ -2,10 +2,10 @@
 
 use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
-use super::book::Judged;
+use super::book::RequestDecision;
 use crate::decide::Nanos;
-use crate::decide::account::Judgement;
-use crate::decide::limit::{Model, Retry, Standing};
+use crate::decide::account::QuotaDecision;
+use crate::decide::limit::{LimitModel, LimitUsage, RetryTime};
 
 /// Which headers an answer has. All lengths are in whole seconds, rounded up: who waits that long is not early.
 ///
@@ -15,7 +15,7 @@ use crate::decide::limit::{Model, Retry, Standing};
 /// | `ratelimit` | `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11), an item per window | all that the limiter judged |
 /// | `x-ratelimit` | `X-RateLimit-Limit`, `-Remaining`, `-Reset` (as GitHub's) of the window with the least room | all that the limiter judged |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Headers {
+pub struct ExchangeHeaders {
     /// `Retry-After`.
     pub retry_after: bool,
     /// `RateLimit-Policy` and `RateLimit`.
@@ -24,7 +24,7 @@ pub struct Headers {
     pub x_rate_limit: bool,
 }
 
-impl Headers {
+impl ExchangeHeaders {
     /// Reads words with commas between: `retry-after,ratelimit,x-ratelimit`; `none` and `all` alone.
     ///
     /// # Errors
@@ -49,100 +49,105 @@ impl Headers {
     }
 
     /// Whether the standings of a key's windows are shown.
-    pub(super) fn show_standings(self) -> bool {
+    pub(super) fn needs_window_usages(self) -> bool {
         self.rate_limit || self.x_rate_limit
     }
 
-    pub(super) fn add_to(self, headers: &mut HeaderMap, judged: &Judged<'_>) {
-        let refusal = match judged.judgement {
+    pub(super) fn add_to(self, headers: &mut HeaderMap, judged: &RequestDecision<'_>) {
+        let refusal = match judged.decision {
             // Room in its windows is of no use to it.
-            Judgement::Blocked => return,
-            Judgement::Exceeded(refusal) => Some(refusal),
-            Judgement::Accepted | Judgement::InvalidNonce => None,
+            QuotaDecision::Blocked => return,
+            QuotaDecision::Exceeded(refusal) => Some(refusal),
+            QuotaDecision::Accepted | QuotaDecision::InvalidNonce => None,
         };
         if self.retry_after
-            && let Some(s) = refusal.and_then(|refusal| seconds(refusal.retry))
+            && let Some(s) = refusal.and_then(|refusal| retry_after_s(refusal.retry))
         {
             headers.insert(RETRY_AFTER, s.into());
         }
         if self.rate_limit {
-            put(headers, "ratelimit-policy", &list(&judged.standings, policy));
-            put(headers, "ratelimit", &list(&judged.standings, limit));
+            insert(headers, "ratelimit-policy", &join_items(&judged.window_usages, rate_limit_policy_item));
+            insert(headers, "ratelimit", &join_items(&judged.window_usages, rate_limit_item));
         }
         if self.x_rate_limit {
-            let least = judged.standings.iter().min_by_key(|standing| standing.remaining);
-            let refusing = refusal.and_then(|refusal| judged.standings.get(refusal.window));
+            let least = judged.window_usages.iter().min_by_key(|standing| standing.remaining);
+            let refusing = refusal.and_then(|refusal| judged.window_usages.get(refusal.window));
             if let Some(standing) = refusing.or(least) {
-                x_rate_limit(headers, standing, judged.at);
+                add_x_rate_limit(headers, standing, judged.unix_time);
             }
         }
     }
 }
 
 /// `"20/1s";q=20;w=1`: what a window allows. A window is named by how it is written.
-fn policy(Standing { window, .. }: &Standing) -> String {
+fn rate_limit_policy_item(LimitUsage { window, .. }: &LimitUsage) -> String {
     match window.model() {
-        Model::Concurrency => format!("\"{window}\";q={};qu=\"concurrent-requests\"", window.limit()),
-        _ => format!("\"{window}\";q={};w={}", window.limit(), whole_seconds(window.per())),
+        LimitModel::Concurrency => format!("\"{window}\";q={};qu=\"concurrent-requests\"", window.limit()),
+        _ => format!("\"{window}\";q={};w={}", window.limit(), ceil_seconds(window.per())),
     }
 }
 
 /// `"20/1s";r=3;t=1`: what is left of it, and for how long there will not be more.
-fn limit(standing: &Standing) -> String {
-    let Standing { window, remaining, more, .. } = standing;
-    match seconds(*more).filter(|s| *s > 0) {
+fn rate_limit_item(standing: &LimitUsage) -> String {
+    let LimitUsage { window, remaining, more, .. } = standing;
+    match retry_after_s(*more).filter(|s| *s > 0) {
         Some(s) => format!("\"{window}\";r={remaining};t={s}"),
         None => format!("\"{window}\";r={remaining}"),
     }
 }
 
 /// The reset is when the window will be as good as new, in seconds since 1970.
-fn x_rate_limit(headers: &mut HeaderMap, standing: &Standing, at: Nanos) {
+fn add_x_rate_limit(headers: &mut HeaderMap, standing: &LimitUsage, at: Nanos) {
     headers.insert(HeaderName::from_static("x-ratelimit-limit"), standing.window.limit().into());
     headers.insert(HeaderName::from_static("x-ratelimit-remaining"), standing.remaining.into());
-    if let Retry::After(length) = standing.all {
-        headers.insert(HeaderName::from_static("x-ratelimit-reset"), whole_seconds(at + length).into());
+    if let RetryTime::After(length) = standing.all {
+        headers.insert(HeaderName::from_static("x-ratelimit-reset"), ceil_seconds(at + length).into());
     }
 }
 
-fn list(standings: &[Standing], item: fn(&Standing) -> String) -> String {
+fn join_items(standings: &[LimitUsage], item: fn(&LimitUsage) -> String) -> String {
     standings.iter().map(item).collect::<Vec<_>>().join(", ")
 }
 
-fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
+fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(HeaderName::from_static(name), value);
     }
 }
 
-fn seconds(retry: Retry) -> Option<u64> {
+fn retry_after_s(retry: RetryTime) -> Option<u64> {
     match retry {
-        Retry::After(length) => Some(whole_seconds(length)),
-        Retry::Finished | Retry::Never => None,
+        RetryTime::After(length) => Some(ceil_seconds(length)),
+        RetryTime::Finished | RetryTime::Never => None,
     }
 }
 
-fn whole_seconds(length: Nanos) -> u64 {
+fn ceil_seconds(length: Nanos) -> u64 {
     length.0.div_ceil(Nanos::SECOND.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::account::Account;
-    use crate::decide::limit::{Limiter, Window};
+    use crate::decide::account::KeyQuota;
+    use crate::decide::limit::{LimitWindow, ServerLimiter};
 
-    const AT: Nanos = Nanos(1_700_000_000_250_000_000);
+    const NOW: Nanos = Nanos(1_700_000_000_250_000_000);
 
     /// The headers after so many requests at once, in the order of their names.
     fn after(requests: usize, windows: &[&str], which: &str) -> Vec<String> {
-        let windows: Vec<Window> =
-            windows.iter().map(|text| Window::read(text, Model::SlidingLog).expect("valid")).collect();
-        let mut account = Account::new(Limiter::new(&windows, Nanos::MILLI), 10);
-        let judgement = (1..=requests as i128).map(|nonce| account.judge(AT, 1, Some(nonce))).last().expect("one");
-        let judged = Judged { judgement, standings: account.limiter().standings(AT), at: AT, slot: None };
+        let windows: Vec<LimitWindow> =
+            windows.iter().map(|text| LimitWindow::read(text, LimitModel::SlidingLog).expect("valid")).collect();
+        let mut account = KeyQuota::new(ServerLimiter::new(&windows, Nanos::MILLI), 10);
+        let judgement = (1..=requests as i128).map(|nonce| account.judge(NOW, 1, Some(nonce))).last().expect("one");
+        let judged = RequestDecision {
+            decision: judgement,
+            window_usages: account.limiter().usages(NOW),
+            unix_time: NOW,
+            slot: None,
+        };
         let mut headers = HeaderMap::new();
-        Headers::read(which).expect("valid").add_to(&mut headers, &judged);
+        ExchangeHeaders::read(which).expect("valid").add_to(&mut headers, &judged);
         let text = |value: &HeaderValue| value.to_str().expect("ASCII").to_owned();
         let mut all: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect();
         all.sort();
@@ -187,11 +192,11 @@ mod tests {
 
     #[test]
     fn words_for_headers() {
-        assert_eq!(Headers::read("none"), Ok(Headers::default()));
-        let two = Headers { retry_after: true, rate_limit: false, x_rate_limit: true };
-        assert_eq!(Headers::read("x-ratelimit, retry-after"), Ok(two));
+        assert_eq!(ExchangeHeaders::read("none"), Ok(ExchangeHeaders::default()));
+        let two = ExchangeHeaders { retry_after: true, rate_limit: false, x_rate_limit: true };
+        assert_eq!(ExchangeHeaders::read("x-ratelimit, retry-after"), Ok(two));
         for wrong in ["", "date", "retry-after,", "all,none"] {
-            assert!(Headers::read(wrong).is_err_and(|why| why.contains("write retry-after")), "{wrong}");
+            assert!(ExchangeHeaders::read(wrong).is_err_and(|why| why.contains("write retry-after")), "{wrong}");
         }
     }
 }

@@ -2,29 +2,29 @@
 
 use std::ops::Range;
 
-use super::Headers;
+use super::ExchangeHeaders;
 use crate::decide::Nanos;
-use crate::decide::delay::{Delay, Hump};
+use crate::decide::delay::{Delay, DelayRange};
 use crate::decide::dice::Dice;
-use crate::decide::limit::{Model, Window};
+use crate::decide::limit::{LimitModel, LimitWindow};
 
 /// What an exchange is like; by default the one in the seed's document.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The windows of each key, all of which must have room.
-    pub limits: Vec<Window>,
+    pub limits: Vec<LimitWindow>,
     /// Who may ask.
     pub keys: Vec<String>,
     /// How long a request takes to where it is judged.
-    pub way_in: Way,
+    pub latency_in: OneWayDelay,
     /// How long its answer takes back.
-    pub way_out: Way,
+    pub latency_out: OneWayDelay,
     /// So many refusals by the limiter block a key; 0: none do.
     pub block_after: u64,
     /// The parameter that says what a request weighs; without it each weighs 1.
     pub weight_by: Option<String>,
     /// The headers that tell a client where it stands.
-    pub headers: Headers,
+    pub headers: ExchangeHeaders,
     /// Whether connections stay open, with HTTP/1.1; otherwise each answer is HTTP/1.0 and closes its own.
     pub keep_alive: bool,
     /// Repeats the ways in and out, and the keys beyond the document's.
@@ -33,13 +33,13 @@ pub struct Options {
 
 /// How long one way takes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Way {
+pub struct OneWayDelay {
     delay: Delay,
-    tick: Nanos,
+    resolution: Nanos,
 }
 
 /// The keys in the document.
-const KEYS: [&str; 5] = [
+const DEFAULT_KEYS: [&str; 5] = [
     "UT4NHL1J796WCHULA1750MXYF9F5JYA6",
     "8TY2F3KIL38T741G1UCBMCAQ75XU9F5O",
     "954IXKJN28CBDKHSKHURQIVLQHZIEEM9",
@@ -49,22 +49,22 @@ const KEYS: [&str; 5] = [
 
 impl Default for Options {
     fn default() -> Self {
-        let way = Way::in_whole_millis(0..50);
+        let way = OneWayDelay::in_whole_millis(0..50);
         Self {
-            limits: Window::new(Model::SlidingLog, 20, Nanos::SECOND).into_iter().collect(),
-            keys: keys(KEYS.len(), 0),
-            way_in: way.clone(),
-            way_out: way,
+            limits: LimitWindow::new(LimitModel::SlidingLog, 20, Nanos::SECOND).into_iter().collect(),
+            keys: generate_keys(DEFAULT_KEYS.len(), 0),
+            latency_in: way.clone(),
+            latency_out: way,
             block_after: 10,
             weight_by: None,
-            headers: Headers::default(),
+            headers: ExchangeHeaders::default(),
             keep_alive: false,
             seed: 0,
         }
     }
 }
 
-impl Way {
+impl OneWayDelay {
     /// Reads what [`Delay::read`] does. Between whole milliseconds, `0ms..50ms`, it is a whole number of them, both
     /// ends included.
     ///
@@ -73,36 +73,36 @@ impl Way {
     pub fn read(text: &str) -> Result<Self, String> {
         let whole = |at: Nanos| at.0.is_multiple_of(Nanos::MILLI.0).then_some(at.0 / Nanos::MILLI.0);
         let delay = Delay::read(text)?;
-        if let Delay::Uniform(Hump { low, high }) = delay
+        if let Delay::Uniform(DelayRange { low, high }) = delay
             && let (Some(low), Some(high)) = (whole(low), whole(high))
         {
             return Ok(Self::in_whole_millis(low..high));
         }
-        Ok(Self { delay, tick: Nanos(1) })
+        Ok(Self { delay, resolution: Nanos(1) })
     }
 
     /// Every number of milliseconds in the range, its end included, as likely.
     fn in_whole_millis(range: Range<u64>) -> Self {
         let high = Nanos::from_millis(range.end) + (Nanos::MILLI - Nanos(1));
-        let delay = Delay::Uniform(Hump { low: Nanos::from_millis(range.start), high });
-        Self { delay, tick: Nanos::MILLI }
+        let delay = Delay::Uniform(DelayRange { low: Nanos::from_millis(range.start), high });
+        Self { delay, resolution: Nanos::MILLI }
     }
 
     /// How long request `number` takes.
     pub(super) fn at(&self, dice: &Dice, number: u64) -> Nanos {
         let delay = self.delay.at(dice, number);
-        Nanos(delay.0 - delay.0 % self.tick.0)
+        Nanos(delay.0 - delay.0 % self.resolution.0)
     }
 }
 
 /// The document's keys first, then others of the same kind that the seed makes.
-pub fn keys(count: usize, seed: u64) -> Vec<String> {
+pub fn generate_keys(count: usize, seed: u64) -> Vec<String> {
     let mut dice = Dice::new(seed, 20);
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     let letter = move |_| char::from(letters[(dice.bits() % letters.len() as u64) as usize]);
     let mut others = (0..).map(letter);
     let others = std::iter::repeat_with(|| others.by_ref().take(32).collect());
-    KEYS.iter().map(|key| (*key).to_owned()).chain(others).take(count).collect()
+    DEFAULT_KEYS.iter().map(|key| (*key).to_owned()).chain(others).take(count).collect()
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_way_between_whole_milliseconds_takes_each_of_them_as_often() {
-        let (way, dice) = (Way::read("0ms..50ms").expect("valid"), Dice::new(1, 21));
+        let (way, dice) = (OneWayDelay::read("0ms..50ms").expect("valid"), Dice::new(1, 21));
         let mut counts = [0_u32; 51];
         for number in 0..51_000 {
             let took = way.at(&dice, number);
@@ -124,19 +124,19 @@ mod tests {
     #[test]
     fn other_ways_are_as_they_are_written() {
         let dice = Dice::new(1, 21);
-        assert_eq!(Way::read("3ms").map(|way| way.at(&dice, 7)), Ok(Nanos::from_millis(3)));
-        let fine = Way::read("10us..900us").expect("valid");
+        assert_eq!(OneWayDelay::read("3ms").map(|way| way.at(&dice, 7)), Ok(Nanos::from_millis(3)));
+        let fine = OneWayDelay::read("10us..900us").expect("valid");
         assert!((0..100).map(|number| fine.at(&dice, number).0).all(|ns| (10_000..=900_000).contains(&ns)));
-        assert!(Way::read("fast").is_err());
+        assert!(OneWayDelay::read("fast").is_err());
     }
 
     #[test]
     fn keys_are_the_documents_and_then_the_seeds() {
-        assert_eq!(keys(2, 9), KEYS[..2]);
-        let many = keys(1000, 9);
-        assert_eq!(many[..5], KEYS);
-        assert_eq!(many, keys(1000, 9));
-        assert_ne!(many[5], keys(6, 8)[5]);
+        assert_eq!(generate_keys(2, 9), DEFAULT_KEYS[..2]);
+        let many = generate_keys(1000, 9);
+        assert_eq!(many[..5], DEFAULT_KEYS);
+        assert_eq!(many, generate_keys(1000, 9));
+        assert_ne!(many[5], generate_keys(6, 8)[5]);
         assert!(many.iter().all(|key| key.len() == 32));
         assert_eq!(many.iter().collect::<std::collections::HashSet<_>>().len(), 1000);
     }

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 /// A request's parameters: those of its query, then those of its form; the first of a name counts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parameters<'a> {
+pub(super) struct RequestParameters<'a> {
     query: &'a [u8],
     form: &'a [u8],
 }
 
-impl<'a> Parameters<'a> {
+impl<'a> RequestParameters<'a> {
     pub(super) fn new(query: &'a str, form: &'a [u8]) -> Self {
         Self { query: query.as_bytes(), form }
     }
@@ -22,11 +22,11 @@ impl<'a> Parameters<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::Parameters;
+    use super::RequestParameters;
 
     #[test]
     fn the_query_wins_and_the_first_counts() {
-        let asked = Parameters::new("a=1&a=2&b=&c", b"a=3&d=%C3%A9+e");
+        let asked = RequestParameters::new("a=1&a=2&b=&c", b"a=3&d=%C3%A9+e");
         let get = |name| asked.get(name).map(std::borrow::Cow::into_owned);
         assert_eq!(get("a").as_deref(), Some("1"));
         assert_eq!(get("b").as_deref(), Some(""));

@@ -11,23 +11,24 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use serde::Serialize;
 
-use super::book::{Book, lock};
+use super::book::{KeyAccounts, lock_account};
 use crate::decide::Nanos;
-use crate::decide::account::Counts;
-use crate::decide::limit::Window;
+use crate::decide::account::QuotaCounts;
+use crate::decide::limit::LimitWindow;
 
 /// The answer to `GET /stats`.
 #[derive(Debug, Serialize)]
-struct Stats<'a> {
+struct ExchangeStats<'a> {
     accepted: u64,
-    refused: Refused,
-    windows: Vec<Closest>,
+    #[serde(rename = "refused")]
+    rejected: RejectionCounts,
+    windows: Vec<PeakUsage>,
     keys: BTreeMap<&'a str, KeyStats>,
 }
 
 /// By reason.
 #[derive(Debug, Serialize)]
-struct Refused {
+struct RejectionCounts {
     invalid_key: u64,
     invalid_weight: u64,
     blocked: u64,
@@ -38,14 +39,15 @@ struct Refused {
 #[derive(Debug, Serialize)]
 struct KeyStats {
     accepted: u64,
-    refused: KeyRefused,
+    #[serde(rename = "refused")]
+    rejected: KeyRejectionCounts,
     /// Whether it is blocked now.
     blocked: bool,
-    windows: Vec<Closest>,
+    windows: Vec<PeakUsage>,
 }
 
 #[derive(Debug, Serialize)]
-struct KeyRefused {
+struct KeyRejectionCounts {
     blocked: u64,
     exceeded: u64,
     invalid_nonce: u64,
@@ -53,56 +55,57 @@ struct KeyRefused {
 
 /// How close a window came to its limit; of several keys, the one that came closest.
 #[derive(Debug, Serialize)]
-struct Closest {
+struct PeakUsage {
     window: String,
     limit: u64,
     /// The most that was ever in it at once.
-    closest: u64,
+    #[serde(rename = "closest")]
+    peak: u64,
     /// What is in it now.
     used: u64,
 }
 
-impl Book {
+impl KeyAccounts {
     /// The answer to `GET /stats`, on one line.
-    pub(super) fn stats(&self, now: Nanos) -> String {
+    pub(super) fn stats_json(&self, now: Nanos) -> String {
         let keys: BTreeMap<&str, KeyStats> = self
             .keys
             .iter()
             .map(|(key, account)| {
-                let mut account = lock(account);
-                let Counts { accepted, blocked, exceeded, invalid_nonce } = account.counts();
-                let standings = account.limiter().standings(now);
-                let windows = standings.iter().zip(account.limiter().closest());
-                let windows = windows.map(|(standing, (window, closest))| Closest {
+                let mut account = lock_account(account);
+                let QuotaCounts { accepted, blocked, exceeded, invalid_nonce } = account.counts();
+                let standings = account.limiter().usages(now);
+                let windows = standings.iter().zip(account.limiter().peaks());
+                let windows = windows.map(|(standing, (window, closest))| PeakUsage {
                     window: window.to_string(),
                     limit: window.limit(),
-                    closest,
+                    peak: closest,
                     used: standing.used,
                 });
                 let windows = windows.collect();
-                let refused = KeyRefused { blocked, exceeded, invalid_nonce };
-                (key.as_str(), KeyStats { accepted, refused, blocked: account.blocked(), windows })
+                let refused = KeyRejectionCounts { blocked, exceeded, invalid_nonce };
+                (key.as_str(), KeyStats { accepted, rejected: refused, blocked: account.blocked(), windows })
             })
             .collect();
         let sum = |of: fn(&KeyStats) -> u64| keys.values().map(of).sum();
-        let mut windows: Vec<Closest> = Vec::new();
+        let mut windows: Vec<PeakUsage> = Vec::new();
         for (number, of_a_key) in keys.values().flat_map(|key| key.windows.iter().enumerate()) {
             match windows.get_mut(number) {
                 Some(most) => {
-                    most.closest = most.closest.max(of_a_key.closest);
+                    most.peak = most.peak.max(of_a_key.peak);
                     most.used = most.used.max(of_a_key.used);
                 }
-                None => windows.push(Closest { window: of_a_key.window.clone(), ..*of_a_key }),
+                None => windows.push(PeakUsage { window: of_a_key.window.clone(), ..*of_a_key }),
             }
         }
-        let stats = Stats {
+        let stats = ExchangeStats {
             accepted: sum(|key| key.accepted),
-            refused: Refused {
+            rejected: RejectionCounts {
                 invalid_key: self.invalid_key.load(Ordering::Relaxed),
                 invalid_weight: self.invalid_weight.load(Ordering::Relaxed),
-                blocked: sum(|key| key.refused.blocked),
-                exceeded: sum(|key| key.refused.exceeded),
-                invalid_nonce: sum(|key| key.refused.invalid_nonce),
+                blocked: sum(|key| key.rejected.blocked),
+                exceeded: sum(|key| key.rejected.exceeded),
+                invalid_nonce: sum(|key| key.rejected.invalid_nonce),
             },
             windows,
             keys,
@@ -112,17 +115,17 @@ impl Book {
     }
 
     /// All keys' counts, and of each window the most that was ever in it for any key.
-    fn totals(&self) -> (Counts, Vec<(Window, u64)>) {
-        let mut sum = Counts::default();
-        let mut windows: Vec<(Window, u64)> = Vec::new();
+    fn totals(&self) -> (QuotaCounts, Vec<(LimitWindow, u64)>) {
+        let mut sum = QuotaCounts::default();
+        let mut windows: Vec<(LimitWindow, u64)> = Vec::new();
         for account in self.keys.values() {
-            let mut account = lock(account);
-            let Counts { accepted, blocked, exceeded, invalid_nonce } = account.counts();
+            let mut account = lock_account(account);
+            let QuotaCounts { accepted, blocked, exceeded, invalid_nonce } = account.counts();
             sum.accepted += accepted;
             sum.blocked += blocked;
             sum.exceeded += exceeded;
             sum.invalid_nonce += invalid_nonce;
-            for (number, (window, closest)) in account.limiter().closest().enumerate() {
+            for (number, (window, closest)) in account.limiter().peaks().enumerate() {
                 match windows.get_mut(number) {
                     Some((_, most)) => *most = closest.max(*most),
                     None => windows.push((window, closest)),
@@ -133,7 +136,7 @@ impl Book {
     }
 }
 
-impl Collector for Book {
+impl Collector for KeyAccounts {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let (counts, windows) = self.totals();
         let help = "Requests for the exchange, by what became of them";

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use libc::{c_int, c_void, sigaction, siginfo_t};
 
-const SIGNALS: [(c_int, &str); 5] = [
+const CRASH_SIGNALS: [(c_int, &str); 5] = [
     (libc::SIGSEGV, "SIGSEGV"),
     (libc::SIGBUS, "SIGBUS"),
     (libc::SIGFPE, "SIGFPE"),
@@ -24,53 +24,53 @@ const SIGNALS: [(c_int, &str); 5] = [
 ];
 
 /// Room for the handler, and for the registers that the kernel saves (up to 11 KiB).
-const STACK: usize = 64 * 1024;
+const HANDLER_STACK_BYTES: usize = 64 * 1024;
 
 /// What the log calls a function.
 #[derive(Debug)]
-pub(super) struct Label(Box<[u8]>);
+pub(super) struct FunctionLabel(Box<[u8]>);
 
 thread_local! {
     /// The function that this thread is in.
-    static INSIDE: Cell<*const Label> = const { Cell::new(null()) };
+    static CURRENT_LABEL: Cell<*const FunctionLabel> = const { Cell::new(null()) };
     /// Where this thread's handler runs: a function that has used up its stack leaves none.
-    static OWN_STACK: OnceCell<OwnStack> = const { OnceCell::new() };
+    static SIGNAL_STACK: OnceCell<SignalStack> = const { OnceCell::new() };
 }
 
-/// What was there before us, in the order of [`SIGNALS`].
-static BEFORE: OnceLock<[sigaction; SIGNALS.len()]> = OnceLock::new();
+/// What was there before us, in the order of [`CRASH_SIGNALS`].
+static PREVIOUS_HANDLERS: OnceLock<[sigaction; CRASH_SIGNALS.len()]> = OnceLock::new();
 
-impl Label {
+impl FunctionLabel {
     pub(super) fn new(text: &str) -> Self {
         Self(text.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }).collect())
     }
 }
 
 /// Runs what may crash under this label. On a thread that is to survive in the log even when its stack is used up,
-/// [`settle`] comes first.
-pub(super) fn within<T>(label: &Label, call: impl FnOnce() -> T) -> T {
+/// [`install_signal_stack`] comes first.
+pub(super) fn run_labelled<T>(label: &FunctionLabel, call: impl FnOnce() -> T) -> T {
     /// Puts back what was there, also when `call` unwinds: a label that is gone must not be read.
-    struct Leave(*const Label);
-    impl Drop for Leave {
+    struct RestoreLabel(*const FunctionLabel);
+    impl Drop for RestoreLabel {
         fn drop(&mut self) {
-            INSIDE.set(self.0);
+            CURRENT_LABEL.set(self.0);
         }
     }
-    let _leave = Leave(INSIDE.replace(label));
+    let _leave = RestoreLabel(CURRENT_LABEL.replace(label));
     call()
 }
 
 /// Gives this thread a stack for its crash, once.
-pub(super) fn settle() {
-    OWN_STACK.with(|stack| {
-        stack.get_or_init(OwnStack::new);
+pub(super) fn install_signal_stack() {
+    SIGNAL_STACK.with(|stack| {
+        stack.get_or_init(SignalStack::new);
     });
 }
 
 /// Watches for crashes from now on, in the whole process.
-pub(super) fn watch() {
-    BEFORE.get_or_init(|| {
-        SIGNALS.map(|(signal, _)| {
+pub(super) fn install_crash_handlers() {
+    PREVIOUS_HANDLERS.get_or_init(|| {
+        CRASH_SIGNALS.map(|(signal, _)| {
             // SAFETY: all-zero bytes are a valid `sigaction`: no flags, an empty mask, the default action.
             let (mut ours, mut before): (sigaction, sigaction) = unsafe { (zeroed(), zeroed()) };
             ours.sa_sigaction = on_crash as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize;
@@ -84,18 +84,18 @@ pub(super) fn watch() {
 }
 
 extern "C" fn on_crash(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
-    let at = SIGNALS.iter().position(|(known, _)| *known == signal);
+    let at = CRASH_SIGNALS.iter().position(|(known, _)| *known == signal);
     // A crash on the way out of this one is no news.
-    let label = INSIDE.replace(null());
+    let label = CURRENT_LABEL.replace(null());
     if !label.is_null() {
         // SAFETY: `within` keeps the label alive while this thread is in its call, which is what crashed.
         let label = unsafe { &*label };
-        let name = at.map_or("a signal", |at| SIGNALS[at].1);
-        say(&[b"weir: ", &label.0, b" crashed (", name.as_bytes(), b")\n"]);
+        let name = at.map_or("a signal", |at| CRASH_SIGNALS[at].1);
+        write_stderr(&[b"weir: ", &label.0, b" crashed (", name.as_bytes(), b")\n"]);
     }
     // SAFETY: all-zero bytes are a valid `sigaction`, the default one.
     let default: sigaction = unsafe { zeroed() };
-    let before = at.zip(BEFORE.get()).map_or(default, |(at, before)| before[at]);
+    let before = at.zip(PREVIOUS_HANDLERS.get()).map_or(default, |(at, before)| before[at]);
     // SAFETY: the pointer is to a live value that sigaction itself has filled in, or to the default.
     unsafe { sigaction(signal, &raw const before, null_mut()) };
     // SAFETY: with SA_SIGINFO the kernel hands over a valid siginfo_t.
@@ -108,7 +108,7 @@ extern "C" fn on_crash(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
 }
 
 /// Writes one line to stderr, or as much of it as has room.
-fn say(parts: &[&[u8]]) {
+fn write_stderr(parts: &[&[u8]]) {
     let mut line = [0_u8; 512];
     let mut length = 0;
     for byte in parts.iter().copied().flatten() {
@@ -122,12 +122,12 @@ fn say(parts: &[&[u8]]) {
 }
 
 /// A stack for handlers, set for one thread as long as it lives.
-struct OwnStack(Box<[MaybeUninit<u8>]>);
+struct SignalStack(Box<[MaybeUninit<u8>]>);
 
-impl OwnStack {
+impl SignalStack {
     fn new() -> Self {
-        let mut own = Self(Box::new_uninit_slice(STACK));
-        let stack = libc::stack_t { ss_sp: own.0.as_mut_ptr().cast(), ss_flags: 0, ss_size: STACK };
+        let mut own = Self(Box::new_uninit_slice(HANDLER_STACK_BYTES));
+        let stack = libc::stack_t { ss_sp: own.0.as_mut_ptr().cast(), ss_flags: 0, ss_size: HANDLER_STACK_BYTES };
         // SAFETY: the bytes are this thread's until `drop` has unset them. If it fails, a function that uses up its
         // stack goes unnamed.
         unsafe { libc::sigaltstack(&raw const stack, null_mut()) };
@@ -135,7 +135,7 @@ impl OwnStack {
     }
 }
 
-impl Drop for OwnStack {
+impl Drop for SignalStack {
     fn drop(&mut self) {
         let none = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
         // SAFETY: a thread that ends runs no handler of ours, and after this the kernel does not use the bytes.

@@ -6,62 +6,62 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri};
 
-use super::library::Function;
-use super::routes::Route;
+use super::library::LibraryFunction;
+use super::routes::BuiltInFunction;
 use crate::serve::pool;
-use crate::server::Tell;
+use crate::server::Logger;
 
 /// A request's function, and what it is called with.
 #[derive(Debug)]
-pub enum Job {
+pub enum FunctionJob {
     /// One of the document's seven.
-    Document(Document),
+    BuiltIn(BuiltInCall),
     /// One of a library.
-    Library(Box<Call>),
+    Library(Box<LibraryCall>),
 }
 
 /// A call of one of the seven.
 #[derive(Debug)]
-pub struct Document {
-    pub(super) route: Route,
+pub struct BuiltInCall {
+    pub(super) function: BuiltInFunction,
     pub(super) uri: Uri,
 }
 
 /// A call of a library's function.
 #[derive(Debug)]
-pub struct Call {
-    pub(super) function: Arc<Function>,
+pub struct LibraryCall {
+    pub(super) function: Arc<LibraryFunction>,
     pub(super) method: Method,
     pub(super) uri: Uri,
     pub(super) body: Bytes,
-    pub(super) terms: Arc<Terms>,
+    pub(super) options: Arc<LibraryOptions>,
 }
 
 /// What holds for all calls of libraries' functions.
 #[derive(Debug)]
-pub(super) struct Terms {
+pub(super) struct LibraryOptions {
     /// The longest answer, in bytes.
-    pub(super) most_answer: usize,
-    pub(super) tell: Tell,
+    pub(super) max_response_bytes: usize,
+    pub(super) logger: Logger,
 }
 
 /// What a function answers.
 #[derive(Debug)]
-pub struct Answer {
+pub struct FunctionResponse {
     pub(super) status: StatusCode,
     /// Only libraries' functions have any.
     pub(super) headers: Option<Box<HeaderMap>>,
     pub(super) body: Bytes,
 }
 
-impl pool::Job for Job {
-    type Answer = Answer;
+impl pool::PoolJob for FunctionJob {
+    type Output = FunctionResponse;
 
-    fn run(self) -> Answer {
+    fn run(self) -> FunctionResponse {
         match self {
-            Self::Document(Document { route, uri }) => {
+            Self::BuiltIn(BuiltInCall { function: route, uri }) => {
                 let (status, body) = route.call(uri.query());
-                Answer { status, headers: None, body }
+                FunctionResponse { status, headers: None, body }
             }
             Self::Library(call) => call.run(),
         }
@@ -69,15 +69,15 @@ impl pool::Job for Job {
 
     fn is_brief(&self) -> bool {
         match self {
-            Self::Document(Document { route, uri }) => route.is_brief(uri.query()),
+            Self::BuiltIn(BuiltInCall { function: route, uri }) => route.is_brief(uri.query()),
             Self::Library(_) => false,
         }
     }
 }
 
-impl Call {
-    fn run(self) -> Answer {
-        let most = self.terms.most_answer;
+impl LibraryCall {
+    fn run(self) -> FunctionResponse {
+        let most = self.options.max_response_bytes;
         // A method has no zeros in it.
         let method = CString::new(self.method.as_str()).unwrap_or_default();
         let (answer, code) = self.function.call(&method, self.uri.query().unwrap_or_default(), &self.body, most);
@@ -86,19 +86,23 @@ impl Call {
         } else if code != 0 {
             (format!("returned {code}"), "Sorry, this function failed")
         } else {
-            return Answer { status: answer.status, headers: Some(Box::new(answer.headers)), body: answer.body.into() };
+            return FunctionResponse {
+                status: answer.status,
+                headers: Some(Box::new(answer.headers)),
+                body: answer.body.into(),
+            };
         };
         let count = self.function.count_failure();
-        if is_news(count) {
+        if should_log(count) {
             let so_far = if count > 1 { format!(" ({count} failures so far)") } else { String::new() };
-            self.terms.tell.say(&format!("{} {log}{so_far}", self.function.name));
+            self.options.logger.log(&format!("{} {log}{so_far}", self.function.name));
         }
-        Answer { status: StatusCode::INTERNAL_SERVER_ERROR, headers: None, body: body.into() }
+        FunctionResponse { status: StatusCode::INTERNAL_SERVER_ERROR, headers: None, body: body.into() }
     }
 }
 
 /// The first ten failures are, and then each that makes the count ten times longer: a load test must not fill a disk.
-fn is_news(count: u64) -> bool {
+fn should_log(count: u64) -> bool {
     count <= 10 || 10_u64.checked_pow(count.ilog10()) == Some(count)
 }
 
@@ -108,7 +112,7 @@ mod tests {
 
     #[test]
     fn failures_are_told_ten_times_and_then_ever_more_seldom() {
-        let told: Vec<u64> = (1..=100_000).filter(|count| is_news(*count)).collect();
+        let told: Vec<u64> = (1..=100_000).filter(|count| should_log(*count)).collect();
         assert_eq!(told, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 100, 1000, 10_000, 100_000]);
     }
 }

@@ -10,70 +10,70 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use super::routes::Route;
+use super::routes::BuiltInFunction;
 use super::{LibraryError, crash, query};
 
 /// The version of `include/weir.h`.
-const ABI: u32 = 1;
+const ABI_VERSION: u32 = 1;
 
 /// A route of a library.
 #[derive(Debug)]
-pub(super) struct Function {
+pub(super) struct LibraryFunction {
     path: CString,
-    label: crash::Label,
+    label: crash::FunctionLabel,
     /// As the log calls it.
     pub(super) name: String,
-    call: Call,
-    user: User,
+    call: CallFn,
+    user: UserData,
     failures: AtomicU64,
 }
 
 /// Functions by their paths.
-pub(super) type Functions = HashMap<Vec<u8>, Arc<Function>>;
+pub(super) type FunctionTable = HashMap<Vec<u8>, Arc<LibraryFunction>>;
 
-type Call = unsafe extern "C" fn(*const Request<'_>, *mut Answer, *mut c_void) -> c_int;
-type Register = unsafe extern "C" fn(*mut Host<'_>) -> c_int;
+type CallFn = unsafe extern "C" fn(*const FunctionRequest<'_>, *mut ResponseBuffer, *mut c_void) -> c_int;
+type RegisterFn = unsafe extern "C" fn(*mut LibraryHost<'_>) -> c_int;
 
 /// What a function was registered with; it means something to the library alone.
 #[derive(Clone, Copy, Debug)]
-struct User(*mut c_void);
+struct UserData(*mut c_void);
 
 // SAFETY: the host never looks behind the pointer. That functions run on several threads at once, and what that asks
 // of what they share, is part of the contract in weir.h.
-unsafe impl Send for User {}
+unsafe impl Send for UserData {}
 // SAFETY: as above.
-unsafe impl Sync for User {}
+unsafe impl Sync for UserData {}
 
 /// `weir_api`: what a library may call. A host, a request and an answer begin with a pointer to it.
 #[derive(Debug)]
 #[repr(C)]
 struct Api {
-    route: unsafe extern "C" fn(*mut Host<'_>, u32, *const c_char, Option<Call>, *mut c_void) -> c_int,
-    param: unsafe extern "C" fn(*const Request<'_>, *const c_char, *mut c_char, usize) -> isize,
-    method: unsafe extern "C" fn(*const Request<'_>) -> *const c_char,
-    path: unsafe extern "C" fn(*const Request<'_>) -> *const c_char,
-    body: unsafe extern "C" fn(*const Request<'_>, *mut usize) -> *const c_void,
-    status: unsafe extern "C" fn(*mut Answer, c_int) -> c_int,
-    header: unsafe extern "C" fn(*mut Answer, *const c_char, *const c_char) -> c_int,
-    write: unsafe extern "C" fn(*mut Answer, *const c_void, usize) -> c_int,
+    route: unsafe extern "C" fn(*mut LibraryHost<'_>, u32, *const c_char, Option<CallFn>, *mut c_void) -> c_int,
+    param: unsafe extern "C" fn(*const FunctionRequest<'_>, *const c_char, *mut c_char, usize) -> isize,
+    method: unsafe extern "C" fn(*const FunctionRequest<'_>) -> *const c_char,
+    path: unsafe extern "C" fn(*const FunctionRequest<'_>) -> *const c_char,
+    body: unsafe extern "C" fn(*const FunctionRequest<'_>, *mut usize) -> *const c_void,
+    status: unsafe extern "C" fn(*mut ResponseBuffer, c_int) -> c_int,
+    header: unsafe extern "C" fn(*mut ResponseBuffer, *const c_char, *const c_char) -> c_int,
+    write: unsafe extern "C" fn(*mut ResponseBuffer, *const c_void, usize) -> c_int,
 }
 
 static API: Api = Api { route, param, method, path, body, status, header, write };
 
 /// `weir_host`: a library while it registers.
 #[repr(C)]
-struct Host<'a> {
+struct LibraryHost<'a> {
     api: &'static Api,
     library: &'a str,
-    functions: &'a mut Functions,
+    functions: &'a mut FunctionTable,
     routes: usize,
     /// The first thing that was wrong.
-    wrong: Option<String>,
+    error: Option<String>,
 }
 
 /// `weir_request`: what a function is asked.
 #[repr(C)]
-struct Request<'a> {
+struct FunctionRequest<'a> {
     api: &'static Api,
     method: &'a CStr,
     path: &'a CStr,
@@ -84,42 +84,42 @@ struct Request<'a> {
 /// `weir_answer`: what a function answers.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Answer {
+pub(super) struct ResponseBuffer {
     api: &'static Api,
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
     /// What headers and body may have together, and what they have.
-    most: usize,
-    length: usize,
+    max_bytes: usize,
+    used_bytes: usize,
     pub(super) too_long: bool,
 }
 
 /// Loads a library, and adds its routes to `functions`.
-pub(super) fn load(file: &Path, functions: &mut Functions) -> Result<(), LibraryError> {
+pub(super) fn load(file: &Path, functions: &mut FunctionTable) -> Result<(), LibraryError> {
     let name = file.display().to_string();
     let failed = |why: String| LibraryError(name.clone(), why);
     // As a plain name the system would look for it elsewhere.
     let place = file.canonicalize().map_err(|error| failed(error.to_string()))?;
-    crash::watch();
-    let loading = crash::Label::new(&format!("the loading of {name}"));
+    crash::install_crash_handlers();
+    let loading = crash::FunctionLabel::new(&format!("the loading of {name}"));
     // SAFETY: it runs the library's initialisers. Whoever names a library trusts it with the process.
-    let library = crash::within(&loading, || unsafe { Library::open(Some(&place), RTLD_NOW | RTLD_LOCAL) });
+    let library = crash::run_labelled(&loading, || unsafe { Library::open(Some(&place), RTLD_NOW | RTLD_LOCAL) });
     let library = library.map_err(|error| {
         let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
         failed(why.trim_start_matches(&*place.to_string_lossy()).trim_start_matches(": ").to_owned())
     })?;
     // SAFETY: weir.h declares what has this name as a function of this form.
-    let register = unsafe { library.get::<Register>(c"weir_register") };
+    let register = unsafe { library.get::<RegisterFn>(c"weir_register") };
     let register = *register.map_err(|_| failed("it exports no weir_register; see include/weir.h".to_owned()))?;
     // It stays to the end of the process: its functions may still run when the service has ended, and it may have
     // threads of its own.
     std::mem::forget(library);
-    let mut host = Host { api: &API, library: &name, functions, routes: 0, wrong: None };
-    let registering = crash::Label::new(&format!("weir_register of {name}"));
+    let mut host = LibraryHost { api: &API, library: &name, functions, routes: 0, error: None };
+    let registering = crash::FunctionLabel::new(&format!("weir_register of {name}"));
     // SAFETY: `host` lives and is nobody else's during the call, which is how long weir.h lets the library have it.
-    let code = crash::within(&registering, || unsafe { register(&raw mut host) });
-    match host.wrong {
+    let code = crash::run_labelled(&registering, || unsafe { register(&raw mut host) });
+    match host.error {
         Some(wrong) => Err(failed(wrong)),
         None if code != 0 => Err(failed(format!("its weir_register returned {code}"))),
         None if host.routes == 0 => Err(failed("it registers no route; see weir_route in include/weir.h".to_owned())),
@@ -127,24 +127,24 @@ pub(super) fn load(file: &Path, functions: &mut Functions) -> Result<(), Library
     }
 }
 
-impl Function {
+impl LibraryFunction {
     /// Calls it on this thread; what it answers, and its return code.
-    pub(super) fn call(&self, method: &CStr, query: &str, body: &[u8], most: usize) -> (Answer, c_int) {
-        let request = Request { api: &API, method, path: &self.path, query, body };
-        let mut answer = Answer {
+    pub(super) fn call(&self, method: &CStr, query: &str, body: &[u8], most: usize) -> (ResponseBuffer, c_int) {
+        let request = FunctionRequest { api: &API, method, path: &self.path, query, body };
+        let mut answer = ResponseBuffer {
             api: &API,
             status: StatusCode::OK,
             headers: HeaderMap::new(),
             body: Vec::new(),
-            most,
-            length: 0,
+            max_bytes: most,
+            used_bytes: 0,
             too_long: false,
         };
-        crash::settle();
+        crash::install_signal_stack();
         // SAFETY: the function was registered as one of this form, and its library is never unloaded. Request and
         // answer live, and the answer is nobody else's, during the call, which is how long weir.h lets it have them.
         let call = || unsafe { (self.call)(&raw const request, &raw mut answer, self.user.0) };
-        let code = crash::within(&self.label, call);
+        let code = crash::run_labelled(&self.label, call);
         (answer, code)
     }
 
@@ -166,27 +166,27 @@ unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
 /// SAFETY, of this and all that follow: weir.h hands on what the library was given for this call and has not ended,
 /// and strings, buffers and lengths as it says there. Nothing here unwinds.
 unsafe extern "C" fn route(
-    host: *mut Host<'_>,
+    host: *mut LibraryHost<'_>,
     abi: u32,
     path: *const c_char,
-    call: Option<Call>,
+    call: Option<CallFn>,
     user: *mut c_void,
 ) -> c_int {
     // SAFETY: see above; nothing else uses the host during this call.
     let (host, path) = unsafe { (&mut *host, text(path)) };
-    let added = host.add(abi, path, call, User(user));
+    let added = host.add(abi, path, call, UserData(user));
     let code = if added.is_ok() { 0 } else { -1 };
     if let Err(wrong) = added {
-        host.wrong.get_or_insert(wrong);
+        host.error.get_or_insert(wrong);
     }
     code
 }
 
-impl Host<'_> {
-    fn add(&mut self, abi: u32, path: Option<&CStr>, call: Option<Call>, user: User) -> Result<(), String> {
-        if abi != ABI {
+impl LibraryHost<'_> {
+    fn add(&mut self, abi: u32, path: Option<&CStr>, call: Option<CallFn>, user: UserData) -> Result<(), String> {
+        if abi != ABI_VERSION {
             return Err(format!(
-                "it was built with version {abi} of weir.h; build it with this program's, which is {ABI}"
+                "it was built with version {abi} of weir.h; build it with this program's, which is {ABI_VERSION}"
             ));
         }
         let (Some(path), Some(call)) = (path, call) else {
@@ -196,13 +196,13 @@ impl Host<'_> {
         if !path.to_bytes().starts_with(b"/") {
             return Err(format!("its route '{shown}' does not begin with '/'"));
         }
-        let ours = Route::at(path.to_bytes()).is_some() || path.to_bytes() == b"/metrics";
+        let ours = BuiltInFunction::at(path.to_bytes()).is_some() || path.to_bytes() == b"/metrics";
         if ours || self.functions.contains_key(path.to_bytes()) {
             return Err(format!("its route {shown} is taken; choose another path"));
         }
         let name = format!("{shown} of {}", self.library);
-        let label = crash::Label::new(&name);
-        let function = Function { path: path.to_owned(), label, name, call, user, failures: AtomicU64::new(0) };
+        let label = crash::FunctionLabel::new(&name);
+        let function = LibraryFunction { path: path.to_owned(), label, name, call, user, failures: AtomicU64::new(0) };
         self.functions.insert(path.to_bytes().to_vec(), Arc::new(function));
         self.routes += 1;
         Ok(())
@@ -210,7 +210,7 @@ impl Host<'_> {
 }
 
 unsafe extern "C" fn param(
-    request: *const Request<'_>,
+    request: *const FunctionRequest<'_>,
     name: *const c_char,
     buffer: *mut c_char,
     size: usize,
@@ -229,17 +229,17 @@ unsafe extern "C" fn param(
     value.len() as isize
 }
 
-unsafe extern "C" fn method(request: *const Request<'_>) -> *const c_char {
+unsafe extern "C" fn method(request: *const FunctionRequest<'_>) -> *const c_char {
     // SAFETY: see `route`.
     unsafe { &*request }.method.as_ptr()
 }
 
-unsafe extern "C" fn path(request: *const Request<'_>) -> *const c_char {
+unsafe extern "C" fn path(request: *const FunctionRequest<'_>) -> *const c_char {
     // SAFETY: see `route`.
     unsafe { &*request }.path.as_ptr()
 }
 
-unsafe extern "C" fn body(request: *const Request<'_>, length: *mut usize) -> *const c_void {
+unsafe extern "C" fn body(request: *const FunctionRequest<'_>, length: *mut usize) -> *const c_void {
     // SAFETY: see `route`.
     let (request, length) = unsafe { (&*request, length.as_mut()) };
     if let Some(length) = length {
@@ -248,7 +248,7 @@ unsafe extern "C" fn body(request: *const Request<'_>, length: *mut usize) -> *c
     request.body.as_ptr().cast()
 }
 
-unsafe extern "C" fn status(answer: *mut Answer, status: c_int) -> c_int {
+unsafe extern "C" fn status(answer: *mut ResponseBuffer, status: c_int) -> c_int {
     // SAFETY: see `route`.
     let answer = unsafe { &mut *answer };
     let status = u16::try_from(status).ok().filter(|status| (200..600).contains(status));
@@ -257,7 +257,7 @@ unsafe extern "C" fn status(answer: *mut Answer, status: c_int) -> c_int {
     0
 }
 
-unsafe extern "C" fn header(answer: *mut Answer, name: *const c_char, value: *const c_char) -> c_int {
+unsafe extern "C" fn header(answer: *mut ResponseBuffer, name: *const c_char, value: *const c_char) -> c_int {
     // SAFETY: see `route`.
     let (answer, name, value) = unsafe { (&mut *answer, text(name), text(value)) };
     match name.zip(value).and_then(|(name, value)| answer.add_header(name.to_bytes(), value.to_bytes())) {
@@ -266,13 +266,13 @@ unsafe extern "C" fn header(answer: *mut Answer, name: *const c_char, value: *co
     }
 }
 
-unsafe extern "C" fn write(answer: *mut Answer, bytes: *const c_void, length: usize) -> c_int {
+unsafe extern "C" fn write(answer: *mut ResponseBuffer, bytes: *const c_void, length: usize) -> c_int {
     // SAFETY: see `route`.
     let answer = unsafe { &mut *answer };
     if length == 0 {
         return 0;
     }
-    if bytes.is_null() || !answer.has_room(length) {
+    if bytes.is_null() || !answer.reserve(length) {
         return -1;
     }
     // SAFETY: the library has `length` bytes there, and has not been told that they are too many.
@@ -280,11 +280,11 @@ unsafe extern "C" fn write(answer: *mut Answer, bytes: *const c_void, length: us
     0
 }
 
-impl Answer {
+impl ResponseBuffer {
     /// Takes so much of what there may be, if there is so much.
-    fn has_room(&mut self, length: usize) -> bool {
-        match self.length.checked_add(length).filter(|sum| *sum <= self.most) {
-            Some(sum) => self.length = sum,
+    fn reserve(&mut self, length: usize) -> bool {
+        match self.used_bytes.checked_add(length).filter(|sum| *sum <= self.max_bytes) {
+            Some(sum) => self.used_bytes = sum,
             None => self.too_long = true,
         }
         !self.too_long
@@ -296,7 +296,7 @@ impl Answer {
         if [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION].contains(&name) {
             return None;
         }
-        if !self.has_room(length) {
+        if !self.reserve(length) {
             return None;
         }
         if name == header::CONTENT_TYPE {

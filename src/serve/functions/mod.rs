@@ -2,7 +2,7 @@
 //!
 //! - `routes`: the seven functions of the document; `query`: what they are called with
 //! - `library`: users' functions in C, through `include/weir.h`; `crash`: names the one that crashes
-//! - `job`: one call, on a thread of the [`Pool`] or, if it is brief, in the place of one that is free
+//! - `job`: one call, on a thread of the [`ThreadPool`] or, if it is brief, in the place of one that is free
 
 mod crash;
 mod job;
@@ -22,17 +22,17 @@ use http::{Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use prometheus_client::registry::Registry;
 
-use self::job::Terms;
-pub use self::job::{Answer, Call, Document, Job};
-use self::library::Functions;
-use self::routes::Route;
-use super::answers::answer;
-use super::pool::{Desk, Missed, Overflow, Pool};
-use crate::server::{self, Body, Reply, Tell, Timer, Turn, Unread};
+use self::job::LibraryOptions;
+pub use self::job::{BuiltInCall, FunctionJob, FunctionResponse, LibraryCall};
+use self::library::FunctionTable;
+use self::routes::BuiltInFunction;
+use super::answers::response;
+use super::pool::{JobError, PoolHandle, PoolOverflow, ThreadPool};
+use crate::server::{self, Logger, ReadBodyError, RequestContext, ResponseBody, ServiceReply, Timer};
 
-const HTML: HeaderValue = HeaderValue::from_static("text/html");
+const CONTENT_TYPE_HTML: HeaderValue = HeaderValue::from_static("text/html");
 /// The longest body of a request.
-const MOST_BODY: usize = 1 << 20;
+const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// How the functions are served.
 #[derive(Clone, Debug)]
@@ -42,21 +42,21 @@ pub struct Options {
     /// Requests that may wait in the queue for a thread.
     pub queue: usize,
     /// What becomes of those who find it full.
-    pub overflow: Overflow,
+    pub overflow: PoolOverflow,
     /// Users' functions.
     pub libraries: Vec<PathBuf>,
     /// The longest answer of a library's function, in bytes.
-    pub most_answer: usize,
+    pub max_response_bytes: usize,
     /// Who hears of functions that fail.
-    pub tell: Tell,
+    pub logger: Logger,
 }
 
 /// The service.
 #[derive(Debug)]
 pub struct Service {
-    pool: Pool<Job>,
-    functions: Functions,
-    terms: Arc<Terms>,
+    pool: ThreadPool<FunctionJob>,
+    functions: FunctionTable,
+    library_options: Arc<LibraryOptions>,
 }
 
 /// A library that cannot be served: which, and why.
@@ -78,77 +78,97 @@ impl Service {
     /// # Errors
     /// See [`FunctionsError`].
     pub fn new(options: Options) -> Result<Self, FunctionsError> {
-        let mut functions = Functions::new();
+        let mut functions = FunctionTable::new();
         for file in &options.libraries {
             library::load(file, &mut functions).map_err(FunctionsError::Library)?;
         }
-        let pool = Pool::new(options.threads, options.queue, options.overflow).map_err(FunctionsError::Threads)?;
-        let terms = Arc::new(Terms { most_answer: options.most_answer, tell: options.tell });
-        Ok(Self { pool, functions, terms })
+        let pool =
+            ThreadPool::new(options.threads, options.queue, options.overflow).map_err(FunctionsError::Threads)?;
+        let terms = Arc::new(LibraryOptions { max_response_bytes: options.max_response_bytes, logger: options.logger });
+        Ok(Self { pool, functions, library_options: terms })
     }
 
     /// The function that a request is for, and what it is called with; or the answer.
-    async fn job(&self, request: Request<Incoming>, turn: &Turn) -> Result<Job, Response<Body>> {
+    async fn job(
+        &self,
+        request: Request<Incoming>,
+        turn: &RequestContext,
+    ) -> Result<FunctionJob, Response<ResponseBody>> {
         let path = query::path(request.uri().path());
-        let route = Route::at(&path);
+        let route = BuiltInFunction::at(&path);
         let function = self.functions.get(&*path).map(Arc::clone);
         let (Parts { method, uri, .. }, body) = request.into_parts();
         // Read even if nobody wants it: the connection can then be used again.
-        let body = if body.is_end_stream() { Ok(Bytes::new()) } else { turn.read(body, MOST_BODY).await };
+        let body = if body.is_end_stream() { Ok(Bytes::new()) } else { turn.read_body(body, MAX_BODY_BYTES).await };
         if let Some(route) = route {
-            return Ok(Job::Document(Document { route, uri }));
+            return Ok(FunctionJob::BuiltIn(BuiltInCall { function: route, uri }));
         }
         let Some(function) = function else {
-            return Err(answer(StatusCode::NOT_FOUND, HTML, "Sorry, requested url/function not found:)"));
+            return Err(response(
+                StatusCode::NOT_FOUND,
+                CONTENT_TYPE_HTML,
+                "Sorry, requested url/function not found:)",
+            ));
         };
         let body = body.map_err(|unread| match unread {
-            Unread::TooLong => {
-                answer(StatusCode::PAYLOAD_TOO_LARGE, HTML, "Sorry, a request's body may have 1 MiB at most")
+            ReadBodyError::TooLong => response(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                CONTENT_TYPE_HTML,
+                "Sorry, a request's body may have 1 MiB at most",
+            ),
+            ReadBodyError::Broken => {
+                response(StatusCode::BAD_REQUEST, CONTENT_TYPE_HTML, "Sorry, the request's body is broken")
             }
-            Unread::Broken => answer(StatusCode::BAD_REQUEST, HTML, "Sorry, the request's body is broken"),
         })?;
-        let terms = Arc::clone(&self.terms);
-        Ok(Job::Library(Box::new(Call { function, method, uri, body, terms })))
+        let terms = Arc::clone(&self.library_options);
+        Ok(FunctionJob::Library(Box::new(LibraryCall { function, method, uri, body, options: terms })))
     }
 }
 
 impl server::Service for Service {
-    type Local = Desk<Job>;
+    type Local = PoolHandle<FunctionJob>;
 
-    fn settle(&self, _: &Timer) -> io::Result<Desk<Job>> {
-        Ok(self.pool.desk())
+    fn init_thread(&self, _: &Timer) -> io::Result<PoolHandle<FunctionJob>> {
+        Ok(self.pool.handle())
     }
 
-    async fn answer(&self, desk: &Desk<Job>, request: Request<Incoming>, turn: &Turn) -> Reply {
+    async fn handle(
+        &self,
+        desk: &PoolHandle<FunctionJob>,
+        request: Request<Incoming>,
+        turn: &RequestContext,
+    ) -> ServiceReply {
         let job = match self.job(request, turn).await {
             Ok(job) => job,
             Err(answer) => return answer.into(),
         };
-        let made = match desk.ask(job).await {
+        let made = match desk.submit(job).await {
             Ok(made) => made,
-            Err(Missed::Broken) => {
-                return answer(StatusCode::INTERNAL_SERVER_ERROR, HTML, "Sorry, this function failed").into();
+            Err(JobError::Panicked) => {
+                return response(StatusCode::INTERNAL_SERVER_ERROR, CONTENT_TYPE_HTML, "Sorry, this function failed")
+                    .into();
             }
-            Err(Missed::Refused) => {
-                return answer(StatusCode::SERVICE_UNAVAILABLE, HTML, "Sorry, too many requests wait").into();
+            Err(JobError::Rejected) => {
+                return response(StatusCode::SERVICE_UNAVAILABLE, CONTENT_TYPE_HTML, "Sorry, too many requests wait")
+                    .into();
             }
         };
-        let mut answer = Response::new(Body::from(made.body));
+        let mut answer = Response::new(ResponseBody::from(made.body));
         *answer.status_mut() = made.status;
         if let Some(headers) = made.headers {
             *answer.headers_mut() = *headers;
         }
-        answer.headers_mut().entry(CONTENT_TYPE).or_insert(HTML);
+        answer.headers_mut().entry(CONTENT_TYPE).or_insert(CONTENT_TYPE_HTML);
         answer.into()
     }
 
     /// Functions that have begun may end, also those whose client has left.
-    async fn rest(&self, desk: &Desk<Job>) {
-        desk.rest().await;
+    async fn shutdown(&self, desk: &PoolHandle<FunctionJob>) {
+        desk.wait_idle().await;
     }
 
-    fn count(&self, registry: &mut Registry) {
-        self.pool.count(registry);
+    fn register_metrics(&self, registry: &mut Registry) {
+        self.pool.register_metrics(registry);
     }
 }
 

@@ -6,18 +6,18 @@ use std::borrow::Cow;
 pub(super) fn value<'q>(query: &'q str, name: &[u8]) -> Option<Cow<'q, [u8]>> {
     query.split('&').find_map(|pair| {
         let (found, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let is_it = !pair.is_empty() && decoded(found, true).eq_ignore_ascii_case(name);
-        is_it.then(|| decoded(value, true))
+        let is_it = !pair.is_empty() && percent_decode(found, true).eq_ignore_ascii_case(name);
+        is_it.then(|| percent_decode(value, true))
     })
 }
 
 /// A path as it is meant. In a path a plus is a plus.
 pub(super) fn path(path: &str) -> Cow<'_, [u8]> {
-    decoded(path, false)
+    percent_decode(path, false)
 }
 
 /// The bytes that a text stands for. A % without two hex digits stands for itself.
-fn decoded(text: &str, plus_is_blank: bool) -> Cow<'_, [u8]> {
+fn percent_decode(text: &str, plus_is_blank: bool) -> Cow<'_, [u8]> {
     let text = text.as_bytes();
     let is_code = |byte: u8| byte == b'%' || byte == b'+' && plus_is_blank;
     let Some(first) = text.iter().position(|byte| is_code(*byte)) else { return Cow::Borrowed(text) };

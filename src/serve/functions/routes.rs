@@ -7,7 +7,7 @@ use super::query;
 
 /// One of the seven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Route {
+pub(super) enum BuiltInFunction {
     Root,
     Square,
     Cube,
@@ -17,18 +17,18 @@ pub(super) enum Route {
     Fibonacci,
 }
 
-type Answer = (StatusCode, Bytes);
+type BuiltInResponse = (StatusCode, Bytes);
 
 const NO_QUERY_EXPECTED: &str = "Hello, Query parameter was not expected for this function!!";
 const NO_NUM: &str = "Hello, num was not found in the query!!";
 const NO_STR: &str = "Hello, str was not found in the query!!";
-const WRONG_NUM: &str = "Hello, value of num is not valid!!";
+const INVALID_NUM: &str = "Hello, value of num is not valid!!";
 
 /// The longest values, in bytes.
-const MOST_NUM: usize = 24;
-const MOST_STR: usize = 99;
+const MAX_NUM_BYTES: usize = 24;
+const MAX_STR_BYTES: usize = 99;
 
-impl Route {
+impl BuiltInFunction {
     /// The function at this path, which has been decoded.
     pub(super) fn at(path: &[u8]) -> Option<Self> {
         Some(match path {
@@ -54,10 +54,10 @@ impl Route {
     }
 
     /// What it answers. An empty query is none.
-    pub(super) fn call(self, query: Option<&str>) -> Answer {
-        let Some(query) = query.filter(|query| !query.is_empty()) else { return good(self.unasked()) };
+    pub(super) fn call(self, query: Option<&str>) -> BuiltInResponse {
+        let Some(query) = query.filter(|query| !query.is_empty()) else { return ok_response(self.no_query_message()) };
         match self {
-            Self::Root => good(NO_QUERY_EXPECTED),
+            Self::Root => ok_response(NO_QUERY_EXPECTED),
             Self::Square => number(query, |n| Some(n.checked_mul(n)?.to_string())),
             Self::Cube => number(query, |n| Some(n.checked_mul(n)?.checked_mul(n)?.to_string())),
             Self::HelloWorld => text(query, b"Hello, "),
@@ -67,7 +67,7 @@ impl Route {
         }
     }
 
-    fn unasked(self) -> &'static str {
+    fn no_query_message(self) -> &'static str {
         match self {
             Self::Root => "Hello World!!",
             Self::Square | Self::Cube | Self::Fibonacci => "1",
@@ -78,27 +78,29 @@ impl Route {
     }
 }
 
-fn good(body: impl Into<Bytes>) -> Answer {
+fn ok_response(body: impl Into<Bytes>) -> BuiltInResponse {
     (StatusCode::OK, body.into())
 }
 
-fn bad(why: &'static str) -> Answer {
+fn bad_request(why: &'static str) -> BuiltInResponse {
     (StatusCode::BAD_REQUEST, Bytes::from_static(why.as_bytes()))
 }
 
 /// The answer to a number; None if it is not to be had in 64 bits.
-fn number<T: Into<Bytes>>(query: &str, answer: impl Fn(i64) -> Option<T>) -> Answer {
+fn number<T: Into<Bytes>>(query: &str, answer: impl Fn(i64) -> Option<T>) -> BuiltInResponse {
     match query::value(query, b"num") {
-        Some(num) if (1..=MOST_NUM).contains(&num.len()) => whole(&num).and_then(answer).map_or(bad(WRONG_NUM), good),
-        _ => bad(NO_NUM),
+        Some(num) if (1..=MAX_NUM_BYTES).contains(&num.len()) => {
+            whole(&num).and_then(answer).map_or(bad_request(INVALID_NUM), ok_response)
+        }
+        _ => bad_request(NO_NUM),
     }
 }
 
 /// A text after a greeting, as it is: neither escaped nor checked.
-fn text(query: &str, greeting: &[u8]) -> Answer {
+fn text(query: &str, greeting: &[u8]) -> BuiltInResponse {
     match query::value(query, b"str") {
-        Some(text) if (1..=MOST_STR).contains(&text.len()) => good([greeting, &text].concat()),
-        _ => bad(NO_STR),
+        Some(text) if (1..=MAX_STR_BYTES).contains(&text.len()) => ok_response([greeting, &text].concat()),
+        _ => bad_request(NO_STR),
     }
 }
 
@@ -140,7 +142,7 @@ mod tests {
 
     fn ask(target: &str) -> (u16, String) {
         let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-        let (status, body) = Route::at(path.as_bytes()).unwrap().call(query);
+        let (status, body) = BuiltInFunction::at(path.as_bytes()).unwrap().call(query);
         (status.as_u16(), String::from_utf8_lossy(&body).into_owned())
     }
 
@@ -203,14 +205,14 @@ mod tests {
                 "num=-9223372036854775809",
                 "num=123456789012345678901234",
             ] {
-                assert_eq!(ask(&format!("{route}?{query}")), (400, WRONG_NUM.to_owned()), "{route} {query}");
+                assert_eq!(ask(&format!("{route}?{query}")), (400, INVALID_NUM.to_owned()), "{route} {query}");
             }
         }
         for target in ["/square?num=3037000500", "/cube?num=2097152", "/cube?num=-2097153"] {
-            assert_eq!(ask(target), (400, WRONG_NUM.to_owned()), "{target}");
+            assert_eq!(ask(target), (400, INVALID_NUM.to_owned()), "{target}");
         }
         for n in ["93", "1000000000000000000", "9223372036854775807"] {
-            assert_eq!(ask(&format!("/arithmetic/fibonacci?num={n}")), (400, WRONG_NUM.to_owned()), "{n}");
+            assert_eq!(ask(&format!("/arithmetic/fibonacci?num={n}")), (400, INVALID_NUM.to_owned()), "{n}");
         }
         for route in ["/helloworld", "/pingpong"] {
             for query in ["x=1".to_owned(), "str=".to_owned(), format!("str={}", "a".repeat(100))] {
@@ -237,7 +239,7 @@ mod tests {
     #[test]
     fn a_path_that_is_not_exact_is_none() {
         for path in ["", "/square/", "//square", "/Square", "/arithmetic", "/arithmetic/primes"] {
-            assert_eq!(Route::at(path.as_bytes()), None, "{path}");
+            assert_eq!(BuiltInFunction::at(path.as_bytes()), None, "{path}");
         }
     }
 
@@ -267,7 +269,7 @@ mod tests {
         #[test]
         fn powers_are_exact_or_refused(n: i64) {
             let told = |exact: i128| {
-                i64::try_from(exact).map_or((400, WRONG_NUM.to_owned()), |exact| (200, exact.to_string()))
+                i64::try_from(exact).map_or((400, INVALID_NUM.to_owned()), |exact| (200, exact.to_string()))
             };
             let n = n >> (n as u64 % 60);
             let wide = i128::from(n);

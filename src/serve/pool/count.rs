@@ -8,11 +8,11 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use super::{Job, Shared};
+use super::{PoolJob, PoolShared};
 
-pub(super) struct Count<J: Job>(pub(super) Arc<Shared<J>>);
+pub(super) struct PoolMetrics<J: PoolJob>(pub(super) Arc<PoolShared<J>>);
 
-impl<J: Job> Collector for Count<J> {
+impl<J: PoolJob> Collector for PoolMetrics<J> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let state = self.0.lock();
         let (queue, backlog) = state.lengths();
@@ -23,9 +23,9 @@ impl<J: Job> Collector for Count<J> {
             ("pool_backlog_length", "Jobs that wait in front of the queue", backlog),
         ];
         let counters = [
-            ("pool_jobs", "Jobs that were done", state.did),
-            ("pool_jobs_given_up", "Jobs that nobody wanted any more before a thread began with them", state.given_up),
-            ("pool_jobs_refused", "Jobs that found the queue full", state.refused),
+            ("pool_jobs", "Jobs that were done", state.completed),
+            ("pool_jobs_given_up", "Jobs that nobody wanted any more before a thread began with them", state.cancelled),
+            ("pool_jobs_refused", "Jobs that found the queue full", state.rejected),
         ];
         drop(state);
         for (name, help, value) in gauges {
@@ -40,7 +40,7 @@ impl<J: Job> Collector for Count<J> {
     }
 }
 
-impl<J: Job> fmt::Debug for Count<J> {
+impl<J: PoolJob> fmt::Debug for PoolMetrics<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Count")
     }

@@ -7,11 +7,11 @@
 //!   └── pump ◄────── trays ◄───────────────┘
 //! ```
 //!
-//! - [`Pool`]: the threads; [`Job`]: what they do; [`Desk`]: an event loop's end
+//! - [`ThreadPool`]: the threads; [`PoolJob`]: what they do; [`PoolHandle`]: an event loop's end
 //! - `state`: who does what next, under the one lock
 //!
 //! To wake a thread and to be woken by it costs more than what many jobs do. So the event loop itself does a job that is
-//! [brief](Job::is_brief) if a thread is free for it, in that thread's place. Nobody is overtaken; with several event
+//! [brief](PoolJob::is_brief) if a thread is free for it, in that thread's place. Nobody is overtaken; with several event
 //! loops brief jobs may go on beside N others, for the microseconds that they take. A thread rings for an event loop once, until that has looked.
 
 mod count;
@@ -29,16 +29,16 @@ use std::thread::{self, JoinHandle};
 use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
 
-pub use self::desk::{Asked, Desk};
-use self::state::{Done, State};
+pub use self::desk::{JobFuture, PoolHandle};
+use self::state::{JobCompletion, State};
 
 /// What a thread of a pool does.
-pub trait Job: Send + 'static {
+pub trait PoolJob: Send + 'static {
     /// What comes of it.
-    type Answer: Send + 'static;
+    type Output: Send + 'static;
 
     /// Does it, on a thread of the pool.
-    fn run(self) -> Self::Answer;
+    fn run(self) -> Self::Output;
 
     /// Whether it surely takes no longer than a thread takes to wake.
     fn is_brief(&self) -> bool {
@@ -48,101 +48,101 @@ pub trait Job: Send + 'static {
 
 /// What becomes of those who find the queue full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Overflow {
+pub enum PoolOverflow {
     /// They wait in front of it.
     #[default]
     Wait,
     /// They are refused.
-    Refuse,
+    Reject,
 }
 
 /// Why a job has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missed {
+pub enum JobError {
     /// It panicked; its thread goes on.
-    Broken,
+    Panicked,
     /// The queue was full.
-    Refused,
+    Rejected,
 }
 
 /// The threads. They end when it is dropped; one that is at a job then is left alone with it.
-pub struct Pool<J: Job> {
-    shared: Arc<Shared<J>>,
+pub struct ThreadPool<J: PoolJob> {
+    shared: Arc<PoolShared<J>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// What threads and event loops have in common.
-struct Shared<J: Job> {
+struct PoolShared<J: PoolJob> {
     state: Mutex<State<J>>,
     /// There is work.
-    work: Condvar,
+    work_available: Condvar,
     /// A thread has ended.
-    ended: Condvar,
+    thread_ended: Condvar,
     /// No thread is at a job.
-    rested: Notify,
+    idle: Notify,
 }
 
-impl<J: Job> Pool<J> {
+impl<J: PoolJob> ThreadPool<J> {
     /// A pool of `threads` >= 1, and a queue that `room` >= 1 jobs may wait in.
     ///
     /// # Errors
     /// When the system has not so many threads for us.
-    pub fn new(threads: usize, room: usize, overflow: Overflow) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
+    pub fn new(threads: usize, room: usize, overflow: PoolOverflow) -> io::Result<Self> {
+        let shared = Arc::new(PoolShared {
             state: Mutex::new(State::new(room.max(1), overflow)),
-            work: Condvar::new(),
-            ended: Condvar::new(),
-            rested: Notify::new(),
+            work_available: Condvar::new(),
+            thread_ended: Condvar::new(),
+            idle: Notify::new(),
         });
         let mut pool = Self { shared, threads: Vec::new() };
         for number in 1..=threads.max(1) {
             pool.shared.lock().threads += 1;
             let shared = Arc::clone(&pool.shared);
-            let thread = thread::Builder::new().name(format!("pool-{number}")).spawn(move || shared.work());
+            let thread = thread::Builder::new().name(format!("pool-{number}")).spawn(move || shared.run_thread());
             pool.threads.push(thread.inspect_err(|_| pool.shared.lock().threads -= 1)?);
         }
         Ok(pool)
     }
 
     /// An event loop's end of it; made on that event loop.
-    pub fn desk(&self) -> Desk<J> {
-        Desk::new(Arc::clone(&self.shared))
+    pub fn handle(&self) -> PoolHandle<J> {
+        PoolHandle::new(Arc::clone(&self.shared))
     }
 
     /// Adds the pool's figures to `/metrics`.
-    pub fn count(&self, registry: &mut Registry) {
-        registry.register_collector(Box::new(count::Count(Arc::clone(&self.shared))));
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(count::PoolMetrics(Arc::clone(&self.shared))));
     }
 }
 
 /// Does a job; None if it panicked.
-fn run<J: Job>(job: J) -> Option<J::Answer> {
+fn run<J: PoolJob>(job: J) -> Option<J::Output> {
     catch_unwind(AssertUnwindSafe(|| job.run())).ok()
 }
 
-impl<J: Job> Shared<J> {
+impl<J: PoolJob> PoolShared<J> {
     /// A job that panics does so without the lock, so what the lock guards is always whole.
     fn lock(&self) -> MutexGuard<'_, State<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One thread's life.
-    fn work(&self) {
+    fn run_thread(&self) {
         let mut state = self.lock();
         loop {
-            if let Some(next) = state.begin() {
+            if let Some(next) = state.start_next() {
                 drop(state);
                 let answer = run(next.job);
                 state = self.lock();
-                let done = Done { ticket: next.ticket, place: next.home.place, answer };
-                let bell = state.end(next.home.desk, done);
+                let done = JobCompletion { ticket: next.ticket, slot: next.reply_to.slot, output: answer };
+                let bell = state.complete(next.reply_to.handle, done);
                 let rested = state.busy == 0;
                 drop(state);
                 if let Some(bell) = bell {
                     bell.notify_one();
                 }
                 if rested {
-                    self.rested.notify_waiters();
+                    self.idle.notify_waiters();
                 }
                 state = self.lock();
             } else if state.closed {
@@ -153,27 +153,27 @@ impl<J: Job> Shared<J> {
         }
         state.threads -= 1;
         drop(state);
-        self.ended.notify_all();
+        self.thread_ended.notify_all();
     }
 
     /// Sleeps until this thread is called.
     fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State<J>>) -> MutexGuard<'a, State<J>> {
-        state.lie_down();
-        while !state.closed && !state.is_called() {
-            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.mark_sleeping();
+        while !state.closed && !state.take_wakeup() {
+            state = self.work_available.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state
     }
 }
 
-impl<J: Job> Drop for Pool<J> {
+impl<J: PoolJob> Drop for ThreadPool<J> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.closed = true;
-        let waiting = std::mem::take(&mut state.line);
-        self.shared.work.notify_all();
+        let waiting = std::mem::take(&mut state.queue);
+        self.shared.work_available.notify_all();
         // Threads that do nothing are gone in a moment.
-        let state = self.shared.ended.wait_while(state, |state| state.threads > state.busy);
+        let state = self.shared.thread_ended.wait_while(state, |state| state.threads > state.busy);
         let all = state.unwrap_or_else(PoisonError::into_inner).threads == 0;
         drop(waiting);
         for thread in self.threads.drain(..) {
@@ -184,7 +184,7 @@ impl<J: Job> Drop for Pool<J> {
     }
 }
 
-impl<J: Job> fmt::Debug for Pool<J> {
+impl<J: PoolJob> fmt::Debug for ThreadPool<J> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pool({})", self.threads.len())
     }

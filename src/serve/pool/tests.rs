@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use tokio::task::{LocalSet, yield_now};
 
-use super::{Job, Missed, Overflow, Pool};
+use super::{JobError, PoolJob, PoolOverflow, ThreadPool};
 use crate::decide::dice::Dice;
 
 /// A job as a test needs it.
-struct Task {
+struct TestJob {
     brief: bool,
     work: Box<dyn FnOnce() -> usize + Send>,
 }
 
-impl Job for Task {
-    type Answer = usize;
+impl PoolJob for TestJob {
+    type Output = usize;
 
     fn run(self) -> usize {
         (self.work)()
@@ -30,19 +30,19 @@ impl Job for Task {
     }
 }
 
-fn brief(work: impl FnOnce() -> usize + Send + 'static) -> Task {
-    Task { brief: true, work: Box::new(work) }
+fn brief(work: impl FnOnce() -> usize + Send + 'static) -> TestJob {
+    TestJob { brief: true, work: Box::new(work) }
 }
 
-fn long(work: impl FnOnce() -> usize + Send + 'static) -> Task {
-    Task { brief: false, work: Box::new(work) }
+fn long(work: impl FnOnce() -> usize + Send + 'static) -> TestJob {
+    TestJob { brief: false, work: Box::new(work) }
 }
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 fn on_an_event_loop<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    LocalSet::new().block_on(&runtime, async { tokio::time::timeout(PATIENCE, test).await.expect("in time") })
+    LocalSet::new().block_on(&runtime, async { tokio::time::timeout(TEST_TIMEOUT, test).await.expect("in time") })
 }
 
 /// Lets the event loop and the threads go on until it is so.
@@ -54,13 +54,13 @@ async fn until(condition: impl Fn() -> bool) {
 
 /// A job that goes on until its gate is opened, and says when it has begun and ended.
 #[derive(Clone, Default)]
-struct Gated {
+struct GatedJob {
     begun: Arc<AtomicBool>,
     ended: Arc<AtomicBool>,
 }
 
-impl Gated {
-    fn task(&self) -> (Task, Sender<()>) {
+impl GatedJob {
+    fn task(&self) -> (TestJob, Sender<()>) {
         let (open, opened) = channel();
         let Self { begun, ended } = self.clone();
         let work = move || {
@@ -84,13 +84,13 @@ impl Gated {
 #[test]
 fn jobs_begin_in_the_order_in_which_they_came() {
     for room in [1, 3, 20, usize::MAX] {
-        let pool = Pool::new(1, room, Overflow::Wait).unwrap();
+        let pool = ThreadPool::new(1, room, PoolOverflow::Wait).unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
         on_an_event_loop(async {
-            let desk = pool.desk();
-            let gated = Gated::default();
+            let desk = pool.handle();
+            let gated = GatedJob::default();
             let (first, open) = gated.task();
-            let first = desk.ask(first);
+            let first = desk.submit(first);
             until(|| gated.has_begun()).await;
             let asked: Vec<_> = (0..500)
                 .map(|n| {
@@ -99,7 +99,7 @@ fn jobs_begin_in_the_order_in_which_they_came() {
                         order.lock().unwrap().push(n);
                         n
                     };
-                    desk.ask(if n % 7 < 5 { brief(work) } else { long(work) })
+                    desk.submit(if n % 7 < 5 { brief(work) } else { long(work) })
                 })
                 .collect();
             open.send(()).unwrap();
@@ -114,15 +114,15 @@ fn jobs_begin_in_the_order_in_which_they_came() {
 
 #[test]
 fn who_finds_the_queue_full_waits_in_front_of_it() {
-    let pool = Pool::new(1, 5, Overflow::Wait).unwrap();
+    let pool = ThreadPool::new(1, 5, PoolOverflow::Wait).unwrap();
     let shared = Arc::clone(&pool.shared);
-    let gated = Gated::default();
+    let gated = GatedJob::default();
     on_an_event_loop(async {
-        let desk = pool.desk();
+        let desk = pool.handle();
         let (first, open) = gated.task();
-        let first = desk.ask(first);
+        let first = desk.submit(first);
         until(|| gated.has_begun()).await;
-        let others: Vec<_> = (0..30).map(|n| desk.ask(brief(move || n))).collect();
+        let others: Vec<_> = (0..30).map(|n| desk.submit(brief(move || n))).collect();
         assert_eq!(shared.lock().lengths(), (5, 25));
         open.send(()).unwrap();
         assert_eq!(first.await, Ok(1));
@@ -135,16 +135,16 @@ fn who_finds_the_queue_full_waits_in_front_of_it() {
 
 #[test]
 fn every_thread_takes_part_when_jobs_are_long() {
-    let pool = Pool::new(4, 2, Overflow::Wait).unwrap();
+    let pool = ThreadPool::new(4, 2, PoolOverflow::Wait).unwrap();
     on_an_event_loop(async {
-        let desk = pool.desk();
+        let desk = pool.handle();
         for round in 0..200 {
             // None of four can end before all have begun, whatever is between them.
             let barrier = Arc::new(Barrier::new(4));
             let mut asked = Vec::new();
             for n in 0..8 {
                 let barrier = Arc::clone(&barrier);
-                asked.push(desk.ask(match (n + round) % 2 {
+                asked.push(desk.submit(match (n + round) % 2 {
                     0 => brief(|| 0),
                     _ => long(move || barrier.wait().is_leader().into()),
                 }));
@@ -160,15 +160,15 @@ fn every_thread_takes_part_when_jobs_are_long() {
 
 #[test]
 fn a_brief_answer_does_not_wait_for_the_long_job_behind_it() {
-    let pool = Pool::new(1, 9, Overflow::Wait).unwrap();
+    let pool = ThreadPool::new(1, 9, PoolOverflow::Wait).unwrap();
     on_an_event_loop(async {
-        let desk = pool.desk();
-        let (first, last) = (Gated::default(), Gated::default());
+        let desk = pool.handle();
+        let (first, last) = (GatedJob::default(), GatedJob::default());
         let (task, open_first) = first.task();
-        let first_asked = desk.ask(task);
-        let between = [desk.ask(brief(|| 2)), desk.ask(brief(|| 3))];
+        let first_asked = desk.submit(task);
+        let between = [desk.submit(brief(|| 2)), desk.submit(brief(|| 3))];
         let (task, open_last) = last.task();
-        let last_asked = desk.ask(task);
+        let last_asked = desk.submit(task);
         open_first.send(()).unwrap();
         assert_eq!(first_asked.await, Ok(1));
         for (n, asked) in between.into_iter().enumerate() {
@@ -183,10 +183,10 @@ fn a_brief_answer_does_not_wait_for_the_long_job_behind_it() {
 #[test]
 fn no_job_is_forgotten_whatever_comes_and_goes() {
     for (seed, (threads, room)) in [(1, 1), (2, 1), (3, 2), (3, 20), (8, 5)].into_iter().enumerate() {
-        let pool = Pool::new(threads, room, Overflow::Wait).unwrap();
+        let pool = ThreadPool::new(threads, room, PoolOverflow::Wait).unwrap();
         let done = Arc::new(AtomicUsize::new(0));
         on_an_event_loop(async {
-            let desk = pool.desk();
+            let desk = pool.handle();
             let mut dice = Dice::new(seed as u64, 0);
             let mut below = |n: u64| dice.bits() % n;
             let mut wanted = 0;
@@ -198,7 +198,7 @@ fn no_job_is_forgotten_whatever_comes_and_goes() {
                         done.fetch_add(1, Ordering::SeqCst);
                         n
                     };
-                    asked.push_back((n, desk.ask(if below(3) > 0 { brief(work) } else { long(work) })));
+                    asked.push_back((n, desk.submit(if below(3) > 0 { brief(work) } else { long(work) })));
                     if below(4) == 0 {
                         yield_now().await;
                     }
@@ -214,18 +214,18 @@ fn no_job_is_forgotten_whatever_comes_and_goes() {
                 }
             }
             let shared = &pool.shared;
-            until(|| shared.lock().busy == 0 && shared.lock().line.is_empty()).await;
+            until(|| shared.lock().busy == 0 && shared.lock().queue.is_empty()).await;
             assert!(done.load(Ordering::SeqCst) >= wanted);
             let state = shared.lock();
-            assert_eq!(state.did as usize, done.load(Ordering::SeqCst));
-            assert!(state.given_up > 0);
+            assert_eq!(state.completed as usize, done.load(Ordering::SeqCst));
+            assert!(state.cancelled > 0);
         });
     }
 }
 
 #[test]
 fn a_job_that_nobody_wants_any_more_is_not_begun() {
-    let pool = Pool::new(1, 2, Overflow::Wait).unwrap();
+    let pool = ThreadPool::new(1, 2, PoolOverflow::Wait).unwrap();
     let done = Arc::new(AtomicUsize::new(0));
     let counting = |n| {
         let done = Arc::clone(&done);
@@ -235,12 +235,12 @@ fn a_job_that_nobody_wants_any_more_is_not_begun() {
         })
     };
     on_an_event_loop(async {
-        let desk = pool.desk();
-        let gated = Gated::default();
+        let desk = pool.handle();
+        let gated = GatedJob::default();
         let (first, open) = gated.task();
-        let first = desk.ask(first);
+        let first = desk.submit(first);
         until(|| gated.has_begun()).await;
-        let mut asked: Vec<_> = (0..6).map(|n| Some(desk.ask(counting(n)))).collect();
+        let mut asked: Vec<_> = (0..6).map(|n| Some(desk.submit(counting(n)))).collect();
         // Two of the queue and one in front of it; one of the others moves up for each.
         assert_eq!(pool.shared.lock().lengths(), (2, 4));
         for n in [0, 1, 3] {
@@ -254,26 +254,26 @@ fn a_job_that_nobody_wants_any_more_is_not_begun() {
                 assert_eq!(asked.await, Ok(n));
             }
         }
-        assert_eq!((done.load(Ordering::SeqCst), pool.shared.lock().given_up), (3, 3));
+        assert_eq!((done.load(Ordering::SeqCst), pool.shared.lock().cancelled), (3, 3));
     });
 }
 
 #[test]
 fn an_answer_that_comes_too_late_is_nobody_elses() {
-    let pool = Pool::new(2, 9, Overflow::Wait).unwrap();
+    let pool = ThreadPool::new(2, 9, PoolOverflow::Wait).unwrap();
     on_an_event_loop(async {
-        let desk = pool.desk();
-        let (late, next) = (Gated::default(), Gated::default());
+        let desk = pool.handle();
+        let (late, next) = (GatedJob::default(), GatedJob::default());
         let (task, open_late) = late.task();
-        let asked = desk.ask(task);
+        let asked = desk.submit(task);
         until(|| late.has_begun()).await;
         drop(asked);
         // It has the place of the one that left.
         let (task, open_next) = next.task();
-        let mut asked = Box::pin(desk.ask(task));
+        let mut asked = Box::pin(desk.submit(task));
         until(|| next.has_begun()).await;
         open_late.send(()).unwrap();
-        until(|| pool.shared.lock().did == 1).await;
+        until(|| pool.shared.lock().completed == 1).await;
         yield_now().await;
         yield_now().await;
         assert!(std::future::poll_fn(|cx| std::task::Poll::Ready(asked.as_mut().poll(cx).is_pending())).await);
@@ -284,20 +284,20 @@ fn an_answer_that_comes_too_late_is_nobody_elses() {
 
 #[test]
 fn a_job_that_panics_costs_no_thread() {
-    let pool = Pool::new(1, 9, Overflow::Wait).unwrap();
+    let pool = ThreadPool::new(1, 9, PoolOverflow::Wait).unwrap();
     on_an_event_loop(async {
-        let desk = pool.desk();
-        assert_eq!(desk.ask(long(|| panic!("on purpose"))).await, Err(Missed::Broken));
-        assert_eq!(desk.ask(brief(|| panic!("on purpose"))).await, Err(Missed::Broken));
-        assert_eq!(desk.ask(brief(|| 5)).await, Ok(5));
+        let desk = pool.handle();
+        assert_eq!(desk.submit(long(|| panic!("on purpose"))).await, Err(JobError::Panicked));
+        assert_eq!(desk.submit(brief(|| panic!("on purpose"))).await, Err(JobError::Panicked));
+        assert_eq!(desk.submit(brief(|| 5)).await, Ok(5));
     });
 }
 
 #[test]
 fn a_brief_job_needs_no_thread_if_one_is_free() {
-    let pool = Pool::new(2, 9, Overflow::Wait).unwrap();
+    let pool = ThreadPool::new(2, 9, PoolOverflow::Wait).unwrap();
     on_an_event_loop(async {
-        let desk = pool.desk();
+        let desk = pool.handle();
         let here = std::thread::current().id();
         let where_it_ran = Arc::new(Mutex::new(None));
         let task = || {
@@ -307,18 +307,18 @@ fn a_brief_job_needs_no_thread_if_one_is_free() {
                 0
             })
         };
-        let gates = [Gated::default(), Gated::default()];
+        let gates = [GatedJob::default(), GatedJob::default()];
         let (first, open_first) = gates[0].task();
-        let first = desk.ask(first);
+        let first = desk.submit(first);
         until(|| gates[0].has_begun()).await;
-        assert_eq!(desk.ask(task()).await, Ok(0));
+        assert_eq!(desk.submit(task()).await, Ok(0));
         assert_eq!(*where_it_ran.lock().unwrap(), Some(here));
         // With no thread free it waits its turn.
         let (second, open_second) = gates[1].task();
-        let second = desk.ask(second);
+        let second = desk.submit(second);
         until(|| gates[1].has_begun()).await;
         *where_it_ran.lock().unwrap() = None;
-        let third = desk.ask(task());
+        let third = desk.submit(task());
         assert_eq!(*where_it_ran.lock().unwrap(), None);
         for (asked, open) in [(first, open_first), (second, open_second)] {
             open.send(()).unwrap();
@@ -331,37 +331,37 @@ fn a_brief_job_needs_no_thread_if_one_is_free() {
 
 #[test]
 fn who_finds_the_queue_full_is_refused_if_that_is_asked_for() {
-    let pool = Pool::new(1, 2, Overflow::Refuse).unwrap();
+    let pool = ThreadPool::new(1, 2, PoolOverflow::Reject).unwrap();
     on_an_event_loop(async {
-        let desk = pool.desk();
-        let gated = Gated::default();
+        let desk = pool.handle();
+        let gated = GatedJob::default();
         let (first, open) = gated.task();
-        let first = desk.ask(first);
+        let first = desk.submit(first);
         until(|| gated.has_begun()).await;
-        let waiting = [desk.ask(long(|| 2)), desk.ask(brief(|| 2))];
-        assert_eq!(desk.ask(long(|| 3)).await, Err(Missed::Refused));
-        assert_eq!(desk.ask(brief(|| 3)).await, Err(Missed::Refused));
+        let waiting = [desk.submit(long(|| 2)), desk.submit(brief(|| 2))];
+        assert_eq!(desk.submit(long(|| 3)).await, Err(JobError::Rejected));
+        assert_eq!(desk.submit(brief(|| 3)).await, Err(JobError::Rejected));
         open.send(()).unwrap();
         assert_eq!(first.await, Ok(1));
         for asked in waiting {
             assert_eq!(asked.await, Ok(2));
         }
-        assert_eq!(desk.ask(long(|| 4)).await, Ok(4));
-        assert_eq!(pool.shared.lock().refused, 2);
+        assert_eq!(desk.submit(long(|| 4)).await, Ok(4));
+        assert_eq!(pool.shared.lock().rejected, 2);
     });
 }
 
 #[test]
 fn desks_of_several_event_loops_are_served_in_turn() {
-    let pool = Pool::new(2, 4, Overflow::Wait).unwrap();
+    let pool = ThreadPool::new(2, 4, PoolOverflow::Wait).unwrap();
     std::thread::scope(|scope| {
         for desk in 0..4 {
             let pool = &pool;
             scope.spawn(move || {
                 on_an_event_loop(async {
-                    let asks = pool.desk();
+                    let asks = pool.handle();
                     for round in 0..300 {
-                        let all: Vec<_> = (0..6).map(|n| asks.ask(long(move || desk * 100 + n))).collect();
+                        let all: Vec<_> = (0..6).map(|n| asks.submit(long(move || desk * 100 + n))).collect();
                         for (n, asked) in all.into_iter().enumerate() {
                             if (n + round) % 5 > 0 {
                                 assert_eq!(asked.await, Ok(desk * 100 + n));
@@ -377,21 +377,21 @@ fn desks_of_several_event_loops_are_served_in_turn() {
         std::thread::yield_now();
     }
     let state = pool.shared.lock();
-    assert_eq!((state.did + state.given_up, state.line.len()), (4 * 300 * 6, 0));
+    assert_eq!((state.completed + state.cancelled, state.queue.len()), (4 * 300 * 6, 0));
 }
 
 #[test]
 fn a_pool_has_rested_when_the_last_job_has_ended() {
-    let gated = Gated::default();
-    let pool = Pool::new(2, 9, Overflow::Wait).unwrap();
+    let gated = GatedJob::default();
+    let pool = ThreadPool::new(2, 9, PoolOverflow::Wait).unwrap();
     on_an_event_loop(async {
-        let desk = pool.desk();
-        desk.rest().await;
+        let desk = pool.handle();
+        desk.wait_idle().await;
         let (task, open) = gated.task();
-        let asked = desk.ask(task);
+        let asked = desk.submit(task);
         until(|| gated.has_begun()).await;
         drop(asked);
-        let mut rest = Box::pin(desk.rest());
+        let mut rest = Box::pin(desk.wait_idle());
         assert!(std::future::poll_fn(|cx| std::task::Poll::Ready(rest.as_mut().poll(cx).is_pending())).await);
         open.send(()).unwrap();
         rest.await;
@@ -401,12 +401,12 @@ fn a_pool_has_rested_when_the_last_job_has_ended() {
 
 #[test]
 fn the_end_of_a_pool_waits_for_no_job() {
-    let gated = Gated::default();
-    let pool = Pool::new(2, 9, Overflow::Wait).unwrap();
+    let gated = GatedJob::default();
+    let pool = ThreadPool::new(2, 9, PoolOverflow::Wait).unwrap();
     let open = on_an_event_loop(async {
-        let desk = pool.desk();
+        let desk = pool.handle();
         let (task, open) = gated.task();
-        let asked = desk.ask(task);
+        let asked = desk.submit(task);
         until(|| gated.has_begun()).await;
         drop(asked);
         open

@@ -13,31 +13,31 @@ use crate::decide::mix::Behaviour;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// As what the dice made of it.
-    Rolled(Behaviour),
+    Drawn(Behaviour),
     /// It said itself what it wanted.
-    Scripted,
+    Overridden,
     /// The queue was full.
-    Refused,
+    RateLimited,
 }
 
 /// Counters by kind, and how many are being worked on now.
 #[derive(Debug)]
-pub(super) struct Counts {
+pub(super) struct WorkCounters {
     family: Family<[(&'static str, &'static str); 1], Counter>,
-    rolled: [Counter; 7],
-    scripted: Counter,
-    refused: Counter,
+    drawn: [Counter; 7],
+    overridden: Counter,
+    rate_limited: Counter,
     in_flight: AtomicU64,
 }
 
-impl Counts {
+impl WorkCounters {
     pub(super) fn new() -> Self {
         let family = Family::<[(&'static str, &'static str); 1], Counter>::default();
         let of = |name| family.get_or_create(&[("behaviour", name)]).clone();
         Self {
-            rolled: Behaviour::ALL.map(|behaviour| of(behaviour.name())),
-            scripted: of("scripted"),
-            refused: of("refused"),
+            drawn: Behaviour::ALL.map(|behaviour| of(behaviour.name())),
+            overridden: of("scripted"),
+            rate_limited: of("refused"),
             in_flight: AtomicU64::new(0),
             family,
         }
@@ -49,26 +49,26 @@ impl Counts {
 
     pub(super) fn add(&self, kind: Kind) {
         match kind {
-            Kind::Rolled(behaviour) => self.rolled[behaviour as usize].inc(),
-            Kind::Scripted => self.scripted.inc(),
-            Kind::Refused => self.refused.inc(),
+            Kind::Drawn(behaviour) => self.drawn[behaviour as usize].inc(),
+            Kind::Overridden => self.overridden.inc(),
+            Kind::RateLimited => self.rate_limited.inc(),
         };
     }
 
     /// A request is being worked on until what is returned is dropped.
-    pub(super) fn enter(&self) -> Visit<'_> {
+    pub(super) fn enter(&self) -> InFlightGuard<'_> {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        Visit(self)
+        InFlightGuard(self)
     }
 
     /// All of it as JSON: `requests` is the sum of the others.
     pub(super) fn json(&self) -> Map<String, Value> {
         let mut by_behaviour = Map::new();
         for behaviour in Behaviour::ALL {
-            by_behaviour.insert(behaviour.name().to_owned(), self.rolled[behaviour as usize].get().into());
+            by_behaviour.insert(behaviour.name().to_owned(), self.drawn[behaviour as usize].get().into());
         }
-        let (scripted, refused) = (self.scripted.get(), self.refused.get());
-        let rolled: u64 = self.rolled.iter().map(Counter::get).sum();
+        let (scripted, refused) = (self.overridden.get(), self.rate_limited.get());
+        let rolled: u64 = self.drawn.iter().map(Counter::get).sum();
         let mut all = Map::new();
         all.insert("requests".to_owned(), (rolled + scripted + refused).into());
         all.insert("behaviour".to_owned(), by_behaviour.into());
@@ -79,11 +79,11 @@ impl Counts {
     }
 }
 
-/// See [`Counts::enter`].
+/// See [`WorkCounters::enter`].
 #[derive(Debug)]
-pub(super) struct Visit<'a>(&'a Counts);
+pub(super) struct InFlightGuard<'a>(&'a WorkCounters);
 
-impl Drop for Visit<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
     }

@@ -6,14 +6,14 @@ use serde::de::IgnoredAny;
 
 use crate::decide::Nanos;
 use crate::decide::mix::Behaviour;
-use crate::serve::answers::{JSON, TEXT, answer};
-use crate::server::{Body, Page};
+use crate::serve::answers::{CONTENT_TYPE_JSON, CONTENT_TYPE_TEXT, response};
+use crate::server::{ResponseBody, StaticBody};
 
 /// How a request ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ResponseEnding {
     /// With an answer.
-    Answer(StatusCode, Payload),
+    Response(StatusCode, Payload),
     /// With a reset of its connection.
     Reset,
     /// Not at all.
@@ -24,7 +24,7 @@ pub enum End {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// As ever with this status: `{"time": N}` with 200, a line of text with others.
-    Usual,
+    Standard,
     /// As with 200, but cut short: not JSON.
     Garbage,
     /// This text.
@@ -33,13 +33,13 @@ pub enum Payload {
     Bytes(u64),
 }
 
-impl From<Behaviour> for End {
+impl From<Behaviour> for ResponseEnding {
     fn from(behaviour: Behaviour) -> Self {
         match behaviour {
-            Behaviour::Good => Self::Answer(StatusCode::OK, Payload::Usual),
-            Behaviour::Garbage => Self::Answer(StatusCode::OK, Payload::Garbage),
-            Behaviour::Error | Behaviour::Slow => Self::Answer(StatusCode::INTERNAL_SERVER_ERROR, Payload::Usual),
-            Behaviour::Limited => Self::Answer(StatusCode::TOO_MANY_REQUESTS, Payload::Usual),
+            Behaviour::Good => Self::Response(StatusCode::OK, Payload::Standard),
+            Behaviour::Garbage => Self::Response(StatusCode::OK, Payload::Garbage),
+            Behaviour::Error | Behaviour::Slow => Self::Response(StatusCode::INTERNAL_SERVER_ERROR, Payload::Standard),
+            Behaviour::Limited => Self::Response(StatusCode::TOO_MANY_REQUESTS, Payload::Standard),
             Behaviour::Reset => Self::Reset,
             Behaviour::Hang => Self::Hang,
         }
@@ -48,19 +48,25 @@ impl From<Behaviour> for End {
 
 impl Payload {
     /// The answer to a request that took `took`; `page` is what many bytes are made of.
-    pub(super) fn with(self, status: StatusCode, took: Nanos, page: &Page) -> Response<Body> {
+    pub(super) fn response(self, status: StatusCode, took: Nanos, page: &StaticBody) -> Response<ResponseBody> {
         let ms = took.0 / Nanos::MILLI.0;
         match self {
-            Self::Usual if status == StatusCode::OK => answer(status, JSON, format!("{{\"time\": {ms}}}")),
-            Self::Usual => answer(status, TEXT, usual(status)),
+            Self::Standard if status == StatusCode::OK => {
+                response(status, CONTENT_TYPE_JSON, format!("{{\"time\": {ms}}}"))
+            }
+            Self::Standard => response(status, CONTENT_TYPE_TEXT, standard_text(status)),
             // Who looks at the status, the content type or the first bytes only is taken in.
-            Self::Garbage => answer(status, JSON, format!("{{\"time\": {ms}")),
+            Self::Garbage => response(status, CONTENT_TYPE_JSON, format!("{{\"time\": {ms}")),
             Self::Text(text) => {
-                let kind = if serde_json::from_str::<IgnoredAny>(&text).is_ok() { JSON } else { TEXT };
-                answer(status, kind, text)
+                let kind = if serde_json::from_str::<IgnoredAny>(&text).is_ok() {
+                    CONTENT_TYPE_JSON
+                } else {
+                    CONTENT_TYPE_TEXT
+                };
+                response(status, kind, text)
             }
             Self::Bytes(bytes) => {
-                let mut answer = Response::new(Body::repeated(page, bytes));
+                let mut answer = Response::new(ResponseBody::repeated(page, bytes));
                 *answer.status_mut() = status;
                 answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
                 answer
@@ -70,16 +76,16 @@ impl Payload {
 }
 
 /// 429, for want of a place to wait.
-pub(super) fn refused(retry_after: Nanos) -> Response<Body> {
+pub(super) fn rate_limited_response(retry_after: Nanos) -> Response<ResponseBody> {
     let status = StatusCode::TOO_MANY_REQUESTS;
-    let mut answer = answer(status, TEXT, usual(status));
+    let mut answer = response(status, CONTENT_TYPE_TEXT, standard_text(status));
     // In whole seconds, by RFC 9110.
     let seconds = retry_after.0.div_ceil(Nanos::SECOND.0);
     answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     answer
 }
 
-fn usual(status: StatusCode) -> &'static str {
+fn standard_text(status: StatusCode) -> &'static str {
     match status {
         StatusCode::TOO_MANY_REQUESTS => "Too many requests",
         // These have no body.

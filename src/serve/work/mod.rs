@@ -1,7 +1,7 @@
 //! `weir serve work`: an upstream that takes its time and fails now and then.
 //!
 //! `GET /api/work` answers `{"time": N}` after N ms, if all goes well. What does not go well is a matter of seeded dice
-//! ([`Rolls`]), or of what the request asks for ([`Script`]). With a capacity, a request's delay is what it needs of a
+//! ([`WorkDice`]), or of what the request asks for ([`ResponseOverrides`]). With a capacity, a request's delay is what it needs of a
 //! server's time, and it waits for its turn first.
 
 mod counts;
@@ -17,31 +17,31 @@ use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use prometheus_client::registry::Registry;
 
-use self::counts::{Counts, Kind};
-pub use self::end::{End, Payload};
-pub use self::rolls::{Roll, Rolls};
-pub use self::script::Script;
-use super::answers::{JSON, answer, bad_request, not_allowed, not_found};
+use self::counts::{Kind, WorkCounters};
+pub use self::end::{Payload, ResponseEnding};
+pub use self::rolls::{WorkDecision, WorkDice};
+pub use self::script::ResponseOverrides;
+use super::answers::{CONTENT_TYPE_JSON, bad_request, method_not_allowed, not_found, response};
 use crate::decide::Nanos;
-use crate::decide::station::{Station, Verdict};
-use crate::server::{self, Page, Reply, Timer, Turn};
+use crate::decide::station::{Station, StationOutcome};
+use crate::server::{self, RequestContext, ServiceReply, StaticBody, Timer};
 
 /// The service.
 #[derive(Debug)]
 pub struct Service {
-    rolls: Rolls,
+    dice: WorkDice,
     station: Option<Mutex<Station>>,
     /// The next request's number, on whichever event loop it comes in.
     number: AtomicU64,
-    counts: Counts,
-    page: Arc<Page>,
+    counts: WorkCounters,
+    page: Arc<StaticBody>,
 }
 
 /// What is to be done for a request.
-struct Task {
+struct WorkTask {
     kind: Kind,
-    takes: Nanos,
-    end: End,
+    service_time: Nanos,
+    ending: ResponseEnding,
 }
 
 impl Service {
@@ -49,64 +49,64 @@ impl Service {
     ///
     /// # Errors
     /// When the system has no file for us.
-    pub fn new(rolls: Rolls, station: Option<Station>) -> io::Result<Self> {
+    pub fn new(rolls: WorkDice, station: Option<Station>) -> io::Result<Self> {
         Ok(Self {
-            rolls,
+            dice: rolls,
             station: station.map(Mutex::new),
             number: AtomicU64::new(0),
-            counts: Counts::new(),
-            page: Arc::new(Page::new(vec![b'x'; 1 << 20])?),
+            counts: WorkCounters::new(),
+            page: Arc::new(StaticBody::new(vec![b'x'; 1 << 20])?),
         })
     }
 
-    async fn work(&self, query: Option<&str>, turn: &Turn) -> Reply {
+    async fn respond(&self, query: Option<&str>, turn: &RequestContext) -> ServiceReply {
         let now = turn.now();
-        let script = match Script::read(query) {
+        let script = match ResponseOverrides::read(query) {
             Ok(script) => script,
             Err(why) => return bad_request(why).into(),
         };
         let _visit = self.counts.enter();
-        let Task { kind, takes, end } = self.task(script, now);
+        let WorkTask { kind, service_time: takes, ending: end } = self.task(script, now);
         match end {
-            End::Answer(status, payload) => {
+            ResponseEnding::Response(status, payload) => {
                 let done = match self.arrive(now, takes) {
-                    Verdict::Done { done, .. } => done,
-                    Verdict::Refused { retry_after } => {
-                        self.counts.add(Kind::Refused);
-                        return end::refused(retry_after).into();
+                    StationOutcome::Done { done, .. } => done,
+                    StationOutcome::Rejected { retry_after } => {
+                        self.counts.add(Kind::RateLimited);
+                        return end::rate_limited_response(retry_after).into();
                     }
                 };
                 self.counts.add(kind);
                 turn.sleep_until(done).await;
-                payload.with(status, done - now, &self.page).into()
+                payload.response(status, done - now, &self.page).into()
             }
-            End::Reset => {
+            ResponseEnding::Reset => {
                 self.counts.add(kind);
                 turn.sleep_until(now + takes).await;
-                Reply::Reset
+                ServiceReply::Reset
             }
-            End::Hang => {
+            ResponseEnding::Hang => {
                 self.counts.add(kind);
-                turn.never().await
+                turn.hang().await
             }
         }
     }
 
-    fn task(&self, script: Option<Script>, now: Nanos) -> Task {
+    fn task(&self, script: Option<ResponseOverrides>, now: Nanos) -> WorkTask {
         let k = self.number.fetch_add(1, Ordering::Relaxed);
-        let Some(Script { delay, end }) = script else {
-            let Roll { behaviour, takes } = self.rolls.at(k, now);
-            return Task { kind: Kind::Rolled(behaviour), takes, end: behaviour.into() };
+        let Some(ResponseOverrides { delay, ending: end }) = script else {
+            let WorkDecision { behaviour, service_time: takes } = self.dice.at(k, now);
+            return WorkTask { kind: Kind::Drawn(behaviour), service_time: takes, ending: behaviour.into() };
         };
-        let usual = || if end == End::Reset { Nanos::ZERO } else { self.rolls.delay(k) };
-        Task { kind: Kind::Scripted, takes: delay.unwrap_or_else(usual), end }
+        let usual = || if end == ResponseEnding::Reset { Nanos::ZERO } else { self.dice.delay(k) };
+        WorkTask { kind: Kind::Overridden, service_time: delay.unwrap_or_else(usual), ending: end }
     }
 
     /// What becomes of work that takes `takes`.
-    fn arrive(&self, now: Nanos, takes: Nanos) -> Verdict {
+    fn arrive(&self, now: Nanos, takes: Nanos) -> StationOutcome {
         match &self.station {
             Some(station) => station.lock().unwrap_or_else(PoisonError::into_inner).arrive(now, takes),
-            None => Verdict::Done { start: now, done: now + takes },
+            None => StationOutcome::Done { start: now, done: now + takes },
         }
     }
 
@@ -117,7 +117,7 @@ impl Service {
             let in_system = station.lock().unwrap_or_else(PoisonError::into_inner).in_system(now);
             all.insert("in_system".to_owned(), in_system.into());
         }
-        all.insert("phase".to_owned(), self.rolls.phase(now).name().into());
+        all.insert("phase".to_owned(), self.dice.phase(now).name().into());
         serde_json::Value::from(all).to_string()
     }
 }
@@ -125,29 +125,29 @@ impl Service {
 impl server::Service for Service {
     type Local = ();
 
-    fn settle(&self, _: &Timer) -> io::Result<()> {
+    fn init_thread(&self, _: &Timer) -> io::Result<()> {
         Ok(())
     }
 
-    fn page(&self) -> Option<Arc<Page>> {
+    fn static_body(&self) -> Option<Arc<StaticBody>> {
         Some(Arc::clone(&self.page))
     }
 
-    fn count(&self, registry: &mut Registry) {
+    fn register_metrics(&self, registry: &mut Registry) {
         self.counts.register(registry);
     }
 
-    async fn answer(&self, (): &(), request: Request<Incoming>, turn: &Turn) -> Reply {
+    async fn handle(&self, (): &(), request: Request<Incoming>, turn: &RequestContext) -> ServiceReply {
         let path = request.uri().path();
         if !matches!(path, "/api/work" | "/stats") {
             return not_found().into();
         }
         if request.method() != Method::GET {
-            return not_allowed("GET").into();
+            return method_not_allowed("GET").into();
         }
         match path {
-            "/stats" => answer(StatusCode::OK, JSON, self.stats(turn.now())).into(),
-            _ => self.work(request.uri().query(), turn).await,
+            "/stats" => response(StatusCode::OK, CONTENT_TYPE_JSON, self.stats(turn.now())).into(),
+            _ => self.respond(request.uri().query(), turn).await,
         }
     }
 }

@@ -4,11 +4,11 @@ use crate::decide::Nanos;
 use crate::decide::delay::Delay;
 use crate::decide::dice::Dice;
 use crate::decide::mix::{Behaviour, Mix};
-use crate::decide::phases::{Phase, Phases};
+use crate::decide::phases::{Phases, ServicePhase};
 
 /// The dice of a service, and what they choose from.
 #[derive(Clone, Debug)]
-pub struct Rolls {
+pub struct WorkDice {
     delay: Delay,
     slow: Delay,
     mix: Mix,
@@ -20,14 +20,14 @@ pub struct Rolls {
 
 /// What is to become of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Roll {
+pub struct WorkDecision {
     /// How it is answered, if at all.
     pub behaviour: Behaviour,
     /// How long that takes; a reset comes at once.
-    pub takes: Nanos,
+    pub service_time: Nanos,
 }
 
-impl Rolls {
+impl WorkDice {
     /// Dice from a seed: `delay` before most answers, `slow` before slow ones, shares as in `mix` while the phase
     /// leaves it to them.
     pub fn new(delay: Delay, slow: Delay, mix: Mix, phases: Phases, seed: u64) -> Self {
@@ -36,23 +36,23 @@ impl Rolls {
     }
 
     /// What becomes of request `k`, which arrives at `now`.
-    pub fn at(&self, k: u64, now: Nanos) -> Roll {
+    pub fn at(&self, k: u64, now: Nanos) -> WorkDecision {
         let phase = self.phase(now);
         let behaviour = match phase {
-            Phase::Mix => self.mix.at(&self.mix_dice, k),
-            Phase::Healthy | Phase::Slow => Behaviour::Good,
-            Phase::Failing => Behaviour::Error,
-            Phase::Limited => Behaviour::Limited,
-            Phase::Dead => Behaviour::Reset,
-            Phase::Hung => Behaviour::Hang,
+            ServicePhase::Mix => self.mix.at(&self.mix_dice, k),
+            ServicePhase::Healthy | ServicePhase::Slow => Behaviour::Good,
+            ServicePhase::Failing => Behaviour::Error,
+            ServicePhase::Limited => Behaviour::Limited,
+            ServicePhase::Dead => Behaviour::Reset,
+            ServicePhase::Hung => Behaviour::Hang,
         };
         let takes = match behaviour {
             Behaviour::Reset => Nanos::ZERO,
             Behaviour::Slow => self.slow(k),
-            _ if phase == Phase::Slow => self.slow(k),
+            _ if phase == ServicePhase::Slow => self.slow(k),
             _ => self.delay(k),
         };
-        Roll { behaviour, takes }
+        WorkDecision { behaviour, service_time: takes }
     }
 
     /// The usual delay of request `k`.
@@ -65,7 +65,7 @@ impl Rolls {
     }
 
     /// What the service is like at `now`.
-    pub fn phase(&self, now: Nanos) -> Phase {
+    pub fn phase(&self, now: Nanos) -> ServicePhase {
         self.phases.at(now).phase
     }
 }
@@ -74,9 +74,9 @@ impl Rolls {
 mod tests {
     use super::*;
 
-    fn rolls(phases: &str, seed: u64) -> Rolls {
+    fn rolls(phases: &str, seed: u64) -> WorkDice {
         let (delay, slow) = (Delay::read("100ms..600ms").expect("valid"), Delay::read("10s").expect("valid"));
-        Rolls::new(delay, slow, Mix::default(), Phases::read(phases).expect("valid"), seed)
+        WorkDice::new(delay, slow, Mix::default(), Phases::read(phases).expect("valid"), seed)
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
         for k in 0..110_000 {
             let roll = rolls.at(k, Nanos::ZERO);
             counts[roll.behaviour as usize] += 1;
-            let ms = roll.takes.as_millis_f64();
+            let ms = roll.service_time.as_millis_f64();
             assert!(if roll.behaviour == Behaviour::Slow { ms == 10_000.0 } else { (100.0..=600.0).contains(&ms) });
         }
         let expected = [80_000, 10_000, 10_000, 0, 10_000, 0, 0];
@@ -109,7 +109,7 @@ mod tests {
             for k in 0..50 {
                 let roll = rolls.at(k, Nanos::from_secs(second as u64));
                 assert_eq!(roll.behaviour, behaviour);
-                assert!(takes.contains(&(roll.takes.0 / 1_000_000)), "{behaviour:?}: {}", roll.takes);
+                assert!(takes.contains(&(roll.service_time.0 / 1_000_000)), "{behaviour:?}: {}", roll.service_time);
             }
         }
     }
@@ -119,7 +119,7 @@ mod tests {
         let rolls = rolls("mix", 3);
         let mean = |behaviour| {
             let all = (0..100_000).map(|k| rolls.at(k, Nanos::ZERO)).filter(|roll| roll.behaviour == behaviour);
-            let all: Vec<f64> = all.map(|roll| roll.takes.as_millis_f64()).collect();
+            let all: Vec<f64> = all.map(|roll| roll.service_time.as_millis_f64()).collect();
             all.iter().sum::<f64>() / all.len() as f64
         };
         for behaviour in [Behaviour::Good, Behaviour::Garbage, Behaviour::Error] {

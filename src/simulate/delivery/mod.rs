@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The sender is the very code that stands in `weir send` ([`crate::decide::window`]); jobs are always there. An
-//! [oracle](World::oracle) that reads the service's own count gives the most that any sender could have got accepted.
+//! [oracle](DeliveryScenario::oracle) that reads the service's own count gives the most that any sender could have got accepted.
 
 #[cfg(test)]
 mod promises;
@@ -18,58 +18,58 @@ mod slow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-pub use self::service::{Headers, RetryAfter, Service};
+pub use self::service::{HeaderStyle, RetryAfterStyle, Service};
 use crate::decide::Nanos;
 use crate::decide::delay::Delay;
 use crate::decide::dice::Dice;
-use crate::decide::feedback::Feedback;
-use crate::decide::limit::Retry;
-use crate::decide::window::{Rules, Slot, WayIn, Windows};
+use crate::decide::feedback::RateLimitHeaders;
+use crate::decide::limit::RetryTime;
+use crate::decide::window::{KeyRules, KeyWindows, OneWayDelayBound, WindowSlot};
 
 /// One key, and all that happens to its requests.
 #[derive(Clone, Debug, PartialEq)]
-pub struct World {
+pub struct DeliveryScenario {
     /// Who counts.
     pub service: Service,
     /// What the sender was told.
-    pub rules: Rules,
+    pub rules: KeyRules,
     /// The most requests without a response.
     pub in_flight: usize,
     /// Jobs to deliver.
     pub jobs: u64,
     /// The end, whatever is left by then.
-    pub until: Nanos,
+    pub end: Nanos,
     /// From the sender to the service.
-    pub way_in: Delay,
+    pub latency_in: Delay,
     /// From the service to the sender.
-    pub way_out: Delay,
+    pub latency_out: Delay,
     /// How long the service works on what it has accepted.
-    pub work: Delay,
+    pub service_time: Delay,
     /// Stalls of the sender's machine: one begins so often, and lasts so long.
     pub stalls: Option<(Nanos, Nanos)>,
 }
 
 /// What came of it; all times are those at the service.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Delivered {
+pub struct DeliveryResult {
     /// When each request was accepted.
     pub accepted: Vec<Nanos>,
     /// When each was rejected.
     pub rejected: Vec<Nanos>,
     /// When the last job was accepted.
-    pub ended: Nanos,
+    pub last_accepted_at: Nanos,
     /// With nothing in flight the sender waited so long beyond the moment when all of the limits was free.
     pub idle: Nanos,
 }
 
-impl Delivered {
+impl DeliveryResult {
     /// How many were accepted in [from, to).
     pub fn accepted_within(&self, from: Nanos, to: Nanos) -> usize {
         self.accepted.iter().filter(|at| (from..to).contains(at)).count()
     }
 
     /// The fraction of the requests that arrived from `from` on that was rejected.
-    pub fn rejected_from(&self, from: Nanos) -> f64 {
+    pub fn rejected_fraction_from(&self, from: Nanos) -> f64 {
         let rejected = self.rejected.iter().filter(|at| **at >= from).count();
         let all = rejected + self.accepted_within(from, Nanos::NEVER);
         rejected as f64 / all.max(1) as f64
@@ -78,121 +78,121 @@ impl Delivered {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    Worked,
-    Neighbour,
-    Arrives(usize),
-    Answered(usize),
+    ServiceDone,
+    NeighbourRequest,
+    Arrival(usize),
+    Response(usize),
     Wake,
 }
 
-struct Run<'a> {
-    world: &'a World,
+struct DeliverySimulation<'a> {
+    world: &'a DeliveryScenario,
     dice: [Dice; 3],
-    count: service::Count,
+    count: service::ServiceCount,
     events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
-    number: u64,
-    delivered: Delivered,
+    sequence: u64,
+    result: DeliveryResult,
 }
 
-impl<'a> Run<'a> {
-    fn new(world: &'a World, seed: u64) -> Self {
+impl<'a> DeliverySimulation<'a> {
+    fn new(world: &'a DeliveryScenario, seed: u64) -> Self {
         let mut run = Self {
             world,
             dice: [101, 102, 103].map(|salt| Dice::new(seed, salt)),
-            count: world.service.count(),
+            count: world.service.initial_count(),
             events: BinaryHeap::new(),
-            number: 0,
-            delivered: Delivered::default(),
+            sequence: 0,
+            result: DeliveryResult::default(),
         };
         if let Some(gap) = world.service.neighbour {
-            run.at(gap, Event::Neighbour);
+            run.schedule(gap, Event::NeighbourRequest);
         }
         run
     }
 
-    fn at(&mut self, at: Nanos, event: Event) {
-        self.number += 1;
-        self.events.push(Reverse((at, self.number, event)));
+    fn schedule(&mut self, at: Nanos, event: Event) {
+        self.sequence += 1;
+        self.events.push(Reverse((at, self.sequence, event)));
     }
 
-    fn next(&mut self) -> Option<(Nanos, Event)> {
+    fn next_event(&mut self) -> Option<(Nanos, Event)> {
         let Reverse((at, _, event)) = self.events.pop()?;
-        let all = self.delivered.accepted.len() as u64 >= self.world.jobs;
-        (at < self.world.until && !all).then_some((at, event))
+        let all = self.result.accepted.len() as u64 >= self.world.jobs;
+        (at < self.world.end && !all).then_some((at, event))
     }
 
     /// Another user of the key sends, and takes whatever comes.
-    fn neighbour(&mut self, now: Nanos) {
-        if self.count.judge(now, &self.world.service).is_ok() {
-            self.worked(now);
+    fn neighbour_request(&mut self, now: Nanos) {
+        if self.count.admit(now, &self.world.service).is_ok() {
+            self.schedule_service(now);
         }
         if let Some(gap) = self.world.service.neighbour {
-            self.at(now + gap, Event::Neighbour);
+            self.schedule(now + gap, Event::NeighbourRequest);
         }
     }
 
-    fn worked(&mut self, now: Nanos) -> Nanos {
-        let at = now + self.world.work.at(&self.dice[1], self.number);
-        self.at(at, Event::Worked);
+    fn schedule_service(&mut self, now: Nanos) -> Nanos {
+        let at = now + self.world.service_time.at(&self.dice[1], self.sequence);
+        self.schedule(at, Event::ServiceDone);
         at
     }
 
-    fn judge(&mut self, now: Nanos) -> Result<(), Retry> {
-        let judged = self.count.judge(now, &self.world.service);
+    fn admit(&mut self, now: Nanos) -> Result<(), RetryTime> {
+        let judged = self.count.admit(now, &self.world.service);
         match judged {
             Ok(()) => {
-                self.delivered.accepted.push(now);
-                self.delivered.ended = now;
+                self.result.accepted.push(now);
+                self.result.last_accepted_at = now;
             }
-            Err(_) => self.delivered.rejected.push(now),
+            Err(_) => self.result.rejected.push(now),
         }
         judged
     }
 }
 
-impl World {
+impl DeliveryScenario {
     /// The sender of weir.
-    pub fn deliver(&self, seed: u64) -> Delivered {
-        let mut run = Run::new(self, seed);
-        let mut windows = Windows::new(&self.rules);
-        let mut way_in = self.rules.way_in.map_or_else(WayIn::learnt, WayIn::given);
+    pub fn deliver(&self, seed: u64) -> DeliveryResult {
+        let mut run = DeliverySimulation::new(self, seed);
+        let mut windows = KeyWindows::new(&self.rules);
+        let mut way_in = self.rules.delay_bound.map_or_else(OneWayDelayBound::learnt, OneWayDelayBound::fixed);
         let mut bound = way_in.bound();
-        let mut sent: Vec<(Slot, Nanos, bool, Feedback)> = Vec::new();
+        let mut sent: Vec<(WindowSlot, Nanos, bool, RateLimitHeaders)> = Vec::new();
         let (mut out, mut unsent, mut wake) = (0, self.jobs, Nanos::NEVER);
-        run.at(Nanos::ZERO, Event::Wake);
-        while let Some((now, event)) = run.next() {
-            let awake = self.awake(now);
+        run.schedule(Nanos::ZERO, Event::Wake);
+        while let Some((now, event)) = run.next_event() {
+            let awake = self.next_awake(now);
             match event {
-                Event::Worked => run.count.finished(&self.service),
-                Event::Neighbour => run.neighbour(now),
-                Event::Arrives(index) => {
-                    let judged = run.judge(now);
+                Event::ServiceDone => run.count.finished(&self.service),
+                Event::NeighbourRequest => run.neighbour_request(now),
+                Event::Arrival(index) => {
+                    let judged = run.admit(now);
                     let feedback = self.service.feedback(now, &mut run.count, judged.err());
-                    let done = if judged.is_ok() { run.worked(now) } else { now };
-                    let back = done + self.way_out.at(&run.dice[2], run.number);
+                    let done = if judged.is_ok() { run.schedule_service(now) } else { now };
+                    let back = done + self.latency_out.at(&run.dice[2], run.sequence);
                     (sent[index].2, sent[index].3) = (judged.is_ok(), feedback);
-                    run.at(back, Event::Answered(index));
+                    run.schedule(back, Event::Response(index));
                 }
                 // Nothing is read while the sender's machine stands still.
-                Event::Answered(_) | Event::Wake if awake > now => run.at(awake, event),
-                Event::Answered(index) => {
+                Event::Response(_) | Event::Wake if awake > now => run.schedule(awake, event),
+                Event::Response(index) => {
                     let (slot, at, accepted, feedback) = &sent[index];
-                    let to_blame = !accepted && way_in.refused(now, *at);
-                    windows.heard(*slot, now, &feedback.quotas);
+                    let to_blame = !accepted && way_in.rejected(now, *at);
+                    windows.apply_quotas(*slot, now, &feedback.quotas);
                     if *accepted {
                         windows.accepted(*slot, now);
                     } else {
-                        windows.refused(*slot, now, feedback.retry_after, !to_blame);
+                        windows.rejected(*slot, now, feedback.retry_after, !to_blame);
                         unsent += 1;
                     }
-                    let usual = way_in.usual();
-                    if let Some(took) = windows.arrived_by(*slot, now, usual)
+                    let usual = way_in.usual_round_trip();
+                    if let Some(took) = windows.responded(*slot, now, usual)
                         && *accepted
                     {
-                        way_in.answered(took);
+                        way_in.responded(took);
                     }
                     out -= 1;
-                    run.at(now, Event::Wake);
+                    run.schedule(now, Event::Wake);
                 }
                 Event::Wake => {
                     if wake <= now {
@@ -201,74 +201,75 @@ impl World {
                     windows.advance(now);
                     if bound != way_in.bound() {
                         bound = way_in.bound();
-                        windows.set_way_in(now, bound);
+                        windows.set_delay_bound(now, bound);
                     }
                     let mut earliest = windows.earliest(1);
                     while earliest <= now && out < self.in_flight && unsent > 0 {
                         let slot = windows.sent(now, 1);
-                        windows.left(slot, now);
+                        windows.departed(slot, now);
                         let index = sent.len();
-                        sent.push((slot, now, false, Feedback::default()));
-                        let arrives = now + self.way_in.at(&run.dice[0], run.number);
-                        run.at(arrives, Event::Arrives(index));
+                        sent.push((slot, now, false, RateLimitHeaders::default()));
+                        let arrives = now + self.latency_in.at(&run.dice[0], run.sequence);
+                        run.schedule(arrives, Event::Arrival(index));
                         (out, unsent) = (out + 1, unsent - 1);
                         earliest = windows.earliest(1);
                     }
                     if out == 0 && unsent > 0 {
                         let free = now + run.count.reset(now);
-                        run.delivered.idle = run.delivered.idle.max(earliest - free);
+                        run.result.idle = run.result.idle.max(earliest - free);
                     }
                     if earliest > now && earliest < wake {
                         wake = earliest;
-                        run.at(earliest, Event::Wake);
+                        run.schedule(earliest, Event::Wake);
                     }
                 }
             }
         }
-        run.delivered
+        run.result
     }
 
     /// A sender that reads the service's own count, and whose requests arrive at once.
-    pub fn oracle(&self, seed: u64) -> Delivered {
-        let mut run = Run::new(self, seed);
+    pub fn oracle(&self, seed: u64) -> DeliveryResult {
+        let mut run = DeliverySimulation::new(self, seed);
         let (mut out, mut wake) = (0, Nanos::NEVER);
-        run.at(Nanos::ZERO, Event::Wake);
-        while let Some((now, event)) = run.next() {
+        run.schedule(Nanos::ZERO, Event::Wake);
+        while let Some((now, event)) = run.next_event() {
             match event {
-                Event::Worked => {
+                Event::ServiceDone => {
                     run.count.finished(&self.service);
-                    run.at(now, Event::Wake);
+                    run.schedule(now, Event::Wake);
                 }
-                Event::Neighbour => run.neighbour(now),
-                Event::Arrives(_) => {}
-                Event::Answered(_) => {
+                Event::NeighbourRequest => run.neighbour_request(now),
+                Event::Arrival(_) => {}
+                Event::Response(_) => {
                     out -= 1;
-                    run.at(now, Event::Wake);
+                    run.schedule(now, Event::Wake);
                 }
                 Event::Wake => {
                     while out < self.in_flight {
-                        if let Err(retry) = run.judge(now) {
-                            if let Retry::After(length) = retry
+                        if let Err(retry) = run.admit(now) {
+                            if let RetryTime::After(length) = retry
                                 && (wake <= now || wake == Nanos::NEVER)
                             {
                                 wake = now + length.max(Nanos(1));
-                                run.at(wake, Event::Wake);
+                                run.schedule(wake, Event::Wake);
                             }
                             break;
                         }
                         out += 1;
-                        let done = run.worked(now);
-                        let ways = self.way_in.at(&run.dice[0], run.number) + self.way_out.at(&run.dice[2], run.number);
-                        run.at(done + ways, Event::Answered(0));
+                        let done = run.schedule_service(now);
+                        let ways = self.latency_in.at(&run.dice[0], run.sequence)
+                            + self.latency_out.at(&run.dice[2], run.sequence);
+                        run.schedule(done + ways, Event::Response(0));
                     }
                 }
             }
         }
-        run.delivered
+        run.result
     }
 
     /// When the sender's machine goes on.
-    fn awake(&self, now: Nanos) -> Nanos {
+    fn next_awake(&self, now: Nanos) -> Nanos {
         let Some((every, length)) = self.stalls.filter(|(every, _)| *every > Nanos::ZERO) else { return now };
         let begun = Nanos(now.0 - now.0 % every.0);
         if begun > Nanos::ZERO { now.max(begun + length) } else { now }

@@ -1,40 +1,40 @@
 //! What is promised of the sender, as numbers.
 
-use super::{Headers, RetryAfter, Service, World};
+use super::{DeliveryScenario, HeaderStyle, RetryAfterStyle, Service};
 use crate::decide::Nanos;
 use crate::decide::delay::Delay;
-use crate::decide::limit::{Model, Window};
-use crate::decide::window::{Limit, Rules, Unit};
+use crate::decide::limit::{LimitModel, LimitWindow};
+use crate::decide::window::{KeyLimit, KeyRules, LimitUnit};
 
 pub(super) fn delay(text: &str) -> Delay {
     Delay::read(text).expect(text)
 }
 
-pub(super) fn window(text: &str) -> Window {
-    Window::read(text, Model::SlidingLog).expect(text)
+pub(super) fn window(text: &str) -> LimitWindow {
+    LimitWindow::read(text, LimitModel::SlidingLog).expect(text)
 }
 
 /// A service with this limit, whose sender was told of `declared`.
-pub(super) fn world(limit: &str, declared: &[&str]) -> World {
-    let limits = declared.iter().map(|text| Limit { window: window(text), unit: Unit::Requests });
-    World {
+pub(super) fn world(limit: &str, declared: &[&str]) -> DeliveryScenario {
+    let limits = declared.iter().map(|text| KeyLimit { window: window(text), unit: LimitUnit::Requests });
+    DeliveryScenario {
         service: Service::new(window(limit)),
-        rules: Rules { limits: limits.collect(), ..Rules::default() },
+        rules: KeyRules { limits: limits.collect(), ..KeyRules::default() },
         in_flight: 256,
         jobs: 3000,
-        until: Nanos::from_secs(600),
-        way_in: delay("2ms..20ms"),
-        way_out: delay("2ms..20ms"),
-        work: delay("10ms..50ms"),
+        end: Nanos::from_secs(600),
+        latency_in: delay("2ms..20ms"),
+        latency_out: delay("2ms..20ms"),
+        service_time: delay("10ms..50ms"),
         stalls: None,
     }
 }
 
 /// How much longer the sender took than the oracle, and how many it had rejected.
-fn against_oracle(name: &str, world: &World, seed: u64) -> (f64, usize) {
+fn against_oracle(name: &str, world: &DeliveryScenario, seed: u64) -> (f64, usize) {
     let (delivered, oracle) = (world.deliver(seed), world.oracle(seed));
     assert_eq!(oracle.accepted.len() as u64, world.jobs, "{name}: the oracle delivers all");
-    let (took, least) = (delivered.ended.as_secs_f64(), oracle.ended.as_secs_f64());
+    let (took, least) = (delivered.last_accepted_at.as_secs_f64(), oracle.last_accepted_at.as_secs_f64());
     let (accepted, rejected) = (delivered.accepted.len(), delivered.rejected.len());
     println!("{name}: {accepted} in {took:.2} s, the oracle {least:.2} s, {rejected} rejected");
     let left = world.jobs - accepted as u64;
@@ -45,7 +45,7 @@ fn against_oracle(name: &str, world: &World, seed: u64) -> (f64, usize) {
 fn a_difference_that_many_responses_report_is_booked_once() {
     let declared = ["bucket:2000/10s"];
     let mut slow = Vec::new();
-    for headers in [Headers::Full, Headers::Draft, Headers::Remaining] {
+    for headers in [HeaderStyle::Full, HeaderStyle::Draft, HeaderStyle::Remaining] {
         for (case, used, neighbour, weight, limit) in [
             ("half used", 1000, None, 1, "bucket:2000/10s"),
             ("neighbour", 1000, Some(Nanos::from_millis(20)), 1, "bucket:2000/10s"),
@@ -53,9 +53,9 @@ fn a_difference_that_many_responses_report_is_booked_once() {
             ("weight too low", 0, None, 2, "bucket:2000/10s"),
         ] {
             let mut world = world(limit, &declared);
-            (world.service.used, world.service.neighbour) = (used, neighbour);
+            (world.service.initial_used, world.service.neighbour) = (used, neighbour);
             (world.service.weight, world.service.headers) = (weight, headers);
-            world.service.retry_after = RetryAfter::Seconds;
+            world.service.retry_after = RetryAfterStyle::Seconds;
             let name = format!("{headers:?}, {case}");
             let runs = [1, 2, 3].map(|seed| against_oracle(&name, &world, seed));
             let (ratio, rejected) = runs.into_iter().fold((0.0, 0), |(a, b), (c, d)| (f64::max(a, c), b.max(d)));
@@ -69,18 +69,18 @@ fn a_difference_that_many_responses_report_is_booked_once() {
 
 /// Two minutes without any declared limit: what fraction of the oracle's requests after the first 10 s, and how many
 /// were rejected after that, and in all.
-fn learnt(name: &str, world: &World, seed: u64) -> (f64, f64, f64) {
+fn learnt(name: &str, world: &DeliveryScenario, seed: u64) -> (f64, f64, f64) {
     let (delivered, oracle) = (world.deliver(seed), world.oracle(seed));
     let begin = Nanos::from_secs(10);
-    let got = delivered.accepted_within(begin, world.until);
-    let mut most = oracle.accepted_within(begin, world.until);
+    let got = delivered.accepted_within(begin, world.end);
+    let mut most = oracle.accepted_within(begin, world.end);
     if let Some(gap) = world.service.neighbour {
         // The oracle takes all before others come; what they ask for is theirs.
         let limit = world.service.limits[0];
         let rate = limit.limit() as f64 / limit.per().as_secs_f64() - 1.0 / gap.as_secs_f64();
-        most = most.min((rate * (world.until - begin).as_secs_f64()) as usize);
+        most = most.min((rate * (world.end - begin).as_secs_f64()) as usize);
     }
-    let (late, all) = (delivered.rejected_from(begin), delivered.rejected_from(Nanos::ZERO));
+    let (late, all) = (delivered.rejected_fraction_from(begin), delivered.rejected_fraction_from(Nanos::ZERO));
     let share = got as f64 / most as f64;
     println!(
         "{name}, seed {seed}: {got} of {most}: {:.1} %; rejected {:.2} %, in all {:.2} %",
@@ -111,17 +111,17 @@ fn without_declared_limits_the_pace_is_learnt() {
         ("concurrency:100", "100ms..300ms"),
         ("concurrency:20", "1s..3s"),
     ] {
-        for retry_after in [RetryAfter::None, RetryAfter::Exact, RetryAfter::Seconds] {
+        for retry_after in [RetryAfterStyle::None, RetryAfterStyle::Exact, RetryAfterStyle::Seconds] {
             let concurrency = limit.starts_with("conc");
-            if concurrency && retry_after != RetryAfter::None {
+            if concurrency && retry_after != RetryAfterStyle::None {
                 continue;
             }
             for seed in 1..=3 {
                 let mut world = world(limit, &[]);
-                (world.jobs, world.until) = (u64::MAX, Nanos::from_secs(120));
-                world.work = delay(work);
+                (world.jobs, world.end) = (u64::MAX, Nanos::from_secs(120));
+                world.service_time = delay(work);
                 if concurrency {
-                    (world.way_in, world.way_out) = (delay("1ms..4ms"), delay("1ms..4ms"));
+                    (world.latency_in, world.latency_out) = (delay("1ms..4ms"), delay("1ms..4ms"));
                 }
                 world.service.retry_after = retry_after;
                 let name = format!("{limit}, work {work}, Retry-After {retry_after:?}");
@@ -151,10 +151,10 @@ fn a_declared_limit_that_is_too_high_is_mended_by_rejections_alone() {
         ("counter:1000/10s", "counter:2000/10s", None),
         ("counter:2000/10s", "counter:2000/10s", None),
     ] {
-        for retry_after in [RetryAfter::None, RetryAfter::Exact, RetryAfter::Seconds] {
+        for retry_after in [RetryAfterStyle::None, RetryAfterStyle::Exact, RetryAfterStyle::Seconds] {
             for seed in 1..=2 {
                 let mut world = world(limit, &[declared]);
-                (world.jobs, world.until) = (u64::MAX, Nanos::from_secs(120));
+                (world.jobs, world.end) = (u64::MAX, Nanos::from_secs(120));
                 world.service.neighbour = gap.map(Nanos::from_millis);
                 world.service.retry_after = retry_after;
                 let name = format!("{limit}, declared {declared}, every {gap:?} ms, Retry-After {retry_after:?}");
@@ -175,10 +175,10 @@ fn a_declared_limit_that_is_too_high_is_mended_by_rejections_alone() {
 fn reported_limits_are_used_where_none_is_declared() {
     let mut missed = Vec::new();
     for limit in ["bucket:200/10s", "bucket:2000/10s", "aligned:200/10s", "log:200/10s", "log:1000/1s"] {
-        for headers in [Headers::Full, Headers::Draft, Headers::Remaining] {
-            for retry_after in [RetryAfter::None, RetryAfter::Seconds] {
+        for headers in [HeaderStyle::Full, HeaderStyle::Draft, HeaderStyle::Remaining] {
+            for retry_after in [RetryAfterStyle::None, RetryAfterStyle::Seconds] {
                 let mut world = world(limit, &[]);
-                (world.jobs, world.until) = (u64::MAX, Nanos::from_secs(120));
+                (world.jobs, world.end) = (u64::MAX, Nanos::from_secs(120));
                 (world.service.headers, world.service.retry_after) = (headers, retry_after);
                 let name = format!("{limit}, {headers:?}, Retry-After {retry_after:?}");
                 let (share, late, all) = learnt(&name, &world, 1);
@@ -200,10 +200,10 @@ fn a_pace_follows_what_the_service_allows() {
     {
         for case in ["half, then all", "neighbour", "stalls"] {
             let mut world = world(limit, &[]);
-            (world.jobs, world.until) = (u64::MAX, Nanos::from_secs(180));
+            (world.jobs, world.end) = (u64::MAX, Nanos::from_secs(180));
             match case {
                 "half, then all" => {
-                    world.service.later =
+                    world.service.limit_changes =
                         vec![(Nanos::from_secs(60), vec![window(lower)]), (Nanos::from_secs(90), vec![window(limit)])];
                 }
                 "neighbour" => world.service.neighbour = Some(Nanos::from_millis(40)),
@@ -236,9 +236,9 @@ fn with_declared_limits_a_sender_is_idle_no_longer_than_the_service_needs_to_be_
             ("2000/10s", "2000/10s", 2, None),
             ("2000/10s", "2000/10s", 1, Some(20)),
         ] {
-            for headers in [Headers::None, Headers::Full, Headers::Draft, Headers::Remaining] {
+            for headers in [HeaderStyle::None, HeaderStyle::Full, HeaderStyle::Draft, HeaderStyle::Remaining] {
                 let mut world = world(&format!("{model}:{limit}"), &[&format!("{model}:{declared}")]);
-                (world.jobs, world.until) = (u64::MAX, Nanos::from_secs(60));
+                (world.jobs, world.end) = (u64::MAX, Nanos::from_secs(60));
                 (world.service.weight, world.service.headers) = (weight, headers);
                 world.service.neighbour = gap.map(Nanos::from_millis);
                 let idle = (1..=2).map(|seed| world.deliver(seed).idle).max().unwrap_or_default();

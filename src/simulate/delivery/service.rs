@@ -1,13 +1,13 @@
 //! A rate-limited service: what it accepts, and what its responses report.
 
 use crate::decide::Nanos;
-use crate::decide::feedback::{Feedback, Quota};
-use crate::decide::limit::{Limiter, Retry, Standing, Window};
-use crate::decide::window::Unit;
+use crate::decide::feedback::{Quota, RateLimitHeaders};
+use crate::decide::limit::{LimitUsage, LimitWindow, RetryTime, ServerLimiter};
+use crate::decide::window::LimitUnit;
 
 /// Which rate-limit headers responses carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Headers {
+pub enum HeaderStyle {
     /// None.
     #[default]
     None,
@@ -21,7 +21,7 @@ pub enum Headers {
 
 /// Whether a rejection carries `Retry-After`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RetryAfter {
+pub enum RetryAfterStyle {
     /// No.
     #[default]
     None,
@@ -35,80 +35,80 @@ pub enum RetryAfter {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Service {
     /// All hold at once.
-    pub limits: Vec<Window>,
+    pub limits: Vec<LimitWindow>,
     /// What each request counts, whatever its sender takes it for.
     pub weight: u64,
     /// What is used of the limits at the start.
-    pub used: u64,
+    pub initial_used: u64,
     /// What responses report.
-    pub headers: Headers,
+    pub headers: HeaderStyle,
     /// What rejections report.
-    pub retry_after: RetryAfter,
+    pub retry_after: RetryAfterStyle,
     /// How often another user of the same key sends a request.
     pub neighbour: Option<Nanos>,
     /// Limits that hold from a later time on, in the order of time.
-    pub later: Vec<(Nanos, Vec<Window>)>,
+    pub limit_changes: Vec<(Nanos, Vec<LimitWindow>)>,
 }
 
 impl Service {
     /// A service with this limit, and nothing out of the ordinary.
-    pub fn new(limit: Window) -> Self {
+    pub fn new(limit: LimitWindow) -> Self {
         Self {
             limits: vec![limit],
             weight: 1,
-            used: 0,
-            headers: Headers::None,
-            retry_after: RetryAfter::None,
+            initial_used: 0,
+            headers: HeaderStyle::None,
+            retry_after: RetryAfterStyle::None,
             neighbour: None,
-            later: Vec::new(),
+            limit_changes: Vec::new(),
         }
     }
 
     /// Its count at the start.
-    pub(super) fn count(&self) -> Count {
-        let mut limiter = Limiter::new(&self.limits, Nanos(1));
-        for _ in 0..self.used {
+    pub(super) fn initial_count(&self) -> ServiceCount {
+        let mut limiter = ServerLimiter::new(&self.limits, Nanos(1));
+        for _ in 0..self.initial_used {
             // What is used at the start has long been answered.
             let _ = limiter.judge(Nanos::ZERO, 1);
         }
-        Count { limiter, next: 0 }
+        ServiceCount { limiter, next_change: 0 }
     }
 
     /// What a response made at `now` reports.
-    pub(super) fn feedback(&self, now: Nanos, count: &mut Count, retry: Option<Retry>) -> Feedback {
+    pub(super) fn feedback(&self, now: Nanos, count: &mut ServiceCount, retry: Option<RetryTime>) -> RateLimitHeaders {
         let retry_after = match (self.retry_after, retry) {
-            (RetryAfter::Exact, Some(Retry::After(length))) => Some(length),
-            (RetryAfter::Seconds, Some(Retry::After(length))) => Some(seconds(length)),
+            (RetryAfterStyle::Exact, Some(RetryTime::After(length))) => Some(length),
+            (RetryAfterStyle::Seconds, Some(RetryTime::After(length))) => Some(ceil_to_second(length)),
             _ => None,
         };
-        let standings = if self.headers == Headers::None { Vec::new() } else { count.limiter.standings(now) };
-        Feedback { retry_after, quotas: standings.into_iter().map(|standing| self.quota(&standing)).collect() }
+        let standings = if self.headers == HeaderStyle::None { Vec::new() } else { count.limiter.usages(now) };
+        RateLimitHeaders { retry_after, quotas: standings.into_iter().map(|standing| self.quota(&standing)).collect() }
     }
 
-    fn quota(&self, standing: &Standing) -> Quota {
+    fn quota(&self, standing: &LimitUsage) -> Quota {
         let length = |retry| match retry {
-            Retry::After(length) => Some(length),
+            RetryTime::After(length) => Some(length),
             _ => None,
         };
         let limit = standing.window.limit() / self.weight.max(1);
         let remaining = Some(standing.remaining / self.weight.max(1));
         match self.headers {
-            Headers::None => Quota::default(),
-            Headers::Remaining => Quota { remaining, ..Quota::default() },
-            Headers::Full => Quota {
+            HeaderStyle::None => Quota::default(),
+            HeaderStyle::Remaining => Quota { remaining, ..Quota::default() },
+            HeaderStyle::Full => Quota {
                 name: "requests".into(),
-                unit: Some(Unit::Requests),
+                unit: Some(LimitUnit::Requests),
                 limit: Some(limit),
                 remaining,
                 reset: length(standing.all),
                 ..Quota::default()
             },
-            Headers::Draft => Quota {
+            HeaderStyle::Draft => Quota {
                 name: "default".into(),
                 limit: Some(limit),
                 per: Some(standing.window.per()).filter(|per| *per > Nanos::ZERO),
                 remaining,
-                reset: length(standing.more).map(seconds),
+                reset: length(standing.more).map(ceil_to_second),
                 ..Quota::default()
             },
         }
@@ -117,27 +117,27 @@ impl Service {
 
 /// The service's own count.
 #[derive(Clone, Debug)]
-pub(super) struct Count {
-    limiter: Limiter,
-    next: usize,
+pub(super) struct ServiceCount {
+    limiter: ServerLimiter,
+    next_change: usize,
 }
 
-impl Count {
+impl ServiceCount {
     /// A request arrives.
-    pub(super) fn judge(&mut self, now: Nanos, service: &Service) -> Result<(), Retry> {
-        if let Some((at, limits)) = service.later.get(self.next)
+    pub(super) fn admit(&mut self, now: Nanos, service: &Service) -> Result<(), RetryTime> {
+        if let Some((at, limits)) = service.limit_changes.get(self.next_change)
             && *at <= now
         {
-            self.limiter = Limiter::new(limits, Nanos(1));
-            self.next += 1;
+            self.limiter = ServerLimiter::new(limits, Nanos(1));
+            self.next_change += 1;
         }
         self.limiter.judge(now, service.weight.max(1)).map_err(|refusal| refusal.retry)
     }
 
     /// When all of every limit is free, if nothing else comes.
     pub(super) fn reset(&mut self, now: Nanos) -> Nanos {
-        let lengths = self.limiter.standings(now).into_iter().map(|standing| match standing.all {
-            Retry::After(length) => length,
+        let lengths = self.limiter.usages(now).into_iter().map(|standing| match standing.all {
+            RetryTime::After(length) => length,
             _ => Nanos::ZERO,
         });
         lengths.max().unwrap_or_default()
@@ -149,6 +149,6 @@ impl Count {
     }
 }
 
-fn seconds(length: Nanos) -> Nanos {
+fn ceil_to_second(length: Nanos) -> Nanos {
     Nanos(length.0.next_multiple_of(Nanos::SECOND.0))
 }

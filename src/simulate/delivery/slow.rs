@@ -1,15 +1,15 @@
 //! Limits of a request per second and fewer that nobody has declared.
 
 use super::promises::{delay, window, world};
-use super::{Headers, RetryAfter, World};
+use super::{DeliveryScenario, HeaderStyle, RetryAfterStyle};
 use crate::decide::Nanos;
 
 /// The fraction of the oracle's requests after `begin`, and what was rejected after that and in all.
-fn learnt(name: &str, world: &World, begin: Nanos) -> (f64, f64, usize) {
+fn learnt(name: &str, world: &DeliveryScenario, begin: Nanos) -> (f64, f64, usize) {
     let (delivered, oracle) = (world.deliver(1), world.oracle(1));
-    let (got, most) = (delivered.accepted_within(begin, world.until), oracle.accepted_within(begin, world.until));
+    let (got, most) = (delivered.accepted_within(begin, world.end), oracle.accepted_within(begin, world.end));
     let share = got as f64 / most as f64;
-    let (late, all) = (delivered.rejected_from(begin), delivered.rejected_from(Nanos::ZERO));
+    let (late, all) = (delivered.rejected_fraction_from(begin), delivered.rejected_fraction_from(Nanos::ZERO));
     println!(
         "{name}: {got} of {most}: {:.1} %; rejected {:.2} %, in all {:.2} %: {}",
         100.0 * share,
@@ -38,12 +38,12 @@ fn slow_limits_are_learnt_too() {
         "log:60/1m",
         "aligned:60/1m",
     ] {
-        for retry_after in [RetryAfter::None, RetryAfter::Exact, RetryAfter::Seconds] {
-            for headers in [Headers::None, Headers::Full] {
+        for retry_after in [RetryAfterStyle::None, RetryAfterStyle::Exact, RetryAfterStyle::Seconds] {
+            for headers in [HeaderStyle::None, HeaderStyle::Full] {
                 let mut world = world(limit, &[]);
-                (world.jobs, world.until) = (u64::MAX, Nanos::from_secs(3600));
+                (world.jobs, world.end) = (u64::MAX, Nanos::from_secs(3600));
                 (world.service.retry_after, world.service.headers) = (retry_after, headers);
-                world.work = delay("10ms..50ms");
+                world.service_time = delay("10ms..50ms");
                 let per = window(limit).per();
                 let begin = Nanos(10 * per.0).max(Nanos::from_secs(10));
                 let name = format!("{limit}, Retry-After {retry_after:?}, headers {headers:?}");

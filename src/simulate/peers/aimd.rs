@@ -4,32 +4,32 @@
 //! answer that took over 5 s; it grows only while half of it is used. A drop is a call that the upstream refused, or that
 //! met its deadline.
 
-use super::Algorithm;
+use super::LimitAlgorithm;
 use crate::decide::Nanos;
-use crate::simulate::gate::{Ended, How};
+use crate::simulate::gate::{SimulatedOutcome, UpstreamCompletion};
 
-const LEAST: u32 = 20;
-const MOST: u32 = 200;
-const BACKOFF: f64 = 0.9;
-const TIMEOUT: Nanos = Nanos::from_secs(5);
+const MIN_LIMIT: u32 = 20;
+const MAX_LIMIT: u32 = 200;
+const BACKOFF_RATIO: f64 = 0.9;
+const DROP_TIMEOUT: Nanos = Nanos::from_secs(5);
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::simulate) struct Aimd(u32);
 
 impl Default for Aimd {
     fn default() -> Self {
-        Self(LEAST)
+        Self(MIN_LIMIT)
     }
 }
 
-impl Algorithm for Aimd {
-    fn ended(&mut self, now: Nanos, ended: &Ended) {
-        if ended.how != How::Answered || now - ended.began > TIMEOUT {
-            self.0 = (f64::from(self.0) * BACKOFF) as u32;
-        } else if ended.beside * 2 >= self.0 {
+impl LimitAlgorithm for Aimd {
+    fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion) {
+        if ended.outcome != SimulatedOutcome::Responded || now - ended.start > DROP_TIMEOUT {
+            self.0 = (f64::from(self.0) * BACKOFF_RATIO) as u32;
+        } else if ended.in_flight_at_start * 2 >= self.0 {
             self.0 += 1;
         }
-        self.0 = self.0.clamp(LEAST, MOST);
+        self.0 = self.0.clamp(MIN_LIMIT, MAX_LIMIT);
     }
 
     fn limit(&self) -> Option<u32> {
@@ -41,18 +41,27 @@ impl Algorithm for Aimd {
 mod tests {
     use super::*;
 
-    fn after(aimd: &mut Aimd, beside: u32, how: How) -> u32 {
-        aimd.ended(Nanos::SECOND, &Ended { began: Nanos::ZERO, beside, lag: Nanos::ZERO, how });
+    fn after(aimd: &mut Aimd, beside: u32, how: SimulatedOutcome) -> u32 {
+        aimd.completed(
+            Nanos::SECOND,
+            &UpstreamCompletion { start: Nanos::ZERO, in_flight_at_start: beside, lag: Nanos::ZERO, outcome: how },
+        );
         aimd.0
     }
 
     #[test]
     fn it_grows_by_one_while_half_is_used_and_loses_a_tenth_by_a_loss() {
         let mut aimd = Aimd(100);
-        assert_eq!(after(&mut aimd, 50, How::Answered), 101);
-        assert_eq!(after(&mut aimd, 50, How::Answered), 101);
-        assert_eq!(after(&mut aimd, 101, How::Refused), 90);
-        assert_eq!(after(&mut aimd, 101, How::GivenUp), 81);
-        assert_eq!((after(&mut Aimd(200), 200, How::Answered), after(&mut Aimd(20), 20, How::Refused)), (200, 20));
+        assert_eq!(after(&mut aimd, 50, SimulatedOutcome::Responded), 101);
+        assert_eq!(after(&mut aimd, 50, SimulatedOutcome::Responded), 101);
+        assert_eq!(after(&mut aimd, 101, SimulatedOutcome::Rejected), 90);
+        assert_eq!(after(&mut aimd, 101, SimulatedOutcome::DeadlineExceeded), 81);
+        assert_eq!(
+            (
+                after(&mut Aimd(200), 200, SimulatedOutcome::Responded),
+                after(&mut Aimd(20), 20, SimulatedOutcome::Rejected)
+            ),
+            (200, 20)
+        );
     }
 }

@@ -6,75 +6,75 @@
 
 use std::collections::VecDeque;
 
-use super::REFUSAL;
+use super::REJECTION;
 use crate::decide::Nanos;
-use crate::decide::admit::Arrival;
-use crate::simulate::gate::{Ended, Entry, Gate, Id, Told};
+use crate::decide::admit::CallArrival;
+use crate::simulate::gate::{AttemptId, GateDecision, SimulatedGate, UpstreamCompletion, WaiterDecision};
 
-const SHORT: Nanos = Nanos::from_millis(5);
-const LONG: Nanos = Nanos::from_millis(100);
+const OVERLOADED_WAIT_TIMEOUT: Nanos = Nanos::from_millis(5);
+const NORMAL_WAIT_TIMEOUT: Nanos = Nanos::from_millis(100);
 
 #[derive(Debug)]
 pub(in crate::simulate) struct Codel {
     workers: u32,
     in_flight: u32,
-    queue: VecDeque<(Id, Nanos)>,
-    empty_at: Nanos,
+    queue: VecDeque<(AttemptId, Nanos)>,
+    last_empty_at: Nanos,
 }
 
 impl Codel {
     pub(in crate::simulate) fn new(workers: u32) -> Self {
-        Self { workers, in_flight: 0, queue: VecDeque::new(), empty_at: Nanos::ZERO }
+        Self { workers, in_flight: 0, queue: VecDeque::new(), last_empty_at: Nanos::ZERO }
     }
 
-    fn overloaded(&self, now: Nanos) -> bool {
-        now - self.empty_at > LONG
+    fn is_overloaded(&self, now: Nanos) -> bool {
+        now - self.last_empty_at > NORMAL_WAIT_TIMEOUT
     }
 
-    fn take(&mut self, now: Nanos, id: Id) {
+    fn remove(&mut self, now: Nanos, id: AttemptId) {
         self.queue.retain(|(waiting, _)| *waiting != id);
         if self.queue.is_empty() {
-            self.empty_at = now;
+            self.last_empty_at = now;
         }
     }
 }
 
-impl Gate for Codel {
-    fn arrive(&mut self, now: Nanos, id: Id, _: &Arrival, _: &mut Vec<Told>) -> Entry {
+impl SimulatedGate for Codel {
+    fn arrive(&mut self, now: Nanos, id: AttemptId, _: &CallArrival, _: &mut Vec<WaiterDecision>) -> GateDecision {
         if self.queue.is_empty() {
-            self.empty_at = now;
+            self.last_empty_at = now;
             if self.in_flight < self.workers {
                 self.in_flight += 1;
-                return Entry::Run;
+                return GateDecision::Run;
             }
         }
-        let until = now + if self.overloaded(now) { SHORT } else { LONG };
+        let until = now + if self.is_overloaded(now) { OVERLOADED_WAIT_TIMEOUT } else { NORMAL_WAIT_TIMEOUT };
         self.queue.push_back((id, until));
-        Entry::Wait(until)
+        GateDecision::Wait(until)
     }
 
-    fn ended(&mut self, now: Nanos, _: &Ended, told: &mut Vec<Told>) {
+    fn completed(&mut self, now: Nanos, _: &UpstreamCompletion, told: &mut Vec<WaiterDecision>) {
         self.in_flight -= 1;
         while self.in_flight < self.workers {
-            let next = if self.overloaded(now) { self.queue.back() } else { self.queue.front() };
+            let next = if self.is_overloaded(now) { self.queue.back() } else { self.queue.front() };
             let Some((id, until)) = next.copied() else { return };
-            self.take(now, id);
+            self.remove(now, id);
             if until <= now {
-                told.push(Told::Refuse(id, REFUSAL));
+                told.push(WaiterDecision::Reject(id, REJECTION));
             } else {
                 self.in_flight += 1;
-                told.push(Told::Run(id));
+                told.push(WaiterDecision::Run(id));
             }
         }
     }
 
-    fn overdue(&mut self, now: Nanos, id: Id, told: &mut Vec<Told>) -> Option<Nanos> {
-        self.take(now, id);
-        told.push(Told::Refuse(id, REFUSAL));
+    fn recheck(&mut self, now: Nanos, id: AttemptId, told: &mut Vec<WaiterDecision>) -> Option<Nanos> {
+        self.remove(now, id);
+        told.push(WaiterDecision::Reject(id, REJECTION));
         None
     }
 
-    fn withdraw(&mut self, id: Id) {
+    fn withdraw(&mut self, id: AttemptId) {
         self.queue.retain(|(waiting, _)| *waiting != id);
     }
 
@@ -86,7 +86,7 @@ impl Gate for Codel {
         self.in_flight
     }
 
-    fn waiting(&self) -> u32 {
+    fn queued(&self) -> u32 {
         self.queue.len() as u32
     }
 }
@@ -95,31 +95,40 @@ impl Gate for Codel {
 mod tests {
     use super::*;
     use crate::decide::admit::Priority;
-    use crate::simulate::gate::How;
+    use crate::simulate::gate::SimulatedOutcome;
 
-    const CALL: Arrival = Arrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
+    const CALL: CallArrival = CallArrival { deadline: Nanos::NEVER, priority: Priority::Normal, spread: 0 };
 
     fn ms(ms: u64) -> Nanos {
         Nanos::from_millis(ms)
     }
 
-    fn arrive(codel: &mut Codel, at: u64, id: Id) -> Entry {
+    fn arrive(codel: &mut Codel, at: u64, id: AttemptId) -> GateDecision {
         codel.arrive(ms(at), id, &CALL, &mut Vec::new())
     }
 
-    fn next(codel: &mut Codel, at: u64) -> Vec<Told> {
+    fn next(codel: &mut Codel, at: u64) -> Vec<WaiterDecision> {
         let mut told = Vec::new();
-        codel.ended(ms(at), &Ended { began: Nanos::ZERO, beside: 1, lag: Nanos::ZERO, how: How::Answered }, &mut told);
+        codel.completed(
+            ms(at),
+            &UpstreamCompletion {
+                start: Nanos::ZERO,
+                in_flight_at_start: 1,
+                lag: Nanos::ZERO,
+                outcome: SimulatedOutcome::Responded,
+            },
+            &mut told,
+        );
         told
     }
 
     #[test]
     fn who_comes_waits_for_long_if_the_queue_was_empty_of_late_and_the_oldest_is_next() {
         let mut codel = Codel::new(1);
-        assert_eq!(arrive(&mut codel, 1000, 0), Entry::Run);
-        assert_eq!(arrive(&mut codel, 1000, 1), Entry::Wait(ms(1100)));
-        assert_eq!(arrive(&mut codel, 1050, 2), Entry::Wait(ms(1150)));
-        assert_eq!(next(&mut codel, 1060), [Told::Run(1)]);
+        assert_eq!(arrive(&mut codel, 1000, 0), GateDecision::Run);
+        assert_eq!(arrive(&mut codel, 1000, 1), GateDecision::Wait(ms(1100)));
+        assert_eq!(arrive(&mut codel, 1050, 2), GateDecision::Wait(ms(1150)));
+        assert_eq!(next(&mut codel, 1060), [WaiterDecision::Run(1)]);
     }
 
     #[test]
@@ -129,10 +138,10 @@ mod tests {
             arrive(&mut codel, at, id);
         }
         let mut told = Vec::new();
-        assert_eq!(codel.overdue(ms(1100), 1, &mut told), None);
-        assert_eq!(arrive(&mut codel, 1101, 3), Entry::Wait(ms(1106)));
-        assert_eq!(next(&mut codel, 1102), [Told::Run(3)]);
-        assert_eq!(next(&mut codel, 1103), [Told::Run(2)]);
-        assert_eq!((codel.in_flight(), codel.waiting()), (1, 0));
+        assert_eq!(codel.recheck(ms(1100), 1, &mut told), None);
+        assert_eq!(arrive(&mut codel, 1101, 3), GateDecision::Wait(ms(1106)));
+        assert_eq!(next(&mut codel, 1102), [WaiterDecision::Run(3)]);
+        assert_eq!(next(&mut codel, 1103), [WaiterDecision::Run(2)]);
+        assert_eq!((codel.in_flight(), codel.queued()), (1, 0));
     }
 }

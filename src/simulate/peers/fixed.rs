@@ -1,15 +1,15 @@
 //! A limit that somebody has set, or none.
 
-use super::Algorithm;
+use super::LimitAlgorithm;
 use crate::decide::Nanos;
-use crate::simulate::gate::Ended;
+use crate::simulate::gate::UpstreamCompletion;
 
 /// So many, always; none: any number.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::simulate) struct Fixed(pub(in crate::simulate) Option<u32>);
+pub(in crate::simulate) struct FixedLimit(pub(in crate::simulate) Option<u32>);
 
-impl Algorithm for Fixed {
-    fn ended(&mut self, _: Nanos, _: &Ended) {}
+impl LimitAlgorithm for FixedLimit {
+    fn completed(&mut self, _: Nanos, _: &UpstreamCompletion) {}
 
     fn limit(&self) -> Option<u32> {
         self.0

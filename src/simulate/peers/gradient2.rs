@@ -5,80 +5,89 @@
 //! 4, of which a fifth counts; long is an exponential mean over 600 windows, the plain mean of the first ten, and shrinks
 //! by a twentieth while it is over twice the short one; nothing happens while less than half is used.
 
-use super::Algorithm;
+use super::LimitAlgorithm;
 use crate::decide::Nanos;
-use crate::simulate::gate::{Ended, How};
+use crate::simulate::gate::{SimulatedOutcome, UpstreamCompletion};
 
-const LEAST: f64 = 20.0;
-const MOST: f64 = 200.0;
-const QUEUE: f64 = 4.0;
+const MIN_LIMIT: f64 = 20.0;
+const MAX_LIMIT: f64 = 200.0;
+const QUEUE_SIZE: f64 = 4.0;
 const SMOOTHING: f64 = 0.2;
-const TOLERANCE: f64 = 1.5;
-const LONG: f64 = 600.0;
-const WARM_UP: f64 = 10.0;
+const RTT_TOLERANCE_RATIO: f64 = 1.5;
+const LONG_RTT_WINDOWS: f64 = 600.0;
+const WARM_UP_WINDOWS: f64 = 10.0;
 const WINDOW: Nanos = Nanos::SECOND;
-const ENOUGH: u64 = 10;
-const TOO_SHORT: Nanos = Nanos(100_000);
+const MIN_SAMPLES: u64 = 10;
+const MIN_SAMPLE_RTT: Nanos = Nanos(100_000);
 
 #[derive(Clone, Debug)]
 pub(in crate::simulate) struct Gradient2 {
     limit: f64,
-    long: f64,
+    long_rtt: f64,
     windows: f64,
     warm_up: f64,
     /// Of this window.
-    until: Nanos,
-    count: u64,
-    sum: f64,
-    beside: u32,
+    window_end: Nanos,
+    samples: u64,
+    rtt_sum: f64,
+    max_in_flight: u32,
 }
 
 impl Default for Gradient2 {
     fn default() -> Self {
         let (until, count, sum) = (Nanos::ZERO, 0, 0.0);
-        Self { limit: LEAST, long: 0.0, windows: 0.0, warm_up: 0.0, until, count, sum, beside: 0 }
+        Self {
+            limit: MIN_LIMIT,
+            long_rtt: 0.0,
+            windows: 0.0,
+            warm_up: 0.0,
+            window_end: until,
+            samples: count,
+            rtt_sum: sum,
+            max_in_flight: 0,
+        }
     }
 }
 
 impl Gradient2 {
-    fn measured(&mut self, short: f64) {
-        if self.windows < WARM_UP {
+    fn update_limit(&mut self, short: f64) {
+        if self.windows < WARM_UP_WINDOWS {
             self.windows += 1.0;
             self.warm_up += short;
-            self.long = self.warm_up / self.windows;
+            self.long_rtt = self.warm_up / self.windows;
         } else {
-            let weight = 2.0 / (LONG + 1.0);
-            self.long = self.long * (1.0 - weight) + short * weight;
+            let weight = 2.0 / (LONG_RTT_WINDOWS + 1.0);
+            self.long_rtt = self.long_rtt * (1.0 - weight) + short * weight;
         }
-        let long = self.long;
+        let long = self.long_rtt;
         if long / short > 2.0 {
-            self.long *= 0.95;
+            self.long_rtt *= 0.95;
         }
-        if f64::from(self.beside) < self.limit / 2.0 {
+        if f64::from(self.max_in_flight) < self.limit / 2.0 {
             return;
         }
-        let gradient = (TOLERANCE * long / short).clamp(0.5, 1.0);
-        let next = self.limit * gradient + QUEUE;
-        self.limit = (self.limit * (1.0 - SMOOTHING) + next * SMOOTHING).clamp(LEAST, MOST);
+        let gradient = (RTT_TOLERANCE_RATIO * long / short).clamp(0.5, 1.0);
+        let next = self.limit * gradient + QUEUE_SIZE;
+        self.limit = (self.limit * (1.0 - SMOOTHING) + next * SMOOTHING).clamp(MIN_LIMIT, MAX_LIMIT);
     }
 }
 
-impl Algorithm for Gradient2 {
-    fn ended(&mut self, now: Nanos, ended: &Ended) {
-        let took = now - ended.began;
+impl LimitAlgorithm for Gradient2 {
+    fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion) {
+        let took = now - ended.start;
         // What was dropped says how many there were, not how long an answer takes.
-        self.beside = self.beside.max(ended.beside);
-        if took < TOO_SHORT || ended.how == How::Refused {
+        self.max_in_flight = self.max_in_flight.max(ended.in_flight_at_start);
+        if took < MIN_SAMPLE_RTT || ended.outcome == SimulatedOutcome::Rejected {
             return;
         }
-        self.count += 1;
-        self.sum += took.0 as f64;
-        if now > self.until {
-            self.until = now + WINDOW;
-            if self.count >= ENOUGH {
-                self.measured(self.sum / self.count as f64);
+        self.samples += 1;
+        self.rtt_sum += took.0 as f64;
+        if now > self.window_end {
+            self.window_end = now + WINDOW;
+            if self.samples >= MIN_SAMPLES {
+                self.update_limit(self.rtt_sum / self.samples as f64);
             }
-            (self.count, self.sum, self.beside) = (0, 0.0, 0);
+            (self.samples, self.rtt_sum, self.max_in_flight) = (0, 0.0, 0);
         }
     }
 
@@ -96,7 +105,15 @@ mod tests {
         for at in 0..windows * 100 {
             let now = Nanos::from_secs(from_s) + Nanos::from_millis(10 * at);
             let began = now - Nanos::from_millis(took_ms);
-            gradient.ended(now, &Ended { began, beside: gradient.limit as u32, lag: Nanos::ZERO, how: How::Answered });
+            gradient.completed(
+                now,
+                &UpstreamCompletion {
+                    start: began,
+                    in_flight_at_start: gradient.limit as u32,
+                    lag: Nanos::ZERO,
+                    outcome: SimulatedOutcome::Responded,
+                },
+            );
         }
     }
 

@@ -11,49 +11,49 @@ pub mod vegas;
 
 use std::fmt;
 
-use super::gate::{Ended, Entry, Gate, Id, Told};
+use super::gate::{AttemptId, GateDecision, SimulatedGate, UpstreamCompletion, WaiterDecision};
 use crate::decide::Nanos;
-use crate::decide::admit::{Arrival, Refusal, Why};
+use crate::decide::admit::{CallArrival, Rejection, RejectionReason};
 
 /// How a limit is found.
-pub(super) trait Algorithm: fmt::Debug {
+pub(super) trait LimitAlgorithm: fmt::Debug {
     /// Looks at the clock before an arrival.
-    fn look(&mut self, _: Nanos) {}
+    fn tick(&mut self, _: Nanos) {}
     /// One has ended.
-    fn ended(&mut self, now: Nanos, ended: &Ended);
+    fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion);
     /// How many may be at the upstream.
     fn limit(&self) -> Option<u32>;
 }
 
 /// Refuses above a limit.
 #[derive(Debug)]
-pub(super) struct Above<A> {
+pub(super) struct LimitGate<A> {
     algorithm: A,
     in_flight: u32,
 }
 
-impl<A> Above<A> {
+impl<A> LimitGate<A> {
     pub(super) fn new(algorithm: A) -> Self {
         Self { algorithm, in_flight: 0 }
     }
 }
 
-pub(super) const REFUSAL: Refusal = Refusal { why: Why::Full, retry_after: Nanos::SECOND };
+pub(super) const REJECTION: Rejection = Rejection { reason: RejectionReason::QueueFull, retry_after: Nanos::SECOND };
 
-impl<A: Algorithm> Gate for Above<A> {
-    fn arrive(&mut self, now: Nanos, _: Id, _: &Arrival, _: &mut Vec<Told>) -> Entry {
-        self.algorithm.look(now);
+impl<A: LimitAlgorithm> SimulatedGate for LimitGate<A> {
+    fn arrive(&mut self, now: Nanos, _: AttemptId, _: &CallArrival, _: &mut Vec<WaiterDecision>) -> GateDecision {
+        self.algorithm.tick(now);
         if self.algorithm.limit().is_some_and(|limit| self.in_flight >= limit) {
-            return Entry::Refuse(REFUSAL);
+            return GateDecision::Reject(REJECTION);
         }
         self.in_flight += 1;
-        Entry::Run
+        GateDecision::Run
     }
 
-    fn ended(&mut self, now: Nanos, ended: &Ended, _: &mut Vec<Told>) {
+    fn completed(&mut self, now: Nanos, ended: &UpstreamCompletion, _: &mut Vec<WaiterDecision>) {
         self.in_flight -= 1;
-        self.algorithm.look(now);
-        self.algorithm.ended(now, ended);
+        self.algorithm.tick(now);
+        self.algorithm.completed(now, ended);
     }
 
     fn limit(&self) -> Option<u32> {

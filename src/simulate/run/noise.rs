@@ -4,100 +4,107 @@ use std::cmp::Reverse;
 
 use super::{Kind, Simulation};
 use crate::decide::Nanos;
-use crate::simulate::call::{Call, Place};
-use crate::simulate::gate::{How, Id};
-use crate::simulate::world::Whose;
+use crate::simulate::call::{GateState, SimulatedAttempt};
+use crate::simulate::gate::{AttemptId, SimulatedOutcome};
+use crate::simulate::world::StallTarget;
 
 impl Simulation<'_> {
     /// The closed loop, and the beat of gates that may be late.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn start_background(&mut self) {
         for user in 0..self.world.callers.users {
             // Connections are made one after the other.
-            self.calls_again(Nanos(u64::from(user) * 20_000));
+            self.schedule_closed_loop_attempt(Nanos(u64::from(user) * 20_000));
         }
-        if self.world.gate_cost > Nanos::ZERO || self.world.stalls.iter().any(|stall| stall.whose == Whose::Gates) {
-            self.events.push(Reverse((self.pulse.beat(Nanos::ZERO, &self.lost), Id::MAX, 0, Kind::Beat)));
+        if self.world.gate_cost > Nanos::ZERO
+            || self.world.stalls.iter().any(|stall| stall.target == StallTarget::Gates)
+        {
+            self.events.push(Reverse((
+                self.pulse.beat(Nanos::ZERO, &self.lost_time),
+                AttemptId::MAX,
+                0,
+                Kind::PulseBeat,
+            )));
         }
     }
 
-    pub(super) fn stall(&mut self) {
+    pub(super) fn apply_stalls(&mut self) {
         for stalls in &mut self.stalls {
-            if stalls.from() > self.now {
+            if stalls.next_start() > self.now {
                 continue;
             }
-            let (from, to) = stalls.take();
-            match stalls.whose() {
-                Whose::Gates => self.free_at = self.free_at.max(to),
-                Whose::Upstream => {
-                    self.stalled += to - from;
-                    self.stalls_until = self.stalls_until.max(to);
+            let (from, to) = stalls.next_stall();
+            match stalls.target() {
+                StallTarget::Gates => self.gates_free_at = self.gates_free_at.max(to),
+                StallTarget::Upstream => {
+                    self.upstream_stalled += to - from;
+                    self.upstream_stalled_until = self.upstream_stalled_until.max(to);
                 }
             }
         }
     }
 
     /// Something comes to a gate, which has time for it or has not.
-    pub(super) fn reaches_gate(&mut self, id: Id, serial: u32, kind: Kind) {
-        if self.inbox.is_empty() && self.free_at <= self.now {
-            self.at_gate(id, serial, kind);
+    pub(super) fn reach_gate(&mut self, id: AttemptId, serial: u32, kind: Kind) {
+        if self.gate_inbox.is_empty() && self.gates_free_at <= self.now {
+            self.handle_at_gate(id, serial, kind);
         } else {
-            self.inbox.push_back((id, serial, kind));
+            self.gate_inbox.push_back((id, serial, kind));
         }
     }
 
-    pub(super) fn turn(&mut self) {
-        if let Some((id, serial, kind)) = self.inbox.pop_front() {
-            self.at_gate(id, serial, kind);
+    pub(super) fn process_gate_inbox(&mut self) {
+        if let Some((id, serial, kind)) = self.gate_inbox.pop_front() {
+            self.handle_at_gate(id, serial, kind);
         }
     }
 
-    fn at_gate(&mut self, id: Id, serial: u32, kind: Kind) {
-        if kind == Kind::Beat {
-            let next = self.pulse.beat(self.now, &self.lost);
-            self.events.push(Reverse((next, Id::MAX, 0, Kind::Beat)));
+    fn handle_at_gate(&mut self, id: AttemptId, serial: u32, kind: Kind) {
+        if kind == Kind::PulseBeat {
+            let next = self.pulse.beat(self.now, &self.lost_time);
+            self.events.push(Reverse((next, AttemptId::MAX, 0, Kind::PulseBeat)));
             return;
         }
-        let Some(call) = self.calls.same(id, serial) else { return };
+        let Some(call) = self.attempts.lookup(id, serial) else { return };
         let call = *call;
-        if self.pulse.beats() {
-            self.free_at = self.free_at.max(self.now + self.world.gate_cost);
-            self.gates[call.gate as usize].paused(self.pulse.lost(self.now, &self.lost));
+        if self.pulse.is_running() {
+            self.gates_free_at = self.gates_free_at.max(self.now + self.world.gate_cost);
+            self.gates[call.gate as usize].paused(self.pulse.total_pause(self.now, &self.lost_time));
         }
         match kind {
-            Kind::Arrives => self.arrives(id),
-            Kind::Answered if call.place == Place::Running => {
-                self.record.answered(self.now, &call);
-                self.calls.get(id).place = Place::Over;
-                self.ended(&call, How::Answered);
-                self.calls.settle(id);
-                self.heed();
-                self.again(&call);
+            Kind::GateArrival => self.arrive_at_gate(id),
+            Kind::Response if call.gate_state == GateState::Running => {
+                self.record.add_response(self.now, &call);
+                self.attempts.get(id).gate_state = GateState::Done;
+                self.report_completion(&call, SimulatedOutcome::Responded);
+                self.attempts.release_if_done(id);
+                self.apply_waiter_decisions();
+                self.continue_closed_loop(&call);
             }
-            Kind::Refused if call.place == Place::Running => {
-                self.ended(&call, How::Refused);
-                self.refused(id, None);
-                self.heed();
+            Kind::UpstreamRejection if call.gate_state == GateState::Running => {
+                self.report_completion(&call, SimulatedOutcome::Rejected);
+                self.reject(id, None);
+                self.apply_waiter_decisions();
             }
-            Kind::Overdue if call.place == Place::Waiting => self.overdue(id, serial, &call),
-            Kind::Deadline => self.over(id, &call),
+            Kind::GateRecheck if call.gate_state == GateState::Waiting => self.recheck(id, serial, &call),
+            Kind::Deadline => self.expire(id, &call),
             _ => {}
         }
     }
 
     /// One of the closed loop calls after `wait`.
-    fn calls_again(&mut self, wait: Nanos) {
+    fn schedule_closed_loop_attempt(&mut self, wait: Nanos) {
         // They have draws of their own.
-        let number = (1 << 40) + self.looped;
-        self.looped += 1;
-        let id = self.new_call(number, true);
-        let serial = self.calls.get(id).serial;
-        self.events.push(Reverse((self.now + wait, id, serial, Kind::Retry)));
+        let number = (1 << 40) + self.closed_loop_attempts;
+        self.closed_loop_attempts += 1;
+        let id = self.new_attempt(number, true);
+        let serial = self.attempts.get(id).serial;
+        self.events.push(Reverse((self.now + wait, id, serial, Kind::Start)));
     }
 
     /// It is over: one of the closed loop calls again.
-    pub(super) fn again(&mut self, call: &Call) {
-        if call.looped {
-            self.calls_again(self.world.callers.think);
+    pub(super) fn continue_closed_loop(&mut self, call: &SimulatedAttempt) {
+        if call.closed_loop {
+            self.schedule_closed_loop_attempt(self.world.callers.think_time);
         }
     }
 }

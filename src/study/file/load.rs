@@ -3,37 +3,47 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::super::definition::{Definition, Load, Word};
-use super::super::placeholders::{self, Values};
-use super::{Known, OWN, scalar};
-use crate::document::problem::meant;
-use crate::document::read::{Named, Node};
-use crate::load::{Body, Options, Plan};
+use super::super::definition::{Definition, FlagValue, StudyLoad};
+use super::super::placeholders::{self, PlaceholderValues};
+use super::{BUILT_IN_PLACEHOLDERS, PlaceholderNames, scalar};
+use crate::document::problem::suggestion;
+use crate::document::read::{DocumentNode, NamedNode};
+use crate::load::{LoadPlan, Options, RequestBodySource};
 
 /// How loads are written: the command line knows.
-pub struct LoadWords<'a> {
+pub struct LoadSyntax<'a> {
     /// The flags without their dashes.
     pub flags: &'a [String],
     /// Reads arguments; what is wrong with them is one line that names the flag.
-    pub read: &'a (dyn Fn(&[String]) -> Result<Options, String> + Sync),
+    pub parse: &'a (dyn Fn(&[String]) -> Result<Options, String> + Sync),
 }
 
-impl fmt::Debug for LoadWords<'_> {
+impl fmt::Debug for LoadSyntax<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoadWords").field("flags", &self.flags).finish_non_exhaustive()
     }
 }
 
 /// What the study itself decides, and what has no meaning in it.
-const NOT_HERE: [&str; 12] =
+const DISALLOWED_FLAGS: [&str; 12] =
     ["format", "out", "jtl", "csv", "html", "strict", "slo", "warmup", "seed", "on", "agents", "per-node"];
 
-pub(super) fn load(it: &Named<'_>, known: &Known, definition: &Definition, words: &LoadWords<'_>) -> Option<Load> {
+pub(super) fn load(
+    it: &NamedNode<'_>,
+    known: &PlaceholderNames,
+    definition: &Definition,
+    words: &LoadSyntax<'_>,
+) -> Option<StudyLoad> {
     let table = it.node.table()?;
-    let mut load = Load { name: it.key.to_owned(), words: Vec::new(), when: Vec::new() };
+    let mut load = StudyLoad { name: it.key.to_owned(), flags: Vec::new(), when: Vec::new() };
     let members = table.members();
-    let known_flags: Vec<&str> =
-        words.flags.iter().map(String::as_str).filter(|flag| !NOT_HERE.contains(flag)).chain(["url", "when"]).collect();
+    let known_flags: Vec<&str> = words
+        .flags
+        .iter()
+        .map(String::as_str)
+        .filter(|flag| !DISALLOWED_FLAGS.contains(flag))
+        .chain(["url", "when"])
+        .collect();
     let mut whole = true;
     let of_variants: Vec<&str> =
         definition.variants.iter().flat_map(|variant| variant.values.keys().map(String::as_str)).collect();
@@ -44,26 +54,26 @@ pub(super) fn load(it: &Named<'_>, known: &Known, definition: &Definition, words
         }
         let flag = member.key.replace('_', "-");
         if !known_flags.contains(&flag.as_str()) {
-            let remedy = if NOT_HERE.contains(&flag.as_str()) {
+            let remedy = if DISALLOWED_FLAGS.contains(&flag.as_str()) {
                 "leave it out; the study decides that itself".to_owned()
             } else {
-                meant(&flag, &known_flags).replace('-', "_")
+                suggestion(&flag, &known_flags).replace('-', "_")
             };
-            member.node.wrong("a load has no such key", remedy);
+            member.node.error("a load has no such key", remedy);
             whole = false;
             continue;
         }
-        let word = word(&member.node);
-        if let Some(Word::Values(values)) = &word {
+        let word = flag_value(&member.node);
+        if let Some(FlagValue::Values(values)) = &word {
             for value in values {
                 whole &= known.check(&member.node, value, &of_variants);
             }
         }
         whole &= word.is_some();
-        load.words.extend(word.map(|word| (flag, word)));
+        load.flags.extend(word.map(|word| (flag, word)));
     }
     if !members.iter().any(|member| member.key == "url") {
-        table.wrong("it has no url", r#"write url = "http://127.0.0.1:{port}/""#);
+        table.error("it has no url", r#"write url = "http://127.0.0.1:{port}/""#);
         whole = false;
     }
     if whole {
@@ -73,12 +83,12 @@ pub(super) fn load(it: &Named<'_>, known: &Known, definition: &Definition, words
 }
 
 /// `{ parameter = [values] }`: where in the sweep a load is driven.
-fn when(node: &Node<'_>, definition: &Definition) -> Vec<(String, Vec<String>)> {
+fn when(node: &DocumentNode<'_>, definition: &Definition) -> Vec<(String, Vec<String>)> {
     let mut when = Vec::new();
     for it in node.table().map(|table| table.members()).unwrap_or_default() {
         let Some(parameter) = definition.sweep.iter().find(|parameter| parameter.name == it.key) else {
             let names: Vec<&str> = definition.sweep.iter().map(|parameter| parameter.name.as_str()).collect();
-            it.node.wrong("the sweep has no such parameter", meant(it.key, &names));
+            it.node.error("the sweep has no such parameter", suggestion(it.key, &names));
             continue;
         };
         let nodes = if it.node.value().is_array() { it.node.list().unwrap_or_default() } else { vec![it.node.clone()] };
@@ -87,7 +97,7 @@ fn when(node: &Node<'_>, definition: &Definition) -> Vec<(String, Vec<String>)> 
             let Some(value) = scalar(node) else { continue };
             if !parameter.values.contains(&value) {
                 let known: Vec<&str> = parameter.values.iter().map(String::as_str).collect();
-                node.wrong(format!("{} is none of its values", node.shown()), meant(&value, &known));
+                node.error(format!("{} is none of its values", node.display()), suggestion(&value, &known));
             }
             values.push(value);
         }
@@ -96,34 +106,41 @@ fn when(node: &Node<'_>, definition: &Definition) -> Vec<(String, Vec<String>)> 
     when
 }
 
-fn word(node: &Node<'_>) -> Option<Word> {
+fn flag_value(node: &DocumentNode<'_>) -> Option<FlagValue> {
     if let Some(yes) = node.value().as_bool() {
-        return Some(Word::Flag(yes));
+        return Some(FlagValue::Flag(yes));
     }
     if node.value().is_array() {
-        return node.list()?.iter().map(scalar).collect::<Option<Vec<String>>>().map(Word::Values);
+        return node.list()?.iter().map(scalar).collect::<Option<Vec<String>>>().map(FlagValue::Values);
     }
-    scalar(node).map(|value| Word::Values(vec![value]))
+    scalar(node).map(|value| FlagValue::Values(vec![value]))
 }
 
 /// Reads the load as it will be for each variant at each point of the sweep; what is wrong is told once.
-fn check(load: &Load, node: &Node<'_>, members: &[Named<'_>], definition: &Definition, words: &LoadWords<'_>) {
+fn check(
+    load: &StudyLoad,
+    node: &DocumentNode<'_>,
+    members: &[NamedNode<'_>],
+    definition: &Definition,
+    words: &LoadSyntax<'_>,
+) {
     for variant in &definition.variants {
         for point in definition.points().into_iter().filter(|point| load.is_driven_at(point)) {
-            let mut values: Values = OWN.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect();
+            let mut values: PlaceholderValues =
+                BUILT_IN_PLACEHOLDERS.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect();
             values.extend(definition.services.iter().map(|it| (format!("{}.port", it.name), "1".to_owned())));
             values.extend(point);
             values.extend(definition.values.clone());
             values.extend(variant.values.clone());
             let Err(why) = plan(load, &values, &definition.folder, words) else { continue };
-            let flag = |member: &&Named<'_>| {
+            let flag = |member: &&NamedNode<'_>| {
                 let flag = member.key.replace('_', "-");
                 why.contains(&format!("--{flag}")) || (flag == "url" && why.contains("URL"))
             };
             let at = members.iter().find(flag).map_or(node, |member| &member.node);
             // Some messages name the remedy themselves, after what is wrong.
             let (what, remedy) = why.split_once("; ").unwrap_or((&why, ""));
-            at.wrong(what, remedy);
+            at.error(what, remedy);
             return;
         }
     }
@@ -133,8 +150,13 @@ fn check(load: &Load, node: &Node<'_>, members: &[Named<'_>], definition: &Defin
 ///
 /// # Errors
 /// What is wrong, in one line.
-fn plan(load: &Load, values: &Values, folder: &Path, words: &LoadWords<'_>) -> Result<Plan, String> {
-    Plan::new(&options(load, values, folder, words)?).map_err(|error| error.to_string())
+fn plan(
+    load: &StudyLoad,
+    values: &PlaceholderValues,
+    folder: &Path,
+    words: &LoadSyntax<'_>,
+) -> Result<LoadPlan, String> {
+    LoadPlan::new(&options(load, values, folder, words)?).map_err(|error| error.to_string())
 }
 
 /// The load with its placeholders filled in.
@@ -142,25 +164,27 @@ fn plan(load: &Load, values: &Values, folder: &Path, words: &LoadWords<'_>) -> R
 /// # Errors
 /// What is wrong, in one line.
 pub(in crate::study) fn options(
-    load: &Load,
-    values: &Values,
+    load: &StudyLoad,
+    values: &PlaceholderValues,
     folder: &Path,
-    words: &LoadWords<'_>,
+    words: &LoadSyntax<'_>,
 ) -> Result<Options, String> {
     let filled = |text: &String| {
         placeholders::fill(text, values).map_err(|name| format!("{{{name}}} stands for nothing for this variant"))
     };
     let mut args = Vec::new();
     let mut url = String::new();
-    for (flag, word) in &load.words {
+    for (flag, word) in &load.flags {
         match word {
-            Word::Flag(true) => args.push(format!("--{flag}")),
-            Word::Flag(false) => {}
-            Word::Values(texts) if flag == "url" => url = texts.first().map(filled).transpose()?.unwrap_or_default(),
-            Word::Values(texts) if flag == "weights" => {
+            FlagValue::Flag(true) => args.push(format!("--{flag}")),
+            FlagValue::Flag(false) => {}
+            FlagValue::Values(texts) if flag == "url" => {
+                url = texts.first().map(filled).transpose()?.unwrap_or_default();
+            }
+            FlagValue::Values(texts) if flag == "weights" => {
                 args.push(format!("--{flag}={}", texts.iter().map(filled).collect::<Result<Vec<_>, _>>()?.join(",")));
             }
-            Word::Values(texts) => {
+            FlagValue::Values(texts) => {
                 for text in texts {
                     args.push(format!("--{flag}={}", filled(text)?));
                 }
@@ -168,10 +192,10 @@ pub(in crate::study) fn options(
         }
     }
     args.extend(["--".to_owned(), url]);
-    let mut options = (words.read)(&args)?;
+    let mut options = (words.parse)(&args)?;
     let beside = |path: &mut PathBuf| *path = folder.join(&path);
     for body in &mut options.bodies {
-        if let Body::File(path) = body {
+        if let RequestBodySource::File(path) = body {
             beside(path);
         }
     }

@@ -7,26 +7,26 @@ mod program;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::definition::{Cpus, Definition, Limits, Parameter, REPEATS, Times};
-use super::folder::name_of;
+use super::definition::{CpuAllocation, DEFAULT_REPEATS, Definition, ResourceLimits, StudyTimeouts, SweepParameter};
+use super::folder::point_name;
 use super::placeholders;
 use crate::decide::Nanos;
-use crate::document::problem::{Notes, one_of};
-use crate::document::read::{Named, Node, Table, named};
-use crate::document::{self, Problem};
+use crate::document::problem::{Diagnostics, one_of};
+use crate::document::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
+use crate::document::{self, Diagnostic};
 use crate::measure::compare::{Better, Metric};
 
 pub use self::example::EXAMPLE;
-pub use self::load::LoadWords;
+pub use self::load::LoadSyntax;
 pub(super) use self::load::options;
 
 /// Points of a sweep at most; a typing error rather than a study.
-const MOST_POINTS: usize = 1000;
+const MAX_POINTS: usize = 1000;
 /// Repeats at most.
-const MOST_REPEATS: u64 = 1000;
+const MAX_REPEATS: u64 = 1000;
 
 /// Placeholders that the study itself gives.
-pub(super) const OWN: [&str; 5] = ["port", "variant", "repeat", "folder", "out"];
+pub(super) const BUILT_IN_PLACEHOLDERS: [&str; 5] = ["port", "variant", "repeat", "folder", "out"];
 
 /// Reads a file of a study; `words` knows how loads are written. A `quick` one has the table `[quick]` laid over it, or is
 /// cut short if there is none. What comes back beside are warnings.
@@ -36,83 +36,83 @@ pub(super) const OWN: [&str; 5] = ["port", "variant", "repeat", "folder", "out"]
 pub fn parse(
     text: &str,
     folder: &Path,
-    words: &LoadWords<'_>,
+    words: &LoadSyntax<'_>,
     quick: bool,
-) -> Result<(Definition, Vec<Problem>), Vec<Problem>> {
+) -> Result<(Definition, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (whole, own, warnings) =
-        document::parse_over(text, folder, "quick", |root, notes| definition(root, notes, words))?;
+        document::parse_with_override(text, folder, "quick", |root, notes| definition(root, notes, words))?;
     let definition = match (quick, own) {
         (false, _) => whole,
         (true, Some(own)) => Definition { quick: true, ..own },
-        (true, None) => whole.cut_short(),
+        (true, None) => whole.into_quick(),
     };
     Ok((definition, warnings))
 }
 
 /// Which placeholders there are, while a file is read.
 #[derive(Debug)]
-struct Known {
+struct PlaceholderNames {
     names: BTreeSet<String>,
 }
 
-impl Known {
+impl PlaceholderNames {
     /// Notes each placeholder of the text that stands for nothing; whether there is none.
-    fn check(&self, node: &Node<'_>, text: &str, more: &[&str]) -> bool {
+    fn check(&self, node: &DocumentNode<'_>, text: &str, more: &[&str]) -> bool {
         let unknown = |name: &&str| !self.names.contains(*name) && !more.contains(name);
         let unknown: Vec<&str> = placeholders::names(text).into_iter().filter(unknown).collect();
         for name in &unknown {
             let all: Vec<&str> = self.names.iter().map(String::as_str).chain(more.iter().copied()).collect();
             let remedy = format!("{}; {{{{{name}}}}} writes the braces themselves", one_of(&all));
-            node.wrong(format!("{{{name}}} stands for nothing"), remedy);
+            node.error(format!("{{{name}}} stands for nothing"), remedy);
         }
         unknown.is_empty()
     }
 }
 
-fn definition(root: &Table<'_>, notes: &Notes<'_>, words: &LoadWords<'_>) -> Definition {
+fn definition(root: &DocumentTable<'_>, notes: &Diagnostics<'_>, words: &LoadSyntax<'_>) -> Definition {
     let question = root.get("question").and_then(|node| node.string());
     if question.is_some_and(|text| text.trim().is_empty()) {
-        root.wrong("the question is empty", "say what the study is to answer");
+        root.error("the question is empty", "say what the study is to answer");
     }
-    let repeats = root.get("repeats").and_then(|node| node.whole(1..=MOST_REPEATS)).unwrap_or(REPEATS);
-    let seed = root.get("seed").and_then(|node| node.whole(0..=i64::MAX as u64)).unwrap_or(1);
-    let minimum_effect = root.get("minimum_effect").and_then(|node| share(&node)).unwrap_or(0.03);
+    let repeats = root.get("repeats").and_then(|node| node.integer(1..=MAX_REPEATS)).unwrap_or(DEFAULT_REPEATS);
+    let seed = root.get("seed").and_then(|node| node.integer(0..=i64::MAX as u64)).unwrap_or(1);
+    let minimum_effect = root.get("minimum_effect").and_then(|node| fraction(&node)).unwrap_or(0.03);
     let limits = root.get("limits").and_then(|node| limits(&node)).unwrap_or_default();
     let times = root.get("times").and_then(|node| times(&node)).unwrap_or_default();
     let sweep = sweep(root.get("sweep").as_ref());
     let (services, variants, loads) = (root.get("services"), root.get("variants"), root.get("loads"));
-    let of_services = named(services.as_ref());
-    let of_variants = named(variants.as_ref());
-    let of_loads = named(loads.as_ref());
-    check_twins(&of_services, &of_variants, notes);
+    let of_services = named_nodes(services.as_ref());
+    let of_variants = named_nodes(variants.as_ref());
+    let of_loads = named_nodes(loads.as_ref());
+    check_duplicate_names(&of_services, &of_variants, notes);
 
     let ports = of_services.iter().map(|it| format!("{}.port", it.key));
     let swept = sweep.iter().map(|parameter| parameter.name.clone());
-    let own = OWN.iter().map(ToString::to_string);
-    let mut known = Known { names: own.chain(ports).chain(swept).collect() };
+    let own = BUILT_IN_PLACEHOLDERS.iter().map(ToString::to_string);
+    let mut known = PlaceholderNames { names: own.chain(ports).chain(swept).collect() };
     let values = program::values(root.get("values").as_ref(), &known.names);
     known.names.extend(values.keys().cloned());
     let folder = notes.folder;
     let services = of_services.iter().filter_map(|it| program::service(it, &known, folder)).collect();
     let variants: Vec<_> = of_variants.iter().filter_map(|it| program::variant(it, &known, folder)).collect();
     if of_variants.is_empty() {
-        root.wrong("there is no variant", r#"write [variants.NAME] with command = "...""#);
+        root.error("there is no variant", r#"write [variants.NAME] with command = "...""#);
     } else if of_variants.len() == 1 && variants.len() == 1 && sweep.is_empty() {
         notes.warning(
             of_variants[0].start,
-            &of_variants[0].node.at,
+            &of_variants[0].node.path,
             "one variant is compared with nothing",
             "add another one",
         );
     }
     let all_clients = !variants.is_empty() && variants.iter().all(|variant| variant.is_client);
     if of_loads.is_empty() && !all_clients && variants.len() == of_variants.len() {
-        root.wrong("there is no load", r#"write [loads.NAME] with url = "http://127.0.0.1:{port}/""#);
+        root.error("there is no load", r#"write [loads.NAME] with url = "http://127.0.0.1:{port}/""#);
     }
     for it in of_loads.iter().filter(|_| all_clients) {
-        notes.warning(it.start, &it.node.at, "clients measure themselves; nobody drives this load", "leave it out");
+        notes.warning(it.start, &it.node.path, "clients measure themselves; nobody drives this load", "leave it out");
     }
-    let figures = root.get("figures").map(|node| figures(&node)).unwrap_or_default();
+    let figures = root.get("figures").map(|node| client_metrics(&node)).unwrap_or_default();
     let mut definition = Definition {
         question: question.unwrap_or_default().trim().to_owned(),
         folder: folder.to_owned(),
@@ -124,17 +124,14 @@ fn definition(root: &Table<'_>, notes: &Notes<'_>, words: &LoadWords<'_>) -> Def
         repeats,
         seed,
         minimum_effect,
-        figures,
+        client_metrics: figures,
         limits,
         times,
         quick: false,
-        longest_load: None,
+        max_load_time: None,
     };
-    if definition.points().len() > MOST_POINTS {
-        root.wrong(
-            format!("the sweep has {} points", definition.points().len()),
-            format!("have {MOST_POINTS} at most"),
-        );
+    if definition.points().len() > MAX_POINTS {
+        root.error(format!("the sweep has {} points", definition.points().len()), format!("have {MAX_POINTS} at most"));
         definition.sweep.clear();
     }
     definition.loads = of_loads.iter().filter_map(|it| load::load(it, &known, &definition, words)).collect();
@@ -142,70 +139,70 @@ fn definition(root: &Table<'_>, notes: &Notes<'_>, words: &LoadWords<'_>) -> Def
     if let Some(point) = definition.points().iter().find(|point| idle(point))
         && !definition.loads.is_empty()
     {
-        root.wrong(format!("no load is driven at {}", name_of(point)), "see what their `when` says");
+        root.error(format!("no load is driven at {}", point_name(point)), "see what their `when` says");
     }
-    root.close();
+    root.check_unknown_keys();
     definition
 }
 
 /// `{NAME.port}`, and the names of files, are of one of them.
-fn check_twins(services: &[Named<'_>], variants: &[Named<'_>], notes: &Notes<'_>) {
+fn check_duplicate_names(services: &[NamedNode<'_>], variants: &[NamedNode<'_>], notes: &Diagnostics<'_>) {
     for it in services.iter().filter(|it| variants.iter().any(|variant| variant.key == it.key)) {
-        notes.problem(it.start, &it.node.at, "a variant has this name, too", "rename one of them");
+        notes.error(it.start, &it.node.path, "a variant has this name, too", "rename one of them");
     }
 }
 
-fn limits(node: &Node<'_>) -> Option<Limits> {
+fn limits(node: &DocumentNode<'_>) -> Option<ResourceLimits> {
     let table = node.table()?;
     let cpus = table.get("cpus").and_then(|node| match node.is_integer() {
-        true => node.whole(1..=4096).map(Cpus::Some),
-        false => node.choice(&[("half", Cpus::Half), ("all", Cpus::All)]),
+        true => node.integer(1..=4096).map(CpuAllocation::Count),
+        false => node.choice(&[("half", CpuAllocation::Half), ("all", CpuAllocation::All)]),
     });
     let memory = table.get("memory").and_then(|node| node.size(1 << 20..=usize::MAX / 2)).map(|bytes| bytes as u64);
-    table.close();
-    Some(Limits { cpus: cpus.unwrap_or_default(), memory })
+    table.check_unknown_keys();
+    Some(ResourceLimits { cpus: cpus.unwrap_or_default(), memory_bytes: memory })
 }
 
-fn times(node: &Node<'_>) -> Option<Times> {
+fn times(node: &DocumentNode<'_>) -> Option<StudyTimeouts> {
     let table = node.table()?;
-    let otherwise = Times::default();
+    let otherwise = StudyTimeouts::default();
     let time = |key, default: Nanos| table.get(key).and_then(|node| node.time()).unwrap_or(default);
-    let times = Times {
+    let times = StudyTimeouts {
         ready: time("ready", otherwise.ready),
-        warm_up: table.get("warm_up").and_then(|node| node.any_time()).unwrap_or(otherwise.warm_up),
+        warm_up: table.get("warm_up").and_then(|node| node.time_or_zero()).unwrap_or(otherwise.warm_up),
         stop: time("stop", otherwise.stop),
         setup: time("setup", otherwise.setup),
         client: time("client", otherwise.client),
         study: time("study", otherwise.study),
     };
-    table.close();
+    table.check_unknown_keys();
     Some(times)
 }
 
-fn sweep(node: Option<&Node<'_>>) -> Vec<Parameter> {
+fn sweep(node: Option<&DocumentNode<'_>>) -> Vec<SweepParameter> {
     let mut sweep = Vec::new();
-    for it in named(node) {
-        if OWN.contains(&it.key) {
-            it.node.wrong(format!("{{{}}} is given by the study", it.key), "take another name");
+    for it in named_nodes(node) {
+        if BUILT_IN_PLACEHOLDERS.contains(&it.key) {
+            it.node.error(format!("{{{}}} is given by the study", it.key), "take another name");
         }
         let Some(nodes) = it.node.list() else { continue };
         if nodes.is_empty() {
-            it.node.wrong("there is nothing in it", "write its values, such as [1, 2, 4]");
+            it.node.error("there is nothing in it", "write its values, such as [1, 2, 4]");
         }
         let mut values: Vec<String> = Vec::new();
         for node in nodes {
             let Some(value) = scalar(&node) else { continue };
             if values.contains(&value) {
-                node.wrong(format!("{} is there twice", node.shown()), "leave one out");
+                node.error(format!("{} is there twice", node.display()), "leave one out");
             }
             values.push(value);
         }
-        sweep.push(Parameter { name: it.key.to_owned(), values });
+        sweep.push(SweepParameter { name: it.key.to_owned(), values });
     }
     sweep
 }
 
-fn figures(node: &Node<'_>) -> Vec<Metric> {
+fn client_metrics(node: &DocumentNode<'_>) -> Vec<Metric> {
     // A share may be 0, which nothing is a multiple of.
     let ways = [
         ("higher", (false, Better::Higher)),
@@ -213,39 +210,39 @@ fn figures(node: &Node<'_>) -> Vec<Metric> {
         ("higher share", (true, Better::Higher)),
         ("lower share", (true, Better::Lower)),
     ];
-    let figure = |it: &Named<'_>| {
+    let figure = |it: &NamedNode<'_>| {
         let (is_share, better) = it.node.choice(&ways)?;
-        Some(if is_share { Metric::share(it.key, better) } else { Metric::ratio(it.key, "", better) })
+        Some(if is_share { Metric::fraction(it.key, better) } else { Metric::ratio(it.key, "", better) })
     };
-    named(Some(node)).iter().filter_map(figure).collect()
+    named_nodes(Some(node)).iter().filter_map(figure).collect()
 }
 
 /// `"3%"`, or a number in [0, 1].
-fn share(node: &Node<'_>) -> Option<f64> {
+fn fraction(node: &DocumentNode<'_>) -> Option<f64> {
     let Some(text) = node.value().as_str() else { return node.number(0.0..=1.0) };
     let percent = text.strip_suffix('%').and_then(|digits| digits.trim().parse::<f64>().ok());
     let share = percent.filter(|percent| (0.0..=100.0).contains(percent)).map(|percent| percent / 100.0);
     if share.is_none() {
-        node.is_no("share", r#"write it as "3%""#);
+        node.expected("share", r#"write it as "3%""#);
     }
     share
 }
 
 /// A string, a number or a boolean as text.
-fn scalar(node: &Node<'_>) -> Option<String> {
+fn scalar(node: &DocumentNode<'_>) -> Option<String> {
     let value = node.value();
     if let Some(text) = value.as_str() {
         return Some(text.to_owned());
     }
     if value.is_array() || value.is_table() {
-        node.is_no("value for this", "write a string, a number or a boolean");
+        node.expected("value for this", "write a string, a number or a boolean");
         return None;
     }
-    Some(node.shown())
+    Some(node.display())
 }
 
 /// A string, or a list of strings.
-fn strings(node: &Node<'_>) -> Vec<String> {
+fn strings(node: &DocumentNode<'_>) -> Vec<String> {
     if node.value().is_array() {
         return node.list().unwrap_or_default().iter().filter_map(|node| node.string().map(str::to_owned)).collect();
     }

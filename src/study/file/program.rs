@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use super::super::definition::{Program, Ready, Variant};
-use super::{Known, OWN, scalar, strings};
-use crate::document::read::{Named, Node, Table, named};
+use super::super::definition::{Program, ReadyCheck, Variant};
+use super::{BUILT_IN_PLACEHOLDERS, PlaceholderNames, scalar, strings};
+use crate::document::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
 
 /// A service that is started beside variants.
-pub(super) fn service(it: &Named<'_>, known: &Known, folder: &Path) -> Option<Program> {
+pub(super) fn service(it: &NamedNode<'_>, known: &PlaceholderNames, folder: &Path) -> Option<Program> {
     let table = it.node.table()?;
     let program = program(it, &table, known, &[], folder);
-    table.close();
+    table.check_unknown_keys();
     program
 }
 
 /// A variant.
-pub(super) fn variant(it: &Named<'_>, known: &Known, folder: &Path) -> Option<Variant> {
+pub(super) fn variant(it: &NamedNode<'_>, known: &PlaceholderNames, folder: &Path) -> Option<Variant> {
     let table = it.node.table()?;
     let kinds = [("service", false), ("client", true)];
     let is_client = table.get("kind").and_then(|node| node.choice(&kinds)).unwrap_or(false);
@@ -25,37 +25,44 @@ pub(super) fn variant(it: &Named<'_>, known: &Known, folder: &Path) -> Option<Va
     let more: Vec<&str> = values.keys().map(String::as_str).collect();
     let program = program(it, &table, known, &more, folder);
     if is_client && let Some(node) = table.get("ready") {
-        node.wrong("a client is never ready", "leave it out; a client ends by itself");
+        node.error("a client is never ready", "leave it out; a client ends by itself");
     }
-    table.close();
+    table.check_unknown_keys();
     Some(Variant { program: program?, is_client, values })
 }
 
 /// Placeholders and what they stand for; their names must not be among those `taken`.
-pub(super) fn values(node: Option<&Node<'_>>, taken: &BTreeSet<String>) -> BTreeMap<String, String> {
+pub(super) fn values(node: Option<&DocumentNode<'_>>, taken: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
-    for it in named(node) {
-        if OWN.contains(&it.key) || taken.contains(it.key) {
-            it.node.wrong(format!("{{{}}} has another meaning", it.key), "take another name");
+    for it in named_nodes(node) {
+        if BUILT_IN_PLACEHOLDERS.contains(&it.key) || taken.contains(it.key) {
+            it.node.error(format!("{{{}}} has another meaning", it.key), "take another name");
         }
         values.extend(scalar(&it.node).map(|value| (it.key.to_owned(), value)));
     }
     values
 }
 
-fn program(it: &Named<'_>, table: &Table<'_>, known: &Known, more: &[&str], folder: &Path) -> Option<Program> {
+fn program(
+    it: &NamedNode<'_>,
+    table: &DocumentTable<'_>,
+    known: &PlaceholderNames,
+    more: &[&str],
+    folder: &Path,
+) -> Option<Program> {
     let command = table.get("command");
     if command.is_none() {
-        table.wrong("it has no command", r#"write command = "..." for a shell, or command = ["program", "argument"]"#);
+        table.error("it has no command", r#"write command = "..." for a shell, or command = ["program", "argument"]"#);
     }
     let command = command.and_then(|node| self::command(&node, known, more));
     let ready = table.get("ready");
-    let otherwise = if command.as_ref().is_some_and(|words| uses_port(words)) { Ready::Port } else { Ready::AtOnce };
+    let otherwise =
+        if command.as_ref().is_some_and(|words| uses_port(words)) { ReadyCheck::Port } else { ReadyCheck::Immediate };
     let ready = ready.and_then(|node| self::ready(&node, known, more)).unwrap_or(otherwise);
     let mut environment = BTreeMap::new();
     for it in table.get("environment").and_then(|node| node.table()).map(|table| table.members()).unwrap_or_default() {
         if it.key.is_empty() || it.key.contains(['=', '\0']) {
-            it.node.wrong(format!("{:?} is no name of a variable", it.key), "take letters, digits and \"_\"");
+            it.node.error(format!("{:?} is no name of a variable", it.key), "take letters, digits and \"_\"");
         }
         let Some(value) = scalar(&it.node) else { continue };
         known.check(&it.node, &value, more);
@@ -65,7 +72,7 @@ fn program(it: &Named<'_>, table: &Table<'_>, known: &Known, more: &[&str], fold
         let text = node.string()?;
         known.check(&node, text, more);
         if !text.contains('{') && !folder.join(text).is_dir() {
-            node.is_no("folder that is there", "name one relative to the file of the study");
+            node.expected("folder that is there", "name one relative to the file of the study");
         }
         Some(text.to_owned())
     });
@@ -83,24 +90,24 @@ fn program(it: &Named<'_>, table: &Table<'_>, known: &Known, more: &[&str], fold
 }
 
 /// A list is run as it is; a string, by a shell that gives its place to it.
-fn command(node: &Node<'_>, known: &Known, more: &[&str]) -> Option<Vec<String>> {
+fn command(node: &DocumentNode<'_>, known: &PlaceholderNames, more: &[&str]) -> Option<Vec<String>> {
     if let Some(text) = node.value().as_str() {
         known.check(node, text, more);
         if text.trim().is_empty() {
-            node.wrong("the command is empty", r#"write command = "...""#);
+            node.error("the command is empty", r#"write command = "...""#);
             return None;
         }
         return Some(vec!["sh".into(), "-c".into(), text.into()]);
     }
     let words = lines(node, known, more);
     if words.first().is_none_or(String::is_empty) {
-        node.wrong("the command is empty", r#"write command = ["program", "argument"]"#);
+        node.error("the command is empty", r#"write command = ["program", "argument"]"#);
         return None;
     }
     Some(words)
 }
 
-fn lines(node: &Node<'_>, known: &Known, more: &[&str]) -> Vec<String> {
+fn lines(node: &DocumentNode<'_>, known: &PlaceholderNames, more: &[&str]) -> Vec<String> {
     let lines = strings(node);
     for line in &lines {
         known.check(node, line, more);
@@ -112,36 +119,36 @@ fn uses_port(words: &[String]) -> bool {
     words.iter().any(|word| super::super::placeholders::names(word).contains(&"port"))
 }
 
-fn ready(node: &Node<'_>, known: &Known, more: &[&str]) -> Option<Ready> {
+fn ready(node: &DocumentNode<'_>, known: &PlaceholderNames, more: &[&str]) -> Option<ReadyCheck> {
     const HELP: &str = r#"write "http://127.0.0.1:{port}/", "port", "at once", or { line = "words" }"#;
     if let Some(text) = node.value().as_str() {
         known.check(node, text, more);
         return match text {
-            "port" => Some(Ready::Port),
-            "at once" => Some(Ready::AtOnce),
-            url if url.starts_with("http://") || url.starts_with("https://") => Some(Ready::Url(url.to_owned())),
+            "port" => Some(ReadyCheck::Port),
+            "at once" => Some(ReadyCheck::Immediate),
+            url if url.starts_with("http://") || url.starts_with("https://") => Some(ReadyCheck::Url(url.to_owned())),
             _ => {
-                node.is_no("sign of being ready", HELP);
+                node.expected("sign of being ready", HELP);
                 None
             }
         };
     }
     if !node.is_table() {
-        node.is_no("sign of being ready", HELP);
+        node.expected("sign of being ready", HELP);
         return None;
     }
     let table = node.table()?;
     let line = table.get("line");
     if line.is_none() {
-        table.wrong("it does not say which line", HELP);
+        table.error("it does not say which line", HELP);
     }
-    let line = line.and_then(|node| node.string().map(|text| Ready::Line(text.to_owned())));
-    table.close();
+    let line = line.and_then(|node| node.string().map(|text| ReadyCheck::Line(text.to_owned())));
+    table.check_unknown_keys();
     line
 }
 
 /// A list of packages, or the name of a file with one a line.
-fn requirements(node: &Node<'_>, folder: &Path) -> Vec<String> {
+fn requirements(node: &DocumentNode<'_>, folder: &Path) -> Vec<String> {
     let Some(name) = node.value().as_str() else { return strings(node) };
     match fs::read_to_string(folder.join(name)) {
         Ok(text) => {
@@ -149,7 +156,7 @@ fn requirements(node: &Node<'_>, folder: &Path) -> Vec<String> {
             lines.map(str::to_owned).collect()
         }
         Err(_) => {
-            node.is_no("file that can be read", r#"name one, or write a list of packages, ["flask==3.1"]"#);
+            node.expected("file that can be read", r#"name one, or write a list of packages, ["flask==3.1"]"#);
             Vec::new()
         }
     }

@@ -2,15 +2,15 @@
 
 use crate::machine;
 use crate::measure::run::Manifest;
-use crate::report::page::manifest::of_manifest;
+use crate::report::page::manifest::manifest_section;
 use crate::report::page::{Block, Section};
-use crate::study::definition::{Load, Program, Word};
+use crate::study::definition::{FlagValue, Program, StudyLoad};
 use crate::study::findings::Findings;
 use crate::study::text;
 
 pub(super) fn method(findings: &Findings<'_>) -> Section {
     let definition = findings.definition;
-    let mut blocks: Vec<Block> = text::rules(findings).into_iter().map(Block::Text).collect();
+    let mut blocks: Vec<Block> = text::method_sentences(findings).into_iter().map(Block::Text).collect();
     let mut facts: Vec<(String, String)> = Vec::new();
     let command = |program: &Program| program.command.join(" ");
     facts.extend(definition.services.iter().map(|service| (format!("service {}", service.name), command(service))));
@@ -19,7 +19,8 @@ pub(super) fn method(findings: &Findings<'_>) -> Section {
     facts.extend(loads(&definition.loads));
     let sweep = definition.sweep.iter().map(|of| (of.name.clone(), of.values.join(", ")));
     facts.extend(sweep.map(|(name, values)| (format!("{{{name}}}"), values)));
-    let apart = if findings.outcome.apart { "of their own" } else { "shared: what one takes, the other has not" };
+    let apart =
+        if findings.outcome.disjoint_cpus { "of their own" } else { "shared: what one takes, the other has not" };
     facts.push(("cores of service and load".into(), apart.into()));
     facts.push(("sampling took".into(), format!("{:.2} % of a core at most", text::sampling_cores(findings) * 100.0)));
     blocks.push(Block::Facts(facts));
@@ -27,7 +28,7 @@ pub(super) fn method(findings: &Findings<'_>) -> Section {
 }
 
 /// Words of a load that hold no secret, whatever they say.
-const OPEN: [&str; 15] = [
+const PUBLIC_FLAGS: [&str; 15] = [
     "arrivals",
     "connections",
     "duration",
@@ -46,14 +47,14 @@ const OPEN: [&str; 15] = [
 ];
 
 /// Each load in the words of `weir load`, without what nobody who reads the result should learn.
-fn loads(loads: &[Load]) -> impl Iterator<Item = (String, String)> {
+fn loads(loads: &[StudyLoad]) -> impl Iterator<Item = (String, String)> {
     loads.iter().map(|load| {
-        let words = load.words.iter().filter_map(|(flag, word)| match word {
-            Word::Flag(true) => Some(format!("--{flag}")),
-            Word::Flag(false) => None,
-            Word::Values(values) if flag == "url" => values.first().map(|url| without_user(url)),
-            Word::Values(_) if !OPEN.contains(&flag.as_str()) => Some(format!("--{flag} \u{2026}")),
-            Word::Values(values) => {
+        let words = load.flags.iter().filter_map(|(flag, word)| match word {
+            FlagValue::Flag(true) => Some(format!("--{flag}")),
+            FlagValue::Flag(false) => None,
+            FlagValue::Values(values) if flag == "url" => values.first().map(|url| without_user(url)),
+            FlagValue::Values(_) if !PUBLIC_FLAGS.contains(&flag.as_str()) => Some(format!("--{flag} \u{2026}")),
+            FlagValue::Values(values) => {
                 Some(values.iter().map(|value| format!("--{flag} {value}")).collect::<Vec<_>>().join(" "))
             }
         });
@@ -73,7 +74,7 @@ fn without_user(url: &str) -> String {
 pub(super) fn manifest(findings: &Findings<'_>) -> Section {
     let manifest = Manifest { seed: findings.definition.seed, ..machine::describe() };
     let results = "study.json has all figures, plots/ the numbers behind each plot, runs/ every run";
-    of_manifest(env!("CARGO_PKG_VERSION"), &manifest, &[("results", results.to_owned())])
+    manifest_section(env!("CARGO_PKG_VERSION"), &manifest, &[("results", results.to_owned())])
 }
 
 #[cfg(test)]
@@ -82,18 +83,18 @@ mod tests {
 
     #[test]
     fn no_secret_of_a_load_is_shown() {
-        let value = |text: &str| Word::Values(vec![text.to_owned()]);
+        let value = |text: &str| FlagValue::Values(vec![text.to_owned()]);
         let words = [
             ("url", value("http://me:pw@h:{port}/a@b")),
             ("header", value("Authorization: Bearer pw")),
             ("auth", value("me:pw")),
             ("body", value("pw")),
             ("rate", value("100")),
-            ("fresh", Word::Flag(true)),
-            ("insecure", Word::Flag(false)),
+            ("fresh", FlagValue::Flag(true)),
+            ("insecure", FlagValue::Flag(false)),
         ];
         let words = words.map(|(flag, word)| (flag.to_owned(), word)).to_vec();
-        let load = Load { name: "main".into(), words, when: Vec::new() };
+        let load = StudyLoad { name: "main".into(), flags: words, when: Vec::new() };
         let shown = loads(&[load]).next().expect("one load");
         let words = "http://h:{port}/a@b --header \u{2026} --auth \u{2026} --body \u{2026} --rate 100 --fresh";
         assert_eq!(shown, ("load main".to_owned(), words.to_owned()));

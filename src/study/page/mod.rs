@@ -6,24 +6,24 @@ mod tables;
 mod verdict;
 
 use self::method::{manifest, method};
-use super::figures::{self, Figure};
+use super::figures::{self, StudyPlot};
 use super::findings::Findings;
 use super::text;
-use crate::report::page::{Figure as Shown, Page, Section, Tone, Unit, date};
+use crate::report::page::{KeyFigure as Shown, ReportPage, Section, Tone, ValueUnit, date};
 
 /// Figures at a glance: those of the first measure, of all variants, and of others while there are no more than these.
-const MOST_SHOWN: usize = 8;
+const MAX_KEY_FIGURES: usize = 8;
 
 /// The page, with these plots.
-pub fn of_findings(findings: &Findings<'_>, figures: &[Figure]) -> Page {
+pub fn of_findings(findings: &Findings<'_>, figures: &[StudyPlot]) -> ReportPage {
     let mut sections = plots::sections(findings, figures);
     sections.extend(tables::sections(findings));
     sections.extend([method(findings), manifest(findings)]);
-    Page {
+    ReportPage {
         title: text::question(findings),
         about: about(findings),
         verdict: verdict::of(findings),
-        figures: at_a_glance(findings),
+        key_figures: at_a_glance(findings),
         sections: sections.into_iter().filter(|section: &Section| !section.blocks.is_empty()).collect(),
     }
 }
@@ -36,7 +36,7 @@ fn about(findings: &Findings<'_>) -> Vec<String> {
         about.push(count(findings.points.len(), "point"));
     }
     about.push(count(definition.repeats as usize, "round"));
-    let began = findings.outcome.cells.iter().map(|cell| cell.started_unix_s).fold(f64::INFINITY, f64::min);
+    let began = findings.outcome.measurements.iter().map(|cell| cell.started_unix_s).fold(f64::INFINITY, f64::min);
     about.extend(date(began));
     about
 }
@@ -45,15 +45,15 @@ fn about(findings: &Findings<'_>) -> Vec<String> {
 fn at_a_glance(findings: &Findings<'_>) -> Vec<Shown> {
     let Some(point) = findings.points.len().checked_sub(1) else { return Vec::new() };
     let mut shown = Vec::new();
-    for (at, measure) in findings.measures.iter().enumerate().filter(|(_, measure)| measure.is_main) {
-        if !shown.is_empty() && shown.len() + findings.definition.variants.len() > MOST_SHOWN {
+    for (at, measure) in findings.metrics.iter().enumerate().filter(|(_, measure)| measure.is_main) {
+        if !shown.is_empty() && shown.len() + findings.definition.variants.len() > MAX_KEY_FIGURES {
             break;
         }
-        let unit = Unit::of(&measure.metric);
+        let unit = ValueUnit::of(&measure.metric);
         for variant in 0..findings.definition.variants.len() {
-            let Some(spread) = findings.spread(at, variant, point) else { continue };
+            let Some(spread) = findings.run_range(at, variant, point) else { continue };
             let figure = Shown::new(findings.variant(variant), spread.median, unit.clone());
-            let figure = figure.beside(format!("{}{}", measure.name(), figures::place(findings, point)));
+            let figure = figure.with_note(format!("{}{}", measure.name(), figures::point_suffix(findings, point)));
             let tone = if spread.untrusted > 0 { Tone::Doubt } else { Tone::Plain };
             shown.push(figure.in_tone(tone));
         }
@@ -65,22 +65,22 @@ fn at_a_glance(findings: &Findings<'_>) -> Vec<Shown> {
 mod tests {
     use super::*;
     use crate::report::page::{Block, render};
-    use crate::report::plot::{Across, Plot, Point, Series};
-    use crate::study::sample::{STEADY, definition, outcome};
+    use crate::report::plot::{Plot, PlotPoint, PlotSeries, XAxisKind};
+    use crate::study::sample::{STEADY_RATES_PER_S, definition, outcome};
 
     #[test]
     fn the_verdict_names_the_winner_and_a_failure_is_shown_with_its_last_words() {
         let definition = definition("");
-        let mut twice = STEADY.map(|rate| rate.map(|rate| rate * 2.0));
+        let mut twice = STEADY_RATES_PER_S.map(|rate| rate.map(|rate| rate * 2.0));
         let page = |b| {
-            let (_folder, outcome) = outcome(STEADY, b);
+            let (_folder, outcome) = outcome(STEADY_RATES_PER_S, b);
             let findings = Findings::new(&definition, &outcome);
-            of_findings(&findings, &figures::all(&findings))
+            of_findings(&findings, &figures::all_plots(&findings))
         };
         let better = page(twice);
-        assert_eq!((better.verdict.tone, better.verdict.words.as_str()), (Tone::Good, "b is better than a"));
+        assert_eq!((better.verdict.tone, better.verdict.headline.as_str()), (Tone::Good, "b is better than a"));
         assert_eq!(better.verdict.sentence, "Judged by main: good answers, over 14 measurements.");
-        assert_eq!(better.figures.iter().map(|figure| figure.value).collect::<Vec<_>>(), [100.0, 200.0]);
+        assert_eq!(better.key_figures.iter().map(|figure| figure.value).collect::<Vec<_>>(), [100.0, 200.0]);
         assert!(!better.sections.iter().any(|section| section.title == "What failed"));
         twice[6] = None;
         let failing = page(twice);
@@ -88,31 +88,31 @@ mod tests {
         assert!(failed.blocks.contains(&Block::Command("out of luck".into())), "{failed:?}");
         assert!(failing.verdict.points.iter().any(|point| point.tone == Tone::Bad));
         let nothing = page([None; 7]);
-        assert_eq!(nothing.verdict.words, "There is nothing to compare");
+        assert_eq!(nothing.verdict.headline, "There is nothing to compare");
         assert!(render(&nothing).ends_with("</html>\n"));
     }
 
     #[test]
     fn however_much_was_measured_the_page_is_smaller_than_a_megabyte() {
         let definition = definition("");
-        let (_folder, outcome) = outcome(STEADY, STEADY);
+        let (_folder, outcome) = outcome(STEADY_RATES_PER_S, STEADY_RATES_PER_S);
         let findings = Findings::new(&definition, &outcome);
         let course = |variants: usize, n: usize| {
             let point = |i: u32| {
                 let y = 1000.0 + f64::from(i * 7919 % 997) / 7.0;
-                Point { x: f64::from(i) / 5.0, y, low: y * 0.97, high: y * 1.03, runs: 7, doubtful: false }
+                PlotPoint { x: f64::from(i) / 5.0, y, low: y * 0.97, high: y * 1.03, runs: 7, doubtful: false }
             };
-            let line = |colour: usize| Series {
+            let line = |colour: usize| PlotSeries {
                 name: format!("variant {colour}"),
                 points: (0..50).map(point).collect(),
                 colour,
             };
             let series = (0..variants).map(line).collect();
-            let plot = Plot { title: format!("course {n}"), across: Across::Time, series, ..Plot::default() };
-            Figure { name: n.to_string(), plot, unit: Unit::PerSecond, measure: None, point: Some(n / 6) }
+            let plot = Plot { title: format!("course {n}"), x_kind: XAxisKind::Time, series, ..Plot::default() };
+            StudyPlot { name: n.to_string(), plot, unit: ValueUnit::PerSecond, metric: None, point: Some(n / 6) }
         };
         let over_time = |variants: usize| {
-            let all: Vec<Figure> = (0..24).map(|n| course(variants, n)).collect();
+            let all: Vec<StudyPlot> = (0..24).map(|n| course(variants, n)).collect();
             let page = of_findings(&findings, &all);
             let section =
                 page.sections.iter().find(|section| section.title == "Over time").expect("some words").clone();

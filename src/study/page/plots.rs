@@ -1,19 +1,19 @@
 //! The plots of a study, as a page has them: the same figures as in the files.
 
-use crate::report::page::{Axis, Bar, Bars, Block, Chart, Line, Scale, Section, Unit};
-use crate::report::plot::{Across, Plot, Point};
-use crate::study::figures::Figure;
-use crate::study::findings::{Findings, Measure};
+use crate::report::page::{AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLine, Section, ValueUnit};
+use crate::report::plot::{Plot, PlotPoint, XAxisKind};
+use crate::study::figures::StudyPlot;
+use crate::study::findings::{Findings, StudyMetric};
 
 /// Points of lines over time that a page shows at most: so it stays small and quick.
-const MOST_POINTS: usize = 10_000;
+const MAX_CHART_POINTS: usize = 10_000;
 /// From this ratio on, what was varied grows by factors.
-const BY_FACTORS: f64 = 8.0;
+const LOG_SCALE_MIN_RATIO: f64 = 8.0;
 
-pub(super) fn sections(findings: &Findings<'_>, figures: &[Figure]) -> Vec<Section> {
+pub(super) fn sections(findings: &Findings<'_>, figures: &[StudyPlot]) -> Vec<Section> {
     let several = findings.definition.loads.len() > 1;
-    let measured = |wanted: &dyn Fn(&Measure) -> bool| -> Vec<Block> {
-        let of = |figure: &Figure| figure.measure.and_then(|at| findings.measures.get(at)).is_some_and(wanted);
+    let measured = |wanted: &dyn Fn(&StudyMetric) -> bool| -> Vec<Block> {
+        let of = |figure: &StudyPlot| figure.metric.and_then(|at| findings.metrics.get(at)).is_some_and(wanted);
         figures.iter().filter(|figure| of(figure)).map(block).collect()
     };
     let mut sections: Vec<Section> = Vec::new();
@@ -22,10 +22,10 @@ pub(super) fn sections(findings: &Findings<'_>, figures: &[Figure]) -> Vec<Secti
         let title = if several { format!("{}: {}", load.name, title.to_lowercase()) } else { title.to_owned() };
         sections.push(Section::new(&title, measured(&|of| of.load.as_ref() == Some(&load.name))));
     }
-    sections.push(Section::new("What the clients say", measured(&|of| of.load.is_none() && !of.is_use())));
-    let curves = figures.iter().filter(|figure| figure.plot.across == Across::Percentiles).map(block).collect();
+    sections.push(Section::new("What the clients say", measured(&|of| of.load.is_none() && !of.is_resource_usage())));
+    let curves = figures.iter().filter(|figure| figure.plot.x_kind == XAxisKind::Percentiles).map(block).collect();
     sections.push(Section::new("Response time by percentile", curves));
-    sections.push(Section::new("Memory and CPU", measured(&Measure::is_use)));
+    sections.push(Section::new("Memory and CPU", measured(&StudyMetric::is_resource_usage)));
     sections.retain(|section| !section.blocks.is_empty());
     if let Some(first) = sections.first_mut() {
         let words = "Points and bars are the median of the runs, bands and whiskers go from the lowest to the highest of \
@@ -37,14 +37,14 @@ pub(super) fn sections(findings: &Findings<'_>, figures: &[Figure]) -> Vec<Secti
 }
 
 /// The courses at the last point: it is under the most load, as most sweeps go.
-fn over_time(figures: &[Figure]) -> Section {
-    let courses = || figures.iter().filter(|figure| figure.plot.across == Across::Time);
+fn over_time(figures: &[StudyPlot]) -> Section {
+    let courses = || figures.iter().filter(|figure| figure.plot.x_kind == XAxisKind::Time);
     let Some(last) = courses().filter_map(|figure| figure.point).max() else { return Section::default() };
     let shown = || courses().filter(|figure| figure.point == Some(last));
     let size: usize = shown().flat_map(|figure| &figure.plot.series).map(|series| series.points.len()).sum();
     // Charts of a point are looked at together.
     let charts = shown().map(|figure| Block::Chart(Chart { group: "time".into(), ..chart(figure) }));
-    let charts: Vec<Block> = charts.take(if size > MOST_POINTS { 0 } else { usize::MAX }).collect();
+    let charts: Vec<Block> = charts.take(if size > MAX_CHART_POINTS { 0 } else { usize::MAX }).collect();
     let words = match (charts.is_empty(), courses().count() > charts.len()) {
         (true, _) => "There are too many courses for a page; they are in plots/.".to_owned(),
         (false, more) => {
@@ -56,28 +56,29 @@ fn over_time(figures: &[Figure]) -> Section {
     Section::new("Over time", [Block::Text(words)].into_iter().chain(charts).collect())
 }
 
-fn block(figure: &Figure) -> Block {
+fn block(figure: &StudyPlot) -> Block {
     if figure.plot.categories.is_empty() { Block::Chart(chart(figure)) } else { Block::Bars(bars(figure)) }
 }
 
-fn chart(figure: &Figure) -> Chart {
-    let Plot { title, x_label, across, series, .. } = &figure.plot;
+fn chart(figure: &StudyPlot) -> Chart {
+    let Plot { title, x_label, x_kind: across, series, .. } = &figure.plot;
     let x = match across {
-        Across::Percentiles => Axis::new(x_label, Unit::Quantile).scaled(Scale::Tail),
-        Across::Time => Axis::new("since the load began", Unit::Seconds),
-        Across::Values => {
+        XAxisKind::Percentiles => ChartAxis::new(x_label, ValueUnit::Quantile).scaled(AxisScale::Tail),
+        XAxisKind::Time => ChartAxis::new("since the load began", ValueUnit::Seconds),
+        XAxisKind::Values => {
             let xs = || series.iter().flat_map(|series| &series.points).map(|point| point.x);
             let (low, high) = (xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
-            let scale = if low > 0.0 && high / low >= BY_FACTORS { Scale::Log } else { Scale::Linear };
-            Axis::new(x_label, Unit::Count).scaled(scale)
+            let scale = if low > 0.0 && high / low >= LOG_SCALE_MIN_RATIO { AxisScale::Log } else { AxisScale::Linear };
+            ChartAxis::new(x_label, ValueUnit::Count).scaled(scale)
         }
     };
     let heights = series.iter().flat_map(|series| &series.points).map(|point| point.y);
-    let y = Axis::new(&height(figure), figure.unit.clone()).scaled(Scale::fitting(heights));
+    let y = ChartAxis::new(&y_axis_name(figure), figure.unit.clone()).scaled(AxisScale::fitting(heights));
     let mut chart = Chart::new(title, x, y);
     for series in series {
         let points = || series.points.iter();
-        let line = Line::new(series.name.clone(), points().map(|point| (point.x, Some(point.y)))).in_hue(series.colour);
+        let line =
+            ChartLine::new(series.name.clone(), points().map(|point| (point.x, Some(point.y)))).in_hue(series.colour);
         let doubtful = points().enumerate().filter(|(_, point)| point.doubtful).map(|(i, _)| i);
         let line = line.doubting(doubtful);
         let spread = points().any(|point| point.low < point.high);
@@ -87,22 +88,22 @@ fn chart(figure: &Figure) -> Chart {
 }
 
 /// What goes up, with a unit that its numbers are written without.
-fn height(figure: &Figure) -> String {
+fn y_axis_name(figure: &StudyPlot) -> String {
     let name = &figure.plot.y_label;
     match &figure.unit {
-        Unit::Of(unit) if !unit.is_empty() => name.clone(),
+        ValueUnit::Other(unit) if !unit.is_empty() => name.clone(),
         _ => name.rsplit_once(" (").map_or(name.as_str(), |(name, _)| name).to_owned(),
     }
 }
 
 /// A row per variant; per value of what was varied and variant, if that are no numbers.
-fn bars(figure: &Figure) -> Bars {
+fn bars(figure: &StudyPlot) -> BarChart {
     let Plot { title, x_label, categories, series, .. } = &figure.plot;
     let alone = series.iter().all(|series| series.points.len() == 1);
-    let row = |category: &str, name: &str, colour: usize, point: &Point| {
+    let row = |category: &str, name: &str, colour: usize, point: &PlotPoint| {
         let name = if alone || category == name { name.to_owned() } else { format!("{category} \u{b7} {name}") };
         let interval = (point.runs > 1).then_some((point.low, point.high));
-        Bar { interval, hue: colour, doubtful: point.doubtful, ..Bar::new(name, point.y) }
+        BarRow { interval, hue: colour, doubtful: point.doubtful, ..BarRow::new(name, point.y) }
     };
     let mut rows = Vec::new();
     for (at, category) in categories.iter().enumerate() {
@@ -111,10 +112,10 @@ fn bars(figure: &Figure) -> Bars {
             rows.extend(here.map(|point| row(category, &series.name, series.colour, point)));
         }
     }
-    Bars {
+    BarChart {
         title: title.clone(),
         note: String::new(),
-        columns: [x_label.clone(), height(figure)],
+        columns: [x_label.clone(), y_axis_name(figure)],
         unit: figure.unit.clone(),
         bars: rows,
     }

@@ -1,36 +1,42 @@
 //! What a study comes to, in a few words.
 
 use crate::measure::compare::Finding;
-use crate::report::page::{Point, Tone, Verdict};
-use crate::study::findings::{Findings, Judged, Measure};
+use crate::report::page::{PageVerdict, Tone, VerdictPoint};
+use crate::study::findings::{Findings, PairVerdict, StudyMetric};
 use crate::study::text;
 
 /// How often a variant came out so against another one, over all points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Tally {
+struct FindingCounts {
     better: usize,
     worse: usize,
     same: usize,
     unclear: usize,
 }
 
-pub(super) fn of(findings: &Findings<'_>) -> Verdict {
-    let measured = findings.outcome.cells.iter().filter(|cell| cell.is_measured()).count();
+pub(super) fn of(findings: &Findings<'_>) -> PageVerdict {
+    let measured = findings.outcome.measurements.iter().filter(|cell| cell.is_measured()).count();
     let doubtful = findings.definition.quick || findings.outcome.missing > 0;
     let (tone, words) = match measured {
         0 => (Tone::Bad, "Nothing could be measured".to_owned()),
-        _ => words(findings),
+        _ => headline(findings),
     };
     let tone = if doubtful && tone == Tone::Good { Tone::Doubt } else { tone };
-    let cautions = text::cautions(findings).into_iter().map(|words| Point::new(Tone::Doubt, words));
-    let said =
-        text::said(findings).into_iter().map(|said| Point::new(said.finding.map_or(Tone::Bad, Tone::of), said.words));
-    Verdict { tone, words, sentence: sentence(findings, measured), points: cautions.chain(said).collect() }
+    let cautions = text::cautions(findings).into_iter().map(|words| VerdictPoint::new(Tone::Doubt, words));
+    let said = text::finding_sentences(findings)
+        .into_iter()
+        .map(|said| VerdictPoint::new(said.finding.map_or(Tone::Bad, Tone::of), said.text));
+    PageVerdict {
+        tone,
+        headline: words,
+        sentence: sentence(findings, measured),
+        points: cautions.chain(said).collect(),
+    }
 }
 
 fn sentence(findings: &Findings<'_>, measured: usize) -> String {
-    let all = findings.outcome.cells.len();
-    let main: Vec<String> = findings.measures.iter().filter(|of| of.is_main).map(Measure::name).collect();
+    let all = findings.outcome.measurements.len();
+    let main: Vec<String> = findings.metrics.iter().filter(|of| of.is_main).map(StudyMetric::name).collect();
     let failed = match all - measured {
         0 => String::new(),
         n => format!(" {n} of {all} measurements failed."),
@@ -38,34 +44,34 @@ fn sentence(findings: &Findings<'_>, measured: usize) -> String {
     format!("Judged by {}, over {measured} measurements.{failed}", main.join(" and "))
 }
 
-fn words(findings: &Findings<'_>) -> (Tone, String) {
-    let main: Vec<&Judged> = findings.judged.iter().filter(|it| findings.measures[it.measure].is_main).collect();
+fn headline(findings: &Findings<'_>) -> (Tone, String) {
+    let main: Vec<&PairVerdict> = findings.verdicts.iter().filter(|it| findings.metrics[it.metric].is_main).collect();
     let pairs = findings.pairs();
     let tally = |pair: (usize, usize)| {
         let of_pair = main.iter().filter(|it| (it.base, it.other) == pair);
-        of_pair.fold(Tally::default(), |tally, it| tally.with(it.verdict.finding))
+        of_pair.fold(FindingCounts::default(), |tally, it| tally.count(it.verdict.finding))
     };
     match pairs[..] {
         [] => (Tone::Doubt, "There is nothing to compare".to_owned()),
         [pair] => {
             let noun = if main.len() > findings.points.len() { "verdicts" } else { "points" };
-            of_pair(findings.variant(pair.0), findings.variant(pair.1), tally(pair), noun)
+            pair_headline(findings.variant(pair.0), findings.variant(pair.1), tally(pair), noun)
         }
         _ => {
-            let all = pairs.iter().fold(Tally::default(), |all, pair| all.and(tally(*pair)));
+            let all = pairs.iter().fold(FindingCounts::default(), |all, pair| all.merge(tally(*pair)));
             let best = best(&pairs, &tally);
             match best.map(|variant| findings.variant(variant)) {
                 Some(best) => (Tone::Good, format!("{best} is the best")),
-                None => of_many(all),
+                None => overall_headline(all),
             }
         }
     }
 }
 
 /// One variant against another.
-fn of_pair(base: &str, other: &str, tally: Tally, noun: &str) -> (Tone, String) {
-    let all = tally.all();
-    let Tally { better, worse, same, unclear } = tally;
+fn pair_headline(base: &str, other: &str, tally: FindingCounts, noun: &str) -> (Tone, String) {
+    let all = tally.total();
+    let FindingCounts { better, worse, same, unclear } = tally;
     let at = |n: usize| if n == all { String::new() } else { format!(" at {n} of {all} {noun}") };
     match (better, worse, same, unclear) {
         (1.., 0, ..) => (Tone::Good, format!("{other} is better than {base}{}", at(better))),
@@ -79,16 +85,16 @@ fn of_pair(base: &str, other: &str, tally: Tally, noun: &str) -> (Tone, String) 
 }
 
 /// Many verdicts of which no variant wins all.
-fn of_many(all: Tally) -> (Tone, String) {
+fn overall_headline(all: FindingCounts) -> (Tone, String) {
     match all.better + all.worse {
         0 if all.unclear == 0 => (Tone::Good, "All are the same, as far as it matters".to_owned()),
         0 => (Tone::Doubt, "No difference can be told".to_owned()),
-        told => (Tone::Plain, format!("{told} of {} comparisons tell a difference", all.all())),
+        told => (Tone::Plain, format!("{told} of {} comparisons tell a difference", all.total())),
     }
 }
 
 /// The variant that is better than each other one, at every point.
-fn best(pairs: &[(usize, usize)], tally: &dyn Fn((usize, usize)) -> Tally) -> Option<usize> {
+fn best(pairs: &[(usize, usize)], tally: &dyn Fn((usize, usize)) -> FindingCounts) -> Option<usize> {
     let mut variants: Vec<usize> = pairs.iter().flat_map(|(base, other)| [*base, *other]).collect();
     variants.sort_unstable();
     variants.dedup();
@@ -96,7 +102,7 @@ fn best(pairs: &[(usize, usize)], tally: &dyn Fn((usize, usize)) -> Tally) -> Op
     let wins = |variant: usize, pair: &(usize, usize)| {
         let of = tally(*pair);
         let won = if pair.1 == variant { of.better } else { of.worse };
-        won > 0 && won == of.all()
+        won > 0 && won == of.total()
     };
     let is_best = |variant: &usize| {
         let own: Vec<_> = pairs.iter().filter(|(base, other)| base == variant || other == variant).collect();
@@ -105,8 +111,8 @@ fn best(pairs: &[(usize, usize)], tally: &dyn Fn((usize, usize)) -> Tally) -> Op
     variants.iter().copied().find(is_best)
 }
 
-impl Tally {
-    fn with(mut self, finding: Finding) -> Self {
+impl FindingCounts {
+    fn count(mut self, finding: Finding) -> Self {
         match finding {
             Finding::Better => self.better += 1,
             Finding::Worse => self.worse += 1,
@@ -116,7 +122,7 @@ impl Tally {
         self
     }
 
-    fn and(self, other: Self) -> Self {
+    fn merge(self, other: Self) -> Self {
         Self {
             better: self.better + other.better,
             worse: self.worse + other.worse,
@@ -125,7 +131,7 @@ impl Tally {
         }
     }
 
-    fn all(self) -> usize {
+    fn total(self) -> usize {
         self.better + self.worse + self.same + self.unclear
     }
 }
@@ -134,13 +140,13 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn tally([better, worse, same, unclear]: [usize; 4]) -> Tally {
-        Tally { better, worse, same, unclear }
+    fn tally([better, worse, same, unclear]: [usize; 4]) -> FindingCounts {
+        FindingCounts { better, worse, same, unclear }
     }
 
     #[test]
     fn a_pair_is_said_with_the_winner_first() {
-        let words = |of| of_pair("a", "b", tally(of), "points").1;
+        let words = |of| pair_headline("a", "b", tally(of), "points").1;
         assert_eq!(words([1, 0, 0, 0]), "b is better than a");
         assert_eq!(words([0, 2, 0, 0]), "a is better than b");
         assert_eq!(words([2, 0, 1, 1]), "b is better than a at 2 of 4 points");

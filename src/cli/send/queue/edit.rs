@@ -5,21 +5,21 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::{Named, Place, called, place};
+use super::{JobIdArgs, StoreArgs, job_name, state_phrase};
 use crate::cli::exit;
 use crate::cli::messages::Messages;
-use crate::cli::send::arguments::ms;
+use crate::cli::send::arguments::to_ms;
 use crate::cli::send::request;
 use crate::decide::words;
 use crate::send::store::StoreError;
-use crate::send::{Edit, Entry, Form, Job, State, UnixMs, wall_ms};
+use crate::send::{Job, JobDefaults, JobEdit, JobEntry, State, UnixMs, wall_ms};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EditArgs {
     #[command(flatten)]
-    place: Place,
+    store_args: StoreArgs,
     #[command(flatten)]
-    named: Named,
+    id_args: JobIdArgs,
     /// Where it goes
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -33,8 +33,8 @@ pub(in crate::cli) struct EditArgs {
     #[arg(short, long, value_name = "TEXT")]
     body: Option<String>,
     /// It is of use for so long from now on; 'none' for ever
-    #[arg(long, value_name = "TIME", value_parser = Ttl::read)]
-    ttl: Option<Ttl>,
+    #[arg(long, value_name = "TIME", value_parser = TtlArg::read)]
+    ttl: Option<TtlArg>,
     /// Higher goes first
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i32>,
@@ -47,33 +47,33 @@ pub(in crate::cli) struct EditArgs {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Ttl {
+enum TtlArg {
     Forever,
-    Of(Duration),
+    Duration(Duration),
 }
 
-impl Ttl {
+impl TtlArg {
     fn read(text: &str) -> Result<Self, String> {
-        if text == "none" { Ok(Self::Forever) } else { words::time(text).map(Self::Of) }
+        if text == "none" { Ok(Self::Forever) } else { words::time(text).map(Self::Duration) }
     }
 }
 
 impl EditArgs {
     pub(super) fn run(&self, messages: &Messages) -> Result<u8, String> {
-        let all = self.named.all();
+        let all = self.id_args.selectors();
         let [which] = all.as_slice() else {
             return Err("one job is changed at a time; name it by its id or with --number".into());
         };
         let now = wall_ms();
         let edit = self.edit(now)?;
-        let store = self.place.open()?;
+        let store = self.store_args.open()?;
         let told = |error: StoreError| error.to_string();
         let Some(before) = store.inspect(which).map_err(told)?.map(|detail| detail.entry) else {
-            messages.error(&format!("{}: there is no such job", called(which)));
+            messages.error(&format!("{}: there is no such job", job_name(which)));
             return Ok(exit::OBJECTIVE);
         };
-        let edit = Edit { headers: self.headers(&before.job)?, ..edit };
-        if edit == Edit::default() {
+        let edit = JobEdit { headers: self.headers(&before.job)?, ..edit };
+        if edit == JobEdit::default() {
             return Err(
                 "what is to be different? give --url, --method, --header, --body, --ttl, --priority, --weight or --key"
                     .into(),
@@ -81,32 +81,32 @@ impl EditArgs {
         }
         if !store.edit(before.number, edit, now).wait().map_err(told)? {
             let state = store.inspect(which).map_err(told)?.map(|detail| detail.entry.status.state);
-            messages.error(&format!("{}: {}", called(which), obstacle(state)));
+            messages.error(&format!("{}: {}", job_name(which), obstacle(state)));
             return Ok(exit::OBJECTIVE);
         }
         let after = store.inspect(which).map_err(told)?.map_or(before, |detail| detail.entry);
-        let text = format!("{} changed; {}\n", called(which), what_next(&after));
-        self.place.say(&text, || json!({ "edited": after.number, "state": after.status.state.word() }))?;
+        let text = format!("{} changed; {}\n", job_name(which), next_step(&after));
+        self.store_args.print(&text, || json!({ "edited": after.number, "state": after.status.state.name() }))?;
         Ok(exit::OK)
     }
 
     /// What is to be different, without headers.
-    fn edit(&self, now: UnixMs) -> Result<Edit, String> {
+    fn edit(&self, now: UnixMs) -> Result<JobEdit, String> {
         let method = self.method.as_deref().map(request::method).transpose()?;
         let body = self.body.as_deref().map(request::body).transpose()?;
         let headers = self.headers.iter().map(|line| request::header(line)).collect::<Result<Vec<_>, _>>()?;
-        Form { url: self.url.clone(), headers, body: body.clone(), ..Form::default() }.check()?;
+        JobDefaults { url: self.url.clone(), headers, body: body.clone(), ..JobDefaults::default() }.check()?;
         let expires = self.ttl.map(|ttl| match ttl {
-            Ttl::Forever => None,
-            Ttl::Of(length) => Some(now.plus_ms(ms(length))),
+            TtlArg::Forever => None,
+            TtlArg::Duration(length) => Some(now.plus_ms(to_ms(length))),
         });
         let key_hint = self.key.as_ref().map(|key| Some(key.clone()).filter(|key| key != "any"));
-        Ok(Edit {
+        Ok(JobEdit {
             method,
             url: self.url.clone(),
             headers: None,
             body,
-            expires,
+            expires_at: expires,
             priority: self.priority,
             weight: self.weight,
             key_hint,
@@ -139,10 +139,10 @@ fn obstacle(state: Option<State>) -> &'static str {
 }
 
 /// What becomes of a job that was changed.
-fn what_next(entry: &Entry) -> String {
+fn next_step(entry: &JobEntry) -> String {
     let state = entry.status.state;
     match state {
-        State::Graveyard | State::Expired => format!("it is {}, 'weir send retry' queues it", place(state)),
-        _ => format!("it is {}", place(state)),
+        State::DeadLettered | State::Expired => format!("it is {}, 'weir send retry' queues it", state_phrase(state)),
+        _ => format!("it is {}", state_phrase(state)),
     }
 }

@@ -3,18 +3,18 @@
 use clap::Args;
 
 use super::shown::{self, HEADING};
-use super::{Left, Place, Wanted, called, say, tell_left};
+use super::{JobFilterArgs, SkippedJobs, StoreArgs, job_name, print, report_skipped};
 use crate::cli::messages::Messages;
-use crate::cli::send::arguments::Format;
-use crate::send::store::{Store, Which};
-use crate::send::{Entry, UnixMs, wall_ms};
+use crate::cli::send::arguments::SendFormat;
+use crate::send::store::{JobSelector, Store};
+use crate::send::{JobEntry, UnixMs, wall_ms};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ListArgs {
     #[command(flatten)]
-    place: Place,
+    store_args: StoreArgs,
     #[command(flatten)]
-    wanted: Wanted,
+    filter_args: JobFilterArgs,
     /// At most so many
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
@@ -27,24 +27,24 @@ pub(in crate::cli) struct ListArgs {
 }
 
 /// So many jobs are read together.
-const PAGE: u64 = 1000;
+const PAGE_JOBS: u64 = 1000;
 
 impl ListArgs {
     pub(super) fn run(&self, messages: &Messages) -> Result<u8, String> {
-        let store = self.place.open()?;
-        let filter = self.wanted.filter();
+        let store = self.store_args.open()?;
+        let filter = self.filter_args.filter();
         let told = |error: crate::send::store::StoreError| error.to_string();
-        let mut left = Left::new();
+        let mut left = SkippedJobs::new();
         for which in &filter.only {
             if store.inspect(which).map_err(told)?.is_none() {
-                left.push((called(which), "there is no such job".into()));
+                left.push((job_name(which), "there is no such job".into()));
             }
         }
         let now = wall_ms();
         let (mut after, mut wanted, mut is_first) = (self.after, self.limit, true);
         loop {
             // One more tells whether there are more.
-            let most = usize::try_from(wanted.min(PAGE)).unwrap_or(usize::MAX);
+            let most = usize::try_from(wanted.min(PAGE_JOBS)).unwrap_or(usize::MAX);
             let mut page = store.list(&filter, after, most + 1).map_err(told)?;
             let there_are_more = page.len() > most;
             page.truncate(most);
@@ -52,14 +52,14 @@ impl ListArgs {
             if is_first && page.is_empty() && left.is_empty() {
                 messages.note("there are no such jobs");
             }
-            if is_first && !page.is_empty() && self.place.format == Format::Text && !self.history {
+            if is_first && !page.is_empty() && self.store_args.format == SendFormat::Text && !self.history {
                 text = format!("{HEADING}\n");
             }
             is_first = false;
             for entry in &page {
-                text += &self.shown(&*store, entry, now)?;
+                text += &self.entry_text(&*store, entry, now)?;
             }
-            say(&text)?;
+            print(&text)?;
             after = page.last().map_or(after, |entry| entry.number);
             wanted -= page.len() as u64;
             if !there_are_more {
@@ -70,23 +70,23 @@ impl ListArgs {
                 break;
             }
         }
-        Ok(tell_left(&left, messages))
+        Ok(report_skipped(&left, messages))
     }
 
-    fn shown(&self, store: &dyn Store, entry: &Entry, now: UnixMs) -> Result<String, String> {
-        let is_json = self.place.format == Format::Json;
+    fn entry_text(&self, store: &dyn Store, entry: &JobEntry, now: UnixMs) -> Result<String, String> {
+        let is_json = self.store_args.format == SendFormat::Json;
         if !self.history {
             let line =
                 if is_json { serde_json::Value::from(shown::json(entry)).to_string() } else { shown::row(entry, now) };
             return Ok(line + "\n");
         }
-        let detail = store.inspect(&Which::Number(entry.number)).map_err(|error| error.to_string())?;
+        let detail = store.inspect(&JobSelector::Number(entry.number)).map_err(|error| error.to_string())?;
         // It may have been purged just now.
         Ok(detail.map_or_else(String::new, |detail| {
             if is_json {
-                format!("{}\n", serde_json::Value::from(shown::whole_json(&detail)))
+                format!("{}\n", serde_json::Value::from(shown::detail_json(&detail)))
             } else {
-                shown::whole(&detail, now) + "\n"
+                shown::detail_text(&detail, now) + "\n"
             }
         }))
     }

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-pub(super) use self::shown::plain;
-use super::Queue;
-use super::arguments::Format;
+pub(super) use self::shown::single_line;
+use super::StoreHandle;
+use super::arguments::SendFormat;
 use crate::cli::exit;
 use crate::cli::messages::Messages;
 use crate::send::State;
-use crate::send::store::{self, Bounds, Filter, Order, StoreError, Which};
+use crate::send::store::{self, JobFilter, JobOrder, JobSelector, QueueBounds, StoreError};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum QueueCommand {
@@ -37,17 +37,17 @@ pub(in crate::cli) enum QueueCommand {
 
 /// Which store, and how to answer.
 #[derive(Debug, Args)]
-struct Place {
+struct StoreArgs {
     /// What keeps the jobs: JOBS.db, or what --store said
     store: PathBuf,
     /// The form of what is said on stdout
-    #[arg(long, value_name = "FORM", value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = SendFormat::Text)]
+    format: SendFormat,
 }
 
 /// Some jobs, by name.
 #[derive(Debug, Args)]
-struct Named {
+struct JobIdArgs {
     /// Jobs by their id
     #[arg(value_name = "ID")]
     ids: Vec<String>,
@@ -58,9 +58,9 @@ struct Named {
 
 /// Jobs that all of it fits.
 #[derive(Debug, Args)]
-struct Wanted {
+struct JobFilterArgs {
     #[command(flatten)]
-    named: Named,
+    id_args: JobIdArgs,
     /// In these states: queued, leased, done, dead, graveyard, expired; several with commas
     #[arg(long = "state", value_name = "STATES", value_delimiter = ',', value_parser = str::parse::<State>)]
     states: Vec<State>,
@@ -72,38 +72,38 @@ struct Wanted {
     text: Option<String>,
 }
 
-impl Named {
-    fn all(&self) -> Vec<Which> {
-        let ids = self.ids.iter().cloned().map(Which::Id);
-        ids.chain(self.numbers.iter().copied().map(Which::Number)).collect()
+impl JobIdArgs {
+    fn selectors(&self) -> Vec<JobSelector> {
+        let ids = self.ids.iter().cloned().map(JobSelector::Id);
+        ids.chain(self.numbers.iter().copied().map(JobSelector::Number)).collect()
     }
 }
 
-impl Wanted {
-    fn filter(&self) -> Filter {
-        Filter {
+impl JobFilterArgs {
+    fn filter(&self) -> JobFilter {
+        JobFilter {
             states: self.states.clone(),
-            only: self.named.all(),
+            only: self.id_args.selectors(),
             text: self.text.clone(),
             key: self.key.clone(),
-            ..Filter::default()
+            ..JobFilter::default()
         }
     }
 }
 
-impl Place {
-    fn place(&self) -> Result<store::Place, String> {
-        match store::Place::read(&self.store).map_err(|error| error.to_string())? {
-            store::Place::Memory => Ok(store::Place::File(self.store.clone())),
+impl StoreArgs {
+    fn url(&self) -> Result<store::StoreUrl, String> {
+        match store::StoreUrl::read(&self.store).map_err(|error| error.to_string())? {
+            store::StoreUrl::Memory => Ok(store::StoreUrl::File(self.store.clone())),
             place => Ok(place),
         }
     }
 
     /// A store that is there; none is made.
-    fn open(&self) -> Result<Queue, String> {
-        self.place()?.open(false, Bounds::default(), Order::default()).map_err(|error| {
-            let beside = store_of(&self.store);
-            let is_other = matches!(error, StoreError::NoStore(_) | StoreError::NotOurs(_));
+    fn open(&self) -> Result<StoreHandle, String> {
+        self.url()?.open(false, QueueBounds::default(), JobOrder::default()).map_err(|error| {
+            let beside = default_store(&self.store);
+            let is_other = matches!(error, StoreError::NoStore(_) | StoreError::NotAStore(_));
             if is_other && beside.is_file() {
                 return format!("'{}' is no store; did you mean '{}'?", self.store.display(), beside.display());
             }
@@ -112,20 +112,20 @@ impl Place {
     }
 
     /// Says it; whoever has gone away (`| head`) misses nothing.
-    fn say(&self, text: &str, json: impl FnOnce() -> serde_json::Value) -> Result<(), String> {
-        let text = if self.format == Format::Json { format!("{}\n", json()) } else { text.to_owned() };
-        say(&text)
+    fn print(&self, text: &str, json: impl FnOnce() -> serde_json::Value) -> Result<(), String> {
+        let text = if self.format == SendFormat::Json { format!("{}\n", json()) } else { text.to_owned() };
+        print(&text)
     }
 }
 
 /// Where the jobs of a file are kept, if nobody says otherwise.
-pub(super) fn store_of(jobs: &Path) -> PathBuf {
+pub(super) fn default_store(jobs: &Path) -> PathBuf {
     let mut name = jobs.as_os_str().to_owned();
     name.push(".db");
     name.into()
 }
 
-fn say(text: &str) -> Result<(), String> {
+fn print(text: &str) -> Result<(), String> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot write to stdout: {error}")),
@@ -134,35 +134,35 @@ fn say(text: &str) -> Result<(), String> {
 }
 
 /// What was left as it is: which job, and why.
-type Left = Vec<(String, String)>;
+type SkippedJobs = Vec<(String, String)>;
 
 /// Says on stderr what was left as it is.
-fn tell_left(left: &Left, messages: &Messages) -> u8 {
+fn report_skipped(left: &SkippedJobs, messages: &Messages) -> u8 {
     for (which, why) in left {
         messages.error(&format!("{which}: {why}"));
     }
     if left.is_empty() { exit::OK } else { exit::OBJECTIVE }
 }
 
-fn left_json(left: &Left) -> serde_json::Value {
+fn skipped_json(left: &SkippedJobs) -> serde_json::Value {
     left.iter().map(|(which, why)| serde_json::json!({ "job": which, "why": why })).collect()
 }
 
 /// A job as a person named it.
-fn called(which: &Which) -> String {
+fn job_name(which: &JobSelector) -> String {
     match which {
-        Which::Id(id) => format!("job '{id}'"),
-        Which::Number(number) => format!("job number {number}"),
+        JobSelector::Id(id) => format!("job '{id}'"),
+        JobSelector::Number(number) => format!("job number {number}"),
     }
 }
 
 /// Where a job is, after "it is".
-fn place(state: State) -> &'static str {
-    if state == State::Graveyard { "in the graveyard" } else { state.word() }
+fn state_phrase(state: State) -> &'static str {
+    if state == State::DeadLettered { "in the graveyard" } else { state.name() }
 }
 
 /// `1 job`, `3 jobs`.
-fn jobs(count: u64) -> String {
+fn job_count(count: u64) -> String {
     if count == 1 { "1 job".into() } else { format!("{count} jobs") }
 }
 

@@ -10,19 +10,19 @@ use serde_json::{Map, Value, json};
 use crate::cli::asking::is_secret;
 use crate::http::target::Target;
 use crate::send::template::has_field;
-use crate::send::{Detail, Entry, UnixMs};
+use crate::send::{JobDetail, JobEntry, UnixMs};
 
 /// A job in one line.
-pub(super) fn row(entry: &Entry, now: UnixMs) -> String {
-    let Entry { number, job, status } = entry;
+pub(super) fn row(entry: &JobEntry, now: UnixMs) -> String {
+    let JobEntry { number, job, status } = entry;
     let id = job.id.as_deref().unwrap_or("-");
-    let since = ago(status.changed, now);
+    let since = ago(status.changed_at, now);
     let (method, url) = (&job.request.method, url(&job.request.url));
     let row = format!(
         "{number:>8}  {:<9}  {:>5}  {since:<10}  {id:<20}  {method} {url}  {}",
-        status.state, status.tries, status.reason
+        status.state, status.attempts, status.reason
     );
-    plain(&row)
+    single_line(&row)
 }
 
 /// What stands above the rows.
@@ -30,25 +30,25 @@ pub(super) const HEADING: &str =
     "  NUMBER  STATE      TRIES  SINCE       ID                    REQUEST, AND WHY IT IS WHERE IT IS";
 
 /// A job as an object.
-pub(super) fn json(entry: &Entry) -> Map<String, Value> {
-    let Entry { number, job, status } = entry;
-    let last = status.last.as_ref();
+pub(super) fn json(entry: &JobEntry) -> Map<String, Value> {
+    let JobEntry { number, job, status } = entry;
+    let last = status.last_attempt.as_ref();
     let value = json!({
         "number": number,
         "id": job.id,
-        "state": status.state.word(),
+        "state": status.state.name(),
         "reason": status.reason,
-        "changed_ms": status.changed.0,
+        "changed_ms": status.changed_at.0,
         "method": job.request.method,
         "url": url(&job.request.url),
-        "tries": status.tries,
-        "status": last.and_then(|last| last.code),
+        "tries": status.attempts,
+        "status": last.and_then(|last| last.status),
         "key": last.and_then(|last| last.key.as_ref()),
-        "sent_ms": last.map(|last| last.sent.0),
+        "sent_ms": last.map(|last| last.sent_at.0),
         "retry_ms": status.retry_at.map(|at| at.0),
         "maybe_sent": status.maybe_sent,
-        "created_ms": job.created.0,
-        "expires_ms": job.expires.map(|at| at.0),
+        "created_ms": job.created_at.0,
+        "expires_ms": job.expires_at.map(|at| at.0),
         "priority": job.priority,
         "weight": job.weight,
         "only_key": job.key_hint,
@@ -58,12 +58,12 @@ pub(super) fn json(entry: &Entry) -> Map<String, Value> {
 }
 
 /// All that is known of a job, as an object.
-pub(super) fn whole_json(detail: &Detail) -> Map<String, Value> {
+pub(super) fn detail_json(detail: &JobDetail) -> Map<String, Value> {
     let mut fields = json(&detail.entry);
     let request = &detail.entry.job.request;
     fields.insert("headers".into(), headers(&request.headers));
     body(&mut fields, &request.body);
-    if let Some(answer) = &detail.answer {
+    if let Some(answer) = &detail.response {
         let mut said = Map::new();
         said.insert("headers".into(), headers(&answer.headers));
         body(&mut said, &answer.body);
@@ -73,11 +73,11 @@ pub(super) fn whole_json(detail: &Detail) -> Map<String, Value> {
         let sent = event.attempt.as_ref();
         json!({
             "at_ms": event.at.0,
-            "state": event.state.word(),
+            "state": event.state.name(),
             "reason": event.reason,
             "key": sent.and_then(|sent| sent.key.as_ref()),
-            "sent_ms": sent.map(|sent| sent.sent.0),
-            "status": sent.and_then(|sent| sent.code),
+            "sent_ms": sent.map(|sent| sent.sent_at.0),
+            "status": sent.and_then(|sent| sent.status),
         })
     });
     fields.insert("history".into(), events.collect());
@@ -85,16 +85,16 @@ pub(super) fn whole_json(detail: &Detail) -> Map<String, Value> {
 }
 
 /// All that is known of a job, in lines.
-pub(super) fn whole(detail: &Detail, now: UnixMs) -> String {
-    let Entry { number, job, status } = &detail.entry;
+pub(super) fn detail_text(detail: &JobDetail, now: UnixMs) -> String {
+    let JobEntry { number, job, status } = &detail.entry;
     let mut text = String::new();
     // Writing to memory does not fail.
     let mut line = |name: &str, value: String| {
-        let _ = writeln!(text, "{name:<12}{}", plain(&value));
+        let _ = writeln!(text, "{name:<12}{}", single_line(&value));
     };
     line("number", number.to_string());
     line("id", job.id.clone().unwrap_or_else(|| "-".into()));
-    line("state", format!("{}, since {}: {}", status.state, ago(status.changed, now), status.reason));
+    line("state", format!("{}, since {}: {}", status.state, ago(status.changed_at, now), status.reason));
     line("request", format!("{} {}", job.request.method, url(&job.request.url)));
     for (name, value) in &job.request.headers {
         line("header", format!("{name}: {}", header(name, value)));
@@ -105,21 +105,21 @@ pub(super) fn whole(detail: &Detail, now: UnixMs) -> String {
     let (weight, priority) = (job.weight, job.priority);
     let only = job.key_hint.as_ref().map_or_else(String::new, |key| format!(", only by key {key}"));
     line("terms", format!("weight {weight}, priority {priority}{only}"));
-    line("made", date(job.created));
-    if let Some(at) = job.expires {
+    line("made", date(job.created_at));
+    if let Some(at) = job.expires_at {
         line("expires", date(at));
     }
     let doubt = if status.maybe_sent { ", and maybe once more before a crash" } else { "" };
-    line("tries", format!("{}{doubt}", status.tries));
-    if let Some(last) = &status.last {
+    line("tries", format!("{}{doubt}", status.attempts));
+    if let Some(last) = &status.last_attempt {
         let key = last.key.as_deref().unwrap_or("-");
-        let code = last.code.map_or_else(|| "none".into(), |code| code.to_string());
-        line("sent", format!("{}, key {key}, status {code}", date(last.sent)));
+        let code = last.status.map_or_else(|| "none".into(), |code| code.to_string());
+        line("sent", format!("{}, key {key}, status {code}", date(last.sent_at)));
     }
     if let Some(at) = status.retry_at {
         line("next try", date(at));
     }
-    if let Some(answer) = &detail.answer {
+    if let Some(answer) = &detail.response {
         for (name, value) in &answer.headers {
             line("answer", format!("{name}: {}", header(name, value)));
         }
@@ -185,42 +185,42 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// What a job or an answer says cannot steer the terminal, and takes one line.
-pub(in crate::cli::send) fn plain(text: &str) -> String {
+pub(in crate::cli::send) fn single_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::send::{Job, Request, State, Status};
+    use crate::send::{Job, JobRequest, JobStatus, State};
 
-    fn entry(url: &str, header: (&str, &str)) -> Entry {
+    fn entry(url: &str, header: (&str, &str)) -> JobEntry {
         let headers = vec![(header.0.to_owned(), header.1.to_owned())];
-        let request = Request { method: "GET".into(), url: url.into(), headers, body: vec![0xff] };
-        let status = Status {
-            state: State::Dead,
-            changed: UnixMs(1_000),
+        let request = JobRequest { method: "GET".into(), url: url.into(), headers, body: vec![0xff] };
+        let status = JobStatus {
+            state: State::Retrying,
+            changed_at: UnixMs(1_000),
             reason: "status 503\u{1b}[2J".into(),
-            tries: 1,
+            attempts: 1,
             maybe_sent: false,
             retry_at: None,
-            last: None,
+            last_attempt: None,
         };
-        Entry { number: 7, job: Job { request, ..Job::default() }, status }
+        JobEntry { number: 7, job: Job { request, ..Job::default() }, status }
     }
 
     #[test]
     fn what_is_shown_has_no_secret_and_steers_no_terminal() {
         let secret = entry("http://me:hunter2@h/a", ("Authorization", "Bearer hunter2"));
-        let detail = Detail { entry: secret, answer: None, history: Vec::new() };
-        let json = Value::from(whole_json(&detail)).to_string();
-        let text = whole(&detail, UnixMs(5_000)) + &row(&detail.entry, UnixMs(5_000));
+        let detail = JobDetail { entry: secret, response: None, history: Vec::new() };
+        let json = Value::from(detail_json(&detail)).to_string();
+        let text = detail_text(&detail, UnixMs(5_000)) + &row(&detail.entry, UnixMs(5_000));
         assert!(!json.contains("hunter2") && !text.contains("hunter2"), "{json}\n{text}");
         assert!(!text.contains('\u{1b}') && text.contains("4 s ago"), "{text}");
         assert!(json.contains("\"body_base64\":\"/w==\""), "{json}");
         let template = entry("http://h/a?k={key}", ("Authorization", "Bearer {key}"));
-        let detail = Detail { entry: template, answer: None, history: Vec::new() };
-        assert!(whole(&detail, UnixMs(0)).contains("Bearer {key}"));
+        let detail = JobDetail { entry: template, response: None, history: Vec::new() };
+        assert!(detail_text(&detail, UnixMs(0)).contains("Bearer {key}"));
     }
 
     #[test]

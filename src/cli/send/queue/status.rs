@@ -7,58 +7,58 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::jobs;
-use super::shown::{ago, plain, size};
+use super::job_count;
+use super::shown::{ago, single_line, size};
 use crate::cli::exit;
-use crate::send::store::{Filter, KeyUse, Place, Sends, Store, StoreError};
-use crate::send::{Entry, State, UnixMs, wall_ms};
+use crate::send::store::{ActiveSenders, JobFilter, KeyUsage, Store, StoreError, StoreUrl};
+use crate::send::{JobEntry, State, UnixMs, wall_ms};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StatusArgs {
     #[command(flatten)]
-    place: super::Place,
+    store_args: super::StoreArgs,
 }
 
 /// Of the object that `--format json` writes.
-const SCHEMA: u32 = 1;
+const SCHEMA_VERSION: u32 = 1;
 
 impl StatusArgs {
     pub(super) fn run(&self) -> Result<u8, String> {
-        let store = self.place.open()?;
-        let seen = Seen::new(&*store, &self.place.place()?).map_err(|error| error.to_string())?;
-        self.place.say(&seen.text(wall_ms()), || seen.json())?;
+        let store = self.store_args.open()?;
+        let seen = StoreStatus::new(&*store, &self.store_args.url()?).map_err(|error| error.to_string())?;
+        self.store_args.print(&seen.text(wall_ms()), || seen.json())?;
         Ok(exit::OK)
     }
 }
 
 /// What there is to see.
-struct Seen {
-    place: String,
+struct StoreStatus {
+    store: String,
     bytes: u64,
-    sender: Sends,
+    sender: ActiveSenders,
     /// By state: jobs and their bytes.
-    sizes: Vec<(State, u64, u64)>,
-    oldest: Option<Entry>,
-    keys: Vec<KeyUse>,
-    hints: Vec<(String, u64)>,
+    by_state: Vec<(State, u64, u64)>,
+    oldest: Option<JobEntry>,
+    keys: Vec<KeyUsage>,
+    queued_by_key: Vec<(String, u64)>,
 }
 
-impl Seen {
-    fn new(store: &dyn Store, place: &Place) -> Result<Self, StoreError> {
+impl StoreStatus {
+    fn new(store: &dyn Store, place: &StoreUrl) -> Result<Self, StoreError> {
         let counts = store.counts()?;
-        let open: Vec<State> = State::ALL.into_iter().filter(|state| state.open()).collect();
-        let hints = store.hints()?.into_iter().filter_map(|(hint, count)| Some((hint?, count)));
+        let open: Vec<State> = State::ALL.into_iter().filter(|state| state.is_open()).collect();
+        let hints = store.queued_by_key()?.into_iter().filter_map(|(hint, count)| Some((hint?, count)));
         Ok(Self {
-            place: place.shown(),
+            store: place.redacted(),
             bytes: match place {
-                Place::File(path) => ["", "-wal"].iter().map(|end| length(path, end)).sum(),
-                _ => State::ALL.into_iter().map(|state| counts.bytes_of(state)).sum(),
+                StoreUrl::File(path) => ["", "-wal"].iter().map(|end| file_bytes(path, end)).sum(),
+                _ => State::ALL.into_iter().map(|state| counts.bytes_in(state)).sum(),
             },
-            sender: store.sender()?,
-            sizes: State::ALL.map(|state| (state, counts.of(state), counts.bytes_of(state))).into(),
-            oldest: store.list(&Filter::of(&open), 0, 1)?.pop(),
-            keys: store.key_uses()?,
-            hints: hints.collect(),
+            sender: store.active_senders()?,
+            by_state: State::ALL.map(|state| (state, counts.jobs_in(state), counts.bytes_in(state))).into(),
+            oldest: store.list(&JobFilter::of(&open), 0, 1)?.pop(),
+            keys: store.key_usage()?,
+            queued_by_key: hints.collect(),
         })
     }
 
@@ -66,62 +66,62 @@ impl Seen {
         let mut text = String::new();
         // Writing to memory does not fail.
         let mut line = |name: &str, value: String| {
-            let _ = writeln!(text, "{name:<12}{}", plain(&value));
+            let _ = writeln!(text, "{name:<12}{}", single_line(&value));
         };
-        line("store", format!("{}, {}", self.place, size(self.bytes)));
+        line("store", format!("{}, {}", self.store, size(self.bytes)));
         let sender = match &self.sender {
-            Sends::Nobody => "nobody sends".to_owned(),
-            Sends::Process(Some(pid)) => format!("process {pid} sends"),
-            Sends::Process(None) => "a process sends".to_owned(),
-            Sends::Processes(all) => {
+            ActiveSenders::None => "nobody sends".to_owned(),
+            ActiveSenders::Process(Some(pid)) => format!("process {pid} sends"),
+            ActiveSenders::Process(None) => "a process sends".to_owned(),
+            ActiveSenders::Processes(all) => {
                 let noun = if all.len() == 1 { "process sends" } else { "processes send" };
                 format!("{} {noun}: {}", all.len(), all.join(", "))
             }
         };
         line("sender", sender);
-        for (state, count, bytes) in &self.sizes {
-            line(state.word(), format!("{}, {}", jobs(*count), size(*bytes)));
+        for (state, count, bytes) in &self.by_state {
+            line(state.name(), format!("{}, {}", job_count(*count), size(*bytes)));
         }
         if let Some(oldest) = &self.oldest {
             let name = oldest.job.id.as_ref().map_or_else(String::new, |id| format!(", '{id}'"));
-            let (number, state, made) = (oldest.number, oldest.status.state, ago(oldest.job.created, now));
+            let (number, state, made) = (oldest.number, oldest.status.state, ago(oldest.job.created_at, now));
             line("oldest", format!("number {number}{name}: made {made}, {state}"));
         }
         for key in &self.keys {
-            let (last, all) = (ago(key.last, now), jobs(key.jobs));
+            let (last, all) = (ago(key.last_used, now), job_count(key.jobs));
             line("key", format!("{}: sent last {last}; {all}, {} of them done", key.key, key.done));
         }
-        for (key, count) in &self.hints {
-            line("only by", format!("{key}: {} queued", jobs(*count)));
+        for (key, count) in &self.queued_by_key {
+            line("only by", format!("{key}: {} queued", job_count(*count)));
         }
         text
     }
 
     fn json(&self) -> Value {
         let of_state = |(state, count, bytes): &(State, u64, u64)| {
-            (state.word().to_owned(), json!({ "jobs": count, "bytes": bytes }))
+            (state.name().to_owned(), json!({ "jobs": count, "bytes": bytes }))
         };
-        let states: Map<String, Value> = self.sizes.iter().map(of_state).collect();
+        let states: Map<String, Value> = self.by_state.iter().map(of_state).collect();
         let sender = match &self.sender {
-            Sends::Nobody => Value::Null,
-            Sends::Process(pid) => json!({ "pid": pid }),
-            Sends::Processes(all) => json!({ "pid": null, "processes": all }),
+            ActiveSenders::None => Value::Null,
+            ActiveSenders::Process(pid) => json!({ "pid": pid }),
+            ActiveSenders::Processes(all) => json!({ "pid": null, "processes": all }),
         };
         let oldest = self.oldest.as_ref().map(|oldest| {
             json!({
-                "number": oldest.number, "id": oldest.job.id, "state": oldest.status.state.word(),
-                "created_ms": oldest.job.created.0,
+                "number": oldest.number, "id": oldest.job.id, "state": oldest.status.state.name(),
+                "created_ms": oldest.job.created_at.0,
             })
         });
         let keys = self
             .keys
             .iter()
-            .map(|key| json!({ "key": key.key, "sent_ms": key.last.0, "jobs": key.jobs, "done": key.done }));
-        let hints = self.hints.iter().map(|(key, count)| (key.clone(), Value::from(*count)));
+            .map(|key| json!({ "key": key.key, "sent_ms": key.last_used.0, "jobs": key.jobs, "done": key.done }));
+        let hints = self.queued_by_key.iter().map(|(key, count)| (key.clone(), Value::from(*count)));
         json!({
             "weir": env!("CARGO_PKG_VERSION"),
-            "schema": SCHEMA,
-            "store": self.place,
+            "schema": SCHEMA_VERSION,
+            "store": self.store,
             "bytes": self.bytes,
             "sender": sender,
             "jobs": states,
@@ -132,7 +132,7 @@ impl Seen {
     }
 }
 
-fn length(store: &Path, end: &str) -> u64 {
+fn file_bytes(store: &Path, end: &str) -> u64 {
     let mut name = store.as_os_str().to_owned();
     name.push(end);
     fs::metadata(name).map_or(0, |file| file.len())

@@ -32,63 +32,63 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use self::map::{Knee, Map};
-use super::{Room, Sample};
+use self::map::{Knee, LatencyCurve};
+use super::{ServiceSample, Slots};
 use crate::decide::Nanos;
 
 /// While nothing speaks for a limit there is room for so many times those that were in of late, and for so many at least.
-const SLACK: f64 = 4.0;
-const FLOOR: f64 = 100.0;
+const PEAK_SLACK_FACTOR: f64 = 4.0;
+const MIN_UNCONSTRAINED_LIMIT: f64 = 100.0;
 /// How long a first limit stands whatever is in.
-const OPENING: Nanos = Nanos::from_secs(10);
+const INITIAL_LIMIT_TIME: Nanos = Nanos::from_secs(10);
 /// Those that may wait in the upstream, as a share of the knee: it must not run dry between an answer and the next call.
-const HEADROOM: f64 = 0.03;
+const KNEE_HEADROOM_FRACTION: f64 = 0.03;
 /// What waits in the upstream for so long (ns) harms nobody.
-const TOLERATED: f64 = 1e6;
+const TOLERATED_WAIT_NS: f64 = 1e6;
 /// Where things take less than that it may be so much: such a time is the machine's more than the service's, and gets less
 /// for each the more there are. As long as a stall of a shared host; DAGOR takes an average wait of 20 ms in the service for
 /// overload (Zhou and others, "Overload control for scaling WeChat microservices", 2018, 4.1).
-const TOLERATED_OF_QUICK: f64 = 20e6;
+const TOLERATED_WAIT_OF_QUICK_NS: f64 = 20e6;
 /// Those that come at once are let in up to the first limit; from then on there is room for twice as many until it is known
 /// for how many there is.
-const BURST: Nanos = Nanos::from_millis(100);
+const INITIAL_BURST_TIME: Nanos = Nanos::from_millis(100);
 /// How far below and above the knee is looked at, and by how many samples times have to be known there.
-const LOW: f64 = 0.75;
-const HIGH: f64 = 1.2;
-const KNOWN: f64 = 30.0;
+const LOW_PROBE_FACTOR: f64 = 0.75;
+const HIGH_PROBE_FACTOR: f64 = 1.2;
+const MIN_PROBE_SAMPLES: f64 = 30.0;
 /// From one such look to the next it takes so many stays.
-const BETWEEN: f64 = 8.0;
+const PROBE_INTERVAL_RESIDENCES: f64 = 8.0;
 /// As many are needed to know something.
-const LEAST: u32 = 60;
+const MIN_SAMPLES: u32 = 60;
 /// At first only of those that began beside so few.
-const FIRST: u32 = 64;
+const MAX_INITIAL_IN_FLIGHT: u32 = 64;
 /// Samples that wait for their time.
-const MOST_PENDING: usize = 1024;
+const MAX_PENDING_SAMPLES: usize = 1024;
 /// A time counts up to so many typical ones, and is waited for as long, at least.
-const CLAMP: f64 = 2.0;
+const MAX_TIME_FACTOR: f64 = 2.0;
 /// All are waited for until this share of the slow ones is still out, ...
-const OUT: f64 = 0.02;
+const SLOW_FRACTION: f64 = 0.02;
 /// ... of which we know by steps of this size.
-const TUNE: f64 = 0.05;
+const SLOW_TIME_STEP_FRACTION: f64 = 0.05;
 /// The mean of all is that of so many, of which none counts more than so many typical ones.
-const MANY: u32 = 1000;
-const TAIL: f64 = 50.0;
+const MEAN_SAMPLES: u32 = 1000;
+const MAX_TAIL_FACTOR: f64 = 50.0;
 /// A stay counts up to so many typical times.
-const LONGEST: f64 = 8.0;
+const MAX_RESIDENCE_FACTOR: f64 = 8.0;
 /// What was learnt above the limit, and up to it, is forgotten in so many stays, at least in so long (ns).
-const FORGET_ABOVE: (f64, f64) = (3.0, 0.5e9);
-const FORGET_BELOW: (f64, f64) = (60.0, 10e9);
+const FORGET_ABOVE_RESIDENCES_NS: (f64, f64) = (3.0, 0.5e9);
+const FORGET_BELOW_RESIDENCES_NS: (f64, f64) = (60.0, 10e9);
 /// From one growth to the next it takes so many stays: the last one has to show first.
-const STRIDE: f64 = 2.2;
+const GROWTH_INTERVAL_RESIDENCES: f64 = 2.2;
 /// By how much the limit grows at first, and at most.
-const STEP: (f64, f64) = (0.2, 1.0);
+const GROWTH_STEP_RANGE: (f64, f64) = (0.2, 1.0);
 /// The upstream refuses for want of room if it refuses more than this share.
-const REFUSING: f64 = 0.02;
+const MAX_REJECTED_FRACTION: f64 = 0.02;
 
 /// An upstream that has answered nobody for so long, and for so many times as long as callers have, is one that calls
 /// without an answer say something of.
-const HOPELESS: Nanos = Nanos::SECOND;
-const HOPELESS_TIMES: u64 = 4;
+const UNRESPONSIVE_AFTER: Nanos = Nanos::SECOND;
+const UNRESPONSIVE_FACTOR: u64 = 4;
 
 /// What can be set.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,46 +109,46 @@ impl Default for Options {
 
 /// The limit that is found out.
 #[derive(Clone, Debug)]
-pub struct Adaptive {
+pub struct AdaptiveLimit {
     options: Options,
     limit: u32,
-    opened: Nanos,
+    created_at: Nanos,
     /// When the first of all began, and whether all is still new.
-    first: Option<Nanos>,
-    opening: bool,
-    map: Map,
+    first_started: Option<Nanos>,
+    is_initial_burst: bool,
+    curve: LatencyCurve,
     knee: Option<Knee>,
     /// The usual time of late, in ns, but not far above that of the map's low end.
-    typical: f64,
+    typical_ns: f64,
     /// How long those that are in stay, on average, in ns: all of them are others after a few such times.
-    stay: f64,
+    residence_ns: f64,
     /// Nearly all take less, in ns, of those beside few.
-    longest: f64,
+    slow_ns: f64,
     /// The mean time by the usual one: some take far longer than others.
-    steep: f64,
+    steepness: f64,
     /// Samples, ever.
-    known: u32,
+    samples: u32,
     /// Those that wait: when they began, beside how many, how long they took.
     pending: BinaryHeap<Reverse<(Nanos, u32, u64)>>,
     /// When one was answered last; that is, when the first was seen, while there was none.
-    answered: Option<Nanos>,
+    responded_at: Option<Nanos>,
     /// Of so many samples one is taken.
-    every: u64,
-    window: Window,
+    sample_one_in: u64,
+    window: SampleWindow,
     /// When the limit was moved last.
-    moved_at: Nanos,
+    changed_at: Nanos,
     /// The most that were in at once of late.
     peak: f64,
     /// By how much the limit grew last.
-    step: f64,
+    growth_step: f64,
     /// Beyond it the upstream refuses.
     ceiling: f64,
-    probe: Option<Probe>,
+    probe: Option<LimitProbe>,
 }
 
 /// A look at how long things take a little beside the knee.
 #[derive(Clone, Copy, Debug)]
-struct Probe {
+struct LimitProbe {
     limit: u32,
     until: Nanos,
 }
@@ -157,56 +157,56 @@ struct Probe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lateness {
     /// The caller had less time than answers usually take: nothing.
-    Callers,
+    ShortDeadline,
     /// An answer takes so long at least, which is longer than usual.
-    Unusual,
+    Slow,
     /// That is far longer, or nobody is answered at all.
-    Hopeless,
+    Unresponsive,
 }
 
 /// What came between two looks.
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct SampleWindow {
     since: Nanos,
     count: u32,
     /// Those that began beside about as many as there may be.
     pressed: u32,
     /// Those that the upstream had no room for, and beside how many they were, all together.
-    refused: u32,
+    rejected: u32,
     /// Those that were not answered in time.
-    late: u32,
-    refused_beside: u64,
+    timed_out: u32,
+    rejected_in_flight: u64,
 }
 
-impl Window {
+impl SampleWindow {
     fn new(since: Nanos) -> Self {
-        Self { since, count: 0, pressed: 0, refused: 0, late: 0, refused_beside: 0 }
+        Self { since, count: 0, pressed: 0, rejected: 0, timed_out: 0, rejected_in_flight: 0 }
     }
 }
 
-impl Adaptive {
+impl AdaptiveLimit {
     /// Nothing is known yet.
     pub fn new(options: Options, now: Nanos) -> Self {
         Self {
             limit: options.initial.clamp(options.min, options.max.max(options.min)),
             options,
-            opened: now,
-            first: None,
-            opening: true,
-            map: Map::default(),
+            created_at: now,
+            first_started: None,
+            is_initial_burst: true,
+            curve: LatencyCurve::default(),
             knee: None,
-            typical: 0.0,
-            stay: 0.0,
-            longest: 0.0,
-            steep: 1.0,
-            known: 0,
+            typical_ns: 0.0,
+            residence_ns: 0.0,
+            slow_ns: 0.0,
+            steepness: 1.0,
+            samples: 0,
             pending: BinaryHeap::new(),
-            answered: None,
-            every: 1,
-            window: Window::new(now),
-            moved_at: now,
+            responded_at: None,
+            sample_one_in: 1,
+            window: SampleWindow::new(now),
+            changed_at: now,
             peak: 0.0,
-            step: STEP.0,
+            growth_step: GROWTH_STEP_RANGE.0,
             ceiling: f64::INFINITY,
             probe: None,
         }
@@ -219,123 +219,129 @@ impl Adaptive {
 
     /// How much less time an answer takes unhindered than of late, in (0, 1]; 1 while nothing hinders.
     pub fn gradient(&self) -> f64 {
-        let unhindered = self.map.base().filter(|_| self.typical > 0.0);
-        unhindered.map_or(1.0, |time| (time / self.typical).min(1.0))
+        let unhindered = self.curve.no_load_ns().filter(|_| self.typical_ns > 0.0);
+        unhindered.map_or(1.0, |time| (time / self.typical_ns).min(1.0))
     }
 
     /// How long an answer takes unhindered; none while too little is known.
-    pub fn unhindered(&self) -> Option<Nanos> {
-        self.map.base().map(|time| Nanos(time as u64))
+    pub fn no_load_time(&self) -> Option<Nanos> {
+        self.curve.no_load_ns().map(|time| Nanos(time as u64))
     }
 
     /// One has taken so long, or longer if it was given up as `late`; [`Nanos::NEVER`] if the upstream had no room for it.
-    pub(super) fn learn(&mut self, now: Nanos, sample: &Sample, took: Nanos, late: bool, room: &Room) {
+    pub(super) fn learn(&mut self, now: Nanos, sample: &ServiceSample, took: Nanos, late: bool, room: &Slots) {
         let late = late.then(|| self.lateness(now, took));
         match late {
-            None => self.answered = Some(now),
-            Some(Lateness::Callers) => {
-                self.peak = self.peak.max(f64::from(sample.beside));
+            None => self.responded_at = Some(now),
+            Some(Lateness::ShortDeadline) => {
+                self.peak = self.peak.max(f64::from(sample.in_flight_at_start));
                 return;
             }
-            Some(Lateness::Unusual | Lateness::Hopeless) => {}
+            Some(Lateness::Slow | Lateness::Unresponsive) => {}
         }
         self.window.count += 1;
-        self.window.late += u32::from(late == Some(Lateness::Hopeless));
-        if f64::from(sample.beside) >= 0.9 * f64::from(self.limit()) {
+        self.window.timed_out += u32::from(late == Some(Lateness::Unresponsive));
+        if f64::from(sample.in_flight_at_start) >= 0.9 * f64::from(self.limit()) {
             self.window.pressed += 1;
         }
         if took == Nanos::NEVER {
-            self.window.refused += 1;
-            self.window.refused_beside += u64::from(sample.beside);
+            self.window.rejected += 1;
+            self.window.rejected_in_flight += u64::from(sample.in_flight_at_start);
         } else {
-            self.took(sample, took, late == Some(Lateness::Hopeless));
+            self.record(sample, took, late == Some(Lateness::Unresponsive));
         }
-        let first = *self.first.get_or_insert(sample.began);
-        if self.opening && now - first >= BURST {
-            self.opening = false;
-            self.limit = self.limit.min(self.bounded((2.0 * f64::from(room.in_flight())).max(FLOOR)));
+        let first = *self.first_started.get_or_insert(sample.started);
+        if self.is_initial_burst && now - first >= INITIAL_BURST_TIME {
+            self.is_initial_burst = false;
+            self.limit = self.limit.min(self.bounded((2.0 * f64::from(room.in_flight())).max(MIN_UNCONSTRAINED_LIMIT)));
         }
-        if self.known >= LEAST {
-            self.take_due(now);
-            let often = Nanos((self.typical / 4.0) as u64).max(Nanos::from_millis(5));
+        if self.samples >= MIN_SAMPLES {
+            self.add_due_samples(now);
+            let often = Nanos((self.typical_ns / 4.0) as u64).max(Nanos::from_millis(5));
             if now - self.window.since >= often && self.window.count >= 8 {
-                self.look(now, room);
+                self.update_limit(now, room);
             }
         }
     }
 
     /// What it says that a caller's time was over after this.
     fn lateness(&mut self, now: Nanos, took: Nanos) -> Lateness {
-        let (answered, took_ns) = (*self.answered.get_or_insert(now - took), took.0 as f64);
-        let silent = now - answered >= HOPELESS.max(Nanos(took.0.saturating_mul(HOPELESS_TIMES)));
-        if silent || (self.known > 0 && took_ns >= CLAMP * self.typical) {
-            Lateness::Hopeless
-        } else if self.known > 0 && took_ns >= self.typical {
-            Lateness::Unusual
+        let (answered, took_ns) = (*self.responded_at.get_or_insert(now - took), took.0 as f64);
+        let silent = now - answered >= UNRESPONSIVE_AFTER.max(Nanos(took.0.saturating_mul(UNRESPONSIVE_FACTOR)));
+        if silent || (self.samples > 0 && took_ns >= MAX_TIME_FACTOR * self.typical_ns) {
+            Lateness::Unresponsive
+        } else if self.samples > 0 && took_ns >= self.typical_ns {
+            Lateness::Slow
         } else {
-            Lateness::Callers
+            Lateness::ShortDeadline
         }
     }
 
-    fn took(&mut self, sample: &Sample, took: Nanos, hopeless: bool) {
+    fn record(&mut self, sample: &ServiceSample, took: Nanos, hopeless: bool) {
         // Of the first only the quick ones have ended yet, except of those that began before all others.
-        if self.known < LEAST && sample.beside > FIRST && !hopeless {
+        if self.samples < MIN_SAMPLES && sample.in_flight_at_start > MAX_INITIAL_IN_FLIGHT && !hopeless {
             return;
         }
-        self.known = self.known.saturating_add(1);
-        let most = match self.map.base() {
+        self.samples = self.samples.saturating_add(1);
+        let most = match self.curve.no_load_ns() {
             Some(base) => 1.5 * base,
             // What comes first is quick; what comes later may have waited in a queue.
-            None if self.known > LEAST => self.typical,
+            None if self.samples > MIN_SAMPLES => self.typical_ns,
             None => f64::INFINITY,
         };
-        let (took_ns, part) = (took.0 as f64, 1.0 / f64::from(self.known.min(LEAST)));
-        self.typical += part * (took_ns.min(most) - self.typical);
-        self.stay += part * (took_ns.min(LONGEST * self.typical) - self.stay);
-        self.peak = self.peak.max(f64::from(sample.beside));
-        let tail = 1.0 / f64::from(self.known.min(MANY));
-        self.steep += tail * (took_ns.min(TAIL * self.typical) / self.typical.max(1.0) - self.steep);
-        if self.known <= LEAST {
-            self.longest = self.longest.max(took_ns);
-        } else if f64::from(sample.beside) <= self.map.middle() {
-            let by = TUNE * if took_ns > self.longest { 1.0 - OUT } else { -OUT };
-            self.longest *= 1.0 + by;
+        let (took_ns, part) = (took.0 as f64, 1.0 / f64::from(self.samples.min(MIN_SAMPLES)));
+        self.typical_ns += part * (took_ns.min(most) - self.typical_ns);
+        self.residence_ns += part * (took_ns.min(MAX_RESIDENCE_FACTOR * self.typical_ns) - self.residence_ns);
+        self.peak = self.peak.max(f64::from(sample.in_flight_at_start));
+        let tail = 1.0 / f64::from(self.samples.min(MEAN_SAMPLES));
+        self.steepness +=
+            tail * (took_ns.min(MAX_TAIL_FACTOR * self.typical_ns) / self.typical_ns.max(1.0) - self.steepness);
+        if self.samples <= MIN_SAMPLES {
+            self.slow_ns = self.slow_ns.max(took_ns);
+        } else if f64::from(sample.in_flight_at_start) <= self.curve.mean_in_flight() {
+            let by =
+                SLOW_TIME_STEP_FRACTION * if took_ns > self.slow_ns { 1.0 - SLOW_FRACTION } else { -SLOW_FRACTION };
+            self.slow_ns *= 1.0 + by;
         }
         // Chosen by when it began, which has nothing to do with how long it took.
-        let chosen = (sample.began.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(self.every);
-        if chosen && self.pending.len() < MOST_PENDING {
-            self.pending.push(Reverse((sample.began, sample.beside, took.0)));
+        let chosen = (sample.started.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32).is_multiple_of(self.sample_one_in);
+        if chosen && self.pending.len() < MAX_PENDING_SAMPLES {
+            self.pending.push(Reverse((sample.started, sample.in_flight_at_start, took.0)));
         }
     }
 
     /// Puts those into the map whose time has come.
-    fn take_due(&mut self, now: Nanos) {
-        let most = CLAMP * self.typical;
-        let wait = Nanos(most.max(self.longest) as u64);
+    fn add_due_samples(&mut self, now: Nanos) {
+        let most = MAX_TIME_FACTOR * self.typical_ns;
+        let wait = Nanos(most.max(self.slow_ns) as u64);
         while let Some(Reverse((began, beside, took))) = self.pending.peek().copied() {
             if now - began < wait {
                 break;
             }
             self.pending.pop();
-            self.map.add(f64::from(beside), (took as f64).min(most));
+            self.curve.add(f64::from(beside), (took as f64).min(most));
         }
     }
 
     /// Sets the limit anew.
-    fn look(&mut self, now: Nanos, room: &Room) {
-        let window = std::mem::replace(&mut self.window, Window::new(now));
+    fn update_limit(&mut self, now: Nanos, room: &Slots) {
+        let window = std::mem::replace(&mut self.window, SampleWindow::new(now));
         let passed = (now - window.since).0 as f64;
-        let stay = self.stay.max(self.longest / 3.0).max(1.0);
+        let stay = self.residence_ns.max(self.slow_ns / 3.0).max(1.0);
         let pressed = window.pressed * 2 >= window.count || room.waiting() > 0;
         let kept = |(times, least): (f64, f64)| (-passed / least.max(times * stay)).exp();
 
-        self.mind_refusals(&window, pressed, passed / stay);
-        self.thin_out();
-        self.peak *= kept(FORGET_BELOW);
-        self.map.forget(f64::from(self.limit), kept((self.enough(FORGET_ABOVE.0), FORGET_ABOVE.1)), kept(FORGET_BELOW));
-        self.knee = match (self.map.knee(CLAMP, self.steep.max(1.0), self.knee, pressed), self.knee) {
+        self.update_ceiling(&window, pressed, passed / stay);
+        self.adapt_sampling();
+        self.peak *= kept(FORGET_BELOW_RESIDENCES_NS);
+        self.curve.forget(
+            f64::from(self.limit),
+            kept((self.min_residences(FORGET_ABOVE_RESIDENCES_NS.0), FORGET_ABOVE_RESIDENCES_NS.1)),
+            kept(FORGET_BELOW_RESIDENCES_NS),
+        );
+        self.knee = match (self.curve.knee(MAX_TIME_FACTOR, self.steepness.max(1.0), self.knee, pressed), self.knee) {
             // Nothing speaks for it any more, and nothing against it.
-            (None, Some(before)) if self.known_above(before) < 1.3 * KNOWN => Some(before),
+            (None, Some(before)) if self.samples_above(before) < 1.3 * MIN_PROBE_SAMPLES => Some(before),
             (Some(found), Some(before)) => Some(before.towards(found)),
             (found, _) => found,
         };
@@ -344,72 +350,73 @@ impl Adaptive {
                 return;
             }
             self.probe = None;
-            self.moved_at = now;
+            self.changed_at = now;
         }
-        let since = (now - self.moved_at).0 as f64 / stay;
+        let since = (now - self.changed_at).0 as f64 / stay;
         match self.knee {
             Some(knee) => {
-                self.step = STEP.0;
-                self.limit = self.bounded(self.roomy(knee));
-                if pressed && since > BETWEEN {
+                self.growth_step = GROWTH_STEP_RANGE.0;
+                self.limit = self.bounded(self.limit_for_knee(knee));
+                if pressed && since > PROBE_INTERVAL_RESIDENCES {
                     self.begin_probe(now, knee);
                 }
             }
             // All that is known of those is that they take too long, beside however many.
-            None if window.late * 2 > window.count && since > STRIDE => {
-                self.step = STEP.0;
-                self.limit = self.bounded(f64::from(self.limit.min(room.in_flight())) * LOW);
-                self.moved_at = now;
+            None if window.timed_out * 2 > window.count && since > GROWTH_INTERVAL_RESIDENCES => {
+                self.growth_step = GROWTH_STEP_RANGE.0;
+                self.limit = self.bounded(f64::from(self.limit.min(room.in_flight())) * LOW_PROBE_FACTOR);
+                self.changed_at = now;
             }
-            None if pressed && window.late * 10 <= window.count && since > STRIDE => {
-                self.step = (self.step * 2.0).clamp(STEP.0, STEP.1);
-                self.limit = self.bounded(f64::from(self.limit) * (1.0 + self.step));
-                self.moved_at = now;
+            None if pressed && window.timed_out * 10 <= window.count && since > GROWTH_INTERVAL_RESIDENCES => {
+                self.growth_step = (self.growth_step * 2.0).clamp(GROWTH_STEP_RANGE.0, GROWTH_STEP_RANGE.1);
+                self.limit = self.bounded(f64::from(self.limit) * (1.0 + self.growth_step));
+                self.changed_at = now;
             }
-            None if !pressed && now - self.opened >= OPENING => {
-                self.limit = self.limit.min(self.bounded((SLACK * self.peak).max(FLOOR)));
+            None if !pressed && now - self.created_at >= INITIAL_LIMIT_TIME => {
+                self.limit = self.limit.min(self.bounded((PEAK_SLACK_FACTOR * self.peak).max(MIN_UNCONSTRAINED_LIMIT)));
             }
             None => {}
         }
     }
 
     /// So many stays, but as many as it takes for enough to begin where there are few places.
-    fn enough(&self, stays: f64) -> f64 {
-        stays.max(2.0 * KNOWN / f64::from(self.limit.max(1)))
+    fn min_residences(&self, stays: f64) -> f64 {
+        stays.max(2.0 * MIN_PROBE_SAMPLES / f64::from(self.limit.max(1)))
     }
 
     /// The knee, and what may wait beyond it.
-    fn roomy(&self, knee: Knee) -> f64 {
-        let unhindered = self.map.base().unwrap_or(self.typical).max(1.0);
-        let tolerated = if unhindered < TOLERATED { TOLERATED_OF_QUICK } else { TOLERATED };
-        knee.at * (1.0 + HEADROOM + tolerated / unhindered)
+    fn limit_for_knee(&self, knee: Knee) -> f64 {
+        let unhindered = self.curve.no_load_ns().unwrap_or(self.typical_ns).max(1.0);
+        let tolerated = if unhindered < TOLERATED_WAIT_NS { TOLERATED_WAIT_OF_QUICK_NS } else { TOLERATED_WAIT_NS };
+        knee.in_flight * (1.0 + KNEE_HEADROOM_FRACTION + tolerated / unhindered)
     }
 
-    fn known_above(&self, knee: Knee) -> f64 {
-        let limit = self.roomy(knee);
-        self.map.weight() - self.map.weight_to((limit + 1.0).max(limit + knee.at * HEADROOM))
+    fn samples_above(&self, knee: Knee) -> f64 {
+        let limit = self.limit_for_knee(knee);
+        self.curve.weight()
+            - self.curve.weight_up_to((limit + 1.0).max(limit + knee.in_flight * KNEE_HEADROOM_FRACTION))
     }
 
     /// Looks to one side of the knee if too little is known there.
     fn begin_probe(&mut self, now: Nanos, knee: Knee) {
-        let (to, length) = if self.map.weight_to(knee.at * (LOW + 0.05)) < KNOWN {
+        let (to, length) = if self.curve.weight_up_to(knee.in_flight * (LOW_PROBE_FACTOR + 0.05)) < MIN_PROBE_SAMPLES {
             // Time for those to leave that are too many, and for as many to begin as it takes to know.
-            (knee.at * LOW, 1.5)
-        } else if self.known_above(knee) < 1.3 * KNOWN {
-            (self.roomy(knee) * HIGH, 1.0)
+            (knee.in_flight * LOW_PROBE_FACTOR, 1.5)
+        } else if self.samples_above(knee) < 1.3 * MIN_PROBE_SAMPLES {
+            (self.limit_for_knee(knee) * HIGH_PROBE_FACTOR, 1.0)
         } else {
             return;
         };
         let limit = self.bounded(to);
-        let until = now + Nanos((self.enough(length) * self.stay) as u64);
-        self.probe = Some(Probe { limit, until });
+        let until = now + Nanos((self.min_residences(length) * self.residence_ns) as u64);
+        self.probe = Some(LimitProbe { limit, until });
     }
 
     /// Keeps below what the upstream refuses, and tries a little more again.
-    fn mind_refusals(&mut self, window: &Window, pressed: bool, passed: f64) {
-        let share = f64::from(window.refused) / f64::from(window.count);
-        if share > REFUSING {
-            let beside = window.refused_beside as f64 / f64::from(window.refused);
+    fn update_ceiling(&mut self, window: &SampleWindow, pressed: bool, passed: f64) {
+        let share = f64::from(window.rejected) / f64::from(window.count);
+        if share > MAX_REJECTED_FRACTION {
+            let beside = window.rejected_in_flight as f64 / f64::from(window.rejected);
             self.ceiling = (0.97 * beside).min(self.ceiling).max(1.0);
         } else if pressed {
             self.ceiling *= 1.0 + 0.025 * passed;
@@ -417,11 +424,11 @@ impl Adaptive {
     }
 
     /// Takes fewer samples where there are many.
-    fn thin_out(&mut self) {
-        if self.pending.len() > MOST_PENDING / 2 {
-            self.every = self.every.saturating_mul(2);
-        } else if self.pending.len() < MOST_PENDING / 8 {
-            self.every = (self.every / 2).max(1);
+    fn adapt_sampling(&mut self) {
+        if self.pending.len() > MAX_PENDING_SAMPLES / 2 {
+            self.sample_one_in = self.sample_one_in.saturating_mul(2);
+        } else if self.pending.len() < MAX_PENDING_SAMPLES / 8 {
+            self.sample_one_in = (self.sample_one_in / 2).max(1);
         }
     }
 

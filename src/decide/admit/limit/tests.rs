@@ -1,17 +1,17 @@
 //! The bend of curves that are known.
 
-use super::map::Map;
-use super::{Adaptive, Options};
+use super::map::LatencyCurve;
+use super::{AdaptiveLimit, Options};
 use crate::decide::Nanos;
-use crate::decide::admit::{Room, Sample};
+use crate::decide::admit::{ServiceSample, Slots};
 use crate::decide::dice::Dice;
 
 const MS: f64 = 1e6;
 
 /// Fills a map: `beside` goes up and down between two numbers, and each takes as long as `time` says of it and a draw.
-fn drawn(from: f64, to: f64, samples: u64, time: impl Fn(f64, f64) -> f64) -> Map {
+fn drawn(from: f64, to: f64, samples: u64, time: impl Fn(f64, f64) -> f64) -> LatencyCurve {
     let dice = Dice::new(7, 1);
-    let mut map = Map::default();
+    let mut map = LatencyCurve::default();
     for at in 0..samples {
         let beside = (from + (to - from) * dice.unit_at(2 * at)).round();
         map.add(beside, time(beside, dice.unit_at(2 * at + 1)));
@@ -19,8 +19,8 @@ fn drawn(from: f64, to: f64, samples: u64, time: impl Fn(f64, f64) -> f64) -> Ma
     map
 }
 
-fn knee(map: &Map, steep: f64) -> Option<f64> {
-    map.knee(super::CLAMP, steep, None, true).map(|knee| knee.at)
+fn knee(map: &LatencyCurve, steep: f64) -> Option<f64> {
+    map.knee(super::MAX_TIME_FACTOR, steep, None, true).map(|knee| knee.in_flight)
 }
 
 fn is_near(found: Option<f64>, expected: f64) -> bool {
@@ -82,20 +82,25 @@ fn a_service_that_has_become_slower_is_believed_soon() {
     for at in 0..150 {
         map.add(40.0 + 10.0 * dice.unit_at(2 * at), 2.0 * uniform(dice.unit_at(2 * at + 1)));
     }
-    let base = map.base().unwrap_or(0.0);
+    let base = map.no_load_ns().unwrap_or(0.0);
     // Without doubt the 5000 that came before would still outweigh these by far.
     assert!(base > 150.0 * MS, "{base}");
 }
 
 #[test]
 fn an_upstream_that_answers_nobody_in_time_gets_less_and_less() {
-    let mut limit = Adaptive::new(Options::default(), Nanos::ZERO);
-    let room = Room::new(limit.limit());
-    assert!((0..1000).all(|_| room.enter(0)));
+    let mut limit = AdaptiveLimit::new(Options::default(), Nanos::ZERO);
+    let room = Slots::new(limit.limit());
+    assert!((0..1000).all(|_| room.try_acquire(0)));
     for ms in 1000..60_000 {
         let now = Nanos::from_millis(ms);
         let beside = limit.limit().min(ms as u32 - 999);
-        let sample = Sample { began: now - Nanos::SECOND, beside, lag: Nanos::ZERO, idle: Nanos::ZERO };
+        let sample = ServiceSample {
+            started: now - Nanos::SECOND,
+            in_flight_at_start: beside,
+            lag: Nanos::ZERO,
+            read_delay: Nanos::ZERO,
+        };
         limit.learn(now, &sample, Nanos::SECOND, true, &room);
     }
     assert!(limit.limit() < 100, "{}", limit.limit());

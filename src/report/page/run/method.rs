@@ -1,27 +1,27 @@
 //! How it was measured, and how to do it again.
 
 use crate::measure::Run;
-use crate::measure::run::Model;
+use crate::measure::run::LoadModel;
 use crate::report::figure;
-use crate::report::page::manifest::of_manifest;
-use crate::report::page::{Block, Section, Unit};
+use crate::report::page::manifest::manifest_section;
+use crate::report::page::{Block, Section, ValueUnit};
 use crate::report::text::facts;
 
 pub(super) fn method(run: &Run) -> Section {
     let model = match run.model {
-        Model::Open => {
+        LoadModel::Open => {
             "Open loop: requests start at times that were fixed beforehand, whether or not answers come, as visitors do \
              who know nothing of each other. When the service stalls, those who come meanwhile wait, and their wait \
              counts."
         }
-        Model::Closed => {
+        LoadModel::Closed => {
             "Closed loop: each connection sends its next request when it has the answer to the last one, as users do \
              who never pause. When the service stalls, nobody comes meanwhile; to see what such a stall does to \
              visitors, give a rate (an open loop)."
         }
     };
     let per_s = |n: u64| if run.duration_s > 0.0 { n as f64 / run.duration_s } else { 0.0 };
-    let traffic = [run.bytes.read, run.bytes.written].map(|n| Unit::Bytes.show(per_s(n)) + "/s");
+    let traffic = [run.bytes.read, run.bytes.written].map(|n| ValueUnit::Bytes.format(per_s(n)) + "/s");
     let mut facts = vec![
         ("load", facts(run)[0].clone()),
         ("measured", facts(run)[1].clone()),
@@ -31,7 +31,7 @@ pub(super) fn method(run: &Run) -> Section {
     ];
     let queue = [
         (run.requests.waited, "waited for a free connection"),
-        (run.connections.most_backlog, "waiting at most"),
+        (run.connections.max_backlog, "waiting at most"),
         (run.requests.dropped, "dropped, never sent"),
     ];
     let queue: Vec<String> =
@@ -39,9 +39,9 @@ pub(super) fn method(run: &Run) -> Section {
     if !queue.is_empty() {
         facts.push(("queue", queue.join(", ")));
     }
-    let [p50, p99] = [run.lateness_ms.p50, run.lateness_ms.p99].map(|ms| Unit::Milliseconds.show(ms));
+    let [p50, p99] = [run.lateness_ms.p50, run.lateness_ms.p99].map(|ms| ValueUnit::Milliseconds.format(ms));
     facts.push(("sent late by", format!("{p50} (p50), {p99} (p99)")));
-    let cpu = Unit::Milliseconds.show(run.cpu_us_per_request / 1e3);
+    let cpu = ValueUnit::Milliseconds.format(run.cpu_us_per_request / 1e3);
     facts.push((
         "weir's own CPU",
         format!("{cpu} per request, busiest thread {:.0} % of a core", run.cpu_share * 100.0),
@@ -53,5 +53,5 @@ pub(super) fn method(run: &Run) -> Section {
 pub(super) fn manifest(run: &Run) -> Section {
     let of_service = [("service", &run.target.server), ("TLS", &run.target.tls)];
     let of_service = of_service.map(|(name, words)| (name, words.clone().unwrap_or_default()));
-    of_manifest(&run.weir, &run.manifest, &of_service)
+    manifest_section(&run.weir, &run.manifest, &of_service)
 }

@@ -7,26 +7,26 @@ mod tables;
 use self::method::{manifest, method};
 pub use self::plots::percentiles;
 use self::plots::{course, times};
-use self::tables::{agents, clocks, ends, stretches};
-use super::{Block, Figure, Page, Point, Section, Tone, Unit, Verdict};
+use self::tables::{agents, clocks, intervals, outcomes};
+use super::{Block, KeyFigure, PageVerdict, ReportPage, Section, Tone, ValueUnit, VerdictPoint};
 use crate::measure::Run;
-use crate::measure::run::Model;
+use crate::measure::run::LoadModel;
 use crate::report::figure;
 use crate::report::text::{facts, failures, seconds};
 
 /// The page of a run: what failed, whether it may be believed, what came of it, how it went, and how to run it again.
-pub fn of_run(run: &Run) -> Page {
+pub fn of_run(run: &Run) -> ReportPage {
     let mut about: Vec<String> = facts(run).into();
     about.extend(date(run.manifest.started_unix_s));
     let tables =
-        [ends(run), clocks(run), agents(run), stretches(run)].into_iter().flatten().map(Block::Table).collect();
+        [outcomes(run), clocks(run), agents(run), intervals(run)].into_iter().flatten().map(Block::Table).collect();
     let tables = Section::new("In full", tables);
     let sections = [times(run), course(run), tables, method(run), manifest(run)];
-    Page {
+    ReportPage {
         title: format!("{} {}", run.target.method, run.target.url),
         about,
         verdict: verdict(run),
-        figures: figures(run),
+        key_figures: key_figures(run),
         sections: sections.into_iter().filter(|section| !section.blocks.is_empty()).collect(),
     }
 }
@@ -38,7 +38,7 @@ pub fn date(unix_s: f64) -> Option<String> {
     (unix_s < 2.5e11).then(|| httpdate::fmt_http_date(std::time::UNIX_EPOCH + since))
 }
 
-fn verdict(run: &Run) -> Verdict {
+fn verdict(run: &Run) -> PageVerdict {
     let missed = run.slo.iter().filter(|held| !held.ok).count();
     let all = run.slo.len();
     let nothing = run.requests.total > 0 && run.requests.ok == 0;
@@ -54,26 +54,30 @@ fn verdict(run: &Run) -> Verdict {
     let words = if run.trust.ok || tone == Tone::Doubt { words } else { format!("{words}; not to be trusted") };
     let objectives = |tone: Tone, ok: bool| {
         let those = run.slo.iter().filter(move |held| held.ok == ok);
-        those.map(move |held| Point::new(tone, format!("{} \u{2013} {}", held.objective, held.measured)))
+        those.map(move |held| VerdictPoint::new(tone, format!("{} \u{2013} {}", held.objective, held.measured)))
     };
-    let mut points: Vec<Point> = failures(run).map(|words| Point::new(Tone::Bad, words)).into_iter().collect();
+    let mut points: Vec<VerdictPoint> =
+        failures(run).map(|words| VerdictPoint::new(Tone::Bad, words)).into_iter().collect();
     points.extend(objectives(Tone::Bad, false));
-    points.extend(run.trust.reasons.iter().map(|reason| Point::new(Tone::Doubt, reason)));
+    points.extend(run.trust.reasons.iter().map(|reason| VerdictPoint::new(Tone::Doubt, reason)));
     if run.interrupted {
         let left = figure::count(run.requests.unfinished);
-        points.push(Point::new(Tone::Doubt, format!("Interrupted; {left} requests on their way are not counted.")));
+        points.push(VerdictPoint::new(
+            Tone::Doubt,
+            format!("Interrupted; {left} requests on their way are not counted."),
+        ));
     }
     points.extend(objectives(Tone::Good, true));
     if run.trust.ok {
         let late = match run.lateness_ms.p99 {
             0.0 => String::new(), // in the closed loop there is nothing to be late for
-            ms => format!("weir sent 99 % of the requests at most {} late, and ", Unit::Milliseconds.show(ms)),
+            ms => format!("weir sent 99 % of the requests at most {} late, and ", ValueUnit::Milliseconds.format(ms)),
         };
         let busy = run.cpu_share * 100.0;
         let words = format!("Nothing speaks against the run: {late}weir's busiest thread used {busy:.0} % of a core.");
-        points.push(Point::new(Tone::Good, words));
+        points.push(VerdictPoint::new(Tone::Good, words));
     }
-    Verdict { tone, words, sentence: sentence(run), points }
+    PageVerdict { tone, headline: words, sentence: sentence(run), points }
 }
 
 fn sentence(run: &Run) -> String {
@@ -85,48 +89,52 @@ fn sentence(run: &Run) -> String {
         0 => "No request failed.".into(),
         n => {
             let (n, all) = (figure::count(n), figure::count(requests.total));
-            format!("{n} of {all} requests failed ({}).", Unit::Share.show(run.error_share()))
+            format!("{n} of {all} requests failed ({}).", ValueUnit::Fraction.format(run.error_fraction()))
         }
     };
     if requests.ok == 0 {
         return format!("Not one request succeeded. {failed}");
     }
-    let rate = Unit::PerSecond.show(run.rate_per_s.achieved);
+    let rate = ValueUnit::PerSecond.format(run.rate_per_s.achieved);
     let length = seconds(run.duration_s);
     let users = match run.connections.limit {
         1 => "1 connection got".into(),
         n => format!("{} connections got", figure::count(n)),
     };
     let load = match run.model {
-        Model::Closed => format!("{users} {rate} answered for {length}"),
-        Model::Open => {
-            let offered = Unit::PerSecond.show(run.rate_per_s.offered);
+        LoadModel::Closed => format!("{users} {rate} answered for {length}"),
+        LoadModel::Open => {
+            let offered = ValueUnit::PerSecond.format(run.rate_per_s.offered);
             format!("Of {offered} offered for {length}, {rate} were answered")
         }
     };
-    let [p50, p99] = [run.response_ms.p50, run.response_ms.p99].map(|ms| Unit::Milliseconds.show(ms));
+    let [p50, p99] = [run.response_ms.p50, run.response_ms.p99].map(|ms| ValueUnit::Milliseconds.format(ms));
     format!("{load}: half of the successes within {p50}, 99 % within {p99}. {failed}")
 }
 
-fn figures(run: &Run) -> Vec<Figure> {
+fn key_figures(run: &Run) -> Vec<KeyFigure> {
     if run.requests.total == 0 {
         return Vec::new();
     }
-    let rate = Figure::new("answers", run.rate_per_s.achieved, Unit::PerSecond);
+    let rate = KeyFigure::new("answers", run.rate_per_s.achieved, ValueUnit::PerSecond);
     let rate = match run.model {
-        Model::Closed => rate,
-        Model::Open => rate.beside(format!("of {} offered", Unit::PerSecond.show(run.rate_per_s.offered))),
+        LoadModel::Closed => rate,
+        LoadModel::Open => {
+            rate.with_note(format!("of {} offered", ValueUnit::PerSecond.format(run.rate_per_s.offered)))
+        }
     };
-    let failed = Figure::new("failed", run.requests.failed as f64, Unit::Count);
+    let failed = KeyFigure::new("failed", run.requests.failed as f64, ValueUnit::Count);
     let failed = match run.requests.failed {
         0 => failed,
-        _ => failed.beside(Unit::Share.show(run.error_share())).in_tone(Tone::Bad),
+        _ => failed.with_note(ValueUnit::Fraction.format(run.error_fraction())).in_tone(Tone::Bad),
     };
-    let mut all = vec![rate, Figure::new("requests", run.requests.total as f64, Unit::Count), failed];
+    let mut all = vec![rate, KeyFigure::new("requests", run.requests.total as f64, ValueUnit::Count), failed];
     if run.requests.ok > 0 {
         let spread = &run.response_ms;
         let times = [("p50", spread.p50), ("p99", spread.p99), ("p99.9", spread.p999), ("max", spread.max)];
-        all.extend(times.map(|(name, ms)| Figure::new(name, ms, Unit::Milliseconds).beside("response time")));
+        all.extend(
+            times.map(|(name, ms)| KeyFigure::new(name, ms, ValueUnit::Milliseconds).with_note("response time")),
+        );
     }
     all
 }
@@ -138,7 +146,7 @@ mod tests {
 
     fn words(run: &Run) -> [String; 2] {
         let verdict = of_run(run).verdict;
-        [verdict.words, verdict.sentence.replace('\u{a0}', " ")]
+        [verdict.headline, verdict.sentence.replace('\u{a0}', " ")]
     }
 
     #[test]

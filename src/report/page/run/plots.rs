@@ -1,10 +1,12 @@
 //! What is seen better than read: the distribution of response times, and the course of the run.
 
-use crate::measure::run::Model;
-use crate::measure::series::Point as Stretch;
+use crate::measure::run::LoadModel;
+use crate::measure::series::SeriesPoint as Stretch;
 use crate::measure::{Histogram, Run};
-use crate::report::page::{Axis, Bar, Bars, Block, Chart, Level, Line, Scale, Section, Span, Tone, Unit};
-use crate::report::text::is_same;
+use crate::report::page::{
+    AxisScale, BarChart, BarRow, Block, Chart, ChartAxis, ChartLevel, ChartLine, ChartSpan, Section, Tone, ValueUnit,
+};
+use crate::report::text::clocks_agree;
 use crate::report::{bars, figure};
 
 pub(super) fn times(run: &Run) -> Section {
@@ -14,24 +16,24 @@ pub(super) fn times(run: &Run) -> Section {
     if response.count() == 0 {
         return Section::default();
     }
-    let same = is_same(run);
+    let same = clocks_agree(run);
     let both = [("response time", &response), ("service time", &service)];
     let mut tails = percentiles(&both[..if same { 1 } else { 2 }]);
-    tails.levels = objectives(run, &Unit::Milliseconds);
+    tails.levels = objectives(run, &ValueUnit::Milliseconds);
     tails.y.scale = fitting(&tails.lines, &tails.levels);
     if same {
         tails.note += " Service time is the same, within 1 %.";
     }
     let all = response.count().max(1) as f64;
-    let bar = |row: bars::Row| {
+    let bar = |row: bars::HistogramRow| {
         let share = figure::percent(row.count as f64 / all);
-        Bar { note: share, ..Bar::new(spaced(&row.label), row.count as f64) }
+        BarRow { note: share, ..BarRow::new(spaced(&row.label), row.count as f64) }
     };
-    let distribution = Bars {
+    let distribution = BarChart {
         title: "Distribution".into(),
         note: "Each row counts the successes above the bound of the row before, up to its own.".into(),
         columns: ["response time".into(), "successes".into()],
-        unit: Unit::Count,
+        unit: ValueUnit::Count,
         bars: bars::rows(&response).into_iter().map(bar).collect(),
     };
     let blocks = vec![Block::Text(clocks(run)), Block::Chart(tails), Block::Bars(distribution)];
@@ -41,17 +43,17 @@ pub(super) fn times(run: &Run) -> Section {
 /// What the two clocks are, and why they part, if they do.
 fn clocks(run: &Run) -> String {
     let both = match run.model {
-        Model::Open => {
+        LoadModel::Open => {
             "Response time counts from the moment when a request was meant to start, service time from when it was sent."
         }
-        Model::Closed => {
+        LoadModel::Closed => {
             "Response time counts from the moment when a connection was free for the next request, service time from \
              when it was sent."
         }
     };
     let apart = match (run.model, run.requests.waited) {
-        (Model::Open, 1) => " 1 request waited for a free connection: there they part.".to_owned(),
-        (Model::Open, n @ 1..) => {
+        (LoadModel::Open, 1) => " 1 request waited for a free connection: there they part.".to_owned(),
+        (LoadModel::Open, n @ 1..) => {
             format!(" {} requests waited for a free connection: there they part.", figure::count(n))
         }
         _ => String::new(),
@@ -61,20 +63,20 @@ fn clocks(run: &Run) -> String {
 }
 
 /// The objectives that can be held against values of this unit.
-fn objectives(run: &Run, unit: &Unit) -> Vec<Level> {
-    run.slo.iter().filter_map(|held| Level::of_objective(&held.objective, unit)).collect()
+fn objectives(run: &Run, unit: &ValueUnit) -> Vec<ChartLevel> {
+    run.slo.iter().filter_map(|held| ChartLevel::of_objective(&held.objective, unit)).collect()
 }
 
 /// A scale on which lines and levels can be told apart.
-fn fitting(lines: &[Line], levels: &[Level]) -> Scale {
-    Scale::fitting(lines.iter().flat_map(Line::values).chain(levels.iter().map(|level| level.at)))
+fn fitting(lines: &[ChartLine], levels: &[ChartLevel]) -> AxisScale {
+    AxisScale::fitting(lines.iter().flat_map(ChartLine::values).chain(levels.iter().map(|level| level.at)))
 }
 
 /// The number of a colour that stands back.
-const GREY: usize = 2;
+const GREY_HUE: usize = 2;
 
 /// Arrivals per second: what has ended, and what has come to wait or to be answered meanwhile.
-fn offered(run: &Run, least_width_s: f64) -> Line {
+fn offered(run: &Run, least_width_s: f64) -> ChartLine {
     let inside = |point: &Stretch| (point.in_flight + point.backlog) as f64;
     let mut before = 0.0;
     let points = run.series.iter().map(|point| {
@@ -82,7 +84,7 @@ fn offered(run: &Run, least_width_s: f64) -> Line {
         let arrived = (ended + inside(point) - std::mem::replace(&mut before, inside(point))).max(0.0);
         (point.t_s, (point.width_s > least_width_s).then(|| arrived / point.width_s))
     });
-    Line::new("offered", points.collect::<Vec<_>>())
+    ChartLine::new("offered", points.collect::<Vec<_>>())
 }
 
 /// `≤ 2ms` with a blank before the unit, as all times on the page have.
@@ -95,10 +97,10 @@ fn spaced(label: &str) -> String {
 
 /// Distributions of times as curves over percentiles, as HdrHistogram plots them.
 pub fn percentiles(named: &[(&str, &Histogram)]) -> Chart {
-    let lines: Vec<Line> = named.iter().map(|(name, times)| Line::new(*name, tail(times))).collect();
-    let scale = Scale::fitting(lines.iter().flat_map(Line::values));
-    let x = Axis::new("share of answers that were at least as fast", Unit::Quantile).scaled(Scale::Tail);
-    let mut chart = Chart::new("Percentiles", x, Axis::new("time", Unit::Milliseconds).scaled(scale));
+    let lines: Vec<ChartLine> = named.iter().map(|(name, times)| ChartLine::new(*name, tail(times))).collect();
+    let scale = AxisScale::fitting(lines.iter().flat_map(ChartLine::values));
+    let x = ChartAxis::new("share of answers that were at least as fast", ValueUnit::Quantile).scaled(AxisScale::Tail);
+    let mut chart = Chart::new("Percentiles", x, ChartAxis::new("time", ValueUnit::Milliseconds).scaled(scale));
     chart.note = "Each step to the right is ten times rarer.".into();
     chart.lines = lines;
     chart
@@ -118,51 +120,51 @@ pub(super) fn course(run: &Run) -> Section {
         return Section::default();
     }
     let line = |name: &str, value: fn(&Stretch) -> f64| {
-        Line::new(name, run.series.iter().map(|point| (point.t_s, Some(value(point)))))
+        ChartLine::new(name, run.series.iter().map(|point| (point.t_s, Some(value(point)))))
     };
     let time = |name: &str, value: fn(&Stretch) -> f64| {
         // Without answers there are no times, which the series says with zeros.
         let points = run.series.iter().map(|p| (p.t_s, Some(value(p)).filter(|_| p.max_ms > 0.0)));
-        Line::new(name, points)
+        ChartLine::new(name, points)
     };
     // The last one may be a moment, which has no rate to speak of.
     let usual = run.series.iter().map(|point| point.width_s).fold(0.0, f64::max);
     let per_s = |n: u64, point: &Stretch| (point.width_s > usual / 2.0).then(|| n as f64 / point.width_s);
-    let chart = |title: &str, y: Axis, lines: Vec<Line>, levels: Vec<Level>| {
-        let mut chart = Chart::new(title, Axis::new("since the start", Unit::Seconds), y);
+    let chart = |title: &str, y: ChartAxis, lines: Vec<ChartLine>, levels: Vec<ChartLevel>| {
+        let mut chart = Chart::new(title, ChartAxis::new("since the start", ValueUnit::Seconds), y);
         (chart.lines, chart.levels) = (lines, levels);
         chart.group = "time".into();
         if run.warmup_s > 0.0 {
-            chart.spans.push(Span { from: 0.0, to: run.warmup_s, name: "warm-up".into() });
+            chart.spans.push(ChartSpan { from: 0.0, to: run.warmup_s, name: "warm-up".into() });
         }
         Block::Chart(chart)
     };
-    let good = Line::new("ok", run.series.iter().map(|p| (p.t_s, per_s(p.ok, p))));
-    let failed = Line::new("failed", run.series.iter().map(|p| (p.t_s, per_s(p.failed, p)))).in_tone(Tone::Bad);
+    let good = ChartLine::new("ok", run.series.iter().map(|p| (p.t_s, per_s(p.ok, p))));
+    let failed = ChartLine::new("failed", run.series.iter().map(|p| (p.t_s, per_s(p.failed, p)))).in_tone(Tone::Bad);
     let any_failed = run.series.iter().any(|point| point.failed > 0);
     let times = vec![time("p50", |p| p.p50_ms), time("p99", |p| p.p99_ms), time("max", |p| p.max_ms)];
-    let limits = objectives(run, &Unit::Milliseconds);
+    let limits = objectives(run, &ValueUnit::Milliseconds);
     let scale = fitting(&times, &limits);
     let mut inside = vec![line("in flight", |p| p.in_flight as f64)];
     if run.series.iter().any(|point| point.backlog > 0) {
         inside.push(line("waiting for a connection", |p| p.backlog as f64));
     }
-    let per_second = || Axis::new("requests per second, by when they ended", Unit::PerSecond);
+    let per_second = || ChartAxis::new("requests per second, by when they ended", ValueUnit::PerSecond);
     let mut throughput = vec![good];
-    if run.model == Model::Open {
+    if run.model == LoadModel::Open {
         // Both are seen where all that was offered was answered.
-        throughput.push(offered(run, usual / 2.0).in_hue(GREY).beneath());
+        throughput.push(offered(run, usual / 2.0).in_hue(GREY_HUE).beneath());
     }
     let mut blocks = vec![
-        chart("Throughput", per_second(), throughput, objectives(run, &Unit::PerSecond)),
-        chart("Response time", Axis::new("response time", Unit::Milliseconds).scaled(scale), times, limits),
+        chart("Throughput", per_second(), throughput, objectives(run, &ValueUnit::PerSecond)),
+        chart("Response time", ChartAxis::new("response time", ValueUnit::Milliseconds).scaled(scale), times, limits),
     ];
     if any_failed {
         blocks.push(chart("Failures", per_second(), vec![failed], Vec::new()));
     } else {
         blocks.insert(0, Block::Text("No request failed at any time.".into()));
     }
-    let held = Axis::new("requests, at the end of each point", Unit::Count);
+    let held = ChartAxis::new("requests, at the end of each point", ValueUnit::Count);
     blocks.push(chart("In the system", held, inside, Vec::new()));
     Section::new("Over time", blocks)
 }

@@ -2,17 +2,22 @@
 
 use crate::measure::Run;
 use crate::measure::agent::Agent;
-use crate::measure::series::{MOST, Point as Stretch};
+use crate::measure::series::{MAX_POINTS, SeriesPoint as Stretch};
 use crate::report::figure;
-use crate::report::page::{Cell, Table, Tone, Unit};
+use crate::report::page::{PageTable, TableCell, Tone, ValueUnit};
 use crate::report::text::is_failure;
 
-pub(super) fn ends(run: &Run) -> Option<Table> {
-    let mut table = Table::new("How requests ended", &["status or failure", "requests", "share", ""]);
+pub(super) fn outcomes(run: &Run) -> Option<PageTable> {
+    let mut table = PageTable::new("How requests ended", &["status or failure", "requests", "share", ""]);
     let all = run.requests.total as f64;
     let mut row = |tone: Tone, name: &str, n: u64, words: &str| {
-        let share = Cell::Number(n as f64 / all, Unit::Share);
-        table.rows.push(vec![Cell::Judged(tone, name.to_owned()), Cell::count(n), share, Cell::text(words)]);
+        let share = TableCell::Number(n as f64 / all, ValueUnit::Fraction);
+        table.rows.push(vec![
+            TableCell::Toned(tone, name.to_owned()),
+            TableCell::count(n),
+            share,
+            TableCell::text(words),
+        ]);
     };
     for (status, n) in &run.status {
         row(if is_failure(status) { Tone::Bad } else { Tone::Good }, status, *n, "");
@@ -24,7 +29,7 @@ pub(super) fn ends(run: &Run) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-pub(super) fn clocks(run: &Run) -> Option<Table> {
+pub(super) fn clocks(run: &Run) -> Option<PageTable> {
     let columns = ["", "mean", "sd", "min", "p50", "p75", "p90", "p95", "p99", "p99.9", "max"];
     let clocks = [
         ("response time", &run.response_ms),
@@ -36,13 +41,13 @@ pub(super) fn clocks(run: &Run) -> Option<Table> {
     ];
     let rows = clocks.into_iter().filter(|(_, spread)| spread.max > 0.0).map(|(name, s)| {
         let values = [s.mean, s.sd, s.min, s.p50, s.p75, s.p90, s.p95, s.p99, s.p999, s.max];
-        [Cell::text(name)].into_iter().chain(values.map(Cell::ms)).collect()
+        [TableCell::text(name)].into_iter().chain(values.map(TableCell::ms)).collect()
     });
-    let table = Table { rows: rows.collect(), ..Table::new("Times by all clocks", &columns) };
+    let table = PageTable { rows: rows.collect(), ..PageTable::new("Times by all clocks", &columns) };
     (!table.rows.is_empty()).then_some(table)
 }
 
-pub(super) fn agents(run: &Run) -> Option<Table> {
+pub(super) fn agents(run: &Run) -> Option<PageTable> {
     let columns = [
         "agent",
         "node",
@@ -59,34 +64,35 @@ pub(super) fn agents(run: &Run) -> Option<Table> {
     ];
     let row = |(index, agent): (usize, &Agent)| {
         let Agent { response_ms, lateness_ms, .. } = agent;
-        let lost = agent.lost.as_ref();
-        let end = lost.map_or(Cell::Empty, |why| Cell::Judged(Tone::Doubt, format!("lost: {why}")));
-        let [p50, p99, max] = [response_ms.p50, response_ms.p99, response_ms.max].map(Cell::ms);
-        let busy = Cell::Number(agent.cpu_share, Unit::Share);
-        let (rate, ok) = (Cell::Number(agent.rate_per_s, Unit::PerSecond), Cell::count(agent.ok));
-        let [late, began, error] = [lateness_ms.p99, agent.began_ms, agent.clock_error_ms].map(Cell::ms);
-        let (number, node) = (Cell::count(index as u64 + 1), Cell::text(&agent.node));
+        let lost = agent.failure.as_ref();
+        let end = lost.map_or(TableCell::Empty, |why| TableCell::Toned(Tone::Doubt, format!("lost: {why}")));
+        let [p50, p99, max] = [response_ms.p50, response_ms.p99, response_ms.max].map(TableCell::ms);
+        let busy = TableCell::Number(agent.cpu_share, ValueUnit::Fraction);
+        let (rate, ok) = (TableCell::Number(agent.rate_per_s, ValueUnit::PerSecond), TableCell::count(agent.ok));
+        let [late, began, error] = [lateness_ms.p99, agent.began_ms, agent.clock_error_ms].map(TableCell::ms);
+        let (number, node) = (TableCell::count(index as u64 + 1), TableCell::text(&agent.node));
         vec![number, node, rate, ok, p50, p99, max, late, busy, began, error, end]
     };
     // As with points: a file may hold any number.
-    (1..=MOST)
-        .contains(&run.agents.len())
-        .then(|| Table { rows: run.agents.iter().enumerate().map(row).collect(), ..Table::new("Agents", &columns) })
+    (1..=MAX_POINTS).contains(&run.agents.len()).then(|| PageTable {
+        rows: run.agents.iter().enumerate().map(row).collect(),
+        ..PageTable::new("Agents", &columns)
+    })
 }
 
-pub(super) fn stretches(run: &Run) -> Option<Table> {
+pub(super) fn intervals(run: &Run) -> Option<PageTable> {
     // A file may hold any number of points, and nobody reads more than a run keeps.
-    if run.series.is_empty() || run.series.len() > MOST {
+    if run.series.is_empty() || run.series.len() > MAX_POINTS {
         return None;
     }
     let columns = ["start", "ok", "failed", "per second", "in flight", "waiting", "p50", "p99", "max"];
     let row = |p: &Stretch| {
-        let time = |ms: f64| if p.max_ms > 0.0 { Cell::ms(ms) } else { Cell::Empty };
-        let rate = Cell::Number(p.rate_per_s(), Unit::PerSecond);
-        let [ok, failed, in_flight, backlog] = [p.ok, p.failed, p.in_flight, p.backlog].map(Cell::count);
+        let time = |ms: f64| if p.max_ms > 0.0 { TableCell::ms(ms) } else { TableCell::Empty };
+        let rate = TableCell::Number(p.rate_per_s(), ValueUnit::PerSecond);
+        let [ok, failed, in_flight, backlog] = [p.ok, p.failed, p.in_flight, p.backlog].map(TableCell::count);
         let [p50, p99, max] = [p.p50_ms, p.p99_ms, p.max_ms].map(time);
-        vec![Cell::Number(p.t_s, Unit::Seconds), ok, failed, rate, in_flight, backlog, p50, p99, max]
+        vec![TableCell::Number(p.t_s, ValueUnit::Seconds), ok, failed, rate, in_flight, backlog, p50, p99, max]
     };
     let title = format!("Second by second, {} rows", figure::count(run.series.len() as u64));
-    Some(Table { rows: run.series.iter().map(row).collect(), folded: true, ..Table::new(&title, &columns) })
+    Some(PageTable { rows: run.series.iter().map(row).collect(), folded: true, ..PageTable::new(&title, &columns) })
 }

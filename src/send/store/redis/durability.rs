@@ -2,14 +2,14 @@
 
 use ::redis::{Connection, RedisResult};
 
-use super::address::Address;
+use super::address::QueueAddress;
 use crate::redis::field;
 use crate::send::store::StoreError;
 
 /// A server that throws keys away when its memory is full is refused, and in strict mode one that may lose the last
 /// second. How it syncs it does not tell everybody: who may not ask cannot be strict.
-pub(super) fn check(connection: &mut Connection, info: &str, address: &Address) -> Result<(), StoreError> {
-    let refuse = |why: &str| Err(StoreError::MayLose(address.path(), why.to_owned()));
+pub(super) fn check(connection: &mut Connection, info: &str, address: &QueueAddress) -> Result<(), StoreError> {
+    let refuse = |why: &str| Err(StoreError::NotDurable(address.path(), why.to_owned()));
     let policy = field(info, "maxmemory_policy").unwrap_or("noeviction");
     if policy != "noeviction" && field(info, "maxmemory").is_some_and(|most| most != "0") {
         return refuse(&format!(

@@ -7,44 +7,46 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::script::{Ask, Script};
-use crate::send::store::{Lease, Record, Step};
+use super::script::{RedisScript, ScriptCall};
+use crate::send::store::{JobLease, JobStep, RecordRequest};
 
 /// By number, jobs that are leased until this process says what came of them.
 #[derive(Debug, Default)]
-pub(super) struct InHand(Mutex<HashMap<u64, Held>>);
+pub(super) struct LocalLeases(Mutex<HashMap<u64, LocalLease>>);
 
 #[derive(Debug)]
-struct Held {
+struct LocalLease {
     token: u64,
     /// It was marked as sent.
-    sent: bool,
+    is_marked_sent: bool,
 }
 
-impl InHand {
-    fn leases(&self) -> MutexGuard<'_, HashMap<u64, Held>> {
+impl LocalLeases {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, LocalLease>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a claim has brought, and whether all of it is marked as sent.
-    pub(super) fn took(&self, leases: impl IntoIterator<Item = Lease>, sent: bool) {
-        self.leases().extend(leases.into_iter().map(|lease| (lease.number, Held { token: lease.token, sent })));
+    pub(super) fn add_claimed(&self, leases: impl IntoIterator<Item = JobLease>, sent: bool) {
+        self.lock().extend(
+            leases.into_iter().map(|lease| (lease.number, LocalLease { token: lease.token, is_marked_sent: sent })),
+        );
     }
 
     /// What is about to be recorded as sent: the answer may be lost.
-    pub(super) fn sends(&self, record: &Record) {
-        let mut leases = self.leases();
-        for change in record.changes.iter().filter(|change| change.step == Step::Sent) {
+    pub(super) fn mark_sent(&self, record: &RecordRequest) {
+        let mut leases = self.lock();
+        for change in record.changes.iter().filter(|change| change.step == JobStep::Sent) {
             if let Some(held) = leases.get_mut(&change.lease.number).filter(|held| held.token == change.lease.token) {
-                held.sent = true;
+                held.is_marked_sent = true;
             }
         }
     }
 
     /// What has been recorded, or was refused as its lease was over.
-    pub(super) fn put_away(&self, record: &Record) {
-        let mut leases = self.leases();
-        for change in record.changes.iter().filter(|change| change.step != Step::Sent) {
+    pub(super) fn remove_recorded(&self, record: &RecordRequest) {
+        let mut leases = self.lock();
+        for change in record.changes.iter().filter(|change| change.step != JobStep::Sent) {
             // The same job may be here again under another lease.
             if leases.get(&change.lease.number).is_some_and(|held| held.token == change.lease.token) {
                 leases.remove(&change.lease.number);
@@ -53,9 +55,9 @@ impl InHand {
     }
 
     /// Has the server queue what else it keeps for this process.
-    pub(super) fn ask(&self) -> Ask {
-        let mut ask = Ask::new(Script::Keep);
-        for (number, Held { token, sent }) in &*self.leases() {
+    pub(super) fn reconcile_call(&self) -> ScriptCall {
+        let mut ask = ScriptCall::new(RedisScript::Reconcile);
+        for (number, LocalLease { token, is_marked_sent: sent }) in &*self.lock() {
             ask.number(number).number(token).flag(*sent);
         }
         ask
@@ -66,33 +68,33 @@ impl InHand {
 mod tests {
     use super::*;
     use crate::send::job::UnixMs;
-    use crate::send::store::Change;
+    use crate::send::store::JobChange;
 
     #[test]
     fn it_is_what_was_claimed_and_not_put_away_under_the_same_lease() {
-        let hand = InHand::default();
-        let lease = |number, token| Lease { number, token };
+        let hand = LocalLeases::default();
+        let lease = |number, token| JobLease { number, token };
         let ends = |lease, step| {
-            let change = Change { lease, at: UnixMs(0), reason: String::new(), step, attempt: None, answer: None };
-            hand.put_away(&Record { changes: vec![change], keys: Vec::new() });
+            let change = JobChange { lease, at: UnixMs(0), reason: String::new(), step, attempt: None, response: None };
+            hand.remove_recorded(&RecordRequest { changes: vec![change], key_states: Vec::new() });
         };
-        hand.took([lease(7, 1)], false);
-        ends(lease(7, 1), Step::Sent);
-        assert_eq!(hand.ask().words, [b"7".to_vec(), b"1".to_vec(), b"0".to_vec()]);
-        let change = Change {
+        hand.add_claimed([lease(7, 1)], false);
+        ends(lease(7, 1), JobStep::Sent);
+        assert_eq!(hand.reconcile_call().args, [b"7".to_vec(), b"1".to_vec(), b"0".to_vec()]);
+        let change = JobChange {
             lease: lease(7, 1),
             at: UnixMs(0),
             reason: String::new(),
-            step: Step::Sent,
+            step: JobStep::Sent,
             attempt: None,
-            answer: None,
+            response: None,
         };
-        hand.sends(&Record { changes: vec![change], keys: Vec::new() });
-        assert_eq!(hand.ask().words, [b"7".to_vec(), b"1".to_vec(), b"1".to_vec()]);
-        hand.took([lease(7, 2)], false);
-        ends(lease(7, 1), Step::Done);
-        assert_eq!(hand.ask().words, [b"7".to_vec(), b"2".to_vec(), b"0".to_vec()]);
-        ends(lease(7, 2), Step::Done);
-        assert_eq!(hand.ask().words, Vec::<Vec<u8>>::new());
+        hand.mark_sent(&RecordRequest { changes: vec![change], key_states: Vec::new() });
+        assert_eq!(hand.reconcile_call().args, [b"7".to_vec(), b"1".to_vec(), b"1".to_vec()]);
+        hand.add_claimed([lease(7, 2)], false);
+        ends(lease(7, 1), JobStep::Done);
+        assert_eq!(hand.reconcile_call().args, [b"7".to_vec(), b"2".to_vec(), b"0".to_vec()]);
+        ends(lease(7, 2), JobStep::Done);
+        assert_eq!(hand.reconcile_call().args, Vec::<Vec<u8>>::new());
     }
 }

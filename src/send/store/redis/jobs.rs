@@ -4,55 +4,59 @@ use std::collections::HashMap;
 
 use ::redis::Value;
 
-use super::link::Terms;
+use super::link::QueueContext;
 use super::reply::{self, headers_text};
-use super::script::{Ask, Script};
-use crate::redis::{Replies, Reply};
-use crate::send::job::{Entry, Job, UnixMs};
-use crate::send::store::{Bounds, Change, Claim, Claimed, Lane, Lease, Order, Record, Recorded, Step};
+use super::script::{RedisScript, ScriptCall};
+use crate::redis::{RedisValue, RedisValues};
+use crate::send::job::{Job, JobEntry, UnixMs};
+use crate::send::store::{
+    ClaimReply, ClaimRequest, JobChange, JobLane, JobLease, JobOrder, JobStep, QueueBounds, RecordReply, RecordRequest,
+};
 
 /// What a rank is written with, so that texts are in the order of the numbers; a number of the job follows.
-fn rank(order: Order, expires: Option<UnixMs>) -> Option<String> {
-    (order == Order::Deadline).then(|| format!("{:020}.", order.rank(expires).max(0)))
+fn rank(order: JobOrder, expires: Option<UnixMs>) -> Option<String> {
+    (order == JobOrder::Deadline).then(|| format!("{:020}.", order.rank(expires).max(0)))
 }
 
 /// Takes jobs in; None if there are none.
-pub(super) fn submit<'a>(
+pub(super) fn submit_call<'a>(
     jobs: impl Iterator<Item = &'a Job>,
-    bounds: Bounds,
-    order: Order,
-    terms: &Terms,
-) -> Option<Ask> {
-    let (mut ask, mut count) = (Ask::new(Script::Submit), 0_u64);
+    bounds: QueueBounds,
+    order: JobOrder,
+    terms: &QueueContext,
+) -> Option<ScriptCall> {
+    let (mut ask, mut count) = (ScriptCall::new(RedisScript::Submit), 0_u64);
     ask.number(bounds.jobs).number(bounds.bytes).number(0);
     for job in jobs {
         let request = &job.request;
-        ask.maybe(job.id.as_ref()).maybe(job.key_hint.as_ref()).number(job.priority);
-        ask.maybe(rank(order, job.expires)).number(terms.theirs(job.created));
-        ask.maybe(job.expires.map(|at| terms.theirs(at).to_string())).number(job.weight);
-        ask.say(&request.method).say(&request.url).maybe(headers_text(&request.headers));
-        ask.maybe(job.idempotency_key.as_ref()).maybe(Some(&request.body).filter(|body| !body.is_empty()));
-        ask.number(job.bytes()).maybe(Some(Lane::of(job).word()));
+        ask.optional(job.id.as_ref()).optional(job.key_hint.as_ref()).number(job.priority);
+        ask.optional(rank(order, job.expires_at)).number(terms.to_server_time(job.created_at));
+        ask.optional(job.expires_at.map(|at| terms.to_server_time(at).to_string())).number(job.weight);
+        ask.arg(&request.method).arg(&request.url).optional(headers_text(&request.headers));
+        ask.optional(job.idempotency_key.as_ref()).optional(Some(&request.body).filter(|body| !body.is_empty()));
+        ask.number(job.bytes()).optional(Some(JobLane::of(job).to_text()));
         count += 1;
     }
-    if let Some(word) = ask.words.get_mut(2) {
+    if let Some(word) = ask.args.get_mut(2) {
         *word = count.to_string().into_bytes();
     }
     (count > 0).then_some(ask)
 }
 
 /// The size of one of the jobs that are being taken in.
-pub(super) fn bytes_of(submit: &Ask, nth: usize) -> u64 {
-    let word = submit.words.get(3 + nth * 14 + 12).and_then(|word| std::str::from_utf8(word).ok());
+pub(super) fn nth_job_bytes(submit: &ScriptCall, nth: usize) -> u64 {
+    let word = submit.args.get(3 + nth * 14 + 12).and_then(|word| std::str::from_utf8(word).ok());
     word.and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-pub(super) fn claim(claim: &Claim, terms: &Terms) -> Ask {
-    let mut ask = Ask::new(Script::Claim);
-    ask.number(terms.theirs(claim.now)).say(length_ms(claim.lease)).number(terms.address.lease.0 / 1_000_000);
-    ask.number(claim.most_bytes).flag(claim.sending);
-    for want in &claim.wants {
-        ask.maybe(Some(want.lane.word())).number(want.most);
+pub(super) fn claim_call(claim: &ClaimRequest, terms: &QueueContext) -> ScriptCall {
+    let mut ask = ScriptCall::new(RedisScript::Claim);
+    ask.number(terms.to_server_time(claim.now))
+        .arg(length_ms(claim.lease_duration))
+        .number(terms.address.lease.0 / 1_000_000);
+    ask.number(claim.max_bytes).flag(claim.marks_sent);
+    for want in &claim.lanes {
+        ask.optional(Some(want.lane.to_text())).number(want.max_jobs);
     }
     ask
 }
@@ -63,81 +67,88 @@ pub(super) fn length_ms(length: crate::decide::Nanos) -> String {
 }
 
 /// What came of a claim, and what has happened.
-pub(super) fn claimed(said: Value, terms: &Terms) -> (Claimed, i64) {
-    let mut said = Replies::of(said);
-    let (what, next, lanes) = (said.take().int(), said.take(), said.take());
-    let (tokens, rows, late) = (said.take().all(), said.take().all(), said.take().all());
-    let mut lanes: Vec<Lane> = lanes.all().into_iter().map(|word| Lane::read(&word.text())).collect();
+pub(super) fn parse_claim(said: Value, terms: &QueueContext) -> (ClaimReply, i64) {
+    let mut said = RedisValues::of(said);
+    let (what, next, lanes) = (said.next_value().int(), said.next_value(), said.next_value());
+    let (tokens, rows, late) = (said.next_value().items(), said.next_value().items(), said.next_value().items());
+    let mut lanes: Vec<JobLane> = lanes.items().into_iter().map(|word| JobLane::read(&word.text())).collect();
     lanes.sort_unstable();
-    let entries = rows.into_iter().map(|row| reply::entry(row.0, terms));
-    let lease = |(token, entry): (Reply, Entry)| (Lease { number: entry.number, token: token.count() }, entry);
+    let entries = rows.into_iter().map(|row| reply::parse_entry(row.0, terms));
+    let lease =
+        |(token, entry): (RedisValue, JobEntry)| (JobLease { number: entry.number, token: token.count() }, entry);
     let jobs = tokens.into_iter().zip(entries).map(lease).collect();
-    let expired = late.into_iter().map(|row| reply::entry(row.0, terms)).collect();
-    (Claimed { jobs, expired, next: next.maybe_int().map(|at| terms.ours(at)), lanes }, what)
+    let expired = late.into_iter().map(|row| reply::parse_entry(row.0, terms)).collect();
+    (ClaimReply { jobs, expired, next_due: next.maybe_int().map(|at| terms.to_local_time(at)), lanes }, what)
 }
 
-pub(super) fn record(record: &Record, terms: &Terms) -> Ask {
-    let mut ask = Ask::new(Script::Record);
+pub(super) fn record_call(record: &RecordRequest, terms: &QueueContext) -> ScriptCall {
+    let mut ask = ScriptCall::new(RedisScript::Record);
     ask.number(record.changes.len());
     for change in &record.changes {
-        changed(&mut ask, change, terms);
+        push_change(&mut ask, change, terms);
     }
-    for note in &record.keys {
-        ask.say(&note.key).say(&note.note);
+    for note in &record.key_states {
+        ask.arg(&note.key).arg(&note.state);
     }
     ask
 }
 
-fn changed(ask: &mut Ask, change: &Change, terms: &Terms) {
-    let time = |at: UnixMs| terms.theirs(at).to_string();
-    let retry_at = if let Step::Dead { retry_at } = change.step { Some(time(retry_at)) } else { None };
-    ask.number(change.lease.number).number(change.lease.token).say(time(change.at)).say(&change.reason);
-    ask.say(change.step.state().word()).maybe(retry_at);
+fn push_change(ask: &mut ScriptCall, change: &JobChange, terms: &QueueContext) {
+    let time = |at: UnixMs| terms.to_server_time(at).to_string();
+    let retry_at = if let JobStep::Retrying { retry_at } = change.step { Some(time(retry_at)) } else { None };
+    ask.number(change.lease.number).number(change.lease.token).arg(time(change.at)).arg(&change.reason);
+    ask.arg(change.step.state().name()).optional(retry_at);
     let attempt = change.attempt.as_ref();
-    ask.flag(attempt.is_some()).maybe(attempt.and_then(|attempt| attempt.key.as_ref()));
-    ask.maybe(attempt.map(|attempt| time(attempt.sent)));
-    ask.maybe(attempt.and_then(|attempt| attempt.code).map(|code| code.to_string()));
-    let answer = change.answer.as_ref();
+    ask.flag(attempt.is_some()).optional(attempt.and_then(|attempt| attempt.key.as_ref()));
+    ask.optional(attempt.map(|attempt| time(attempt.sent_at)));
+    ask.optional(attempt.and_then(|attempt| attempt.status).map(|code| code.to_string()));
+    let answer = change.response.as_ref();
     let headers = answer.and_then(|answer| headers_text(&answer.headers)).unwrap_or_else(|| "[]".into());
-    ask.flag(answer.is_some()).say(headers).say(answer.map_or(&[][..], |answer| &answer.body));
+    ask.flag(answer.is_some()).arg(headers).arg(answer.map_or(&[][..], |answer| &answer.body));
 }
 
-pub(super) fn recorded(said: Value, record: &Record) -> (Recorded, i64) {
-    let mut said = Replies::of(said);
-    let what = said.take().int();
+pub(super) fn parse_record(said: Value, record: &RecordRequest) -> (RecordReply, i64) {
+    let mut said = RedisValues::of(said);
+    let what = said.next_value().int();
     let mut stale = Vec::new();
     while !said.is_empty() {
-        let at = usize::try_from(said.take().int()).unwrap_or(usize::MAX);
+        let at = usize::try_from(said.next_value().int()).unwrap_or(usize::MAX);
         stale.extend(record.changes.get(at).map(|change| change.lease));
     }
-    (Recorded { stale }, what)
+    (RecordReply { stale }, what)
 }
 
 /// Has a job be what it is now, if it is still what it was.
-pub(super) fn edit(before: &Entry, after: &Job, now: UnixMs, order: Order, terms: &Terms) -> Ask {
-    let mut ask = Ask::new(Script::Edit);
+pub(super) fn edit_call(
+    before: &JobEntry,
+    after: &Job,
+    now: UnixMs,
+    order: JobOrder,
+    terms: &QueueContext,
+) -> ScriptCall {
+    let mut ask = ScriptCall::new(RedisScript::Edit);
     let request = &after.request;
-    ask.number(before.number).say(before.status.state.word()).number(terms.theirs(before.status.changed));
-    ask.number(before.job.bytes()).number(terms.theirs(now)).number(after.bytes());
-    ask.say(&request.method).say(&request.url).maybe(headers_text(&request.headers));
-    ask.maybe(Some(&request.body).filter(|body| !body.is_empty())).number(after.priority).number(after.weight);
-    ask.maybe(after.expires.map(|at| terms.theirs(at).to_string())).maybe(after.key_hint.as_ref());
-    ask.maybe(rank(order, after.expires)).maybe(Some(Lane::of(after).word()));
+    ask.number(before.number).arg(before.status.state.name()).number(terms.to_server_time(before.status.changed_at));
+    ask.number(before.job.bytes()).number(terms.to_server_time(now)).number(after.bytes());
+    ask.arg(&request.method).arg(&request.url).optional(headers_text(&request.headers));
+    ask.optional(Some(&request.body).filter(|body| !body.is_empty())).number(after.priority).number(after.weight);
+    ask.optional(after.expires_at.map(|at| terms.to_server_time(at).to_string())).optional(after.key_hint.as_ref());
+    ask.optional(rank(order, after.expires_at)).optional(Some(JobLane::of(after).to_text()));
     ask
 }
 
 /// Has jobs be removed, or queued again.
-pub(super) fn sweep(
+pub(super) fn bulk_update_call(
     numbers: &[u64],
     purges: bool,
     expires: Option<UnixMs>,
     now: UnixMs,
-    order: Order,
-    terms: &Terms,
-) -> Ask {
-    let mut ask = Ask::new(Script::Sweep);
-    ask.say(if purges { "purge" } else { "retry" }).number(terms.theirs(now));
-    ask.maybe(expires.map(|at| terms.theirs(at).to_string())).maybe(rank(order, expires));
+    order: JobOrder,
+    terms: &QueueContext,
+) -> ScriptCall {
+    let mut ask = ScriptCall::new(RedisScript::BulkUpdate);
+    ask.arg(if purges { "purge" } else { "retry" }).number(terms.to_server_time(now));
+    ask.optional(expires.map(|at| terms.to_server_time(at).to_string())).optional(rank(order, expires));
     for number in numbers {
         ask.number(number);
     }
@@ -145,11 +156,11 @@ pub(super) fn sweep(
 }
 
 /// A list of names and numbers, two by two.
-pub(super) fn pairs(said: Reply) -> HashMap<String, u64> {
-    let mut said = Replies::of(said.0);
+pub(super) fn parse_pairs(said: RedisValue) -> HashMap<String, u64> {
+    let mut said = RedisValues::of(said.0);
     let mut pairs = HashMap::new();
     while !said.is_empty() {
-        let (name, number) = (said.take().text(), said.take().count());
+        let (name, number) = (said.next_value().text(), said.next_value().count());
         pairs.insert(name, number);
     }
     pairs

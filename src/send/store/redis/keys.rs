@@ -4,92 +4,99 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::watch;
 
-use super::Redis;
-use super::link::Terms;
-use super::script::{Ask, Script};
+use super::RedisStore;
+use super::link::QueueContext;
+use super::script::{RedisScript, ScriptCall};
 use crate::decide::Nanos;
-use crate::decide::ownership::{Peer, Place, Table};
-use crate::redis::Replies;
+use crate::decide::ownership::{KeyPlacement, LeaseTable, Peer};
+use crate::redis::RedisValues;
 use crate::send::sender::wall_ms;
-use crate::send::store::keys::{Beat, Beaten, SharedKeys, Taken};
-use crate::send::store::{Recovered, Ticket};
+use crate::send::store::keys::{AcquiredKey, Heartbeat, HeartbeatReply, SharedKeys};
+use crate::send::store::{Recovery, StoreFuture};
 
-impl SharedKeys for Redis {
-    fn me(&self) -> &str {
-        &self.shared.terms.client
+impl SharedKeys for RedisStore {
+    fn sender_name(&self) -> &str {
+        &self.shared.context.client_name
     }
 
     fn lease(&self) -> Nanos {
-        self.shared.terms.address.lease
+        self.shared.context.address.lease
     }
 
-    fn beat(&self, beat: Beat) -> Ticket<Beaten> {
-        if beat.leaves {
-            self.shared.sends.store(false, Ordering::Relaxed);
+    fn heartbeat(&self, beat: Heartbeat) -> StoreFuture<HeartbeatReply> {
+        if beat.is_leaving {
+            self.shared.is_sender.store(false, Ordering::Relaxed);
         }
         let before = wall_ms().0;
-        let terms = std::sync::Arc::clone(&self.shared.terms);
-        self.ask_then(ask(&beat, &terms), move |said| {
-            let mut said = Replies::of(said);
-            let (what, now) = (said.take().int(), said.take().int());
-            terms.compare(before, now, wall_ms().0);
-            (beaten(said), what)
+        let terms = std::sync::Arc::clone(&self.shared.context);
+        self.call_then(heartbeat_call(&beat, &terms), move |said| {
+            let mut said = RedisValues::of(said);
+            let (what, now) = (said.next_value().int(), said.next_value().int());
+            terms.update_clock_offset(before, now, wall_ms().0);
+            (parse_heartbeat(said), what)
         })
     }
 
-    fn moves(&self) -> watch::Receiver<u64> {
-        self.shared.moves.subscribe()
+    fn key_changes(&self) -> watch::Receiver<u64> {
+        self.shared.key_changes.subscribe()
     }
 }
 
 /// That this handle lives, and nothing else; for one whose keys nobody asks for.
-pub(super) fn alive(terms: &Terms) -> Ask {
-    ask(&Beat { able: false, ..Beat::default() }, terms)
+pub(super) fn keep_alive_call(terms: &QueueContext) -> ScriptCall {
+    heartbeat_call(&Heartbeat { can_send: false, ..Heartbeat::default() }, terms)
 }
 
-fn ask(beat: &Beat, terms: &Terms) -> Ask {
-    let mut ask = Ask::new(Script::Beat);
-    ask.number(terms.address.lease.0 / 1_000_000).flag(beat.able).flag(beat.leaves).say(who());
+fn heartbeat_call(beat: &Heartbeat, terms: &QueueContext) -> ScriptCall {
+    let mut ask = ScriptCall::new(RedisScript::Heartbeat);
+    ask.number(terms.address.lease.0 / 1_000_000).flag(beat.can_send).flag(beat.is_leaving).arg(process_name());
     ask.number(beat.renew.len());
     for (key, token, over) in &beat.renew {
-        ask.say(key).number(token).flag(*over);
+        ask.arg(key).number(token).flag(*over);
     }
-    ask.number(beat.give.len());
-    for (key, token, note) in &beat.give {
-        ask.say(key).number(token).say(note);
+    ask.number(beat.release.len());
+    for (key, token, note) in &beat.release {
+        ask.arg(key).number(token).arg(note);
     }
-    ask.number(beat.take.len());
-    for key in &beat.take {
-        ask.say(key);
+    ask.number(beat.acquire.len());
+    for key in &beat.acquire {
+        ask.arg(key);
     }
     ask
 }
 
 /// For a person: process and machine.
-pub(super) fn who() -> String {
+pub(super) fn process_name() -> String {
     let name = rustix::system::uname();
     format!("{}@{}", std::process::id(), name.nodename().to_string_lossy())
 }
 
-fn beaten(mut said: Replies) -> Beaten {
+fn parse_heartbeat(mut said: RedisValues) -> HeartbeatReply {
     let ms = |ms: i64| Nanos::from_millis(u64::try_from(ms).unwrap_or(0));
-    let recovered = Recovered { jobs: said.take().count(), maybe_sent: said.take().count() };
-    let (mut senders, mut keys) = (Replies::of(said.take().0), Replies::of(said.take().0));
-    let mut table = Table::default();
+    let recovered = Recovery { jobs: said.next_value().count(), maybe_sent: said.next_value().count() };
+    let (mut senders, mut keys) = (RedisValues::of(said.next_value().0), RedisValues::of(said.next_value().0));
+    let mut table = LeaseTable::default();
     while !senders.is_empty() {
-        let (name, able, lives_for) = (senders.take().text(), senders.take().int() == 1, ms(senders.take().int()));
-        table.peers.push(Peer { name, able, lives_for });
+        let (name, able, lives_for) =
+            (senders.next_value().text(), senders.next_value().int() == 1, ms(senders.next_value().int()));
+        table.peers.push(Peer { name, is_able: able, ttl: lives_for });
     }
     while !keys.is_empty() {
-        let (key, owner, free_in) = (keys.take().text(), keys.take().maybe_text(), ms(keys.take().int()));
-        table.places.push(Place { key, owner: owner.filter(|owner| !owner.is_empty()), free_in });
+        let (key, owner, free_in) =
+            (keys.next_value().text(), keys.next_value().maybe_text(), ms(keys.next_value().int()));
+        table.placements.push(KeyPlacement { key, owner: owner.filter(|owner| !owner.is_empty()), free_in });
     }
-    let renewed = said.take().all().into_iter().map(|flag| flag.int() == 1).collect();
-    let taken = said.take().all().into_iter().map(|taken| {
-        let mut words = Replies::of(taken.0);
-        let (token, note, age) = (words.take().count(), words.take().text(), ms(words.take().int()));
-        let (in_order, ended_ago) = (words.take().int() == 1, ms(words.take().int()));
-        (token > 0).then(|| Taken { token, note, given_ago: in_order.then_some(age), ended_ago })
+    let renewed = said.next_value().items().into_iter().map(|flag| flag.int() == 1).collect();
+    let taken = said.next_value().items().into_iter().map(|taken| {
+        let mut words = RedisValues::of(taken.0);
+        let (token, note, age) = (words.next_value().count(), words.next_value().text(), ms(words.next_value().int()));
+        let (in_order, ended_ago) = (words.next_value().int() == 1, ms(words.next_value().int()));
+        (token > 0).then(|| AcquiredKey {
+            token,
+            state: note,
+            released_ago: in_order.then_some(age),
+            lease_ended_ago: ended_ago,
+        })
     });
-    Beaten { recovered, table, renewed, taken: taken.collect() }
+    HeartbeatReply { recovered, table, renewed, acquired: taken.collect() }
 }

@@ -6,120 +6,127 @@ use std::time::Duration;
 
 use ::redis::{Cmd, Connection, RedisError, Value};
 
-use super::address::Address;
+use super::address::QueueAddress;
 use super::durability;
-use super::script::{ALL, Ask, Script};
-use crate::redis::{NoConnection, Reply, field, info, words};
+use super::script::{ALL_SCRIPTS, RedisScript, ScriptCall};
+use crate::redis::{RedisConnectError, RedisValue, error_line, field, info};
 use crate::send::sender::wall_ms;
-use crate::send::store::{Order, StoreError};
+use crate::send::store::{JobOrder, StoreError};
 
 /// A server that is there answers sooner; one that is slower than that is asked the same again.
-const ANSWER: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// So long a connection may take.
-const CONNECT: Duration = Duration::from_secs(1);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Clocks that differ by less are the same clock, seen at two times.
 const SAME_CLOCK_MS: i64 = 10;
 
 /// Of the layout of the keys on the server.
-const VERSION: &str = "2";
+const LAYOUT_VERSION: &str = "2";
 
 /// What all connections of a store have in common.
 #[derive(Debug)]
-pub(super) struct Terms {
-    pub(super) address: Address,
+pub(super) struct QueueContext {
+    pub(super) address: QueueAddress,
     /// This handle's name among all that share the queue.
-    pub(super) client: String,
+    pub(super) client_name: String,
     /// Make the queue if there is none.
     pub(super) create: bool,
     /// The order that a new queue gets.
-    pub(super) order: Order,
+    pub(super) order: JobOrder,
     /// So much the server's clock is ahead of this machine's.
-    pub(super) ahead_ms: AtomicI64,
+    pub(super) clock_offset_ms: AtomicI64,
 }
 
-impl Terms {
+impl QueueContext {
     /// What the server's clock was, between two looks at ours.
-    pub(super) fn compare(&self, before: i64, server: i64, after: i64) {
+    pub(super) fn update_clock_offset(&self, before: i64, server: i64, after: i64) {
         let ahead = server - (before + after) / 2;
         let is_same = ahead.abs() <= SAME_CLOCK_MS.max(after - before);
-        self.ahead_ms.store(if is_same { 0 } else { ahead }, Ordering::Relaxed);
+        self.clock_offset_ms.store(if is_same { 0 } else { ahead }, Ordering::Relaxed);
     }
 }
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum RedisFailure {
     /// It may be there again later; what was asked may have been done.
-    Away(String),
+    Unreachable(String),
     /// To ask again would not help.
-    Ends(StoreError),
+    Fatal(StoreError),
 }
 
-pub(super) struct Link {
-    terms: Arc<Terms>,
+pub(super) struct RedisConnection {
+    context: Arc<QueueContext>,
     connection: Option<Connection>,
     /// The scripts' names on this server.
-    names: Vec<Vec<u8>>,
-    pub(super) order: Order,
+    script_hashes: Vec<Vec<u8>>,
+    pub(super) order: JobOrder,
     /// Which run of the server it was connected to last.
-    run: String,
+    run_id: String,
     /// It is another one than before.
-    pub(super) is_another_run: bool,
+    pub(super) server_restarted: bool,
 }
 
-impl Link {
-    pub(super) fn new(terms: Arc<Terms>) -> Self {
-        let order = terms.order;
-        Self { terms, connection: None, names: Vec::new(), order, run: String::new(), is_another_run: false }
+impl RedisConnection {
+    pub(super) fn new(context: Arc<QueueContext>) -> Self {
+        let order = context.order;
+        Self {
+            context,
+            connection: None,
+            script_hashes: Vec::new(),
+            order,
+            run_id: String::new(),
+            server_restarted: false,
+        }
     }
 
     /// Makes sure that there is a connection.
-    pub(super) fn open(&mut self) -> Result<&mut Connection, Trouble> {
+    pub(super) fn open(&mut self) -> Result<&mut Connection, RedisFailure> {
         if self.connection.is_none() {
-            let mut connection = connect(&self.terms.address)?;
-            self.begin(&mut connection)?;
+            let mut connection = connect(&self.context.address)?;
+            self.initialize(&mut connection)?;
             self.connection = Some(connection);
         }
-        self.connection.as_mut().ok_or_else(|| Trouble::Away("no connection".into()))
+        self.connection.as_mut().ok_or_else(|| RedisFailure::Unreachable("no connection".into()))
     }
 
-    fn begin(&mut self, connection: &mut Connection) -> Result<(), Trouble> {
-        let terms = Arc::clone(&self.terms);
-        let info = info(connection).map_err(|error| self.refused(&error))?;
-        durability::check(connection, &info, &terms.address).map_err(Trouble::Ends)?;
-        let mut names = Vec::with_capacity(ALL.len());
-        for (_, text) in ALL {
+    fn initialize(&mut self, connection: &mut Connection) -> Result<(), RedisFailure> {
+        let terms = Arc::clone(&self.context);
+        let info = info(connection).map_err(|error| self.classify_error(&error))?;
+        durability::check(connection, &info, &terms.address).map_err(RedisFailure::Fatal)?;
+        let mut names = Vec::with_capacity(ALL_SCRIPTS.len());
+        for (_, text) in ALL_SCRIPTS {
             let name = ::redis::cmd("SCRIPT").arg("LOAD").arg(text).query::<Vec<u8>>(connection);
-            names.push(name.map_err(|error| self.refused(&error))?);
+            names.push(name.map_err(|error| self.classify_error(&error))?);
         }
-        self.names = names;
-        let mut ask = Ask::new(Script::Open);
+        self.script_hashes = names;
+        let mut ask = ScriptCall::new(RedisScript::Open);
         let run = field(&info, "run_id").unwrap_or_default();
         let lease_ms = terms.address.lease.0 / 1_000_000;
-        ask.say(run).say(VERSION).say(terms.order.word()).number(lease_ms).flag(terms.create);
+        ask.arg(run).arg(LAYOUT_VERSION).arg(terms.order.name()).number(lease_ms).flag(terms.create);
         let before = wall_ms().0;
-        let said = self.command(&ask, 0).query::<Value>(connection).map_err(|error| self.refused(&error))?;
-        let mut said = Reply::list(said).into_iter();
-        let mut next = || said.next().unwrap_or(Reply(Value::Nil));
+        let said = self.command(&ask, 0).query::<Value>(connection).map_err(|error| self.classify_error(&error))?;
+        let mut said = RedisValue::list(said).into_iter();
+        let mut next = || said.next().unwrap_or(RedisValue(Value::Nil));
         let (version, order, server) = (next().text(), next().text(), next().int());
         if version.is_empty() {
-            return Err(Trouble::Ends(StoreError::NoStore(terms.address.path())));
+            return Err(RedisFailure::Fatal(StoreError::NoStore(terms.address.path())));
         }
-        if version != VERSION {
-            return Err(Trouble::Ends(StoreError::Version(terms.address.path(), version)));
+        if version != LAYOUT_VERSION {
+            return Err(RedisFailure::Fatal(StoreError::Version(terms.address.path(), version)));
         }
-        self.order = if order == Order::Deadline.word() { Order::Deadline } else { Order::FirstIn };
-        terms.compare(before, server, wall_ms().0);
-        let last = std::mem::replace(&mut self.run, run.to_owned());
-        self.is_another_run |= !last.is_empty() && last != run;
+        self.order = if order == JobOrder::Deadline.name() { JobOrder::Deadline } else { JobOrder::Fifo };
+        terms.update_clock_offset(before, server, wall_ms().0);
+        let last = std::mem::replace(&mut self.run_id, run.to_owned());
+        self.server_restarted |= !last.is_empty() && last != run;
         Ok(())
     }
 
-    fn command(&self, ask: &Ask, number: u64) -> Cmd {
+    fn command(&self, ask: &ScriptCall, number: u64) -> Cmd {
         let mut command = ::redis::cmd("EVALSHA");
-        let name = self.names.get(ask.script as usize).map_or(&[][..], Vec::as_slice);
-        command.arg(name).arg(1).arg(&self.terms.address.prefix).arg(&self.terms.client).arg(number);
-        for word in &ask.words {
+        let name = self.script_hashes.get(ask.script as usize).map_or(&[][..], Vec::as_slice);
+        command.arg(name).arg(1).arg(&self.context.address.prefix).arg(&self.context.client_name).arg(number);
+        for word in &ask.args {
             command.arg(word.as_slice());
         }
         command
@@ -127,20 +134,25 @@ impl Link {
 
     /// Asks all of it at once. Each has its answer, or the reason why there is none of it; if the connection is lost,
     /// nobody knows which of it was done.
-    pub(super) fn ask(&mut self, asks: &[(u64, &Ask)]) -> Result<Vec<Result<Value, StoreError>>, Trouble> {
+    pub(super) fn call_all(
+        &mut self,
+        asks: &[(u64, &ScriptCall)],
+    ) -> Result<Vec<Result<Value, StoreError>>, RedisFailure> {
         self.open()?;
         let packed: Vec<u8> =
             asks.iter().flat_map(|(number, ask)| self.command(ask, *number).get_packed_command()).collect();
-        let Some(mut connection) = self.connection.take() else { return Err(Trouble::Away("no connection".into())) };
-        connection.send_packed_command(&packed).map_err(|error| away(&error))?;
+        let Some(mut connection) = self.connection.take() else {
+            return Err(RedisFailure::Unreachable("no connection".into()));
+        };
+        connection.send_packed_command(&packed).map_err(|error| connection_lost(&error))?;
         let mut answers = Vec::with_capacity(asks.len());
         for _ in asks {
-            let answer = connection.recv_response().map_err(|error| away(&error))?;
+            let answer = connection.recv_response().map_err(|error| connection_lost(&error))?;
             answers.push(match answer {
-                Value::ServerError(error) => match self.refused(&RedisError::from(error)) {
-                    Trouble::Ends(why) => Err(why),
+                Value::ServerError(error) => match self.classify_error(&RedisError::from(error)) {
+                    RedisFailure::Fatal(why) => Err(why),
                     // The connection is dropped: with the next one the scripts are loaded, too.
-                    passing @ Trouble::Away(_) => return Err(passing),
+                    passing @ RedisFailure::Unreachable(_) => return Err(passing),
                 },
                 value => Ok(value),
             });
@@ -150,25 +162,27 @@ impl Link {
     }
 
     /// What an error of the server means.
-    fn refused(&self, error: &RedisError) -> Trouble {
-        let path = self.terms.address.path();
+    fn classify_error(&self, error: &RedisError) -> RedisFailure {
+        let path = self.context.address.path();
         match error.code() {
             // In the middle of a script's work such a code is within the text.
-            _ if error.to_string().contains("OOM") => Trouble::Ends(StoreError::NoSpace(path, 0)),
-            Some("ERR" | "WRONGTYPE") => Trouble::Ends(StoreError::Broken(path, words(error))),
-            Some("NOPERM" | "NOAUTH" | "WRONGPASS") => Trouble::Ends(StoreError::Address(path, words(error))),
-            _ => away(error),
+            _ if error.to_string().contains("OOM") => RedisFailure::Fatal(StoreError::NoSpace(path, 0)),
+            Some("ERR" | "WRONGTYPE") => RedisFailure::Fatal(StoreError::ReadWriteFailed(path, error_line(error))),
+            Some("NOPERM" | "NOAUTH" | "WRONGPASS") => {
+                RedisFailure::Fatal(StoreError::Address(path, error_line(error)))
+            }
+            _ => connection_lost(error),
         }
     }
 }
 
-pub(super) fn connect(address: &Address) -> Result<Connection, Trouble> {
-    address.server.connect(CONNECT, ANSWER).map_err(|why| match why {
-        NoConnection::Away(why) => Trouble::Away(why),
-        NoConnection::Refused(why) => Trouble::Ends(StoreError::Address(address.path(), why)),
+pub(super) fn connect(address: &QueueAddress) -> Result<Connection, RedisFailure> {
+    address.server.connect(CONNECT_TIMEOUT, RESPONSE_TIMEOUT).map_err(|why| match why {
+        RedisConnectError::Unreachable(why) => RedisFailure::Unreachable(why),
+        RedisConnectError::Rejected(why) => RedisFailure::Fatal(StoreError::Address(address.path(), why)),
     })
 }
 
-fn away(error: &RedisError) -> Trouble {
-    Trouble::Away(words(error))
+fn connection_lost(error: &RedisError) -> RedisFailure {
+    RedisFailure::Unreachable(error_line(error))
 }

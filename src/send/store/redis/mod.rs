@@ -33,73 +33,84 @@ use tokio::sync::watch;
 #[cfg(test)]
 pub(super) use crate::redis::server;
 
-pub use self::address::Address;
-use self::in_hand::InHand;
-use self::link::{Link, Terms, Trouble};
-use self::script::{Ask, Script};
-use self::writer::{Shared, Task, Writer};
-use super::inbox::Inbox;
+pub use self::address::QueueAddress;
+use self::in_hand::LocalLeases;
+use self::link::{QueueContext, RedisConnection, RedisFailure};
+use self::script::{RedisScript, ScriptCall};
+use self::writer::{RedisStoreShared, RedisTask, RedisWriter};
+use super::inbox::WorkQueue;
 use super::keys::SharedKeys;
-use super::uses::KeyUses;
-use super::waiting::Batch;
+use super::uses::KeyUsageCounter;
+use super::waiting::SubmitBatch;
 use super::{
-    Bounds, Claim, Claimed, Counts, Filter, KeyNote, KeyUse, Lane, Lease, Order, Receipt, Record, Recorded, Recovered,
-    Sends, Store, StoreError, Ticket, Which,
+    ActiveSenders, ClaimReply, ClaimRequest, JobCounts, JobFilter, JobLane, JobLease, JobOrder, JobSelector, KeyUsage,
+    QueueBounds, Receipt, RecordReply, RecordRequest, Recovery, Store, StoreError, StoreFuture, StoredKeyState,
 };
 use crate::decide::Nanos;
-use crate::redis::{Replies, Reply, new_name};
-use crate::send::job::{Detail, Edit, Entry, Job, UnixMs};
+use crate::redis::{RedisValue, RedisValues, unique_name};
+use crate::send::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 use crate::send::state::State;
 
 /// So many jobs are looked at, or swept, in one step: the server does nothing else meanwhile.
-const PAGE: usize = 500;
+const PAGE_JOBS: usize = 500;
 
 /// Jobs on a server.
 ///
 /// When it is dropped, what was asked of it is done if the server answers within two seconds; batches that wait for room
 /// get [`StoreError::Closed`].
-pub struct Redis {
-    shared: Arc<Shared>,
-    reader: Mutex<Link>,
-    order: Order,
+pub struct RedisStore {
+    shared: Arc<RedisStoreShared>,
+    reader: Mutex<RedisConnection>,
+    order: JobOrder,
     writer: Option<JoinHandle<()>>,
 }
 
-impl fmt::Debug for Redis {
+impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Redis").field(&self.shared.terms.address).finish()
+        f.debug_tuple("Redis").field(&self.shared.context.address).finish()
     }
 }
 
-impl Redis {
+impl RedisStore {
     /// Connects to the server, and makes the queue if there is none and `create` says so. The order is that of a new queue;
     /// of one that is there already, what it was made with holds.
     ///
     /// # Errors
-    /// The server does not answer, refuses, or may lose what it is given ([`StoreError::MayLose`]); there is no queue.
-    pub fn open(address: &Address, create: bool, bounds: Bounds, order: Order) -> Result<Self, StoreError> {
+    /// The server does not answer, refuses, or may lose what it is given ([`StoreError::NotDurable`]); there is no queue.
+    pub fn open(
+        address: &QueueAddress,
+        create: bool,
+        bounds: QueueBounds,
+        order: JobOrder,
+    ) -> Result<Self, StoreError> {
         let cannot = |why: &str| StoreError::Open(address.path(), why.to_owned());
-        let client = new_name().ok_or_else(|| cannot("the system has no random numbers"))?;
-        let terms = Arc::new(Terms { address: address.clone(), client, create, order, ahead_ms: AtomicI64::new(0) });
-        let mut links = [Link::new(Arc::clone(&terms)), Link::new(Arc::clone(&terms))];
+        let client = unique_name().ok_or_else(|| cannot("the system has no random numbers"))?;
+        let terms = Arc::new(QueueContext {
+            address: address.clone(),
+            client_name: client,
+            create,
+            order,
+            clock_offset_ms: AtomicI64::new(0),
+        });
+        let mut links = [RedisConnection::new(Arc::clone(&terms)), RedisConnection::new(Arc::clone(&terms))];
         for link in &mut links {
-            link.open().map_err(|trouble| ended(address, trouble))?;
+            link.open().map_err(|trouble| store_error(address, trouble))?;
         }
         let [link, reader] = links;
-        let shared = Arc::new(Shared {
-            terms,
-            inbox: Inbox::default(),
+        let shared = Arc::new(RedisStoreShared {
+            context: terms,
+            work_queue: WorkQueue::default(),
             bounds,
             arrivals: watch::Sender::new(0),
             changes: watch::Sender::new(0),
-            moves: watch::Sender::new(0),
-            trouble: Mutex::default(),
-            in_hand: InHand::default(),
-            sends: AtomicBool::new(false),
-            crowded: AtomicBool::new(false),
+            key_changes: watch::Sender::new(0),
+            unreachable_reason: Mutex::default(),
+            local_leases: LocalLeases::default(),
+            is_sender: AtomicBool::new(false),
+            waits_for_room: AtomicBool::new(false),
         });
         let order = link.order;
-        let writer = Writer::new(link, Arc::clone(&shared));
+        let writer = RedisWriter::new(link, Arc::clone(&shared));
         let thread = |name: &str| thread::Builder::new().name(name.into());
         let writer = thread("weir-store").spawn(move || writer.run()).map_err(|error| cannot(&error.to_string()))?;
         let store = Self { shared, reader: Mutex::new(reader), order, writer: Some(writer) };
@@ -114,85 +125,88 @@ impl Redis {
     }
 
     /// Asks on the caller's thread; once more if the connection was lost since the last time.
-    fn read(&self, ask: &Ask) -> Result<Value, StoreError> {
-        if let Some(why) = self.trouble() {
+    fn read(&self, ask: &ScriptCall) -> Result<Value, StoreError> {
+        if let Some(why) = self.unreachable_reason() {
             // Nobody waits twice: the writer finds out when it is there again.
-            return Err(StoreError::Away(self.shared.terms.address.path(), why));
+            return Err(StoreError::Unreachable(self.shared.context.address.path(), why));
         }
         let mut link = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let mut last = StoreError::Closed;
         for _ in 0..2 {
-            match link.ask(&[(0, ask)]) {
+            match link.call_all(&[(0, ask)]) {
                 Ok(mut answers) => return answers.pop().unwrap_or(Err(StoreError::Closed)),
-                Err(trouble) => last = ended(&self.shared.terms.address, trouble),
+                Err(trouble) => last = store_error(&self.shared.context.address, trouble),
             }
         }
         Err(last)
     }
 
-    fn look(&self) -> Result<Replies, StoreError> {
-        self.read(&Ask::new(Script::Look)).map(Replies::of)
+    fn overview(&self) -> Result<RedisValues, StoreError> {
+        self.read(&ScriptCall::new(RedisScript::Overview)).map(RedisValues::of)
     }
 
     /// Asks, and makes an answer of what is said, and of what has happened.
-    fn ask_then<T: Send + 'static>(
+    fn call_then<T: Send + 'static>(
         &self,
-        ask: Ask,
+        ask: ScriptCall,
         reads: impl FnOnce(Value) -> (T, i64) + Send + 'static,
-    ) -> Ticket<T> {
-        let (reply, ticket) = Ticket::new();
+    ) -> StoreFuture<T> {
+        let (reply, ticket) = StoreFuture::new();
         let shared = Arc::clone(&self.shared);
         let hears = move |said: Result<Value, StoreError>| {
             let read = said.map(reads);
             let what = read.as_ref().map_or(0, |(_, what)| *what);
             // First: whoever waits for the answer may look at once whether something has happened.
-            shared.heard(what);
-            reply.give(read.map(|(answer, _)| answer));
+            shared.notify(what);
+            reply.send(read.map(|(answer, _)| answer));
         };
-        self.shared.inbox.ask(Task::Ask { ask, hears: Box::new(hears) });
+        self.shared.work_queue.push(RedisTask::Call { ask, hears: Box::new(hears) });
         ticket
     }
 
     /// Does what takes several questions, on the writer's thread.
-    fn ask_long<T: Send + 'static>(
+    fn call_sequence<T: Send + 'static>(
         &self,
-        does: impl FnOnce(&mut dyn FnMut(Ask) -> Result<Value, StoreError>, &Shared) -> Result<T, StoreError>
+        does: impl FnOnce(
+            &mut dyn FnMut(ScriptCall) -> Result<Value, StoreError>,
+            &RedisStoreShared,
+        ) -> Result<T, StoreError>
         + Send
         + 'static,
-    ) -> Ticket<T> {
-        let (reply, ticket) = Ticket::new();
+    ) -> StoreFuture<T> {
+        let (reply, ticket) = StoreFuture::new();
         let shared = Arc::clone(&self.shared);
-        self.shared.inbox.ask(Task::Long(Box::new(move |asks| reply.give(does(asks, &shared)))));
+        self.shared.work_queue.push(RedisTask::Sequence(Box::new(move |asks| reply.send(does(asks, &shared)))));
         ticket
     }
 
-    fn sends(&self) -> bool {
-        self.shared.sends.load(Ordering::Relaxed)
+    fn is_sender(&self) -> bool {
+        self.shared.is_sender.load(Ordering::Relaxed)
     }
 
     /// Retries or removes what fits, page by page.
-    fn sweep(&self, filter: Filter, purges: bool, expires: Option<UnixMs>, now: UnixMs) -> Ticket<u64> {
+    fn bulk_update(&self, filter: JobFilter, purges: bool, expires: Option<UnixMs>, now: UnixMs) -> StoreFuture<u64> {
         let order = self.order;
-        self.ask_long(move |asks, shared| {
-            let may = |entry: &Entry| {
-                filter.fits(entry)
+        self.call_sequence(move |asks, shared| {
+            let may = |entry: &JobEntry| {
+                filter.matches(entry)
                     && if purges { entry.status.state != State::Leased } else { entry.may_retry(expires, now) }
             };
             let (mut swept, mut after) = (0, 0);
-            let only = named(&filter, asks, &shared.terms)?;
+            let only = selected_entries(&filter, asks, &shared.context)?;
             loop {
                 let page = match &only {
                     Some(only) => only.clone(),
-                    None => rows(asks(list(&filter, after, PAGE))?, &shared.terms),
+                    None => parse_entries(asks(list_call(&filter, after, PAGE_JOBS))?, &shared.context),
                 };
                 let Some(last) = page.last() else { break };
                 after = last.number;
                 let numbers: Vec<u64> = page.iter().filter(|entry| may(entry)).map(|entry| entry.number).collect();
                 if !numbers.is_empty() {
-                    let ask = jobs::sweep(&numbers, purges, expires, now, order, &shared.terms);
-                    let mut said = Replies::of(asks(ask)?);
-                    shared.heard(said.take().int());
-                    swept += said.take().count();
+                    let ask = jobs::bulk_update_call(&numbers, purges, expires, now, order, &shared.context);
+                    let mut said = RedisValues::of(asks(ask)?);
+                    shared.notify(said.next_value().int());
+                    swept += said.next_value().count();
                 }
                 if only.is_some() {
                     break;
@@ -203,211 +217,212 @@ impl Redis {
     }
 }
 
-fn ended(address: &Address, trouble: Trouble) -> StoreError {
+fn store_error(address: &QueueAddress, trouble: RedisFailure) -> StoreError {
     match trouble {
-        Trouble::Away(why) => StoreError::Away(address.path(), why),
-        Trouble::Ends(why) => why,
+        RedisFailure::Unreachable(why) => StoreError::Unreachable(address.path(), why),
+        RedisFailure::Fatal(why) => why,
     }
 }
 
 /// The lists in which jobs of the filter are.
-fn list(filter: &Filter, after: u64, most: usize) -> Ask {
-    let mut ask = Ask::new(Script::List);
+fn list_call(filter: &JobFilter, after: u64, most: usize) -> ScriptCall {
+    let mut ask = ScriptCall::new(RedisScript::List);
     ask.number(after).number(most);
     let has = |states: &[State]| filter.states.is_empty() || filter.states.iter().any(|state| states.contains(state));
     let lists: [(&str, &[State]); 3] = [
-        ("open", &[State::Queued, State::Leased, State::Dead]),
+        ("open", &[State::Queued, State::Leased, State::Retrying]),
         ("done", &[State::Done]),
-        ("failed", &[State::Graveyard, State::Expired]),
+        ("failed", &[State::DeadLettered, State::Expired]),
     ];
     for (name, _) in lists.iter().filter(|(_, states)| has(states)) {
-        ask.say(name);
+        ask.arg(name);
     }
     ask
 }
 
-fn rows(said: Value, terms: &Terms) -> Vec<Entry> {
-    Reply::list(said).into_iter().map(|row| reply::entry(row.0, terms)).collect()
+fn parse_entries(said: Value, terms: &QueueContext) -> Vec<JobEntry> {
+    RedisValue::list(said).into_iter().map(|row| reply::parse_entry(row.0, terms)).collect()
 }
 
-fn which(which: &Which) -> Ask {
-    let mut ask = Ask::new(Script::Inspect);
+fn inspect_call(which: &JobSelector) -> ScriptCall {
+    let mut ask = ScriptCall::new(RedisScript::Inspect);
     match which {
-        Which::Number(number) => ask.say("number").number(number),
-        Which::Id(id) => ask.say("id").say(id),
+        JobSelector::Number(number) => ask.arg("number").number(number),
+        JobSelector::Id(id) => ask.arg("id").arg(id),
     };
     ask
 }
 
 /// The jobs that a filter names, in order; None: it names none.
-fn named(
-    filter: &Filter,
-    asks: &mut dyn FnMut(Ask) -> Result<Value, StoreError>,
-    terms: &Terms,
-) -> Result<Option<Vec<Entry>>, StoreError> {
+fn selected_entries(
+    filter: &JobFilter,
+    asks: &mut dyn FnMut(ScriptCall) -> Result<Value, StoreError>,
+    terms: &QueueContext,
+) -> Result<Option<Vec<JobEntry>>, StoreError> {
     if filter.only.is_empty() {
         return Ok(None);
     }
     let mut entries = Vec::with_capacity(filter.only.len());
     for job in &filter.only {
-        entries.extend(reply::detail(asks(which(job))?, terms).map(|detail| detail.entry));
+        entries.extend(reply::parse_detail(asks(inspect_call(job))?, terms).map(|detail| detail.entry));
     }
     entries.sort_unstable_by_key(|entry| entry.number);
     entries.dedup_by_key(|entry| entry.number);
     Ok(Some(entries))
 }
 
-impl Drop for Redis {
+impl Drop for RedisStore {
     fn drop(&mut self) {
-        self.shared.inbox.close();
+        self.shared.work_queue.close();
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }
     }
 }
 
-impl Store for Redis {
-    fn submit(&self, batch: Vec<Job>) -> Ticket<Vec<Receipt>> {
-        let (reply, ticket) = Ticket::new();
-        self.shared.inbox.submit(Batch::new(batch, reply));
+impl Store for RedisStore {
+    fn submit(&self, batch: Vec<Job>) -> StoreFuture<Vec<Receipt>> {
+        let (reply, ticket) = StoreFuture::new();
+        self.shared.work_queue.submit(SubmitBatch::new(batch, reply));
         ticket
     }
 
-    fn start_sending(&self, _: UnixMs) -> Result<Recovered, StoreError> {
-        let beaten = self.ask_then(keys::alive(&self.shared.terms), |said| {
-            let mut said = Replies::of(said);
-            let (what, _now) = (said.take().int(), said.take());
-            (Recovered { jobs: said.take().count(), maybe_sent: said.take().count() }, what)
+    fn start_sending(&self, _: UnixMs) -> Result<Recovery, StoreError> {
+        let beaten = self.call_then(keys::keep_alive_call(&self.shared.context), |said| {
+            let mut said = RedisValues::of(said);
+            let (what, _now) = (said.next_value().int(), said.next_value());
+            (Recovery { jobs: said.next_value().count(), maybe_sent: said.next_value().count() }, what)
         });
         let recovered = beaten.wait()?;
-        self.shared.sends.store(true, Ordering::Relaxed);
+        self.shared.is_sender.store(true, Ordering::Relaxed);
         Ok(recovered)
     }
 
-    fn claim(&self, claim: Claim) -> Ticket<Claimed> {
-        if !self.sends() {
-            return Ticket::ready(Err(StoreError::NotSending));
+    fn claim(&self, claim: ClaimRequest) -> StoreFuture<ClaimReply> {
+        if !self.is_sender() {
+            return StoreFuture::ready(Err(StoreError::NotSending));
         }
-        let (shared, is_endless, sent) = (Arc::clone(&self.shared), claim.lease == Nanos::NEVER, claim.sending);
-        self.ask_then(jobs::claim(&claim, &self.shared.terms), move |said| {
-            let (claimed, what) = jobs::claimed(said, &shared.terms);
+        let (shared, is_endless, sent) =
+            (Arc::clone(&self.shared), claim.lease_duration == Nanos::NEVER, claim.marks_sent);
+        self.call_then(jobs::claim_call(&claim, &self.shared.context), move |said| {
+            let (claimed, what) = jobs::parse_claim(said, &shared.context);
             // The others run out by themselves.
             if is_endless {
-                shared.in_hand.took(claimed.jobs.iter().map(|(lease, _)| *lease), sent);
+                shared.local_leases.add_claimed(claimed.jobs.iter().map(|(lease, _)| *lease), sent);
             }
             (claimed, what)
         })
     }
 
-    fn record(&self, record: Record) -> Ticket<Recorded> {
-        if !self.sends() {
-            return Ticket::ready(Err(StoreError::NotSending));
+    fn record(&self, record: RecordRequest) -> StoreFuture<RecordReply> {
+        if !self.is_sender() {
+            return StoreFuture::ready(Err(StoreError::NotSending));
         }
-        let (ask, shared) = (jobs::record(&record, &self.shared.terms), Arc::clone(&self.shared));
-        shared.in_hand.sends(&record);
-        self.ask_then(ask, move |said| {
-            shared.in_hand.put_away(&record);
-            jobs::recorded(said, &record)
+        let (ask, shared) = (jobs::record_call(&record, &self.shared.context), Arc::clone(&self.shared));
+        shared.local_leases.mark_sent(&record);
+        self.call_then(ask, move |said| {
+            shared.local_leases.remove_recorded(&record);
+            jobs::parse_record(said, &record)
         })
     }
 
     /// Whoever takes the job over may be on another machine: only the server can tell it.
-    fn mark(&self, _: Lease, _: UnixMs) -> bool {
+    fn mark_sent(&self, _: JobLease, _: UnixMs) -> bool {
         false
     }
 
-    fn renew(&self, leases: &[Lease], length: Nanos) -> Vec<Lease> {
-        let mut ask = Ask::new(Script::Renew);
-        ask.say(jobs::length_ms(length));
+    fn renew(&self, leases: &[JobLease], length: Nanos) -> Vec<JobLease> {
+        let mut ask = ScriptCall::new(RedisScript::Renew);
+        ask.arg(jobs::length_ms(length));
         for lease in leases {
             ask.number(lease.number).number(lease.token);
         }
-        let held = self.ask_then(ask, |said| (Reply::list(said), 0)).wait().unwrap_or_default();
+        let held = self.call_then(ask, |said| (RedisValue::list(said), 0)).wait().unwrap_or_default();
         let held = leases.iter().zip(held).filter(|(_, held)| held.int() == 1);
         held.map(|(lease, _)| *lease).collect()
     }
 
-    fn counts(&self) -> Result<Counts, StoreError> {
-        let tally = jobs::pairs(self.look()?.take());
+    fn counts(&self) -> Result<JobCounts, StoreError> {
+        let tally = jobs::parse_pairs(self.overview()?.next_value());
         let of = |state: State, what: &str| tally.get(&format!("{state}:{what}")).copied().unwrap_or(0);
-        Ok(Counts {
+        Ok(JobCounts {
             jobs: State::ALL.map(|state| of(state, "jobs")),
             bytes: State::ALL.map(|state| of(state, "bytes")),
         })
     }
 
-    fn hints(&self) -> Result<Vec<(Option<String>, u64)>, StoreError> {
-        let mut said = self.look()?;
-        let _tally = said.take();
-        let hints = jobs::pairs(said.take()).into_iter();
-        Ok(Lane::by_key(hints.map(|(lane, jobs)| (Lane::read(lane.strip_prefix('=').unwrap_or_default()), jobs))))
+    fn queued_by_key(&self) -> Result<Vec<(Option<String>, u64)>, StoreError> {
+        let mut said = self.overview()?;
+        let _tally = said.next_value();
+        let hints = jobs::parse_pairs(said.next_value()).into_iter();
+        Ok(JobLane::by_key(hints.map(|(lane, jobs)| (JobLane::read(lane.strip_prefix('=').unwrap_or_default()), jobs))))
     }
 
     fn expiring(&self, before: UnixMs, most: usize) -> Result<usize, StoreError> {
-        let mut ask = Ask::new(Script::Expiring);
-        ask.number(self.shared.terms.theirs(before));
-        let count = Reply(self.read(&ask)?).count();
+        let mut ask = ScriptCall::new(RedisScript::Expiring);
+        ask.number(self.shared.context.to_server_time(before));
+        let count = RedisValue(self.read(&ask)?).count();
         Ok(usize::try_from(count).unwrap_or(usize::MAX).min(most))
     }
 
-    fn list(&self, filter: &Filter, after: u64, most: usize) -> Result<Vec<Entry>, StoreError> {
-        if let Some(named) = named(filter, &mut |ask| self.read(&ask), &self.shared.terms)? {
-            let fits = named.into_iter().filter(|entry| entry.number > after && filter.fits(entry));
+    fn list(&self, filter: &JobFilter, after: u64, most: usize) -> Result<Vec<JobEntry>, StoreError> {
+        if let Some(named) = selected_entries(filter, &mut |ask| self.read(&ask), &self.shared.context)? {
+            let fits = named.into_iter().filter(|entry| entry.number > after && filter.matches(entry));
             return Ok(fits.take(most).collect());
         }
         let (mut found, mut after) = (Vec::new(), after);
         while found.len() < most {
-            let page = rows(self.read(&list(filter, after, PAGE.min(most)))?, &self.shared.terms);
+            let page = parse_entries(self.read(&list_call(filter, after, PAGE_JOBS.min(most)))?, &self.shared.context);
             let Some(last) = page.last() else { break };
             after = last.number;
-            found.extend(page.into_iter().filter(|entry| filter.fits(entry)));
+            found.extend(page.into_iter().filter(|entry| filter.matches(entry)));
         }
         found.truncate(most);
         Ok(found)
     }
 
-    fn inspect(&self, job: &Which) -> Result<Option<Detail>, StoreError> {
-        Ok(reply::detail(self.read(&which(job))?, &self.shared.terms))
+    fn inspect(&self, job: &JobSelector) -> Result<Option<JobDetail>, StoreError> {
+        Ok(reply::parse_detail(self.read(&inspect_call(job))?, &self.shared.context))
     }
 
-    fn edit(&self, number: u64, edit: Edit, now: UnixMs) -> Ticket<bool> {
+    fn edit(&self, number: u64, edit: JobEdit, now: UnixMs) -> StoreFuture<bool> {
         let order = self.order;
-        self.ask_long(move |asks, shared| {
+        self.call_sequence(move |asks, shared| {
             loop {
-                let found = reply::detail(asks(which(&Which::Number(number)))?, &shared.terms);
+                let found = reply::parse_detail(asks(inspect_call(&JobSelector::Number(number)))?, &shared.context);
                 let Some(before) = found.map(|detail| detail.entry) else { return Ok(false) };
-                if !before.status.state.editable() {
+                if !before.status.state.is_editable() {
                     return Ok(false);
                 }
                 let mut after = before.job.clone();
                 edit.clone().apply(&mut after);
-                let what = Reply(asks(jobs::edit(&before, &after, now, order, &shared.terms))?).int();
+                let what = RedisValue(asks(jobs::edit_call(&before, &after, now, order, &shared.context))?).int();
                 if what >= 0 {
-                    shared.heard(what);
+                    shared.notify(what);
                     return Ok(true);
                 }
             }
         })
     }
 
-    fn retry(&self, filter: Filter, expires: Option<UnixMs>, now: UnixMs) -> Ticket<u64> {
-        self.sweep(filter, false, expires, now)
+    fn retry(&self, filter: JobFilter, expires: Option<UnixMs>, now: UnixMs) -> StoreFuture<u64> {
+        self.bulk_update(filter, false, expires, now)
     }
 
-    fn purge(&self, filter: Filter) -> Ticket<u64> {
-        self.sweep(filter, true, None, UnixMs::default())
+    fn purge(&self, filter: JobFilter) -> StoreFuture<u64> {
+        self.bulk_update(filter, true, None, UnixMs::default())
     }
 
-    fn keys(&self) -> Result<Vec<KeyNote>, StoreError> {
-        let mut said = self.look()?;
-        let (_tally, _hints) = (said.take(), said.take());
-        let mut keys = Replies::of(said.take().0);
+    fn key_states(&self) -> Result<Vec<StoredKeyState>, StoreError> {
+        let mut said = self.overview()?;
+        let (_tally, _hints) = (said.next_value(), said.next_value());
+        let mut keys = RedisValues::of(said.next_value().0);
         let mut notes = Vec::new();
         while !keys.is_empty() {
-            let (key, note, _owner) = (keys.take().text(), keys.take().text(), keys.take());
-            notes.push(KeyNote { key, note });
+            let (key, note, _owner) = (keys.next_value().text(), keys.next_value().text(), keys.next_value());
+            notes.push(StoredKeyState { key, state: note });
         }
-        notes.retain(|note| !note.note.is_empty());
+        notes.retain(|note| !note.state.is_empty());
         notes.sort_unstable_by(|one, next| one.key.cmp(&next.key));
         Ok(notes)
     }
@@ -420,53 +435,54 @@ impl Store for Redis {
         self.shared.changes.subscribe()
     }
 
-    fn sender(&self) -> Result<Sends, StoreError> {
-        let mut said = self.look()?;
-        let _ = [said.take(), said.take(), said.take()];
-        let mut senders = Replies::of(said.take().0);
+    fn active_senders(&self) -> Result<ActiveSenders, StoreError> {
+        let mut said = self.overview()?;
+        let _ = [said.next_value(), said.next_value(), said.next_value()];
+        let mut senders = RedisValues::of(said.next_value().0);
         let mut all = Vec::new();
         while !senders.is_empty() {
-            let (session, who) = (senders.take().text(), senders.take().text());
+            let (session, who) = (senders.next_value().text(), senders.next_value().text());
             all.push(if who.is_empty() { session } else { who });
         }
         all.sort_unstable();
-        Ok(if all.is_empty() { Sends::Nobody } else { Sends::Processes(all) })
+        Ok(if all.is_empty() { ActiveSenders::None } else { ActiveSenders::Processes(all) })
     }
 
-    fn key_uses(&self) -> Result<Vec<KeyUse>, StoreError> {
-        let mut uses = KeyUses::default();
+    fn key_usage(&self) -> Result<Vec<KeyUsage>, StoreError> {
+        let mut uses = KeyUsageCounter::default();
         for list in ["open", "done", "failed"] {
             let mut after = 0;
             loop {
-                let mut ask = Ask::new(Script::Uses);
-                ask.number(after).number(PAGE).say(list);
-                let mut said = Replies::of(self.read(&ask)?);
-                after = said.take().count();
+                let mut ask = ScriptCall::new(RedisScript::KeyUsage);
+                ask.number(after).number(PAGE_JOBS).arg(list);
+                let mut said = RedisValues::of(self.read(&ask)?);
+                after = said.next_value().count();
                 while !said.is_empty() {
-                    let (key, sent, state) = (said.take().text(), said.take().int(), said.take().text());
-                    uses.add(&key, self.shared.terms.ours(sent), state == State::Done.word());
+                    let (key, sent, state) =
+                        (said.next_value().text(), said.next_value().int(), said.next_value().text());
+                    uses.add(&key, self.shared.context.to_local_time(sent), state == State::Done.name());
                 }
                 if after == 0 {
                     break;
                 }
             }
         }
-        Ok(uses.all())
+        Ok(uses.into_usage())
     }
 
     fn ended(&self, numbers: &[u64]) -> Result<Vec<u64>, StoreError> {
-        let mut ask = Ask::new(Script::Ended);
+        let mut ask = ScriptCall::new(RedisScript::Ended);
         for number in numbers {
             ask.number(number);
         }
-        Ok(Reply::list(self.read(&ask)?).into_iter().map(|number| number.count()).collect())
+        Ok(RedisValue::list(self.read(&ask)?).into_iter().map(|number| number.count()).collect())
     }
 
     fn shared_keys(&self) -> Option<&dyn SharedKeys> {
         Some(self)
     }
 
-    fn trouble(&self) -> Option<String> {
-        self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn unreachable_reason(&self) -> Option<String> {
+        self.shared.unreachable_reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

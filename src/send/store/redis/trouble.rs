@@ -6,37 +6,40 @@ use std::time::Duration;
 
 use super::server::{Manner, Proxy, RedisServer};
 use super::*;
-use crate::send::job::Request;
+use crate::send::job::JobRequest;
 use crate::send::sender::wall_ms;
-use crate::send::store::keys::Beat;
-use crate::send::store::{Change, Step, Want};
+use crate::send::store::keys::Heartbeat;
+use crate::send::store::{JobChange, JobStep, LaneClaim};
 
-fn open(url: &str) -> Redis {
-    let address = Address::read(url).unwrap();
-    Redis::open(&address, true, Bounds::default(), Order::FirstIn).unwrap()
+fn open(url: &str) -> RedisStore {
+    let address = QueueAddress::read(url).unwrap();
+    RedisStore::open(&address, true, QueueBounds::default(), JobOrder::Fifo).unwrap()
 }
 
 fn jobs(ids: impl IntoIterator<Item = String>) -> Vec<Job> {
-    let request = || Request { method: "GET".into(), url: "http://localhost/".into(), ..Request::default() };
-    ids.into_iter().map(|id| Job { id: Some(id), request: request(), created: wall_ms(), ..Job::default() }).collect()
+    let request = || JobRequest { method: "GET".into(), url: "http://localhost/".into(), ..JobRequest::default() };
+    ids.into_iter()
+        .map(|id| Job { id: Some(id), request: request(), created_at: wall_ms(), ..Job::default() })
+        .collect()
 }
 
 fn nameless(count: usize) -> Vec<Job> {
     vec![Job::default(); count]
 }
 
-fn claim(most: usize) -> Claim {
-    let wants =
-        ["", "localhost"].map(|host| Want { lane: Lane { host: host.into(), ..Lane::default() }, most }).to_vec();
-    Claim { now: wall_ms(), lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: true }
+fn claim(most: usize) -> ClaimRequest {
+    let wants = ["", "localhost"]
+        .map(|host| LaneClaim { lane: JobLane { host: host.into(), ..JobLane::default() }, max_jobs: most })
+        .to_vec();
+    ClaimRequest { now: wall_ms(), lease_duration: Nanos::NEVER, lanes: wants, max_bytes: u64::MAX, marks_sent: true }
 }
 
-fn done(lease: Lease) -> Change {
-    Change { lease, at: wall_ms(), reason: "so".into(), step: Step::Done, attempt: None, answer: None }
+fn done(lease: JobLease) -> JobChange {
+    JobChange { lease, at: wall_ms(), reason: "so".into(), step: JobStep::Done, attempt: None, response: None }
 }
 
-fn record(changes: Vec<Change>) -> Record {
-    Record { changes, keys: Vec::new() }
+fn record(changes: Vec<JobChange>) -> RecordRequest {
+    RecordRequest { changes, key_states: Vec::new() }
 }
 
 #[test]
@@ -64,9 +67,9 @@ fn what_is_asked_again_as_its_answer_was_lost_is_done_once() {
     let recorded = store.record(record(claimed.iter().map(|(lease, _)| done(*lease)).collect()));
     until(|| server.say(&["HGET", "weir:a:tally", "done:jobs"]).contains('2'));
     proxy.set(Manner::Pass);
-    assert_eq!(recorded.wait().unwrap(), Recorded::default(), "and not: their leases are over");
+    assert_eq!(recorded.wait().unwrap(), RecordReply::default(), "and not: their leases are over");
     let counts = store.counts().unwrap();
-    assert_eq!((counts.of(State::Done), counts.of(State::Queued)), (2, 1));
+    assert_eq!((counts.jobs_in(State::Done), counts.jobs_in(State::Queued)), (2, 1));
 }
 
 /// Waits for a condition that others bring about.
@@ -88,15 +91,15 @@ fn a_server_that_ends_and_begins_again_has_lost_nothing_and_gives_no_number_twic
     server.kill();
     let waits = store.submit(jobs(["late".into()]));
     let recorded = store.record(record(vec![done(claimed[0].0)]));
-    until(|| store.trouble().is_some());
-    assert!(matches!(store.counts(), Err(StoreError::Away(..))));
+    until(|| store.unreachable_reason().is_some());
+    assert!(matches!(store.counts(), Err(StoreError::Unreachable(..))));
     server.begin();
     let Receipt::Accepted(number) = waits.wait().unwrap()[0] else { panic!("it is new") };
     assert!(number > 1_000_000, "{number}: more than may have been lost is left out");
-    assert_eq!(recorded.wait().unwrap(), Recorded::default());
-    until(|| store.trouble().is_none());
+    assert_eq!(recorded.wait().unwrap(), RecordReply::default());
+    until(|| store.unreachable_reason().is_none());
     let counts = store.counts().unwrap();
-    assert_eq!((counts.of(State::Done), counts.open()), (1, 50));
+    assert_eq!((counts.jobs_in(State::Done), counts.open_jobs()), (1, 50));
 }
 
 #[test]
@@ -104,9 +107,9 @@ fn a_failover_that_lost_writes_gives_no_key_to_two_senders() {
     let Some(mut server) = RedisServer::with(&["--appendonly", "no"]) else { return };
     let url = server.url("queue=a&lease=1s");
     let (first, second) = (open(&url), open(&url));
-    let take = |store: &Redis| {
-        let beat = Beat { able: true, take: vec!["k".into()], ..Beat::default() };
-        store.beat(beat).wait().unwrap().taken.remove(0)
+    let take = |store: &RedisStore| {
+        let beat = Heartbeat { can_send: true, acquire: vec!["k".into()], ..Heartbeat::default() };
+        store.heartbeat(beat).wait().unwrap().acquired.remove(0)
     };
     first.submit(jobs(["kept".into()])).wait().unwrap();
     let kept = server.snapshot();
@@ -117,13 +120,13 @@ fn a_failover_that_lost_writes_gives_no_key_to_two_senders() {
     // By what the server knows, nobody has the key; the first one still sends by it.
     let second_taken = take(&second);
     assert_eq!(second_taken, None, "for a lease nobody gets it who has not had it");
-    let renew = Beat { able: true, renew: vec![("k".into(), token, false)], ..Beat::default() };
-    assert_eq!(first.beat(renew.clone()).wait().unwrap().renewed, [true]);
+    let renew = Heartbeat { can_send: true, renew: vec![("k".into(), token, false)], ..Heartbeat::default() };
+    assert_eq!(first.heartbeat(renew.clone()).wait().unwrap().renewed, [true]);
     assert_eq!(take(&second), None);
     until(|| take(&second).is_some());
-    assert_eq!(first.beat(renew).wait().unwrap().renewed, [false]);
-    assert_eq!(first.inspect(&Which::Id("lost".into())).unwrap(), None, "as the server has told nobody of it");
-    assert!(first.inspect(&Which::Id("kept".into())).unwrap().is_some());
+    assert_eq!(first.heartbeat(renew).wait().unwrap().renewed, [false]);
+    assert_eq!(first.inspect(&JobSelector::Id("lost".into())).unwrap(), None, "as the server has told nobody of it");
+    assert!(first.inspect(&JobSelector::Id("kept".into())).unwrap().is_some());
     let Receipt::Accepted(number) = first.submit(jobs(["lost".into()])).wait().unwrap()[0] else { panic!("it is new") };
     assert!(number > 2, "{number} was another job's");
 }
@@ -133,13 +136,13 @@ fn a_lease_that_was_over_before_a_failover_is_not_renewed_after_it_and_tokens_on
     let Some(mut server) = RedisServer::with(&["--appendonly", "no"]) else { return };
     let url = server.url("queue=a&lease=2s");
     let (first, second) = (open(&url), open(&url));
-    let take = |store: &Redis| {
-        let beat = Beat { able: true, take: vec!["k".into()], ..Beat::default() };
-        store.beat(beat).wait().unwrap().taken.remove(0).map(|taken| taken.token)
+    let take = |store: &RedisStore| {
+        let beat = Heartbeat { can_send: true, acquire: vec!["k".into()], ..Heartbeat::default() };
+        store.heartbeat(beat).wait().unwrap().acquired.remove(0).map(|taken| taken.token)
     };
-    let renew = |store: &Redis, token: u64, over: bool| {
-        let beat = Beat { able: true, renew: vec![("k".into(), token, over)], ..Beat::default() };
-        store.beat(beat).wait().unwrap().renewed
+    let renew = |store: &RedisStore, token: u64, over: bool| {
+        let beat = Heartbeat { can_send: true, renew: vec![("k".into(), token, over)], ..Heartbeat::default() };
+        store.heartbeat(beat).wait().unwrap().renewed
     };
     let firsts = take(&first).unwrap();
     let kept = server.snapshot();
@@ -174,15 +177,15 @@ fn a_job_whose_end_the_server_has_forgotten_is_queued_again_and_one_in_hand_is_k
     store.submit(jobs(["ended".into(), "held".into()])).wait().unwrap();
     let claimed = store.claim(claim(2)).wait().unwrap().jobs;
     let kept = server.snapshot();
-    assert_eq!(store.record(record(vec![done(claimed[0].0)])).wait().unwrap(), Recorded::default());
+    assert_eq!(store.record(record(vec![done(claimed[0].0)])).wait().unwrap(), RecordReply::default());
     server.fail_over(&kept);
     // Whoever asks anything finds out.
-    until(|| store.beat(Beat::default()).wait().is_ok());
-    let status = |id: &str| store.inspect(&Which::Id(id.into())).unwrap().unwrap().entry.status;
+    until(|| store.heartbeat(Heartbeat::default()).wait().is_ok());
+    let status = |id: &str| store.inspect(&JobSelector::Id(id.into())).unwrap().unwrap().entry.status;
     until(|| status("ended").state == State::Queued);
     assert!(status("ended").maybe_sent, "it was sent, and who knows what came of it");
     assert_eq!(status("held").state, State::Leased);
-    assert_eq!(store.record(record(vec![done(claimed[1].0)])).wait().unwrap(), Recorded::default());
+    assert_eq!(store.record(record(vec![done(claimed[1].0)])).wait().unwrap(), RecordReply::default());
     let again = store.claim(claim(2)).wait().unwrap().jobs;
     assert_eq!(again.iter().map(|(lease, _)| lease.number).collect::<Vec<_>>(), [claimed[0].0.number]);
 }
@@ -194,15 +197,16 @@ fn a_mark_that_a_failover_lost_is_set_anew_and_of_a_sender_that_died_meanwhile_a
     let store = open(&url);
     store.start_sending(wall_ms()).unwrap();
     store.submit(jobs(["sent".into(), "next".into()])).wait().unwrap();
-    let claimed = store.claim(Claim { sending: false, ..claim(2) }).wait().unwrap().jobs;
+    let claimed = store.claim(ClaimRequest { marks_sent: false, ..claim(2) }).wait().unwrap().jobs;
     let kept = server.snapshot();
-    let sent = Change { step: Step::Sent, attempt: None, ..done(claimed[0].0) };
-    assert_eq!(store.record(record(vec![sent])).wait().unwrap(), Recorded::default());
+    let sent = JobChange { step: JobStep::Sent, attempt: None, ..done(claimed[0].0) };
+    assert_eq!(store.record(record(vec![sent])).wait().unwrap(), RecordReply::default());
     server.fail_over(&kept);
-    until(|| store.beat(Beat::default()).wait().is_ok());
-    let status = |store: &Redis, id: &str| store.inspect(&Which::Id(id.into())).unwrap().unwrap().entry.status;
-    until(|| status(&store, "sent").last.is_some());
-    assert_eq!((status(&store, "next").state, status(&store, "next").last), (State::Leased, None));
+    until(|| store.heartbeat(Heartbeat::default()).wait().is_ok());
+    let status =
+        |store: &RedisStore, id: &str| store.inspect(&JobSelector::Id(id.into())).unwrap().unwrap().entry.status;
+    until(|| status(&store, "sent").last_attempt.is_some());
+    assert_eq!((status(&store, "next").state, status(&store, "next").last_attempt), (State::Leased, None));
 
     // Again, and nothing is heard of it any more.
     drop(store);
@@ -218,31 +222,35 @@ fn a_key_goes_on_from_what_its_owner_left_and_from_nothing_if_that_is_gone() {
     let Some(server) = RedisServer::start() else { return };
     let url = server.url("queue=a&lease=300ms");
     let (first, second) = (open(&url), open(&url));
-    let beat = |store: &Redis, beat: Beat| store.beat(beat).wait().unwrap();
-    let take = || Beat { able: true, take: vec!["k".into()], ..Beat::default() };
-    let taken = beat(&first, take()).taken.remove(0).unwrap();
-    assert_eq!((taken.token, taken.note.as_str(), taken.given_ago.is_some()), (1, "", true), "nobody has ever had it");
+    let beat = |store: &RedisStore, beat: Heartbeat| store.heartbeat(beat).wait().unwrap();
+    let take = || Heartbeat { can_send: true, acquire: vec!["k".into()], ..Heartbeat::default() };
+    let taken = beat(&first, take()).acquired.remove(0).unwrap();
+    assert_eq!(
+        (taken.token, taken.state.as_str(), taken.released_ago.is_some()),
+        (1, "", true),
+        "nobody has ever had it"
+    );
     let refused = beat(&second, take());
-    assert_eq!(refused.taken, [None]);
-    assert_eq!(refused.table.places[0].owner.as_deref(), Some(first.me()));
-    let give = Beat { able: true, give: vec![("k".into(), 1, "all of it".into())], ..Beat::default() };
+    assert_eq!(refused.acquired, [None]);
+    assert_eq!(refused.table.placements[0].owner.as_deref(), Some(first.sender_name()));
+    let give = Heartbeat { can_send: true, release: vec![("k".into(), 1, "all of it".into())], ..Heartbeat::default() };
     beat(&first, give);
-    let note = KeyNote { key: "k".into(), note: "too late".into() };
+    let note = StoredKeyState { key: "k".into(), state: "too late".into() };
     first.start_sending(wall_ms()).unwrap();
-    first.record(Record { changes: Vec::new(), keys: vec![note] }).wait().unwrap();
-    let taken = beat(&second, take()).taken.remove(0).unwrap();
-    assert_eq!((taken.token, taken.note.as_str()), (2, "all of it"));
-    assert!(taken.given_ago.is_some());
+    first.record(RecordRequest { changes: Vec::new(), key_states: vec![note] }).wait().unwrap();
+    let taken = beat(&second, take()).acquired.remove(0).unwrap();
+    assert_eq!((taken.token, taken.state.as_str()), (2, "all of it"));
+    assert!(taken.released_ago.is_some());
     drop(second);
     let mut last = None;
     let found = std::cell::RefCell::new(&mut last);
     until(|| {
-        **found.borrow_mut() = beat(&first, take()).taken.remove(0);
+        **found.borrow_mut() = beat(&first, take()).acquired.remove(0);
         found.borrow().is_some()
     });
     let taken = last.unwrap();
-    assert_eq!((taken.token, taken.given_ago), (3, None), "nobody knows what it has sent");
-    assert!(taken.ended_ago < Nanos::from_secs(5));
+    assert_eq!((taken.token, taken.released_ago), (3, None), "nobody knows what it has sent");
+    assert!(taken.lease_ended_ago < Nanos::from_secs(5));
 }
 
 #[test]
@@ -263,7 +271,7 @@ fn jobs_of_a_sender_that_is_gone_are_queued_again_and_flagged_and_what_it_says_l
         all.borrow().len() == 2
     });
     let again = taken.iter().find(|(lease, _)| lease.number == held.0.number).unwrap();
-    assert!(again.1.status.maybe_sent && again.1.status.tries == 1);
+    assert!(again.1.status.maybe_sent && again.1.status.attempts == 1);
     let late = gone.record(record(vec![done(held.0)]));
     proxy.set(Manner::Pass);
     assert_eq!(late.wait().unwrap().stale, [held.0]);
@@ -279,7 +287,7 @@ fn a_claim_that_nobody_heard_the_answer_of_keeps_no_job_from_others() {
     store.submit(nameless(2)).wait().unwrap();
     proxy.set(Manner::Mute);
     let claimed = store.claim(claim(2)).wait();
-    assert!(matches!(claimed, Err(StoreError::Away(..))), "{claimed:?}");
+    assert!(matches!(claimed, Err(StoreError::Unreachable(..))), "{claimed:?}");
     proxy.set(Manner::Pass);
     let mut claimed = Vec::new();
     let all = std::cell::RefCell::new(&mut claimed);
@@ -287,7 +295,7 @@ fn a_claim_that_nobody_heard_the_answer_of_keeps_no_job_from_others() {
         all.borrow_mut().extend(store.claim(claim(2)).wait().map_or_else(|_| Vec::new(), |claimed| claimed.jobs));
         all.borrow().len() == 2
     });
-    assert!(claimed.iter().all(|(_, entry)| !entry.status.maybe_sent && entry.status.tries == 0), "{claimed:?}");
+    assert!(claimed.iter().all(|(_, entry)| !entry.status.maybe_sent && entry.status.attempts == 0), "{claimed:?}");
 }
 
 #[test]
@@ -302,7 +310,7 @@ fn a_slow_server_only_takes_its_time() {
         assert_eq!(ticket.wait().unwrap().len(), 5);
     }
     assert_eq!(store.claim(claim(100)).wait().unwrap().jobs.len(), 100);
-    assert_eq!(store.trouble(), None);
+    assert_eq!(store.unreachable_reason(), None);
 }
 
 #[test]
@@ -312,29 +320,29 @@ fn a_machine_whose_clock_is_an_hour_off_means_the_same_times() {
     let (right, wrong) = (open(&url), open(&url));
     const HOUR: i64 = 3_600_000;
     // Its clock is an hour behind the server's.
-    wrong.shared.terms.ahead_ms.store(HOUR, Relaxed);
+    wrong.shared.context.clock_offset_ms.store(HOUR, Relaxed);
     let now = wall_ms();
     let its_now = UnixMs(now.0 - HOUR);
-    let job = Job { created: its_now, expires: Some(its_now.plus_ms(60_000)), ..Job::default() };
+    let job = Job { created_at: its_now, expires_at: Some(its_now.plus_ms(60_000)), ..Job::default() };
     wrong.submit(vec![job.clone()]).wait().unwrap();
-    let seen = |store: &Redis| store.inspect(&Which::Number(1)).unwrap().unwrap().entry.job;
-    assert_eq!(seen(&right).expires, Some(now.plus_ms(60_000)));
+    let seen = |store: &RedisStore| store.inspect(&JobSelector::Number(1)).unwrap().unwrap().entry.job;
+    assert_eq!(seen(&right).expires_at, Some(now.plus_ms(60_000)));
     assert_eq!(seen(&wrong), job);
     right.start_sending(now).unwrap();
     assert_eq!(right.claim(claim(1)).wait().unwrap().jobs.len(), 1, "it has not expired, by any clock");
-    let terms = Arc::clone(&right.shared.terms);
-    terms.compare(1000, 1000 + HOUR, 1004);
-    assert_eq!(terms.ahead_ms.load(Relaxed), HOUR - 2);
-    terms.compare(1000, 1005, 1004);
-    assert_eq!(terms.ahead_ms.load(Relaxed), 0, "what the way takes is no difference of clocks");
+    let terms = Arc::clone(&right.shared.context);
+    terms.update_clock_offset(1000, 1000 + HOUR, 1004);
+    assert_eq!(terms.clock_offset_ms.load(Relaxed), HOUR - 2);
+    terms.update_clock_offset(1000, 1005, 1004);
+    assert_eq!(terms.clock_offset_ms.load(Relaxed), 0, "what the way takes is no difference of clocks");
 }
 
 #[test]
 fn a_server_that_may_lose_a_second_is_refused_if_that_is_asked_for_and_one_that_throws_keys_away_always() {
     let told = |args: &[&str], asked: &str| {
         let server = RedisServer::with(args)?;
-        let address = Address::read(&server.url(asked)).unwrap();
-        let opened = Redis::open(&address, true, Bounds::default(), Order::FirstIn);
+        let address = QueueAddress::read(&server.url(asked)).unwrap();
+        let opened = RedisStore::open(&address, true, QueueBounds::default(), JobOrder::Fifo);
         Some(opened.err().map(|error| error.to_string()))
     };
     for (args, asked, why) in [
@@ -356,8 +364,8 @@ fn a_server_that_may_lose_a_second_is_refused_if_that_is_asked_for_and_one_that_
 #[test]
 fn a_queue_that_is_not_there_is_not_made_by_whoever_only_looks() {
     let Some(server) = RedisServer::start() else { return };
-    let address = Address::read(&server.url("queue=nobodys")).unwrap();
-    let opened = Redis::open(&address, false, Bounds::default(), Order::FirstIn);
+    let address = QueueAddress::read(&server.url("queue=nobodys")).unwrap();
+    let opened = RedisStore::open(&address, false, QueueBounds::default(), JobOrder::Fifo);
     assert!(matches!(opened, Err(StoreError::NoStore(_))));
     assert!(server.say(&["KEYS", "*"]).starts_with("*0"));
 }

@@ -7,69 +7,69 @@ use std::time::Duration;
 use ::redis::Value;
 use tokio::sync::watch;
 
-use super::in_hand::InHand;
+use super::in_hand::LocalLeases;
 use super::jobs;
-use super::link::{Link, Terms, Trouble};
-use super::script::{Ask, Script};
+use super::link::{QueueContext, RedisConnection, RedisFailure};
+use super::script::{RedisScript, ScriptCall};
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
-use crate::redis::{Replies, Reply};
+use crate::redis::{RedisValue, RedisValues};
 use crate::send::store::StoreError;
-use crate::send::store::inbox::Inbox;
-use crate::send::store::waiting::{Entrance, Waiting};
-use crate::send::store::{Bounds, Receipt};
+use crate::send::store::inbox::WorkQueue;
+use crate::send::store::waiting::{SubmitQueue, SubmitResult};
+use crate::send::store::{QueueBounds, Receipt};
 
 /// So many jobs get in with one question: the server does nothing else meanwhile.
-const MOST_JOBS: usize = 512;
+const MAX_SUBMIT_JOBS: usize = 512;
 /// So many questions go together; of as many the server keeps its answers, for those who have not heard them.
-const MOST_TASKS: usize = 60;
+const MAX_GROUP_CALLS: usize = 60;
 /// Who asks is told after so long that the server is away.
-const PATIENCE: Nanos = Nanos::from_secs(5);
+const UNREACHABLE_TIMEOUT: Nanos = Nanos::from_secs(5);
 /// So long a store that is closed tries to get rid of what it still has.
-const LAST_PATIENCE: Nanos = Nanos::from_secs(2);
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Nanos = Nanos::from_secs(2);
+const MIN_RETRY_PAUSE: Duration = Duration::from_millis(20);
+const MAX_RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Whoever waits for room looks for it so often, if no news comes.
-const LOOK: Nanos = Nanos::from_millis(500);
+const ROOM_POLL_INTERVAL: Nanos = Nanos::from_millis(500);
 
 /// Whoever is told what came of a question, and the clock before it was asked.
-pub(super) type Hears = Box<dyn FnOnce(Result<Value, StoreError>) + Send>;
+pub(super) type ReplyHandler = Box<dyn FnOnce(Result<Value, StoreError>) + Send>;
 
-pub(super) enum Task {
+pub(super) enum RedisTask {
     /// One question. What a claim took and nobody heard of is given back.
-    Ask { ask: Ask, hears: Hears },
+    Call { ask: ScriptCall, hears: ReplyHandler },
     /// Several, one after the other.
-    Long(Does),
+    Sequence(CallSequence),
 }
 
 /// Whoever asks one question after the other.
-type Does = Box<dyn FnOnce(&mut dyn FnMut(Ask) -> Result<Value, StoreError>) + Send>;
+type CallSequence = Box<dyn FnOnce(&mut dyn FnMut(ScriptCall) -> Result<Value, StoreError>) + Send>;
 
 /// What the threads of a store share.
-pub(super) struct Shared {
-    pub(super) terms: Arc<Terms>,
-    pub(super) inbox: Inbox<Task>,
-    pub(super) bounds: Bounds,
+pub(super) struct RedisStoreShared {
+    pub(super) context: Arc<QueueContext>,
+    pub(super) work_queue: WorkQueue<RedisTask>,
+    pub(super) bounds: QueueBounds,
     pub(super) arrivals: watch::Sender<u64>,
     pub(super) changes: watch::Sender<u64>,
     /// Keys have come free, or senders have come or gone.
-    pub(super) moves: watch::Sender<u64>,
+    pub(super) key_changes: watch::Sender<u64>,
     /// Why the server does not answer, while it does not.
-    pub(super) trouble: Mutex<Option<String>>,
-    pub(super) in_hand: InHand,
+    pub(super) unreachable_reason: Mutex<Option<String>>,
+    pub(super) local_leases: LocalLeases,
     /// This handle sends.
-    pub(super) sends: AtomicBool,
+    pub(super) is_sender: AtomicBool,
     /// Somebody waits for room.
-    pub(super) crowded: AtomicBool,
+    pub(super) waits_for_room: AtomicBool,
 }
 
-impl Shared {
-    fn set_trouble(&self, why: Option<String>) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = why;
+impl RedisStoreShared {
+    fn set_unreachable_reason(&self, why: Option<String>) {
+        *self.unreachable_reason.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
     /// What a script has said that has happened.
-    pub(super) fn heard(&self, what: i64) {
+    pub(super) fn notify(&self, what: i64) {
         let tell = |watch: &watch::Sender<u64>| watch.send_modify(|n| *n = n.wrapping_add(1));
         if what & 1 != 0 {
             tell(&self.changes);
@@ -77,168 +77,188 @@ impl Shared {
         if what & 2 != 0 {
             tell(&self.arrivals);
         }
-        if what > 0 && self.crowded.load(Ordering::Relaxed) {
-            self.inbox.look();
+        if what > 0 && self.waits_for_room.load(Ordering::Relaxed) {
+            self.work_queue.signal_room();
         }
     }
 }
 
 /// What the thread has.
-pub(super) struct Writer {
-    link: Link,
-    shared: Arc<Shared>,
+pub(super) struct RedisWriter {
+    connection: RedisConnection,
+    shared: Arc<RedisStoreShared>,
     clock: Clock,
-    waiting: Waiting,
+    submit_queue: SubmitQueue,
     /// The number of the last question.
-    number: u64,
+    last_call_number: u64,
     /// Jobs on their way in, under the number that they are asked with until there is an answer.
-    entering: Option<(u64, Ask)>,
+    pending_submit: Option<(u64, ScriptCall)>,
     /// There was no room then.
-    crowded: Option<Nanos>,
+    full_since: Option<Nanos>,
     /// Claims that nobody has heard the answer of.
-    unheard: Vec<u64>,
+    unconfirmed_claims: Vec<u64>,
     /// When the sender was last said to be alive.
-    beaten: Nanos,
+    last_heartbeat: Nanos,
 }
 
-impl Writer {
-    pub(super) fn new(link: Link, shared: Arc<Shared>) -> Self {
+impl RedisWriter {
+    pub(super) fn new(connection: RedisConnection, shared: Arc<RedisStoreShared>) -> Self {
         let clock = Clock::starting_in(Nanos::ZERO);
-        let (waiting, unheard) = (Waiting::default(), Vec::new());
-        Self { link, shared, clock, waiting, number: 0, entering: None, crowded: None, unheard, beaten: Nanos::ZERO }
+        let (submit_queue, unconfirmed_claims) = (SubmitQueue::default(), Vec::new());
+        Self {
+            connection,
+            shared,
+            clock,
+            submit_queue,
+            last_call_number: 0,
+            pending_submit: None,
+            full_since: None,
+            unconfirmed_claims,
+            last_heartbeat: Nanos::ZERO,
+        }
     }
 
     /// Works until the inbox is closed and empty.
     pub(super) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
-        let lease = shared.terms.address.lease;
+        let lease = shared.context.address.lease;
         loop {
-            if self.waiting.is_empty() {
-                self.crowded = None;
+            if self.submit_queue.is_empty() {
+                self.full_since = None;
             }
             let now = self.clock.now();
             let mut wait = Nanos(lease.0 / 4);
-            if let Some(since) = self.crowded.filter(|_| !self.waiting.is_empty()) {
-                wait = wait.min(since + LOOK - now);
+            if let Some(since) = self.full_since.filter(|_| !self.submit_queue.is_empty()) {
+                wait = wait.min(since + ROOM_POLL_INTERVAL - now);
             }
             // More of them may get in at once.
-            if self.entering.is_some() || self.crowded.is_none() && !self.waiting.is_empty() {
+            if self.pending_submit.is_some() || self.full_since.is_none() && !self.submit_queue.is_empty() {
                 wait = Nanos::ZERO;
             }
-            let Some(taken) = shared.inbox.take(&mut self.waiting, MOST_TASKS, wait) else { break };
+            let Some(taken) = shared.work_queue.take(&mut self.submit_queue, MAX_GROUP_CALLS, wait) else { break };
             let mut tasks = taken.tasks;
-            if taken.look || self.crowded.is_some_and(|since| self.clock.now() >= since + LOOK) {
-                self.crowded = None;
-                shared.crowded.store(false, Ordering::Relaxed);
+            if taken.may_have_room
+                || self.full_since.is_some_and(|since| self.clock.now() >= since + ROOM_POLL_INTERVAL)
+            {
+                self.full_since = None;
+                shared.waits_for_room.store(false, Ordering::Relaxed);
             }
-            if shared.sends.load(Ordering::Relaxed) && self.clock.now() >= self.beaten + Nanos(lease.0 / 2) {
-                tasks.push(Task::Ask { ask: super::keys::alive(&shared.terms), hears: Box::new(|_| ()) });
+            if shared.is_sender.load(Ordering::Relaxed) && self.clock.now() >= self.last_heartbeat + Nanos(lease.0 / 2)
+            {
+                tasks.push(RedisTask::Call {
+                    ask: super::keys::keep_alive_call(&shared.context),
+                    hears: Box::new(|_| ()),
+                });
             }
-            self.work(tasks);
-            self.keep_what_is_in_hand();
+            self.run_tasks(tasks);
+            self.reconcile_leases();
             // They did not get through, and nobody waits for the server any longer.
-            if self.entering.is_some() && shared.inbox.is_closed() {
+            if self.pending_submit.is_some() && shared.work_queue.is_closed() {
                 break;
             }
         }
-        self.waiting.fail_all(&StoreError::Closed);
+        self.submit_queue.fail_all(&StoreError::Closed);
     }
 
-    fn work(&mut self, tasks: Vec<Task>) {
+    fn run_tasks(&mut self, tasks: Vec<RedisTask>) {
         let mut group = Vec::new();
         for task in tasks {
             match task {
-                Task::Ask { ask, hears } => group.push((ask, hears)),
-                Task::Long(does) => {
-                    self.together(std::mem::take(&mut group));
-                    does(&mut |ask| self.alone(&ask));
+                RedisTask::Call { ask, hears } => group.push((ask, hears)),
+                RedisTask::Sequence(does) => {
+                    self.call_group(std::mem::take(&mut group));
+                    does(&mut |ask| self.call_one(&ask));
                 }
             }
         }
-        self.together(group);
+        self.call_group(group);
     }
 
     /// After all that was asked before has been answered, and what was not heard of is given back: till then nobody knows
     /// what is in hand.
-    fn keep_what_is_in_hand(&mut self) {
-        if !self.link.is_another_run || !self.unheard.is_empty() {
+    fn reconcile_leases(&mut self) {
+        if !self.connection.server_restarted || !self.unconfirmed_claims.is_empty() {
             return;
         }
-        let ask = self.shared.in_hand.ask();
-        if let Ok(said) = self.alone(&ask) {
-            self.link.is_another_run = false;
-            self.shared.heard(Reply(said).int());
+        let ask = self.shared.local_leases.reconcile_call();
+        if let Ok(said) = self.call_one(&ask) {
+            self.connection.server_restarted = false;
+            self.shared.notify(RedisValue(said).int());
         }
     }
 
-    fn next(&mut self) -> u64 {
-        self.number += 1;
-        self.number
+    fn next_call_number(&mut self) -> u64 {
+        self.last_call_number += 1;
+        self.last_call_number
     }
 
-    fn alone(&mut self, ask: &Ask) -> Result<Value, StoreError> {
-        let number = self.next();
-        let mut answers = self.insist(&[(number, ask)])?;
+    fn call_one(&mut self, ask: &ScriptCall) -> Result<Value, StoreError> {
+        let number = self.next_call_number();
+        let mut answers = self.call_until_answered(&[(number, ask)])?;
         answers.pop().unwrap_or(Err(StoreError::Closed))
     }
 
     /// Asks all of it in one go, and what waits to get in with it.
-    fn together(&mut self, group: Vec<(Ask, Hears)>) {
-        if self.entering.is_none() && self.crowded.is_none() && !self.waiting.is_empty() {
-            let ask =
-                jobs::submit(self.waiting.first(MOST_JOBS), self.shared.bounds, self.link.order, &self.shared.terms);
+    fn call_group(&mut self, group: Vec<(ScriptCall, ReplyHandler)>) {
+        if self.pending_submit.is_none() && self.full_since.is_none() && !self.submit_queue.is_empty() {
+            let ask = jobs::submit_call(
+                self.submit_queue.peek_jobs(MAX_SUBMIT_JOBS),
+                self.shared.bounds,
+                self.connection.order,
+                &self.shared.context,
+            );
             match ask {
-                Some(ask) => self.entering = Some((self.next(), ask)),
+                Some(ask) => self.pending_submit = Some((self.next_call_number(), ask)),
                 // A batch without a job is in.
-                None => self.waiting.entered(std::iter::empty()),
+                None => self.submit_queue.finish_submit(std::iter::empty()),
             }
         }
-        let unheard = self.unheard.clone();
-        let forgets: Vec<(u64, Ask)> = unheard
+        let unheard = self.unconfirmed_claims.clone();
+        let forgets: Vec<(u64, ScriptCall)> = unheard
             .iter()
             .map(|claim| {
-                let mut ask = Ask::new(Script::Forget);
+                let mut ask = ScriptCall::new(RedisScript::ReleaseClaim);
                 ask.number(claim);
-                (self.next(), ask)
+                (self.next_call_number(), ask)
             })
             .collect();
-        let numbered: Vec<(u64, Ask, Hears)> =
-            group.into_iter().map(|(ask, hears)| (self.next(), ask, hears)).collect();
-        if self.entering.is_none() && forgets.is_empty() && numbered.is_empty() {
+        let numbered: Vec<(u64, ScriptCall, ReplyHandler)> =
+            group.into_iter().map(|(ask, hears)| (self.next_call_number(), ask, hears)).collect();
+        if self.pending_submit.is_none() && forgets.is_empty() && numbered.is_empty() {
             return;
         }
-        if numbered.iter().any(|(_, ask, _)| ask.script == Script::Beat) {
-            self.beaten = self.clock.now();
+        if numbered.iter().any(|(_, ask, _)| ask.script == RedisScript::Heartbeat) {
+            self.last_heartbeat = self.clock.now();
         }
-        let entering = self.entering.take();
-        let all: Vec<(u64, &Ask)> = (forgets.iter().map(|(number, ask)| (*number, ask)))
+        let entering = self.pending_submit.take();
+        let all: Vec<(u64, &ScriptCall)> = (forgets.iter().map(|(number, ask)| (*number, ask)))
             .chain(entering.iter().map(|(number, ask)| (*number, ask)))
             .chain(numbered.iter().map(|(number, ask, _)| (*number, ask)))
             .collect();
-        let answers = self.insist(&all);
+        let answers = self.call_until_answered(&all);
         match answers {
             Ok(answers) => {
                 let mut answers = answers.into_iter();
-                self.unheard.clear();
+                self.unconfirmed_claims.clear();
                 for answer in answers.by_ref().take(forgets.len()) {
-                    self.shared.heard(answer.map_or(0, |value| Reply(value).int()));
+                    self.shared.notify(answer.map_or(0, |value| RedisValue(value).int()));
                 }
                 if let Some((_, ask)) = &entering {
-                    self.entered(ask, answers.next().unwrap_or(Err(StoreError::Closed)));
+                    self.finish_submit(ask, answers.next().unwrap_or(Err(StoreError::Closed)));
                 }
                 for (answer, (.., hears)) in answers.zip(numbered) {
                     hears(answer);
                 }
             }
             Err(why) => {
-                self.entering = entering;
-                if !matches!(why, StoreError::Away(..)) {
-                    self.entering = None;
-                    self.waiting.fail_all(&why);
+                self.pending_submit = entering;
+                if !matches!(why, StoreError::Unreachable(..)) {
+                    self.pending_submit = None;
+                    self.submit_queue.fail_all(&why);
                 }
                 for (number, ask, hears) in numbered {
-                    if ask.script == Script::Claim {
-                        self.unheard.push(number);
+                    if ask.script == RedisScript::Claim {
+                        self.unconfirmed_claims.push(number);
                     }
                     hears(Err(why.clone()));
                 }
@@ -246,57 +266,60 @@ impl Writer {
         }
     }
 
-    fn entered(&mut self, asked: &Ask, answer: Result<Value, StoreError>) {
+    fn finish_submit(&mut self, asked: &ScriptCall, answer: Result<Value, StoreError>) {
         let mut said = match answer {
-            Ok(said) => Replies::of(said),
+            Ok(said) => RedisValues::of(said),
             Err(why) => {
-                self.waiting.fail_first(why);
+                self.submit_queue.fail_first(why);
                 return;
             }
         };
-        let (what, stop) = (said.take().int(), said.take().int());
+        let (what, stop) = (said.next_value().int(), said.next_value().int());
         let mut entrances = Vec::new();
         while !said.is_empty() {
-            let (number, state) = (said.take().count(), said.take().text());
+            let (number, state) = (said.next_value().count(), said.next_value().text());
             // A state that is none stands for a job that is new.
-            let receipt = state.parse().map_or(Receipt::Accepted(number), |state| Receipt::Known(number, state));
-            entrances.push(Entrance::In(receipt));
+            let receipt = state.parse().map_or(Receipt::Accepted(number), |state| Receipt::Duplicate(number, state));
+            entrances.push(SubmitResult::Admitted(receipt));
         }
         match stop {
             1 => {
-                self.crowded = Some(self.clock.now());
-                self.shared.crowded.store(true, Ordering::Relaxed);
-                entrances.push(Entrance::NoRoom);
+                self.full_since = Some(self.clock.now());
+                self.shared.waits_for_room.store(true, Ordering::Relaxed);
+                entrances.push(SubmitResult::QueueFull);
             }
             2 => {
-                let bytes = jobs::bytes_of(asked, entrances.len());
-                entrances.push(Entrance::TooLarge { bytes, most_bytes: self.shared.bounds.bytes });
+                let bytes = jobs::nth_job_bytes(asked, entrances.len());
+                entrances.push(SubmitResult::TooLarge { bytes, most_bytes: self.shared.bounds.bytes });
             }
             _ => {}
         }
         // First: whoever waits to be told may look at once whether something has happened.
-        self.shared.heard(what);
-        self.waiting.entered(entrances.into_iter());
+        self.shared.notify(what);
+        self.submit_queue.finish_submit(entrances.into_iter());
     }
 
     /// Asks until there is an answer, for a while: what is asked again under its number is not done again.
-    fn insist(&mut self, asks: &[(u64, &Ask)]) -> Result<Vec<Result<Value, StoreError>>, StoreError> {
-        let (begun, mut pause) = (self.clock.now(), FIRST_PAUSE);
+    fn call_until_answered(
+        &mut self,
+        asks: &[(u64, &ScriptCall)],
+    ) -> Result<Vec<Result<Value, StoreError>>, StoreError> {
+        let (begun, mut pause) = (self.clock.now(), MIN_RETRY_PAUSE);
         loop {
-            match self.link.ask(asks) {
+            match self.connection.call_all(asks) {
                 Ok(answers) => {
-                    self.shared.set_trouble(None);
+                    self.shared.set_unreachable_reason(None);
                     return Ok(answers);
                 }
-                Err(Trouble::Ends(why)) => return Err(why),
-                Err(Trouble::Away(why)) => {
-                    self.shared.set_trouble(Some(why.clone()));
-                    let patience = if self.shared.inbox.is_closed() { LAST_PATIENCE } else { PATIENCE };
+                Err(RedisFailure::Fatal(why)) => return Err(why),
+                Err(RedisFailure::Unreachable(why)) => {
+                    self.shared.set_unreachable_reason(Some(why.clone()));
+                    let patience = if self.shared.work_queue.is_closed() { CLOSE_TIMEOUT } else { UNREACHABLE_TIMEOUT };
                     if self.clock.now() - begun >= patience {
-                        return Err(StoreError::Away(self.shared.terms.address.path(), why));
+                        return Err(StoreError::Unreachable(self.shared.context.address.path(), why));
                     }
-                    self.shared.inbox.pause(pause);
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    self.shared.work_queue.sleep_unless_closed(pause);
+                    pause = (pause * 2).min(MAX_RETRY_PAUSE);
                 }
             }
         }

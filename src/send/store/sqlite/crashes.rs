@@ -7,9 +7,9 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::send::job::{Attempt, Request};
+use crate::send::job::{JobRequest, StoredAttempt};
 use crate::send::state::State;
-use crate::send::store::{Change, Lane, Step, Want};
+use crate::send::store::{JobChange, JobLane, JobStep, LaneClaim};
 
 const JOBS: u64 = 12;
 
@@ -50,23 +50,23 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 
 /// A job by the naive account.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    lease: Option<Lease>,
-    out: bool,
-    maybe: bool,
-    tries: u32,
+struct ModelJob {
+    lease: Option<JobLease>,
+    is_in_flight: bool,
+    maybe_sent: bool,
+    attempts: u32,
 }
 
 /// A sender, and what is known of its jobs.
-struct World<'a> {
+struct CrashModel<'a> {
     path: &'a Path,
-    store: Option<Sqlite>,
-    jobs: BTreeMap<u64, Known>,
+    store: Option<SqliteStore>,
+    jobs: BTreeMap<u64, ModelJob>,
     now: UnixMs,
 }
 
-impl World<'_> {
-    fn store(&self) -> &Sqlite {
+impl CrashModel<'_> {
+    fn store(&self) -> &SqliteStore {
         self.store.as_ref().unwrap()
     }
 
@@ -74,28 +74,34 @@ impl World<'_> {
         self.now = self.now.plus_ms(7);
         match what {
             Move::Claim(most) => {
-                let wants = vec![Want { lane: Lane::default(), most }];
-                let claim = Claim { now: self.now, lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: false };
+                let wants = vec![LaneClaim { lane: JobLane::default(), max_jobs: most }];
+                let claim = ClaimRequest {
+                    now: self.now,
+                    lease_duration: Nanos::NEVER,
+                    lanes: wants,
+                    max_bytes: u64::MAX,
+                    marks_sent: false,
+                };
                 for (lease, entry) in self.store().claim(claim).wait().unwrap().jobs {
                     let known = self.jobs.entry(lease.number).or_default();
-                    assert_eq!((entry.status.maybe_sent, entry.status.tries), (known.maybe, known.tries));
+                    assert_eq!((entry.status.maybe_sent, entry.status.attempts), (known.maybe_sent, known.attempts));
                     known.lease = Some(lease);
                 }
             }
             Move::Send(job) => self.with(job, |store, at, lease, known| {
-                assert!(store.mark(lease, at));
-                known.out = true;
+                assert!(store.mark_sent(lease, at));
+                known.is_in_flight = true;
             }),
             Move::Unsent(job) => self.with(job, |store, _, lease, known| {
-                assert!(store.unmark(lease));
-                known.out = false;
+                assert!(store.unmark_sent(lease));
+                known.is_in_flight = false;
             }),
-            Move::Retry(job) => self.end(job, |now| Step::Dead { retry_at: now }),
-            Move::Release(job) => self.end(job, |_| Step::Released),
-            Move::Finish(job) => self.end(job, |_| Step::Done),
+            Move::Retry(job) => self.end(job, |now| JobStep::Retrying { retry_at: now }),
+            Move::Release(job) => self.end(job, |_| JobStep::Released),
+            Move::Finish(job) => self.end(job, |_| JobStep::Done),
             Move::Kill => self.die(false),
             Move::PowerCut => {
-                let marks = turn::beside(self.path, "-sending");
+                let marks = turn::with_suffix(self.path, "-sending");
                 self.store = None;
                 let mut bytes = fs::read(&marks).unwrap();
                 bytes[..8].copy_from_slice(b"00000000");
@@ -104,26 +110,27 @@ impl World<'_> {
             }
             Move::Tidy => {
                 self.store = None;
-                fs::remove_file(turn::beside(self.path, "-sending")).unwrap();
+                fs::remove_file(turn::with_suffix(self.path, "-sending")).unwrap();
                 self.die(true);
             }
         }
     }
 
-    fn with(&mut self, job: u64, does: impl FnOnce(&Sqlite, UnixMs, Lease, &mut Known)) {
+    fn with(&mut self, job: u64, does: impl FnOnce(&SqliteStore, UnixMs, JobLease, &mut ModelJob)) {
         let (store, now) = (self.store.as_ref().unwrap(), self.now);
         if let Some((lease, known)) = self.jobs.get_mut(&job).and_then(|known| Some((known.lease?, known))) {
             does(store, now, lease, known);
         }
     }
 
-    fn end(&mut self, job: u64, step: impl FnOnce(UnixMs) -> Step) {
+    fn end(&mut self, job: u64, step: impl FnOnce(UnixMs) -> JobStep) {
         self.with(job, |store, at, lease, known| {
-            let attempt = known.out.then(|| Attempt::at(at));
-            known.tries += u32::from(known.out);
-            (known.lease, known.out) = (None, false);
-            let change = Change { lease, at, reason: "so".into(), step: step(at), attempt, answer: None };
-            let recorded = store.record(Record { changes: vec![change], keys: Vec::new() }).wait().unwrap();
+            let attempt = known.is_in_flight.then(|| StoredAttempt::at(at));
+            known.attempts += u32::from(known.is_in_flight);
+            (known.lease, known.is_in_flight) = (None, false);
+            let change = JobChange { lease, at, reason: "so".into(), step: step(at), attempt, response: None };
+            let recorded =
+                store.record(RecordRequest { changes: vec![change], key_states: Vec::new() }).wait().unwrap();
             assert_eq!(recorded.stale, []);
         });
     }
@@ -131,18 +138,18 @@ impl World<'_> {
     /// The process is gone, and what it left is found by another; in `doubt` no mark proves that a job was not sent.
     fn die(&mut self, doubt: bool) {
         self.store = None;
-        let store = Sqlite::open(self.path, &Options::default()).unwrap();
+        let store = SqliteStore::open(self.path, &Options::default()).unwrap();
         let recovered = begin(&store, self.now);
         let (mut left, mut sent) = (0, 0);
         for (number, known) in self.jobs.iter_mut().filter(|(_, known)| known.lease.is_some()) {
-            let may = known.out || doubt;
-            (known.lease, known.out) = (None, false);
-            known.maybe |= may;
-            known.tries += u32::from(may);
+            let may = known.is_in_flight || doubt;
+            (known.lease, known.is_in_flight) = (None, false);
+            known.maybe_sent |= may;
+            known.attempts += u32::from(may);
             (left, sent) = (left + 1, sent + u64::from(may));
-            let status = store.inspect(&Which::Number(*number)).unwrap().unwrap().entry.status;
-            assert_eq!((status.state, status.maybe_sent), (State::Queued, known.maybe), "{number}");
-            assert_eq!((status.tries, status.last.is_some()), (known.tries, may), "{number}");
+            let status = store.inspect(&JobSelector::Number(*number)).unwrap().unwrap().entry.status;
+            assert_eq!((status.state, status.maybe_sent), (State::Queued, known.maybe_sent), "{number}");
+            assert_eq!((status.attempts, status.last_attempt.is_some()), (known.attempts, may), "{number}");
         }
         assert_eq!((recovered.jobs, recovered.maybe_sent), (left, sent));
         self.store = Some(store);
@@ -150,10 +157,10 @@ impl World<'_> {
 }
 
 /// A process that another test has just forked has the lock of the sender before until it runs its program.
-fn begin(store: &Sqlite, now: UnixMs) -> Recovered {
+fn begin(store: &SqliteStore, now: UnixMs) -> Recovery {
     loop {
         match store.start_sending(now) {
-            Err(StoreError::SenderElsewhere(_, Some(pid))) if pid == std::process::id() => thread::yield_now(),
+            Err(StoreError::AnotherSender(_, Some(pid))) if pid == std::process::id() => thread::yield_now(),
             other => return other.unwrap(),
         }
     }
@@ -165,11 +172,11 @@ proptest! {
     fn after_a_death_at_any_moment_those_jobs_count_as_sent_that_were_and_no_others(moves in moves()) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
-        let store = Sqlite::open(&path, &Options::default()).unwrap();
-        let job = Job { request: Request::default(), ..Job::default() };
+        let store = SqliteStore::open(&path, &Options::default()).unwrap();
+        let job = Job { request: JobRequest::default(), ..Job::default() };
         store.submit(vec![job; JOBS as usize]).wait().unwrap();
         store.start_sending(UnixMs(1)).unwrap();
-        let mut world = World { path: &path, store: Some(store), jobs: BTreeMap::new(), now: UnixMs(1) };
+        let mut world = CrashModel { path: &path, store: Some(store), jobs: BTreeMap::new(), now: UnixMs(1) };
         moves.into_iter().for_each(|what| world.go(what));
         world.go(Move::Kill);
     }
@@ -179,40 +186,52 @@ proptest! {
 fn marks_of_another_session_than_the_stores_last_prove_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (folder.path().join("jobs.db"), folder.path().join("copy.db"));
-    let claim = |store: &Sqlite| {
-        let wants = vec![Want { lane: Lane::default(), most: 1 }];
-        let claim = Claim { now: UnixMs(1), lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: false };
+    let claim = |store: &SqliteStore| {
+        let wants = vec![LaneClaim { lane: JobLane::default(), max_jobs: 1 }];
+        let claim = ClaimRequest {
+            now: UnixMs(1),
+            lease_duration: Nanos::NEVER,
+            lanes: wants,
+            max_bytes: u64::MAX,
+            marks_sent: false,
+        };
         store.claim(claim).wait().unwrap().jobs.remove(0).0
     };
-    let store = Sqlite::open(&path, &Options::default()).unwrap();
+    let store = SqliteStore::open(&path, &Options::default()).unwrap();
     store.submit(vec![Job::default(); 2]).wait().unwrap();
     store.start_sending(UnixMs(1)).unwrap();
     let sent = claim(&store);
-    assert!(store.mark(sent, UnixMs(2)));
+    assert!(store.mark_sent(sent, UnixMs(2)));
     drop(store);
     fs::copy(&path, &copy).unwrap();
     // The store goes on, and its marks with it; then the copy is put back.
-    let store = Sqlite::open(&path, &Options::default()).unwrap();
-    assert_eq!(begin(&store, UnixMs(3)), Recovered { jobs: 1, maybe_sent: 1 });
+    let store = SqliteStore::open(&path, &Options::default()).unwrap();
+    assert_eq!(begin(&store, UnixMs(3)), Recovery { jobs: 1, maybe_sent: 1 });
     drop(store);
     fs::copy(&copy, &path).unwrap();
-    let store = Sqlite::open(&path, &Options::default()).unwrap();
-    assert_eq!(begin(&store, UnixMs(4)), Recovered { jobs: 1, maybe_sent: 1 });
+    let store = SqliteStore::open(&path, &Options::default()).unwrap();
+    assert_eq!(begin(&store, UnixMs(4)), Recovery { jobs: 1, maybe_sent: 1 });
 }
 
 #[test]
 fn a_file_of_marks_that_cannot_be_written_to_has_the_store_itself_take_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
-    fs::create_dir(turn::beside(&path, "-sending")).unwrap();
-    let open = || Sqlite::open(&path, &Options::default()).unwrap();
+    fs::create_dir(turn::with_suffix(&path, "-sending")).unwrap();
+    let open = || SqliteStore::open(&path, &Options::default()).unwrap();
     let store = open();
     store.submit(vec![Job::default(); 2]).wait().unwrap();
     store.start_sending(UnixMs(1)).unwrap();
-    let wants = vec![Want { lane: Lane::default(), most: 2 }];
-    let claim = Claim { now: UnixMs(1), lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: false };
+    let wants = vec![LaneClaim { lane: JobLane::default(), max_jobs: 2 }];
+    let claim = ClaimRequest {
+        now: UnixMs(1),
+        lease_duration: Nanos::NEVER,
+        lanes: wants,
+        max_bytes: u64::MAX,
+        marks_sent: false,
+    };
     let claimed = store.claim(claim).wait().unwrap().jobs;
-    assert!(!store.mark(claimed[0].0, UnixMs(2)));
+    assert!(!store.mark_sent(claimed[0].0, UnixMs(2)));
     drop(store);
-    assert_eq!(begin(&open(), UnixMs(3)), Recovered { jobs: 2, maybe_sent: 2 }, "nothing proves it");
+    assert_eq!(begin(&open(), UnixMs(3)), Recovery { jobs: 2, maybe_sent: 2 }, "nothing proves it");
 }

@@ -17,14 +17,14 @@ use libc::{c_int, c_void};
 use rusqlite::ffi;
 
 /// The first byte that SQLite locks of a database; those of its index (`-shm`) all lie below.
-const FIRST_OF_A_DATABASE: libc::off_t = 0x4000_0000;
+const FIRST_DATABASE_LOCK_BYTE: libc::off_t = 0x4000_0000;
 
 /// The owner of the locks of a database, by its file's device and number: all of our connections to it share them, as they
 /// would a process's.
-static OWNERS: Mutex<Option<HashMap<(libc::dev_t, libc::ino_t), OwnedFd>>> = Mutex::new(None);
+static LOCK_OWNERS: Mutex<Option<HashMap<(libc::dev_t, libc::ino_t), OwnedFd>>> = Mutex::new(None);
 
 /// Has SQLite take such locks from here on. To be called before the first file is opened.
-pub(super) fn hold_against_other_copies() {
+pub(super) fn use_ofd_locks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let ours: unsafe extern "C" fn(c_int, c_int, *mut c_void) -> c_int = fcntl;
@@ -56,13 +56,13 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
     let lock = unsafe { &mut *argument.cast::<libc::flock>() };
     lock.l_pid = 0;
     let releases_all = lock.l_start == 0 && lock.l_len == 0;
-    if lock.l_start < FIRST_OF_A_DATABASE && !releases_all {
+    if lock.l_start < FIRST_DATABASE_LOCK_BYTE && !releases_all {
         // All of a process's connections have one descriptor of the index.
         // SAFETY: a descriptor of SQLite's and a lock, as the command takes.
         return unsafe { libc::fcntl(fd, ofd, &raw mut *lock) };
     }
     let Some(file) = file_of(fd) else { return -1 };
-    let mut owners = OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut owners = LOCK_OWNERS.lock().unwrap_or_else(PoisonError::into_inner);
     let owners = owners.get_or_insert_default();
     let unlocks = lock.l_type == libc::F_UNLCK as libc::c_short;
     let mut is_first = false;

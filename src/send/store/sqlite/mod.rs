@@ -27,25 +27,25 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::watch;
 
-pub(crate) use open::VERSION;
+pub(crate) use open::SCHEMA_VERSION;
 
-use self::marks::{Left, Marks, new_session};
-use self::open::told;
-use self::read::Reading;
-use self::rows::Rows;
-use self::task::{Broom, Progress, Sweep, once};
-use self::turn::{SenderLock, Turn, Watch};
-use self::writer::{Shared, Writer};
-use super::inbox::Inbox;
+use self::marks::{PreviousMarks, SentMarks, new_session};
+use self::open::store_error;
+use self::read::TableReader;
+use self::rows::TableWriter;
+use self::task::{BulkAction, BulkProgress, BulkTask, single};
+use self::turn::{ChangeWatcher, SenderLock, WriteLock};
+use self::writer::{SqliteStoreShared, SqliteWriter};
+use super::inbox::WorkQueue;
 use super::leases::Leases;
-use super::waiting::{Batch, Waiting};
+use super::waiting::{SubmitBatch, SubmitQueue};
 use super::{
-    Bounds, Claim, Claimed, Counts, Filter, KeyNote, KeyUse, Lease, Order, Receipt, Record, Recorded, Recovered, Sends,
-    Store, StoreError, Ticket, Which,
+    ActiveSenders, ClaimReply, ClaimRequest, JobCounts, JobFilter, JobLease, JobOrder, JobSelector, KeyUsage,
+    QueueBounds, Receipt, RecordReply, RecordRequest, Recovery, Store, StoreError, StoreFuture, StoredKeyState,
 };
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
-use crate::send::job::{Detail, Edit, Entry, Job, UnixMs};
+use crate::send::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug)]
@@ -53,54 +53,54 @@ pub struct Options {
     /// Make the file if there is none.
     pub create: bool,
     /// How much the queue holds.
-    pub bounds: Bounds,
+    pub bounds: QueueBounds,
     /// Which jobs go first. Of a store that is there already, what it was made with holds.
-    pub order: Order,
+    pub order: JobOrder,
     /// The file gets no larger than this, in bytes: then all that needs room fails as with a full disk.
-    pub most_file_bytes: Option<u64>,
+    pub max_file_bytes: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { create: true, bounds: Bounds::default(), order: Order::FirstIn, most_file_bytes: None }
+        Self { create: true, bounds: QueueBounds::default(), order: JobOrder::Fifo, max_file_bytes: None }
     }
 }
 
 /// Jobs in a file.
 ///
 /// When it is dropped, what was asked of it is done; batches that wait for room get [`StoreError::Closed`].
-pub struct Sqlite {
-    shared: Arc<Shared>,
+pub struct SqliteStore {
+    shared: Arc<SqliteStoreShared>,
     reader: Mutex<Connection>,
     sender: Mutex<Option<SenderLock>>,
     leases: Arc<Mutex<Leases>>,
-    marks: Arc<Marks>,
+    marks: Arc<SentMarks>,
     clock: Clock,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl fmt::Debug for Sqlite {
+impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Sqlite").field(&self.shared.path).finish()
     }
 }
 
-impl Sqlite {
+impl SqliteStore {
     /// Opens the store in this file.
     ///
     /// # Errors
     /// The file is no store, or cannot be had.
     pub fn open(path: &Path, options: &Options) -> Result<Self, StoreError> {
         let cannot = |error: std::io::Error| StoreError::Open(path.to_owned(), error.to_string());
-        let writing = open::writer(path, options)?;
-        let reader = Mutex::new(open::reader(path)?);
-        let turn = Turn::open(path).map_err(cannot)?;
+        let writing = open::open_writer(path, options)?;
+        let reader = Mutex::new(open::open_reader(path)?);
+        let turn = WriteLock::open(path).map_err(cannot)?;
         let watch = turn.watch().map_err(cannot)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SqliteStoreShared {
             path: path.to_owned(),
-            seen: AtomicU64::new(turn.count()),
-            turn,
-            inbox: Inbox::default(),
+            seen_change_count: AtomicU64::new(turn.change_count()),
+            write_lock: turn,
+            work_queue: WorkQueue::default(),
             arrivals: watch::Sender::new(0),
             changes: watch::Sender::new(0),
         });
@@ -114,88 +114,89 @@ impl Sqlite {
 
     /// Asks for the sender's lock. In turn: who only asks has the lock for a moment, and a sender that begins then would be
     /// sent away. By a file of its own, for the writer's is ours as long as it is the writer's.
-    fn in_turn<T>(&self, asks: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, StoreError> {
+    fn with_write_lock<T>(&self, asks: impl FnOnce(&Path) -> std::io::Result<T>) -> Result<T, StoreError> {
         let path = &self.shared.path;
         let ask = || {
-            let turn = Turn::open(path)?;
-            let _held = turn.take()?;
+            let turn = WriteLock::open(path)?;
+            let _held = turn.lock()?;
             asks(path)
         };
         ask().map_err(|error| StoreError::Open(path.clone(), error.to_string()))
     }
 
-    fn start(&mut self, connection: Connection, watch: Watch, bounds: Bounds) -> Result<(), StoreError> {
+    fn start(&mut self, connection: Connection, watch: ChangeWatcher, bounds: QueueBounds) -> Result<(), StoreError> {
         let cannot = |error: std::io::Error| StoreError::Open(self.shared.path.clone(), error.to_string());
         let (shared, clock) = (Arc::clone(&self.shared), self.clock);
         let (leases, marks) = (Arc::clone(&self.leases), Arc::clone(&self.marks));
         let (says, ready) = mpsc::channel();
         let writer = thread::Builder::new().name("weir-store".into()).spawn(move || {
             // The statements belong to the connection, and both to this thread.
-            match Rows::new(&connection, bounds, clock, leases, marks) {
+            match TableWriter::new(&connection, bounds, clock, leases, marks) {
                 Ok(rows) => {
                     let _ = says.send(Ok(()));
-                    Writer { connection: &connection, rows, shared, waiting: Waiting::default() }.run();
+                    SqliteWriter { connection: &connection, rows, shared, submit_queue: SubmitQueue::default() }.run();
                 }
-                Err(error) => drop(says.send(Err(told(&shared.path, &error)))),
+                Err(error) => drop(says.send(Err(store_error(&shared.path, &error)))),
             }
         });
         self.threads.push(writer.map_err(cannot)?);
         ready.recv().unwrap_or(Err(StoreError::Closed))?;
         let shared = Arc::clone(&self.shared);
-        let listener = thread::Builder::new().name("weir-store-ear".into()).spawn(move || listen(&shared, &watch));
+        let listener =
+            thread::Builder::new().name("weir-store-ear".into()).spawn(move || listen_for_changes(&shared, &watch));
         self.threads.push(listener.map_err(cannot)?);
         Ok(())
     }
 
-    fn read<T>(&self, reads: impl FnOnce(Reading<'_>) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    fn read<T>(&self, reads: impl FnOnce(TableReader<'_>) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let connection = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        reads(Reading(&connection)).map_err(|error| told(&self.shared.path, &error))
+        reads(TableReader(&connection)).map_err(|error| store_error(&self.shared.path, &error))
     }
 
-    fn ask<A, F>(&self, does: F) -> Ticket<A>
+    fn submit_task<A, F>(&self, does: F) -> StoreFuture<A>
     where
         A: Send + 'static,
-        F: FnMut(&mut Rows<'_>) -> rusqlite::Result<A> + Send + 'static,
+        F: FnMut(&mut TableWriter<'_>) -> rusqlite::Result<A> + Send + 'static,
     {
-        let (task, ticket) = once(does);
-        self.shared.inbox.ask(task);
+        let (task, ticket) = single(does);
+        self.shared.work_queue.push(task);
         ticket
     }
 
-    fn sweep(&self, filter: Filter, what: Broom) -> Ticket<u64> {
-        let (reply, ticket) = Ticket::new();
-        let (done, then) = (Progress::default(), Progress::default());
-        self.shared.inbox.ask(Box::new(Sweep { filter, what, reply, done, then }));
+    fn submit_bulk_task(&self, filter: JobFilter, what: BulkAction) -> StoreFuture<u64> {
+        let (reply, ticket) = StoreFuture::new();
+        let (done, then) = (BulkProgress::default(), BulkProgress::default());
+        self.shared.work_queue.push(Box::new(BulkTask { filter, action: what, reply, committed: done, pending: then }));
         ticket
     }
 
-    fn sends(&self) -> bool {
+    fn is_sender(&self) -> bool {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 }
 
 /// Hears of changes by other processes.
-fn listen(shared: &Shared, watch: &Watch) {
-    while watch.wait().is_ok() && !shared.inbox.is_closed() {
-        let count = shared.turn.count();
-        if shared.seen.swap(count, Relaxed) == count {
+fn listen_for_changes(shared: &SqliteStoreShared, watch: &ChangeWatcher) {
+    while watch.wait().is_ok() && !shared.work_queue.is_closed() {
+        let count = shared.write_lock.change_count();
+        if shared.seen_change_count.swap(count, Relaxed) == count {
             continue;
         }
-        shared.inbox.look();
+        shared.work_queue.signal_room();
         shared.changes.send_modify(|n| *n = n.wrapping_add(1));
         shared.arrivals.send_modify(|n| *n = n.wrapping_add(1));
     }
 }
 
-impl Drop for Sqlite {
+impl Drop for SqliteStore {
     fn drop(&mut self) {
-        self.shared.inbox.close();
+        self.shared.work_queue.close();
         if let Some(writer) = self.threads.drain(..1.min(self.threads.len())).next() {
             let _ = writer.join();
         }
         // Wakes the ear; others find nothing new. In our turn, or the count could go back behind another's.
-        let held = self.shared.turn.take();
-        self.shared.turn.tell(self.shared.turn.count());
+        let held = self.shared.write_lock.lock();
+        self.shared.write_lock.publish_change_count(self.shared.write_lock.change_count());
         drop(held);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -203,89 +204,89 @@ impl Drop for Sqlite {
     }
 }
 
-impl Store for Sqlite {
-    fn submit(&self, batch: Vec<Job>) -> Ticket<Vec<Receipt>> {
-        let (reply, ticket) = Ticket::new();
-        self.shared.inbox.submit(Batch::new(batch, reply));
+impl Store for SqliteStore {
+    fn submit(&self, batch: Vec<Job>) -> StoreFuture<Vec<Receipt>> {
+        let (reply, ticket) = StoreFuture::new();
+        self.shared.work_queue.submit(SubmitBatch::new(batch, reply));
         ticket
     }
 
-    fn start_sending(&self, now: UnixMs) -> Result<Recovered, StoreError> {
+    fn start_sending(&self, now: UnixMs) -> Result<Recovery, StoreError> {
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        let lock = self.in_turn(SenderLock::take)?;
-        let lock = lock.map_err(|pid| StoreError::SenderElsewhere(self.shared.path.clone(), pid))?;
+        let lock = self.with_write_lock(SenderLock::try_acquire)?;
+        let lock = lock.map_err(|pid| StoreError::AnotherSender(self.shared.path.clone(), pid))?;
         let (path, session) = (&self.shared.path, new_session());
-        let (left, begins) = (Left::read(path), session.clone());
-        let recovered = self.ask(move |rows| rows.recover(now, &left, &begins)).wait()?;
+        let (left, begins) = (PreviousMarks::read(path), session.clone());
+        let recovered = self.submit_task(move |rows| rows.recover(now, &left, &begins)).wait()?;
         // Only now: until the store has taken back what was leased, the marks of the one before count.
-        self.marks.begin(path, &session);
+        self.marks.begin_session(path, &session);
         *sender = Some(lock);
         Ok(recovered)
     }
 
-    fn claim(&self, claim: Claim) -> Ticket<Claimed> {
-        if !self.sends() {
-            return Ticket::ready(Err(StoreError::NotSending));
+    fn claim(&self, claim: ClaimRequest) -> StoreFuture<ClaimReply> {
+        if !self.is_sender() {
+            return StoreFuture::ready(Err(StoreError::NotSending));
         }
-        self.ask(move |rows| rows.claim(&claim))
+        self.submit_task(move |rows| rows.claim(&claim))
     }
 
-    fn record(&self, record: Record) -> Ticket<Recorded> {
-        if !self.sends() {
-            return Ticket::ready(Err(StoreError::NotSending));
+    fn record(&self, record: RecordRequest) -> StoreFuture<RecordReply> {
+        if !self.is_sender() {
+            return StoreFuture::ready(Err(StoreError::NotSending));
         }
-        self.ask(move |rows| rows.record(&record))
+        self.submit_task(move |rows| rows.record(&record))
     }
 
-    fn mark(&self, lease: Lease, at: UnixMs) -> bool {
+    fn mark_sent(&self, lease: JobLease, at: UnixMs) -> bool {
         self.marks.set(lease.number, at)
     }
 
-    fn unmark(&self, lease: Lease) -> bool {
-        self.marks.end([(lease.number, false)]);
+    fn unmark_sent(&self, lease: JobLease) -> bool {
+        self.marks.clear([(lease.number, false)]);
         true
     }
 
-    fn renew(&self, leases: &[Lease], length: Nanos) -> Vec<Lease> {
+    fn renew(&self, leases: &[JobLease], length: Nanos) -> Vec<JobLease> {
         let mut held = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
         held.renew(leases, self.clock.now() + length)
     }
 
-    fn counts(&self) -> Result<Counts, StoreError> {
+    fn counts(&self) -> Result<JobCounts, StoreError> {
         self.read(|reading| reading.counts())
     }
 
-    fn hints(&self) -> Result<Vec<(Option<String>, u64)>, StoreError> {
-        self.read(|reading| reading.hints())
+    fn queued_by_key(&self) -> Result<Vec<(Option<String>, u64)>, StoreError> {
+        self.read(|reading| reading.queued_by_key())
     }
 
     fn expiring(&self, before: UnixMs, most: usize) -> Result<usize, StoreError> {
         self.read(|reading| reading.expiring(before, most))
     }
 
-    fn list(&self, filter: &Filter, after: u64, most: usize) -> Result<Vec<Entry>, StoreError> {
+    fn list(&self, filter: &JobFilter, after: u64, most: usize) -> Result<Vec<JobEntry>, StoreError> {
         let found = self.read(|reading| reading.page(filter, after, most))?;
         Ok(found.into_iter().map(|(entry, _)| entry).collect())
     }
 
-    fn inspect(&self, which: &Which) -> Result<Option<Detail>, StoreError> {
+    fn inspect(&self, which: &JobSelector) -> Result<Option<JobDetail>, StoreError> {
         self.read(|reading| reading.inspect(which))
     }
 
-    fn edit(&self, number: u64, edit: Edit, now: UnixMs) -> Ticket<bool> {
-        self.ask(move |rows| rows.edit(number, &edit, now))
+    fn edit(&self, number: u64, edit: JobEdit, now: UnixMs) -> StoreFuture<bool> {
+        self.submit_task(move |rows| rows.edit(number, &edit, now))
     }
 
-    fn retry(&self, filter: Filter, expires: Option<UnixMs>, now: UnixMs) -> Ticket<u64> {
-        self.sweep(filter, Broom::Retry { expires, now })
+    fn retry(&self, filter: JobFilter, expires: Option<UnixMs>, now: UnixMs) -> StoreFuture<u64> {
+        self.submit_bulk_task(filter, BulkAction::Retry { expires, now })
     }
 
-    fn purge(&self, filter: Filter) -> Ticket<u64> {
-        self.sweep(filter, Broom::Purge)
+    fn purge(&self, filter: JobFilter) -> StoreFuture<u64> {
+        self.submit_bulk_task(filter, BulkAction::Purge)
     }
 
-    fn keys(&self) -> Result<Vec<KeyNote>, StoreError> {
-        self.read(|reading| reading.keys())
+    fn key_states(&self) -> Result<Vec<StoredKeyState>, StoreError> {
+        self.read(|reading| reading.key_states())
     }
 
     fn arrivals(&self) -> watch::Receiver<u64> {
@@ -296,15 +297,15 @@ impl Store for Sqlite {
         self.shared.changes.subscribe()
     }
 
-    fn sender(&self) -> Result<Sends, StoreError> {
-        if self.sends() {
-            return Ok(Sends::Process(Some(std::process::id())));
+    fn active_senders(&self) -> Result<ActiveSenders, StoreError> {
+        if self.is_sender() {
+            return Ok(ActiveSenders::Process(Some(std::process::id())));
         }
-        let holder = self.in_turn(SenderLock::holder)?;
-        Ok(holder.map_or(Sends::Nobody, Sends::Process))
+        let holder = self.with_write_lock(SenderLock::holder)?;
+        Ok(holder.map_or(ActiveSenders::None, ActiveSenders::Process))
     }
 
-    fn key_uses(&self) -> Result<Vec<KeyUse>, StoreError> {
-        self.read(|reading| reading.key_uses())
+    fn key_usage(&self) -> Result<Vec<KeyUsage>, StoreError> {
+        self.read(|reading| reading.key_usage())
     }
 }

@@ -8,22 +8,22 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use super::{Options, locks};
-use crate::send::job::Request;
-use crate::send::store::{Lane, StoreError};
+use crate::send::job::JobRequest;
+use crate::send::store::{JobLane, StoreError};
 
 /// The version of the tables.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const SCHEMA_VERSION: u32 = 2;
 /// `weir` in ASCII: `file` shows it, and no other program's database has it.
-const APPLICATION: i64 = 0x7765_6972;
+const APPLICATION_ID: i64 = 0x7765_6972;
 /// How long a person in `sqlite3` may hold the file's lock before it is said to be locked.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// SQLite's cache of pages, in KiB: what bounds our memory, however long the queue.
 const CACHE_KIB: u32 = 16 * 1024;
 /// The write-ahead log goes back into the file when it has so many pages of 4 KiB.
 const CHECKPOINT_PAGES: u32 = 8 * 1024;
 
 /// The connection that writes.
-pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, StoreError> {
+pub(super) fn open_writer(path: &Path, options: &Options) -> Result<Connection, StoreError> {
     if !options.create && !path.exists() {
         return Err(StoreError::NoStore(path.to_owned()));
     }
@@ -32,31 +32,31 @@ pub(super) fn writer(path: &Path, options: &Options) -> Result<Connection, Store
     let kind: i64 = pragma(&connection, path, "application_id")?;
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .map_err(|error| told(path, &error))?;
-    if kind != APPLICATION && (kind != 0 || tables != 0) {
-        return Err(StoreError::NotOurs(path.to_owned()));
+        .map_err(|error| store_error(path, &error))?;
+    if kind != APPLICATION_ID && (kind != 0 || tables != 0) {
+        return Err(StoreError::NotAStore(path.to_owned()));
     }
-    set_up(&connection, path, options)?;
+    configure(&connection, path, options)?;
     if kind == 0 {
-        make(&mut connection, options).map_err(|error| told(path, &error))?;
+        create_tables(&mut connection, options).map_err(|error| store_error(path, &error))?;
     }
-    renew(&mut connection).map_err(|error| told(path, &error))?;
+    migrate(&mut connection).map_err(|error| store_error(path, &error))?;
     check_version(&connection, path)?;
     Ok(connection)
 }
 
 /// A connection that reads, beside the one that writes.
-pub(super) fn reader(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let connection = connect(path)?;
-    connection.pragma_update(None, "query_only", true).map_err(|error| told(path, &error))?;
+    connection.pragma_update(None, "query_only", true).map_err(|error| store_error(path, &error))?;
     Ok(connection)
 }
 
 fn connect(path: &Path) -> Result<Connection, StoreError> {
-    locks::hold_against_other_copies();
+    locks::use_ofd_locks();
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(|error| told(path, &error))?;
-    connection.busy_timeout(PATIENCE).map_err(|error| told(path, &error))?;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| store_error(path, &error))?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| store_error(path, &error))?;
     Ok(connection)
 }
 
@@ -69,10 +69,10 @@ fn check_head(path: &Path, may_be_empty: bool) -> Result<(), StoreError> {
     file.take(MAGIC.len() as u64)
         .read_to_end(&mut head)
         .map_err(|error| StoreError::Open(path.to_owned(), error.to_string()))?;
-    if head.is_empty() && may_be_empty || head == MAGIC { Ok(()) } else { Err(StoreError::NotOurs(path.to_owned())) }
+    if head.is_empty() && may_be_empty || head == MAGIC { Ok(()) } else { Err(StoreError::NotAStore(path.to_owned())) }
 }
 
-fn set_up(connection: &Connection, path: &Path, options: &Options) -> Result<(), StoreError> {
+fn configure(connection: &Connection, path: &Path, options: &Options) -> Result<(), StoreError> {
     let set = |name: &str, value: &str| {
         // Some of them answer with what they have become.
         connection.pragma_update_and_check(None, name, value, |_| Ok(())).optional().map(|_| ())
@@ -83,34 +83,34 @@ fn set_up(connection: &Connection, path: &Path, options: &Options) -> Result<(),
         set("cache_size", &format!("-{CACHE_KIB}"))?;
         set("temp_store", "memory")?;
         set("wal_autocheckpoint", &CHECKPOINT_PAGES.to_string())?;
-        if let Some(most) = options.most_file_bytes {
+        if let Some(most) = options.max_file_bytes {
             let page: u64 =
                 connection.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0))?.unsigned_abs();
             set("max_page_count", &(most / page.max(1)).max(1).to_string())?;
         }
         Ok(())
     };
-    all().map_err(|error: rusqlite::Error| told(path, &error))
+    all().map_err(|error: rusqlite::Error| store_error(path, &error))
 }
 
 /// Makes the tables, unless another process has just done so.
-fn make(connection: &mut Connection, options: &Options) -> rusqlite::Result<()> {
+fn create_tables(connection: &mut Connection, options: &Options) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let kind: i64 = transaction.pragma_query_value(None, "application_id", |row| row.get(0))?;
     if kind == 0 {
         transaction.execute_batch(include_str!("schema.sql"))?;
         let mut insert = transaction.prepare("INSERT INTO meta VALUES (?1, ?2)")?;
-        insert.execute(("version", VERSION))?;
-        insert.execute(("order", options.order.word()))?;
+        insert.execute(("version", SCHEMA_VERSION))?;
+        insert.execute(("order", options.order.name()))?;
         insert.execute(("last_number", 0))?;
         drop(insert);
-        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
     transaction.commit()
 }
 
 /// Makes a store of version 1 one of version 2: its jobs stand in lines by their hosts, too.
-fn renew(connection: &mut Connection) -> rusqlite::Result<()> {
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let version = "SELECT CAST(value AS TEXT) FROM meta WHERE name = 'version'";
     if connection.query_row(version, [], |row| row.get::<_, String>(0))? != "1" {
         return Ok(());
@@ -128,9 +128,9 @@ fn renew(connection: &mut Connection) -> rusqlite::Result<()> {
         let mut rows = jobs.query([])?;
         while let Some(row) = rows.next()? {
             let (hint, url): (String, String) = (row.get(1)?, row.get(2)?);
-            let host = Request { url, ..Request::default() }.host();
-            let lane = Lane { key_hint: Some(hint).filter(|hint| !hint.is_empty()), host };
-            set.execute((row.get::<_, i64>(0)?, lane.word()))?;
+            let host = JobRequest { url, ..JobRequest::default() }.host();
+            let lane = JobLane { key_hint: Some(hint).filter(|hint| !hint.is_empty()), host };
+            set.execute((row.get::<_, i64>(0)?, lane.to_text()))?;
         }
         drop(rows);
         drop((jobs, set));
@@ -143,22 +143,22 @@ fn renew(connection: &mut Connection) -> rusqlite::Result<()> {
 fn check_version(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let found = connection
         .query_row("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'version'", [], |row| row.get::<_, String>(0))
-        .map_err(|error| told(path, &error))?;
-    if found == VERSION.to_string() { Ok(()) } else { Err(StoreError::Version(path.to_owned(), found)) }
+        .map_err(|error| store_error(path, &error))?;
+    if found == SCHEMA_VERSION.to_string() { Ok(()) } else { Err(StoreError::Version(path.to_owned(), found)) }
 }
 
 fn pragma(connection: &Connection, path: &Path, name: &str) -> Result<i64, StoreError> {
-    connection.pragma_query_value(None, name, |row| row.get(0)).map_err(|error| told(path, &error))
+    connection.pragma_query_value(None, name, |row| row.get(0)).map_err(|error| store_error(path, &error))
 }
 
 /// What SQLite says of a change, in our words. It knows a full disk by its own name only: a quota or a bound on the size of
 /// files is told as a broken disk, and the system's word for it lies beside.
-pub(super) fn told_of_change(path: &Path, error: &rusqlite::Error, connection: &Connection) -> StoreError {
+pub(super) fn write_error(path: &Path, error: &rusqlite::Error, connection: &Connection) -> StoreError {
     use rustix::io::Errno;
     let is_full = || [Errno::DQUOT, Errno::FBIG, Errno::NOSPC].map(Errno::raw_os_error).contains(&errno(connection));
     match error.sqlite_error_code() {
         Some(ErrorCode::SystemIoFailure) if is_full() => StoreError::NoSpace(path.to_owned(), 0),
-        _ => told(path, error),
+        _ => store_error(path, error),
     }
 }
 
@@ -170,20 +170,20 @@ fn errno(connection: &Connection) -> i32 {
 }
 
 /// What SQLite says, in our words.
-pub(super) fn told(path: &Path, error: &rusqlite::Error) -> StoreError {
+pub(super) fn store_error(path: &Path, error: &rusqlite::Error) -> StoreError {
     let path = path.to_owned();
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::NoSpace(path, 0),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked(path),
-        Some(ErrorCode::NotADatabase) => StoreError::NotOurs(path),
+        Some(ErrorCode::NotADatabase) => StoreError::NotAStore(path),
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            StoreError::Open(path, why(error))
+            StoreError::Open(path, error_text(error))
         }
-        _ => StoreError::Broken(path, why(error)),
+        _ => StoreError::ReadWriteFailed(path, error_text(error)),
     }
 }
 
-fn why(error: &rusqlite::Error) -> String {
+fn error_text(error: &rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
         other => other.to_string(),
@@ -195,25 +195,32 @@ mod tests {
     use super::*;
     use crate::decide::Nanos;
     use crate::send::job::{Job, UnixMs};
-    use crate::send::store::{Claim, Sqlite, Store, Want};
+    use crate::send::store::{ClaimRequest, LaneClaim, SqliteStore, Store};
 
     #[test]
     fn a_store_of_the_version_before_is_renewed_and_its_jobs_stand_in_the_lanes_of_their_hosts() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.db");
-        let request = Request { url: "http://a.example/x".into(), ..Request::default() };
+        let request = JobRequest { url: "http://a.example/x".into(), ..JobRequest::default() };
         let plain = Job { request, ..Job::default() };
         let hinted = Job { key_hint: Some("alice".into()), ..plain.clone() };
-        Sqlite::open(&path, &Options::default()).unwrap().submit(vec![plain, hinted]).wait().unwrap();
+        SqliteStore::open(&path, &Options::default()).unwrap().submit(vec![plain, hinted]).wait().unwrap();
         let back = "DROP INDEX job_ready;
              ALTER TABLE job DROP COLUMN lane;
              CREATE INDEX job_ready ON job (key_hint, priority DESC, rank) WHERE state = 'queued';
              UPDATE meta SET value = 1 WHERE name = 'version';";
         Connection::open(&path).unwrap().execute_batch(back).unwrap();
-        let store = Sqlite::open(&path, &Options::default()).unwrap();
+        let store = SqliteStore::open(&path, &Options::default()).unwrap();
         store.start_sending(UnixMs(0)).unwrap();
-        let wants = ["alice@a.example", "@a.example"].map(|word| Want { lane: Lane::read(word), most: 9 }).to_vec();
-        let claim = Claim { now: UnixMs(0), lease: Nanos::NEVER, wants, most_bytes: u64::MAX, sending: true };
+        let wants =
+            ["alice@a.example", "@a.example"].map(|word| LaneClaim { lane: JobLane::read(word), max_jobs: 9 }).to_vec();
+        let claim = ClaimRequest {
+            now: UnixMs(0),
+            lease_duration: Nanos::NEVER,
+            lanes: wants,
+            max_bytes: u64::MAX,
+            marks_sent: true,
+        };
         let claimed = store.claim(claim).wait().unwrap();
         assert_eq!(claimed.jobs.iter().map(|(lease, _)| lease.number).collect::<Vec<_>>(), [2, 1]);
     }

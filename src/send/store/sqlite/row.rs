@@ -3,54 +3,54 @@
 use rusqlite::Row;
 use rusqlite::types::{FromSqlError, Type, ValueRef};
 
-use crate::send::job::{Attempt, Entry, Event, Job, Request, Status, UnixMs};
+use crate::send::job::{Job, JobEntry, JobEvent, JobRequest, JobStatus, StoredAttempt, UnixMs};
 use crate::send::state::State;
 
 /// What [`entry`] reads.
-pub(super) const ENTRY: &str = "SELECT j.number, j.id, j.state, j.reason, j.changed_ms, j.tries, j.maybe_sent, j.code, j.key, \
+pub(super) const SELECT_ENTRY: &str = "SELECT j.number, j.id, j.state, j.reason, j.changed_ms, j.tries, j.maybe_sent, j.code, j.key, \
      j.sent_ms, j.retry_ms, j.created_ms, j.expires_ms, j.priority, j.weight, j.key_hint, j.bytes, \
      r.method, r.url, r.headers, r.idempotency_key, r.body FROM job j JOIN request r ON r.number = j.number";
 
-/// Reads a row of [`ENTRY`]: the job, and its size as the tally has it.
-pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<(Entry, u64)> {
+/// Reads a row of [`SELECT_ENTRY`]: the job, and its size as the tally has it.
+pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<(JobEntry, u64)> {
     let request =
-        Request { method: row.get(17)?, url: row.get(18)?, headers: headers(row, 19)?, body: bytes(row, 21)? };
+        JobRequest { method: row.get(17)?, url: row.get(18)?, headers: headers(row, 19)?, body: bytes(row, 21)? };
     let job = Job {
         id: row.get(1)?,
         request,
-        created: UnixMs(row.get(11)?),
-        expires: row.get::<_, Option<i64>>(12)?.map(UnixMs),
+        created_at: UnixMs(row.get(11)?),
+        expires_at: row.get::<_, Option<i64>>(12)?.map(UnixMs),
         priority: row.get(13)?,
         weight: row.get(14)?,
         key_hint: Some(row.get(15)?).filter(|hint: &String| !hint.is_empty()),
         idempotency_key: row.get(20)?,
     };
-    let status = Status {
+    let status = JobStatus {
         state: state(row, 2)?,
-        changed: UnixMs(row.get(4)?),
+        changed_at: UnixMs(row.get(4)?),
         reason: row.get(3)?,
-        tries: row.get(5)?,
+        attempts: row.get(5)?,
         maybe_sent: row.get(6)?,
         retry_at: row.get::<_, Option<i64>>(10)?.map(UnixMs),
-        last: attempt(row, 8, 9, 7)?,
+        last_attempt: attempt(row, 8, 9, 7)?,
     };
-    Ok((Entry { number: number(row, 0)?, job, status }, number(row, 16)?))
+    Ok((JobEntry { number: number(row, 0)?, job, status }, number(row, 16)?))
 }
 
 /// Reads `at_ms, state, reason, key, sent_ms, code`.
-pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
+pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<JobEvent> {
     let (at, reason) = (UnixMs(row.get(0)?), row.get(2)?);
-    Ok(Event { at, state: state(row, 1)?, reason, attempt: attempt(row, 3, 4, 5)? })
+    Ok(JobEvent { at, state: state(row, 1)?, reason, attempt: attempt(row, 3, 4, 5)? })
 }
 
-fn attempt(row: &Row<'_>, key: usize, sent: usize, code: usize) -> rusqlite::Result<Option<Attempt>> {
+fn attempt(row: &Row<'_>, key: usize, sent: usize, code: usize) -> rusqlite::Result<Option<StoredAttempt>> {
     let Some(sent) = row.get::<_, Option<i64>>(sent)? else { return Ok(None) };
-    Ok(Some(Attempt { key: row.get(key)?, sent: UnixMs(sent), code: row.get(code)? }))
+    Ok(Some(StoredAttempt { key: row.get(key)?, sent_at: UnixMs(sent), status: row.get(code)? }))
 }
 
 pub(super) fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
     let word = row.get_ref(column)?.as_str()?;
-    word.parse().map_err(|why: String| wrong(column, why))
+    word.parse().map_err(|why: String| conversion_error(column, why))
 }
 
 /// What is never negative in a store that nobody has changed by hand.
@@ -63,7 +63,7 @@ pub(super) fn headers(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<(Str
     if text == "[]" {
         return Ok(Vec::new());
     }
-    serde_json::from_str(text).map_err(|error| wrong(column, error))
+    serde_json::from_str(text).map_err(|error| conversion_error(column, error))
 }
 
 pub(super) fn headers_text(headers: &[(String, String)]) -> String {
@@ -75,20 +75,20 @@ pub(super) fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
     match row.get_ref(column)? {
         ValueRef::Null => Ok(Vec::new()),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(bytes.to_owned()),
-        _ => Err(wrong(column, FromSqlError::InvalidType)),
+        _ => Err(conversion_error(column, FromSqlError::InvalidType)),
     }
 }
 
 /// Text where it is text, so that a person can read it.
-pub(super) fn body(bytes: &[u8]) -> ValueRef<'_> {
+pub(super) fn text_or_blob(bytes: &[u8]) -> ValueRef<'_> {
     if std::str::from_utf8(bytes).is_ok() { ValueRef::Text(bytes) } else { ValueRef::Blob(bytes) }
 }
 
-fn wrong(column: usize, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
+fn conversion_error(column: usize, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, why.into())
 }
 
 /// As SQLite keeps it; beyond its range nothing of ours gets.
-pub(super) fn signed(n: u64) -> i64 {
+pub(super) fn to_signed(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }

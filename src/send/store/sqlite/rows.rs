@@ -5,61 +5,62 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, OptionalExtension, Statement, ToSql, params};
 
-use super::marks::{Left, Marks, Trace};
-use super::row::{self, body, headers_text, signed};
+use super::marks::{PreviousMarks, SentEvidence, SentMarks};
+use super::row::{self, headers_text, text_or_blob, to_signed};
 use super::statements::Statements;
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
-use crate::send::job::{Attempt, Edit, Entry, Job, MOST_EVENTS, UnixMs};
+use crate::send::job::{Job, JobEdit, JobEntry, MAX_JOB_EVENTS, StoredAttempt, UnixMs};
 use crate::send::state::State;
-use crate::send::store::lane::MOST_LANES;
+use crate::send::store::lane::MAX_CLAIM_LANES;
 use crate::send::store::leases::Leases;
-use crate::send::store::waiting::Entrance;
+use crate::send::store::waiting::SubmitResult;
 use crate::send::store::{
-    Bounds, Change, Claim, Claimed, Counts, Lane, Order, Receipt, Record, Recorded, Recovered, Step, reason,
+    ClaimReply, ClaimRequest, JobChange, JobCounts, JobLane, JobOrder, JobStep, QueueBounds, Receipt, RecordReply,
+    RecordRequest, Recovery, reason,
 };
 
 /// A claim ends the time of so many jobs at once, and queues so many that are due.
-const MOST_CHORES: i64 = 1000;
+const MAX_DUE_PER_CLAIM: i64 = 1000;
 
-type Outcome<T> = rusqlite::Result<T>;
+type WriteResult<T> = rusqlite::Result<T>;
 /// Number, size, when it was marked as sent by the store itself, and when it was leased.
-type Leased = (u64, u64, Option<i64>, i64);
+type LeasedRow = (u64, u64, Option<i64>, i64);
 
 /// The tables, with their statements prepared, and what belongs to the transaction that goes on.
-pub(super) struct Rows<'c> {
+pub(super) struct TableWriter<'c> {
     sql: Statements<'c>,
-    bounds: Bounds,
-    order: Order,
+    bounds: QueueBounds,
+    order: JobOrder,
     clock: Clock,
     leases: Arc<Mutex<Leases>>,
-    marks: Arc<Marks>,
-    counts: Counts,
+    marks: Arc<SentMarks>,
+    counts: JobCounts,
     /// As they were when the transaction began.
-    before: (Counts, u64),
-    last: u64,
-    taken: Vec<u64>,
+    at_begin: (JobCounts, u64),
+    last_number: u64,
+    new_leases: Vec<u64>,
     /// Leases that were over, with the sizes of their jobs.
-    lapsed: Vec<(u64, u64)>,
+    expired_leases: Vec<(u64, u64)>,
     /// Jobs whose leases end, and whether they are delivered.
-    ended: Vec<(u64, bool)>,
+    ended_leases: Vec<(u64, bool)>,
     /// So many jobs became claimable.
-    pub(super) arrived: u64,
+    pub(super) arrival_count: u64,
     /// The last lane that a claim told of, if it did not tell of all.
-    told: String,
+    last_listed_lane: String,
 }
 
-impl<'c> Rows<'c> {
+impl<'c> TableWriter<'c> {
     pub(super) fn new(
         connection: &'c Connection,
-        bounds: Bounds,
+        bounds: QueueBounds,
         clock: Clock,
         leases: Arc<Mutex<Leases>>,
-        marks: Arc<Marks>,
-    ) -> Outcome<Self> {
+        marks: Arc<SentMarks>,
+    ) -> WriteResult<Self> {
         let order = connection.query_row("SELECT value FROM meta WHERE name = 'order'", [], |row| {
             let word = row.get_ref(0)?.as_str()?;
-            Ok(if word == Order::Deadline.word() { Order::Deadline } else { Order::FirstIn })
+            Ok(if word == JobOrder::Deadline.name() { JobOrder::Deadline } else { JobOrder::Fifo })
         })?;
         Ok(Self {
             sql: Statements::prepare(connection)?,
@@ -68,95 +69,95 @@ impl<'c> Rows<'c> {
             clock,
             leases,
             marks,
-            counts: Counts::default(),
-            before: Default::default(),
-            last: 0,
-            taken: Vec::new(),
-            lapsed: Vec::new(),
-            ended: Vec::new(),
-            arrived: 0,
-            told: String::new(),
+            counts: JobCounts::default(),
+            at_begin: Default::default(),
+            last_number: 0,
+            new_leases: Vec::new(),
+            expired_leases: Vec::new(),
+            ended_leases: Vec::new(),
+            arrival_count: 0,
+            last_listed_lane: String::new(),
         })
     }
 
     /// A transaction has begun: others may have changed the tally.
-    pub(super) fn begin(&mut self) -> Outcome<()> {
+    pub(super) fn begin(&mut self) -> WriteResult<()> {
         self.counts = read_tally(&mut self.sql.tally)?;
-        self.last = self.sql.last.query_row([], |row| row::number(row, 0))?;
-        self.before = (self.counts, self.last);
-        self.arrived = 0;
+        self.last_number = self.sql.last_number.query_row([], |row| row::number(row, 0))?;
+        self.at_begin = (self.counts, self.last_number);
+        self.arrival_count = 0;
         Ok(())
     }
 
     /// What is kept with each transaction.
-    pub(super) fn end(&mut self) -> Outcome<()> {
+    pub(super) fn end(&mut self) -> WriteResult<()> {
         for state in State::ALL {
-            let now = (self.counts.of(state), self.counts.bytes_of(state));
-            if now != (self.before.0.of(state), self.before.0.bytes_of(state)) {
-                self.sql.set_tally.execute(params![state.word(), signed(now.0), signed(now.1)])?;
+            let now = (self.counts.jobs_in(state), self.counts.bytes_in(state));
+            if now != (self.at_begin.0.jobs_in(state), self.at_begin.0.bytes_in(state)) {
+                self.sql.set_tally.execute(params![state.name(), to_signed(now.0), to_signed(now.1)])?;
             }
         }
-        if self.last != self.before.1 {
-            self.sql.set_last.execute([signed(self.last)])?;
+        if self.last_number != self.at_begin.1 {
+            self.sql.set_last_number.execute([to_signed(self.last_number)])?;
         }
         Ok(())
     }
 
     pub(super) fn commit(&mut self) {
-        self.taken.clear();
-        let (ended, lapsed) = (std::mem::take(&mut self.ended), std::mem::take(&mut self.lapsed));
+        self.new_leases.clear();
+        let (ended, lapsed) = (std::mem::take(&mut self.ended_leases), std::mem::take(&mut self.expired_leases));
         // Before anything is answered: none of them is leased again until then.
-        self.marks.end(lapsed.iter().map(|(number, _)| (*number, false)).chain(ended.iter().copied()));
-        let mut leases = self.leases();
+        self.marks.clear(lapsed.iter().map(|(number, _)| (*number, false)).chain(ended.iter().copied()));
+        let mut leases = self.lock_leases();
         for (number, _) in ended {
-            leases.end(number);
+            leases.release(number);
         }
     }
 
     pub(super) fn roll_back(&mut self) {
-        self.ended.clear();
-        let (taken, lapsed) = (std::mem::take(&mut self.taken), std::mem::take(&mut self.lapsed));
-        let mut leases = self.leases();
+        self.ended_leases.clear();
+        let (taken, lapsed) = (std::mem::take(&mut self.new_leases), std::mem::take(&mut self.expired_leases));
+        let mut leases = self.lock_leases();
         for number in taken {
-            leases.end(number);
+            leases.release(number);
         }
         for (number, bytes) in lapsed {
-            leases.take(number, Nanos::ZERO, bytes);
+            leases.acquire(number, Nanos::ZERO, bytes);
         }
     }
 
-    fn leases(&self) -> MutexGuard<'_, Leases> {
+    fn lock_leases(&self) -> MutexGuard<'_, Leases> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn enter(&mut self, job: &Job) -> Outcome<Entrance> {
+    pub(super) fn try_submit(&mut self, job: &Job) -> WriteResult<SubmitResult> {
         if let Some(id) = &job.id {
             let known = self.sql.by_id.query_row([id], |row| Ok((row::number(row, 0)?, row::state(row, 1)?)));
             if let Some((number, state)) = known.optional()? {
-                return Ok(Entrance::In(Receipt::Known(number, state)));
+                return Ok(SubmitResult::Admitted(Receipt::Duplicate(number, state)));
             }
         }
         let bytes = job.bytes();
         if bytes > self.bounds.bytes {
-            return Ok(Entrance::TooLarge { bytes, most_bytes: self.bounds.bytes });
+            return Ok(SubmitResult::TooLarge { bytes, most_bytes: self.bounds.bytes });
         }
         if !self.counts.has_room(self.bounds, bytes) {
-            return Ok(Entrance::NoRoom);
+            return Ok(SubmitResult::QueueFull);
         }
-        self.last += 1;
-        let number = signed(self.last);
+        self.last_number += 1;
+        let number = to_signed(self.last_number);
         self.sql.insert_job.execute(params![
             number,
             job.id,
             reason::SUBMITTED,
-            job.created.0,
-            job.expires.map(|at| at.0),
+            job.created_at.0,
+            job.expires_at.map(|at| at.0),
             job.priority,
-            self.order.rank(job.expires),
+            self.order.rank(job.expires_at),
             job.weight,
             job.key_hint.as_deref().unwrap_or_default(),
-            signed(bytes),
-            Lane::of(job).word(),
+            to_signed(bytes),
+            JobLane::of(job).to_text(),
         ])?;
         let request = &job.request;
         self.sql.insert_request.execute(params![
@@ -165,43 +166,43 @@ impl<'c> Rows<'c> {
             request.url,
             headers_text(&request.headers),
             job.idempotency_key,
-            Borrowed(&request.body),
+            TextOrBlob(&request.body),
         ])?;
         self.counts.add(State::Queued, bytes);
-        self.arrived += 1;
-        Ok(Entrance::In(Receipt::Accepted(self.last)))
+        self.arrival_count += 1;
+        Ok(SubmitResult::Admitted(Receipt::Accepted(self.last_number)))
     }
 
-    pub(super) fn claim(&mut self, claim: &Claim) -> Outcome<Claimed> {
+    pub(super) fn claim(&mut self, claim: &ClaimRequest) -> WriteResult<ClaimReply> {
         let now = self.clock.now();
-        let lapsed = self.leases().lapsed(now);
+        let lapsed = self.lock_leases().expired(now);
         for (number, bytes) in lapsed {
-            self.leases().end(number);
-            self.lapsed.push((number, bytes));
+            self.lock_leases().release(number);
+            self.expired_leases.push((number, bytes));
             let Some((entry, _)) = self.entry(number)? else { continue };
-            let sent = entry.status.last.map(|last| last.sent).or_else(|| self.marks.get(number));
-            self.give_back(number, claim.now, reason::LAPSED, sent, bytes)?;
+            let sent = entry.status.last_attempt.map(|last| last.sent_at).or_else(|| self.marks.get(number));
+            self.requeue(number, claim.now, reason::LEASE_EXPIRED, sent, bytes)?;
         }
-        let mut claimed = Claimed { expired: self.expire(claim.now)?, ..Claimed::default() };
+        let mut claimed = ClaimReply { expired: self.expire(claim.now)?, ..ClaimReply::default() };
         self.queue_due(claim.now)?;
-        let mut left = claim.most_bytes;
-        for want in &claim.wants {
-            self.lease(claim, &want.lane, want.most, now, &mut left, &mut claimed)?;
+        let mut left = claim.max_bytes;
+        for want in &claim.lanes {
+            self.lease_lane(claim, &want.lane, want.max_jobs, now, &mut left, &mut claimed)?;
         }
-        claimed.next = self.sql.next.query_row([], |row| row.get::<_, Option<i64>>(0))?.map(UnixMs);
-        claimed.lanes = self.lanes()?;
+        claimed.next_due = self.sql.next_due.query_row([], |row| row.get::<_, Option<i64>>(0))?.map(UnixMs);
+        claimed.lanes = self.list_lanes()?;
         Ok(claimed)
     }
 
     /// Lanes that are not empty; if there are too many, those that were not told last. From one to the next in the index.
-    fn lanes(&mut self) -> Outcome<Vec<Lane>> {
-        let after = std::mem::take(&mut self.told);
+    fn list_lanes(&mut self) -> WriteResult<Vec<JobLane>> {
+        let after = std::mem::take(&mut self.last_listed_lane);
         let (mut last, mut lanes, mut is_second) = (after.clone(), Vec::new(), after.is_empty());
-        while lanes.len() < MOST_LANES {
+        while lanes.len() < MAX_CLAIM_LANES {
             let next = self.sql.next_lane.query_row([&last], |row| row.get::<_, Option<String>>(0))?;
             match next.filter(|next| after.is_empty() || !is_second || *next <= after) {
                 Some(next) => {
-                    lanes.push(Lane::read(&next));
+                    lanes.push(JobLane::read(&next));
                     last = next;
                 }
                 None if is_second => return Ok(lanes),
@@ -211,22 +212,22 @@ impl<'c> Rows<'c> {
                 }
             }
         }
-        self.told = last;
+        self.last_listed_lane = last;
         Ok(lanes)
     }
 
-    fn lease(
+    fn lease_lane(
         &mut self,
-        claim: &Claim,
-        lane: &Lane,
+        claim: &ClaimRequest,
+        lane: &JobLane,
         most: usize,
         now: Nanos,
         left: &mut u64,
-        claimed: &mut Claimed,
-    ) -> Outcome<()> {
+        claimed: &mut ClaimReply,
+    ) -> WriteResult<()> {
         let first = claimed.jobs.len();
         let mut found = Vec::new();
-        let mut rows = self.sql.ready.query(params![lane.word(), signed(most as u64)])?;
+        let mut rows = self.sql.queued.query(params![lane.to_text(), to_signed(most as u64)])?;
         while *left > 0 {
             let Some(row) = rows.next()? else { break };
             let (entry, bytes) = row::entry(row)?;
@@ -234,119 +235,121 @@ impl<'c> Rows<'c> {
             found.push((entry, bytes));
         }
         drop(rows);
-        let sent = claim.sending.then_some(claim.now.0);
-        let key = claim.sending.then_some(lane.key_hint.as_deref()).flatten();
+        let sent = claim.marks_sent.then_some(claim.now.0);
+        let key = claim.marks_sent.then_some(lane.key_hint.as_deref()).flatten();
         for (entry, _) in &mut found {
-            self.sql.lease.execute(params![signed(entry.number), reason::CLAIMED, claim.now.0, key, sent])?;
+            self.sql.lease.execute(params![to_signed(entry.number), reason::CLAIMED, claim.now.0, key, sent])?;
             let status = &mut entry.status;
-            (status.state, status.changed) = (State::Leased, claim.now);
+            (status.state, status.changed_at) = (State::Leased, claim.now);
             reason::CLAIMED.clone_into(&mut status.reason);
-            status.last = sent.map(|sent| Attempt { key: key.map(str::to_owned), sent: UnixMs(sent), code: None });
+            status.last_attempt =
+                sent.map(|sent| StoredAttempt { key: key.map(str::to_owned), sent_at: UnixMs(sent), status: None });
         }
         claimed.jobs.reserve(found.len());
         let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
         for (entry, bytes) in found {
             self.counts.shift(State::Queued, State::Leased, bytes);
-            claimed.jobs.push((leases.take(entry.number, now + claim.lease, bytes), entry));
+            claimed.jobs.push((leases.acquire(entry.number, now + claim.lease_duration, bytes), entry));
         }
-        self.taken.extend(claimed.jobs[first..].iter().map(|(lease, _)| lease.number));
+        self.new_leases.extend(claimed.jobs[first..].iter().map(|(lease, _)| lease.number));
         Ok(())
     }
 
-    fn expire(&mut self, now: UnixMs) -> Outcome<Vec<Entry>> {
-        let found: Outcome<Vec<_>> = self.sql.ends.query_map(params![now.0, MOST_CHORES], row::entry)?.collect();
+    fn expire(&mut self, now: UnixMs) -> WriteResult<Vec<JobEntry>> {
+        let found: WriteResult<Vec<_>> =
+            self.sql.expiring.query_map(params![now.0, MAX_DUE_PER_CLAIM], row::entry)?.collect();
         let mut expired = Vec::new();
         for (mut entry, bytes) in found? {
-            self.go(entry.number, State::Expired, now, reason::EXPIRED, None, false)?;
-            self.note(entry.number, State::Expired, now, reason::EXPIRED, None)?;
+            self.set_state(entry.number, State::Expired, now, reason::EXPIRED, None, false)?;
+            self.add_event(entry.number, State::Expired, now, reason::EXPIRED, None)?;
             self.counts.shift(entry.status.state, State::Expired, bytes);
             let status = &mut entry.status;
-            (status.state, status.changed, status.retry_at) = (State::Expired, now, None);
+            (status.state, status.changed_at, status.retry_at) = (State::Expired, now, None);
             reason::EXPIRED.clone_into(&mut status.reason);
             expired.push(entry);
         }
         Ok(expired)
     }
 
-    fn queue_due(&mut self, now: UnixMs) -> Outcome<()> {
-        let due: Outcome<Vec<(u64, u64)>> = self
+    fn queue_due(&mut self, now: UnixMs) -> WriteResult<()> {
+        let due: WriteResult<Vec<(u64, u64)>> = self
             .sql
             .due
-            .query_map(params![now.0, MOST_CHORES], |row| Ok((row::number(row, 0)?, row::number(row, 1)?)))?
+            .query_map(params![now.0, MAX_DUE_PER_CLAIM], |row| Ok((row::number(row, 0)?, row::number(row, 1)?)))?
             .collect();
         for (number, bytes) in due? {
-            self.go(number, State::Queued, now, reason::DUE, None, false)?;
-            self.counts.shift(State::Dead, State::Queued, bytes);
-            self.arrived += 1;
+            self.set_state(number, State::Queued, now, reason::RETRY_DUE, None, false)?;
+            self.counts.shift(State::Retrying, State::Queued, bytes);
+            self.arrival_count += 1;
         }
         Ok(())
     }
 
-    pub(super) fn record(&mut self, record: &Record) -> Outcome<Recorded> {
-        let mut recorded = Recorded::default();
+    pub(super) fn record(&mut self, record: &RecordRequest) -> WriteResult<RecordReply> {
+        let mut recorded = RecordReply::default();
         for change in &record.changes {
-            if !self.take_step(change)? {
+            if !self.apply_change(change)? {
                 recorded.stale.push(change.lease);
             }
         }
-        for note in &record.keys {
-            self.sql.note_key.execute([&note.key, &note.note])?;
+        for note in &record.key_states {
+            self.sql.set_key_state.execute([&note.key, &note.state])?;
         }
         Ok(recorded)
     }
 
     /// Says whether the lease was in force.
-    fn take_step(&mut self, change: &Change) -> Outcome<bool> {
+    fn apply_change(&mut self, change: &JobChange) -> WriteResult<bool> {
         let number = change.lease.number;
-        let Some(bytes) = self.leases().get(change.lease).map(|held| held.bytes) else { return Ok(false) };
-        if self.ended.iter().any(|(ended, _)| *ended == number) {
+        let Some(bytes) = self.lock_leases().get(change.lease).map(|held| held.bytes) else { return Ok(false) };
+        if self.ended_leases.iter().any(|(ended, _)| *ended == number) {
             return Ok(false);
         }
         let attempt = change.attempt.as_ref();
         let state = change.step.state();
-        if change.step == Step::Sent {
-            let (key, sent) = (attempt.and_then(|a| a.key.as_ref()), attempt.map_or(change.at, |a| a.sent));
-            self.sql.sent.execute(params![signed(number), key, sent.0])?;
+        if change.step == JobStep::Sent {
+            let (key, sent) = (attempt.and_then(|a| a.key.as_ref()), attempt.map_or(change.at, |a| a.sent_at));
+            self.sql.set_sent.execute(params![to_signed(number), key, sent.0])?;
             return Ok(true);
         }
-        let retry_at = if let Step::Dead { retry_at } = change.step { Some(retry_at.0) } else { None };
+        let retry_at = if let JobStep::Retrying { retry_at } = change.step { Some(retry_at.0) } else { None };
         if let Some(attempt) = attempt {
-            self.sql.go_after.execute(params![
-                signed(number),
-                state.word(),
+            self.sql.set_state_after_attempt.execute(params![
+                to_signed(number),
+                state.name(),
                 change.reason,
                 change.at.0,
                 retry_at,
                 attempt.key,
-                attempt.sent.0,
-                attempt.code,
+                attempt.sent_at.0,
+                attempt.status,
             ])?;
         } else {
-            let unsent = change.step == Step::Released;
-            self.go(number, state, change.at, &change.reason, retry_at, unsent)?;
+            let unsent = change.step == JobStep::Released;
+            self.set_state(number, state, change.at, &change.reason, retry_at, unsent)?;
         }
-        if let Some(answer) = &change.answer {
+        if let Some(answer) = &change.response {
             let headers = headers_text(&answer.headers);
-            self.sql.insert_answer.execute(params![signed(number), headers, Borrowed(&answer.body)])?;
+            self.sql.insert_response.execute(params![to_signed(number), headers, TextOrBlob(&answer.body)])?;
         }
-        if change.step != Step::Done {
-            self.note(number, state, change.at, &change.reason, attempt)?;
+        if change.step != JobStep::Done {
+            self.add_event(number, state, change.at, &change.reason, attempt)?;
         }
         self.counts.shift(State::Leased, state, bytes);
-        self.arrived += u64::from(state == State::Queued);
-        self.ended.push((number, change.step == Step::Done));
+        self.arrival_count += u64::from(state == State::Queued);
+        self.ended_leases.push((number, change.step == JobStep::Done));
         Ok(true)
     }
 
     /// A new sender has come, and begins a session: what was leased was left, and the marks tell what of it was sent.
-    pub(super) fn recover(&mut self, now: UnixMs, marks: &Left, session: &str) -> Outcome<Recovered> {
+    pub(super) fn recover(&mut self, now: UnixMs, marks: &PreviousMarks, session: &str) -> WriteResult<Recovery> {
         let before: Option<String> = self.sql.session.query_row([], |row| row.get(0)).optional()?;
-        let mut recovered = Recovered::default();
+        let mut recovered = Recovery::default();
         loop {
-            let left: Outcome<Vec<Leased>> = self
+            let left: WriteResult<Vec<LeasedRow>> = self
                 .sql
                 .leased
-                .query_map([MOST_CHORES], |row| {
+                .query_map([MAX_DUE_PER_CLAIM], |row| {
                     Ok((row::number(row, 0)?, row::number(row, 1)?, row.get(2)?, row.get(3)?))
                 })?
                 .collect();
@@ -355,13 +358,13 @@ impl<'c> Rows<'c> {
                 break;
             }
             for (number, bytes, sent_ms, leased_ms) in left {
-                let sent = sent_ms.map(UnixMs).or(match marks.of_job(number, before.as_deref()) {
-                    Trace::Unsent => None,
-                    Trace::Sent(at) => Some(at),
-                    Trace::Unknown => Some(UnixMs(leased_ms)),
+                let sent = sent_ms.map(UnixMs).or(match marks.evidence(number, before.as_deref()) {
+                    SentEvidence::Unsent => None,
+                    SentEvidence::Sent(at) => Some(at),
+                    SentEvidence::Unknown => Some(UnixMs(leased_ms)),
                 });
-                let reason = if sent.is_some() { reason::LEFT_SENT } else { reason::LEFT };
-                self.give_back(number, now, reason, sent, bytes)?;
+                let reason = if sent.is_some() { reason::SENDER_ENDED_MAYBE_SENT } else { reason::SENDER_ENDED_UNSENT };
+                self.requeue(number, now, reason, sent, bytes)?;
                 recovered.jobs += 1;
                 recovered.maybe_sent += u64::from(sent.is_some());
             }
@@ -370,17 +373,17 @@ impl<'c> Rows<'c> {
         Ok(recovered)
     }
 
-    pub(super) fn edit(&mut self, number: u64, edit: &Edit, now: UnixMs) -> Outcome<bool> {
+    pub(super) fn edit(&mut self, number: u64, edit: &JobEdit, now: UnixMs) -> WriteResult<bool> {
         let Some((mut entry, before)) = self.entry(number)? else { return Ok(false) };
         let state = entry.status.state;
-        if !state.editable() {
+        if !state.is_editable() {
             return Ok(false);
         }
         edit.clone().apply(&mut entry.job);
-        let Job { request, expires, priority, weight, key_hint, .. } = &entry.job;
+        let Job { request, expires_at: expires, priority, weight, key_hint, .. } = &entry.job;
         let bytes = entry.job.bytes();
         self.sql.edit_job.execute(params![
-            signed(number),
+            to_signed(number),
             reason::EDITED,
             now.0,
             expires.map(|at| at.0),
@@ -388,67 +391,88 @@ impl<'c> Rows<'c> {
             self.order.rank(*expires),
             weight,
             key_hint.as_deref().unwrap_or_default(),
-            signed(bytes),
-            Lane::of(&entry.job).word(),
+            to_signed(bytes),
+            JobLane::of(&entry.job).to_text(),
         ])?;
         self.sql.edit_request.execute(params![
-            signed(number),
+            to_signed(number),
             request.method,
             request.url,
             headers_text(&request.headers),
-            Borrowed(&request.body),
+            TextOrBlob(&request.body),
         ])?;
-        self.note(number, state, now, reason::EDITED, None)?;
+        self.add_event(number, state, now, reason::EDITED, None)?;
         self.counts.remove(state, before);
         self.counts.add(state, bytes);
-        self.arrived += u64::from(state == State::Queued);
+        self.arrival_count += u64::from(state == State::Queued);
         Ok(true)
     }
 
-    pub(super) fn retry(&mut self, entry: &Entry, bytes: u64, expires: Option<UnixMs>, now: UnixMs) -> Outcome<()> {
-        let expires = expires.or(entry.job.expires);
-        let (number, rank) = (signed(entry.number), self.order.rank(expires));
+    pub(super) fn retry(
+        &mut self,
+        entry: &JobEntry,
+        bytes: u64,
+        expires: Option<UnixMs>,
+        now: UnixMs,
+    ) -> WriteResult<()> {
+        let expires = expires.or(entry.job.expires_at);
+        let (number, rank) = (to_signed(entry.number), self.order.rank(expires));
         self.sql.retry.execute(params![number, reason::RETRIED, now.0, expires.map(|at| at.0), rank])?;
-        self.note(entry.number, State::Queued, now, reason::RETRIED, None)?;
+        self.add_event(entry.number, State::Queued, now, reason::RETRIED, None)?;
         self.counts.shift(entry.status.state, State::Queued, bytes);
-        self.arrived += 1;
+        self.arrival_count += 1;
         Ok(())
     }
 
-    pub(super) fn forget(&mut self, entry: &Entry, bytes: u64) -> Outcome<()> {
-        for statement in &mut self.sql.forget {
-            statement.execute([signed(entry.number)])?;
+    pub(super) fn delete(&mut self, entry: &JobEntry, bytes: u64) -> WriteResult<()> {
+        for statement in &mut self.sql.delete_job {
+            statement.execute([to_signed(entry.number)])?;
         }
         self.counts.remove(entry.status.state, bytes);
         Ok(())
     }
 
-    fn entry(&mut self, number: u64) -> Outcome<Option<(Entry, u64)>> {
-        self.sql.entry.query_row([signed(number)], row::entry).optional()
+    fn entry(&mut self, number: u64) -> WriteResult<Option<(JobEntry, u64)>> {
+        self.sql.entry.query_row([to_signed(number)], row::entry).optional()
     }
 
-    fn go(&mut self, number: u64, to: State, at: UnixMs, why: &str, retry: Option<i64>, unsent: bool) -> Outcome<()> {
-        self.sql.go.execute(params![signed(number), to.word(), why, at.0, retry, unsent]).map(drop)
+    fn set_state(
+        &mut self,
+        number: u64,
+        to: State,
+        at: UnixMs,
+        why: &str,
+        retry: Option<i64>,
+        unsent: bool,
+    ) -> WriteResult<()> {
+        self.sql.set_state.execute(params![to_signed(number), to.name(), why, at.0, retry, unsent]).map(drop)
     }
 
-    fn give_back(&mut self, number: u64, at: UnixMs, why: &str, sent: Option<UnixMs>, bytes: u64) -> Outcome<()> {
-        self.sql.give_back.execute(params![signed(number), why, at.0, sent.is_some(), sent.map(|sent| sent.0)])?;
-        self.note(number, State::Queued, at, why, None)?;
+    fn requeue(&mut self, number: u64, at: UnixMs, why: &str, sent: Option<UnixMs>, bytes: u64) -> WriteResult<()> {
+        self.sql.requeue.execute(params![to_signed(number), why, at.0, sent.is_some(), sent.map(|sent| sent.0)])?;
+        self.add_event(number, State::Queued, at, why, None)?;
         self.counts.shift(State::Leased, State::Queued, bytes);
-        self.arrived += 1;
+        self.arrival_count += 1;
         Ok(())
     }
 
-    fn note(&mut self, number: u64, state: State, at: UnixMs, why: &str, attempt: Option<&Attempt>) -> Outcome<()> {
-        let (key, sent) = (attempt.map(|a| &a.key), attempt.map(|a| a.sent.0));
-        let code = attempt.and_then(|a| a.code);
-        self.sql.insert_event.execute(params![signed(number), at.0, state.word(), why, key, sent, code])?;
-        self.sql.forget_event.execute(params![signed(number), signed(MOST_EVENTS as u64)]).map(drop)
+    fn add_event(
+        &mut self,
+        number: u64,
+        state: State,
+        at: UnixMs,
+        why: &str,
+        attempt: Option<&StoredAttempt>,
+    ) -> WriteResult<()> {
+        let (key, sent) = (attempt.map(|a| &a.key), attempt.map(|a| a.sent_at.0));
+        let code = attempt.and_then(|a| a.status);
+        self.sql.insert_event.execute(params![to_signed(number), at.0, state.name(), why, key, sent, code])?;
+        self.sql.trim_events.execute(params![to_signed(number), to_signed(MAX_JOB_EVENTS as u64)]).map(drop)
     }
 }
 
-pub(super) fn read_tally(statement: &mut Statement<'_>) -> Outcome<Counts> {
-    let mut counts = Counts::default();
+pub(super) fn read_tally(statement: &mut Statement<'_>) -> WriteResult<JobCounts> {
+    let mut counts = JobCounts::default();
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let state = row::state(row, 0)?.index();
@@ -459,10 +483,10 @@ pub(super) fn read_tally(statement: &mut Statement<'_>) -> Outcome<Counts> {
 }
 
 /// Bytes that are text where they can be.
-struct Borrowed<'a>(&'a [u8]);
+struct TextOrBlob<'a>(&'a [u8]);
 
-impl ToSql for Borrowed<'_> {
-    fn to_sql(&self) -> Outcome<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(body(self.0)))
+impl ToSql for TextOrBlob<'_> {
+    fn to_sql(&self) -> WriteResult<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(text_or_blob(self.0)))
     }
 }

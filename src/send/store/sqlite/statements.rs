@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Statement};
 
-use super::row::ENTRY;
+use super::row::SELECT_ENTRY;
 
 /// The lane after this one, of jobs that are queued.
 pub(super) const NEXT_LANE: &str = "SELECT min(lane) FROM job WHERE state = 'queued' AND lane > ?1";
@@ -10,33 +10,33 @@ pub(super) const NEXT_LANE: &str = "SELECT min(lane) FROM job WHERE state = 'que
 pub(super) struct Statements<'c> {
     pub(super) tally: Statement<'c>,
     pub(super) set_tally: Statement<'c>,
-    pub(super) last: Statement<'c>,
-    pub(super) set_last: Statement<'c>,
+    pub(super) last_number: Statement<'c>,
+    pub(super) set_last_number: Statement<'c>,
     pub(super) session: Statement<'c>,
     pub(super) set_session: Statement<'c>,
     pub(super) by_id: Statement<'c>,
     pub(super) insert_job: Statement<'c>,
     pub(super) insert_request: Statement<'c>,
-    pub(super) insert_answer: Statement<'c>,
+    pub(super) insert_response: Statement<'c>,
     pub(super) insert_event: Statement<'c>,
-    pub(super) forget_event: Statement<'c>,
+    pub(super) trim_events: Statement<'c>,
     pub(super) entry: Statement<'c>,
-    pub(super) ready: Statement<'c>,
+    pub(super) queued: Statement<'c>,
     pub(super) lease: Statement<'c>,
-    pub(super) ends: Statement<'c>,
+    pub(super) expiring: Statement<'c>,
     pub(super) due: Statement<'c>,
-    pub(super) next: Statement<'c>,
+    pub(super) next_due: Statement<'c>,
     pub(super) next_lane: Statement<'c>,
     pub(super) leased: Statement<'c>,
-    pub(super) sent: Statement<'c>,
-    pub(super) go: Statement<'c>,
-    pub(super) go_after: Statement<'c>,
-    pub(super) give_back: Statement<'c>,
+    pub(super) set_sent: Statement<'c>,
+    pub(super) set_state: Statement<'c>,
+    pub(super) set_state_after_attempt: Statement<'c>,
+    pub(super) requeue: Statement<'c>,
     pub(super) edit_job: Statement<'c>,
     pub(super) edit_request: Statement<'c>,
     pub(super) retry: Statement<'c>,
-    pub(super) forget: [Statement<'c>; 4],
-    pub(super) note_key: Statement<'c>,
+    pub(super) delete_job: [Statement<'c>; 4],
+    pub(super) set_key_state: Statement<'c>,
 }
 
 impl<'c> Statements<'c> {
@@ -45,8 +45,8 @@ impl<'c> Statements<'c> {
         Ok(Self {
             tally: sql("SELECT state, jobs, bytes FROM tally")?,
             set_tally: sql("UPDATE tally SET jobs = ?2, bytes = ?3 WHERE state = ?1")?,
-            last: sql("SELECT value FROM meta WHERE name = 'last_number'")?,
-            set_last: sql("UPDATE meta SET value = ?1 WHERE name = 'last_number'")?,
+            last_number: sql("SELECT value FROM meta WHERE name = 'last_number'")?,
+            set_last_number: sql("UPDATE meta SET value = ?1 WHERE name = 'last_number'")?,
             session: sql("SELECT CAST(value AS TEXT) FROM meta WHERE name = 'session'")?,
             set_session: sql("INSERT OR REPLACE INTO meta VALUES ('session', ?1)")?,
             by_id: sql("SELECT number, state FROM job WHERE id = ?1")?,
@@ -55,47 +55,49 @@ impl<'c> Statements<'c> {
                  ?7, ?8, ?9, ?10, ?11)",
             )?,
             insert_request: sql("INSERT INTO request VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?,
-            insert_answer: sql("INSERT OR REPLACE INTO answer VALUES (?1, ?2, ?3)")?,
+            insert_response: sql("INSERT OR REPLACE INTO answer VALUES (?1, ?2, ?3)")?,
             insert_event: sql("INSERT INTO history SELECT ?1, coalesce(max(nth), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7 \
                  FROM history WHERE number = ?1")?,
-            forget_event: sql("DELETE FROM history WHERE number = ?1 AND nth <= \
+            trim_events: sql("DELETE FROM history WHERE number = ?1 AND nth <= \
                  (SELECT max(nth) FROM history WHERE number = ?1) - ?2")?,
-            entry: sql(&format!("{ENTRY} WHERE j.number = ?1"))?,
-            ready: sql(&format!(
-                "{ENTRY} WHERE j.state = 'queued' AND j.lane = ?1 \
+            entry: sql(&format!("{SELECT_ENTRY} WHERE j.number = ?1"))?,
+            queued: sql(&format!(
+                "{SELECT_ENTRY} WHERE j.state = 'queued' AND j.lane = ?1 \
                  ORDER BY j.priority DESC, j.rank, j.number LIMIT ?2"
             ))?,
             next_lane: sql(NEXT_LANE)?,
             lease: sql("UPDATE job SET state = 'leased', reason = ?2, changed_ms = ?3, code = NULL, key = ?4, \
                  sent_ms = ?5 WHERE number = ?1")?,
-            ends: sql(&format!(
-                "{ENTRY} WHERE (j.state = 'queued' OR j.state = 'dead') AND j.expires_ms <= ?1 \
+            expiring: sql(&format!(
+                "{SELECT_ENTRY} WHERE (j.state = 'queued' OR j.state = 'dead') AND j.expires_ms <= ?1 \
                  ORDER BY j.expires_ms, j.number LIMIT ?2"
             ))?,
             due: sql("SELECT number, bytes FROM job WHERE state = 'dead' AND retry_ms <= ?1 \
                  ORDER BY retry_ms, number LIMIT ?2")?,
-            next: sql("SELECT min(at) FROM (SELECT min(retry_ms) AS at FROM job WHERE state = 'dead' UNION ALL \
+            next_due: sql("SELECT min(at) FROM (SELECT min(retry_ms) AS at FROM job WHERE state = 'dead' UNION ALL \
                  SELECT min(expires_ms) FROM job WHERE expires_ms IS NOT NULL AND (state = 'queued' OR state = 'dead'))")?,
             leased: sql("SELECT number, bytes, sent_ms, changed_ms FROM job WHERE state = 'leased' LIMIT ?1")?,
-            sent: sql("UPDATE job SET key = ?2, sent_ms = ?3 WHERE number = ?1 AND state = 'leased'")?,
-            go: sql("UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_ms = ?5, \
+            set_sent: sql("UPDATE job SET key = ?2, sent_ms = ?3 WHERE number = ?1 AND state = 'leased'")?,
+            set_state: sql("UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_ms = ?5, \
                  sent_ms = iif(?6, NULL, sent_ms), key = iif(?6, NULL, key), code = iif(?6, NULL, code) WHERE number = ?1")?,
-            go_after: sql("UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_ms = ?5, key = ?6, \
-                 sent_ms = ?7, code = ?8, tries = tries + 1 WHERE number = ?1")?,
-            give_back: sql("UPDATE job SET state = 'queued', reason = ?2, changed_ms = ?3, tries = tries + ?4, \
+            set_state_after_attempt: sql(
+                "UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_ms = ?5, key = ?6, \
+                 sent_ms = ?7, code = ?8, tries = tries + 1 WHERE number = ?1",
+            )?,
+            requeue: sql("UPDATE job SET state = 'queued', reason = ?2, changed_ms = ?3, tries = tries + ?4, \
                  maybe_sent = max(maybe_sent, ?4), sent_ms = ?5 WHERE number = ?1")?,
             edit_job: sql("UPDATE job SET reason = ?2, changed_ms = ?3, expires_ms = ?4, priority = ?5, rank = ?6, \
                  weight = ?7, key_hint = ?8, bytes = ?9, lane = ?10 WHERE number = ?1")?,
             edit_request: sql("UPDATE request SET method = ?2, url = ?3, headers = ?4, body = ?5 WHERE number = ?1")?,
             retry: sql("UPDATE job SET state = 'queued', reason = ?2, changed_ms = ?3, expires_ms = ?4, rank = ?5, \
                  retry_ms = NULL, tries = 0 WHERE number = ?1")?,
-            forget: [
+            delete_job: [
                 sql("DELETE FROM history WHERE number = ?1")?,
                 sql("DELETE FROM answer WHERE number = ?1")?,
                 sql("DELETE FROM request WHERE number = ?1")?,
                 sql("DELETE FROM job WHERE number = ?1")?,
             ],
-            note_key: sql("INSERT OR REPLACE INTO key VALUES (?1, ?2)")?,
+            set_key_state: sql("INSERT OR REPLACE INTO key VALUES (?1, ?2)")?,
         })
     }
 }
@@ -114,16 +116,16 @@ mod tests {
         let all = [
             sql.insert_job,
             sql.insert_request,
-            sql.insert_answer,
-            sql.ready,
+            sql.insert_response,
+            sql.queued,
             sql.next_lane,
             sql.lease,
-            sql.ends,
+            sql.expiring,
             sql.due,
             sql.leased,
-            sql.sent,
-            sql.go,
-            sql.go_after,
+            sql.set_sent,
+            sql.set_state,
+            sql.set_state_after_attempt,
         ];
         for statement in all {
             let text = statement.expanded_sql().unwrap();

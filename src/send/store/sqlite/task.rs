@@ -1,83 +1,83 @@
 //! What the writer is asked to do: applied in a transaction, answered when that is durable.
 
-use crate::send::job::{Entry, UnixMs};
+use crate::send::job::{JobEntry, UnixMs};
 use crate::send::state::State;
-use crate::send::store::ticket::{Reply, Ticket};
-use crate::send::store::{Filter, StoreError};
+use crate::send::store::ticket::{ReplySender, StoreFuture};
+use crate::send::store::{JobFilter, StoreError};
 
-use super::read::Reading;
-use super::rows::Rows;
+use super::read::TableReader;
+use super::rows::TableWriter;
 
 /// A purge or a retry by hand changes so many jobs in one transaction: others want their turn.
-const PORTION: usize = 1000;
+const MAX_JOBS_PER_TRANSACTION: usize = 1000;
 
 /// One thing to do.
-pub(super) trait Task: Send {
+pub(super) trait WriteTask: Send {
     /// Does it, or a portion of it. It may be rolled back after that, and be done again.
-    fn apply(&mut self, rows: &mut Rows<'_>, reading: &Reading<'_>) -> rusqlite::Result<()>;
+    fn apply(&mut self, rows: &mut TableWriter<'_>, reading: &TableReader<'_>) -> rusqlite::Result<()>;
     /// What was done is durable. Gives itself back if there is more to do.
-    fn commit(self: Box<Self>) -> Option<Box<dyn Task>>;
+    fn commit(self: Box<Self>) -> Option<Box<dyn WriteTask>>;
     /// It can't be done.
     fn fail(self: Box<Self>, error: StoreError);
 }
 
-struct Once<A, F> {
-    does: F,
-    answer: Option<A>,
-    reply: Reply<A>,
+struct SingleTask<A, F> {
+    run: F,
+    result: Option<A>,
+    reply: ReplySender<A>,
 }
 
 /// What is done in one go.
-pub(super) fn once<A, F>(does: F) -> (Box<dyn Task>, Ticket<A>)
+pub(super) fn single<A, F>(does: F) -> (Box<dyn WriteTask>, StoreFuture<A>)
 where
     A: Send + 'static,
-    F: FnMut(&mut Rows<'_>) -> rusqlite::Result<A> + Send + 'static,
+    F: FnMut(&mut TableWriter<'_>) -> rusqlite::Result<A> + Send + 'static,
 {
-    let (reply, ticket) = Ticket::new();
-    (Box::new(Once { does, answer: None, reply }), ticket)
+    let (reply, ticket) = StoreFuture::new();
+    (Box::new(SingleTask { run: does, result: None, reply }), ticket)
 }
 
-impl<A: Send, F: FnMut(&mut Rows<'_>) -> rusqlite::Result<A> + Send> Task for Once<A, F> {
-    fn apply(&mut self, rows: &mut Rows<'_>, _: &Reading<'_>) -> rusqlite::Result<()> {
-        self.answer = Some((self.does)(rows)?);
+impl<A: Send, F: FnMut(&mut TableWriter<'_>) -> rusqlite::Result<A> + Send> WriteTask for SingleTask<A, F> {
+    fn apply(&mut self, rows: &mut TableWriter<'_>, _: &TableReader<'_>) -> rusqlite::Result<()> {
+        self.result = Some((self.run)(rows)?);
         Ok(())
     }
 
-    fn commit(self: Box<Self>) -> Option<Box<dyn Task>> {
-        self.reply.give(self.answer.ok_or(StoreError::Closed));
+    fn commit(self: Box<Self>) -> Option<Box<dyn WriteTask>> {
+        self.reply.send(self.result.ok_or(StoreError::Closed));
         None
     }
 
     fn fail(self: Box<Self>, error: StoreError) {
-        self.reply.give(Err(error));
+        self.reply.send(Err(error));
     }
 }
 
 /// What is done to all jobs of a filter, in portions.
-pub(super) struct Sweep {
-    pub(super) filter: Filter,
-    pub(super) what: Broom,
-    pub(super) reply: Reply<u64>,
-    pub(super) done: Progress,
+pub(super) struct BulkTask {
+    pub(super) filter: JobFilter,
+    pub(super) action: BulkAction,
+    pub(super) reply: ReplySender<u64>,
+    pub(super) committed: BulkProgress,
     /// As it will be when the transaction is durable.
-    pub(super) then: Progress,
+    pub(super) pending: BulkProgress,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Broom {
+pub(super) enum BulkAction {
     Purge,
     Retry { expires: Option<UnixMs>, now: UnixMs },
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct BulkProgress {
     after: u64,
     changed: u64,
-    over: bool,
+    is_finished: bool,
 }
 
-impl Broom {
-    fn may(self, entry: &Entry) -> bool {
+impl BulkAction {
+    fn applies_to(self, entry: &JobEntry) -> bool {
         match self {
             Self::Purge => entry.status.state != State::Leased,
             Self::Retry { expires, now } => entry.may_retry(expires, now),
@@ -85,34 +85,34 @@ impl Broom {
     }
 }
 
-impl Task for Sweep {
-    fn apply(&mut self, rows: &mut Rows<'_>, reading: &Reading<'_>) -> rusqlite::Result<()> {
-        let found = reading.page(&self.filter, self.done.after, PORTION)?;
-        self.then = Progress { over: found.len() < PORTION, ..self.done };
+impl WriteTask for BulkTask {
+    fn apply(&mut self, rows: &mut TableWriter<'_>, reading: &TableReader<'_>) -> rusqlite::Result<()> {
+        let found = reading.page(&self.filter, self.committed.after, MAX_JOBS_PER_TRANSACTION)?;
+        self.pending = BulkProgress { is_finished: found.len() < MAX_JOBS_PER_TRANSACTION, ..self.committed };
         for (entry, bytes) in &found {
-            self.then.after = entry.number;
-            if !self.what.may(entry) {
+            self.pending.after = entry.number;
+            if !self.action.applies_to(entry) {
                 continue;
             }
-            self.then.changed += 1;
-            match self.what {
-                Broom::Purge => rows.forget(entry, *bytes)?,
-                Broom::Retry { expires, now } => rows.retry(entry, *bytes, expires, now)?,
+            self.pending.changed += 1;
+            match self.action {
+                BulkAction::Purge => rows.delete(entry, *bytes)?,
+                BulkAction::Retry { expires, now } => rows.retry(entry, *bytes, expires, now)?,
             }
         }
         Ok(())
     }
 
-    fn commit(mut self: Box<Self>) -> Option<Box<dyn Task>> {
-        self.done = self.then;
-        if !self.done.over {
+    fn commit(mut self: Box<Self>) -> Option<Box<dyn WriteTask>> {
+        self.committed = self.pending;
+        if !self.committed.is_finished {
             return Some(self);
         }
-        self.reply.give(Ok(self.done.changed));
+        self.reply.send(Ok(self.committed.changed));
         None
     }
 
     fn fail(self: Box<Self>, error: StoreError) {
-        self.reply.give(Err(error));
+        self.reply.send(Err(error));
     }
 }

@@ -17,7 +17,7 @@ use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 use rustix::fs::{FlockOperation, flock};
 
 /// The store's file name with something after it.
-pub(super) fn beside(store: &Path, suffix: &str) -> PathBuf {
+pub(super) fn with_suffix(store: &Path, suffix: &str) -> PathBuf {
     let mut name = store.as_os_str().to_owned();
     name.push(suffix);
     name.into()
@@ -28,22 +28,22 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct WriteLock {
     file: File,
     path: PathBuf,
 }
 
-impl Turn {
+impl WriteLock {
     pub(super) fn open(store: &Path) -> io::Result<Self> {
-        let path = beside(store, "-turn");
+        let path = with_suffix(store, "-turn");
         Ok(Self { file: open(&path)?, path })
     }
 
     /// Waits until nobody else writes.
-    pub(super) fn take(&self) -> io::Result<Held<'_>> {
+    pub(super) fn lock(&self) -> io::Result<WriteLockGuard<'_>> {
         loop {
             match flock(&self.file, FlockOperation::LockExclusive) {
-                Ok(()) => return Ok(Held { turn: self }),
+                Ok(()) => return Ok(WriteLockGuard { write_lock: self }),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -51,43 +51,43 @@ impl Turn {
     }
 
     /// How often something has changed.
-    pub(super) fn count(&self) -> u64 {
+    pub(super) fn change_count(&self) -> u64 {
         let mut bytes = [0; 8];
         // A file that is new is empty.
         self.file.read_exact_at(&mut bytes, 0).map_or(0, |()| u64::from_le_bytes(bytes))
     }
 
     /// Wakes all who watch.
-    pub(super) fn tell(&self, count: u64) {
+    pub(super) fn publish_change_count(&self, count: u64) {
         // With no space left for these bytes others learn of the change with the next one.
         let _ = self.file.write_all_at(&count.to_le_bytes(), 0);
     }
 
-    pub(super) fn watch(&self) -> io::Result<Watch> {
+    pub(super) fn watch(&self) -> io::Result<ChangeWatcher> {
         let fd = init(CreateFlags::CLOEXEC)?;
         add_watch(&fd, &self.path, WatchFlags::MODIFY)?;
-        Ok(Watch { fd })
+        Ok(ChangeWatcher { fd })
     }
 }
 
 /// The turn, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Held<'a> {
-    turn: &'a Turn,
+pub(super) struct WriteLockGuard<'a> {
+    write_lock: &'a WriteLock,
 }
 
-impl Drop for Held<'_> {
+impl Drop for WriteLockGuard<'_> {
     fn drop(&mut self) {
-        let _ = flock(&self.turn.file, FlockOperation::Unlock);
+        let _ = flock(&self.write_lock.file, FlockOperation::Unlock);
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct ChangeWatcher {
     fd: OwnedFd,
 }
 
-impl Watch {
+impl ChangeWatcher {
     /// Blocks until somebody tells.
     pub(super) fn wait(&self) -> io::Result<()> {
         let mut buffer = [MaybeUninit::uninit(); 512];
@@ -111,8 +111,8 @@ pub(super) struct SenderLock {
 
 impl SenderLock {
     /// Takes it; the number of the process that has it, if it is taken.
-    pub(super) fn take(store: &Path) -> io::Result<Result<Self, Option<u32>>> {
-        let file = open(&beside(store, SENDER))?;
+    pub(super) fn try_acquire(store: &Path) -> io::Result<Result<Self, Option<u32>>> {
+        let file = open(&with_suffix(store, SENDER_SUFFIX))?;
         if !is_free(&file)? {
             return Ok(Err(read_pid(&file)?));
         }
@@ -123,7 +123,7 @@ impl SenderLock {
 
     /// The number of the process that has it; None if it is free.
     pub(super) fn holder(store: &Path) -> io::Result<Option<Option<u32>>> {
-        let file = match File::open(beside(store, SENDER)) {
+        let file = match File::open(with_suffix(store, SENDER_SUFFIX)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -132,7 +132,7 @@ impl SenderLock {
     }
 }
 
-const SENDER: &str = "-sender";
+const SENDER_SUFFIX: &str = "-sender";
 
 /// Locks it, if nobody else has.
 fn is_free(file: &File) -> io::Result<bool> {

@@ -5,68 +5,68 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use tokio::sync::watch;
 
-use super::open::{told, told_of_change};
-use super::read::Reading;
-use super::rows::Rows;
-use super::task::Task;
-use super::turn::Turn;
+use super::open::{store_error, write_error};
+use super::read::TableReader;
+use super::rows::TableWriter;
+use super::task::WriteTask;
+use super::turn::WriteLock;
 use crate::decide::Nanos;
 use crate::send::store::StoreError;
-use crate::send::store::inbox::Inbox;
-use crate::send::store::waiting::Waiting;
+use crate::send::store::inbox::WorkQueue;
+use crate::send::store::waiting::SubmitQueue;
 
 /// So many jobs get in with one transaction: those who come after wait for no longer than that takes.
-const MOST_JOBS: usize = 10_000;
+const MAX_SUBMIT_JOBS: usize = 10_000;
 /// So many tasks are done in one transaction, each of which may have a thousand jobs.
-const MOST_TASKS: usize = 64;
+const MAX_TRANSACTION_TASKS: usize = 64;
 
 /// What the thread has.
-pub(super) struct Writer<'c> {
+pub(super) struct SqliteWriter<'c> {
     pub(super) connection: &'c Connection,
-    pub(super) rows: Rows<'c>,
-    pub(super) shared: Arc<Shared>,
-    pub(super) waiting: Waiting,
+    pub(super) rows: TableWriter<'c>,
+    pub(super) shared: Arc<SqliteStoreShared>,
+    pub(super) submit_queue: SubmitQueue,
 }
 
 /// What the threads of a store share.
-pub(super) struct Shared {
+pub(super) struct SqliteStoreShared {
     pub(super) path: std::path::PathBuf,
-    pub(super) turn: Turn,
-    pub(super) inbox: Inbox<Box<dyn Task>>,
+    pub(super) write_lock: WriteLock,
+    pub(super) work_queue: WorkQueue<Box<dyn WriteTask>>,
     /// The changes that were told of already: the last of our own, or the last seen.
-    pub(super) seen: std::sync::atomic::AtomicU64,
+    pub(super) seen_change_count: std::sync::atomic::AtomicU64,
     pub(super) arrivals: watch::Sender<u64>,
     pub(super) changes: watch::Sender<u64>,
 }
 
-impl Writer<'_> {
+impl SqliteWriter<'_> {
     /// Works until the inbox is closed and empty.
     pub(super) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let mut wait = Nanos::NEVER;
-        while let Some(taken) = shared.inbox.take(&mut self.waiting, MOST_TASKS, wait) {
-            wait = if self.work(taken.tasks) { Nanos::ZERO } else { Nanos::NEVER };
+        while let Some(taken) = shared.work_queue.take(&mut self.submit_queue, MAX_TRANSACTION_TASKS, wait) {
+            wait = if self.run_tasks(taken.tasks) { Nanos::ZERO } else { Nanos::NEVER };
         }
-        self.waiting.fail_all(&StoreError::Closed);
+        self.submit_queue.fail_all(&StoreError::Closed);
     }
 
     /// All in one transaction; one by one if that fails. Says whether more of the batches that wait may get in at once.
-    fn work(&mut self, mut tasks: Vec<Box<dyn Task>>) -> bool {
+    fn run_tasks(&mut self, mut tasks: Vec<Box<dyn WriteTask>>) -> bool {
         match self.transact(&mut tasks, usize::MAX) {
             Ok(more) => {
                 self.commit(tasks);
                 more
             }
             Err(error @ StoreError::Locked(_)) => {
-                self.waiting.fail_all(&error);
+                self.submit_queue.fail_all(&error);
                 tasks.into_iter().for_each(|task| task.fail(error.clone()));
                 false
             }
-            Err(_) => self.one_by_one(tasks),
+            Err(_) => self.run_one_by_one(tasks),
         }
     }
 
-    fn one_by_one(&mut self, tasks: Vec<Box<dyn Task>>) -> bool {
+    fn run_one_by_one(&mut self, tasks: Vec<Box<dyn WriteTask>>) -> bool {
         for task in tasks {
             let mut alone = vec![task];
             match self.transact(&mut alone, 0) {
@@ -74,30 +74,33 @@ impl Writer<'_> {
                 Err(error) => alone.into_iter().for_each(|task| task.fail(error.clone())),
             }
         }
-        for _ in 0..self.waiting.len() {
+        for _ in 0..self.submit_queue.len() {
             match self.transact(&mut [], 1) {
-                Ok(_) => self.waiting.commit(),
-                Err(error) => self.waiting.fail_first(error),
+                Ok(_) => self.submit_queue.commit(),
+                Err(error) => self.submit_queue.fail_first(error),
             }
         }
         false
     }
 
-    fn commit(&mut self, tasks: Vec<Box<dyn Task>>) {
-        self.waiting.commit();
+    fn commit(&mut self, tasks: Vec<Box<dyn WriteTask>>) {
+        self.submit_queue.commit();
         for task in tasks {
             if let Some(rest) = task.commit() {
-                self.shared.inbox.ask(rest);
+                self.shared.work_queue.push(rest);
             }
         }
     }
 
     /// One transaction: the tasks, then what there is room for of the first `batches`. Either all of it is durable, or
     /// nothing has happened.
-    fn transact(&mut self, tasks: &mut [Box<dyn Task>], batches: usize) -> Result<bool, StoreError> {
+    fn transact(&mut self, tasks: &mut [Box<dyn WriteTask>], batches: usize) -> Result<bool, StoreError> {
         let shared = Arc::clone(&self.shared);
-        let _held = shared.turn.take().map_err(|error| StoreError::Broken(shared.path.clone(), error.to_string()))?;
-        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| told(&shared.path, &error))?;
+        let _held = shared
+            .write_lock
+            .lock()
+            .map_err(|error| StoreError::ReadWriteFailed(shared.path.clone(), error.to_string()))?;
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| store_error(&shared.path, &error))?;
         let changed = self.connection.total_changes();
         let done = self.apply(tasks, batches).and_then(|more| {
             self.connection.execute_batch("COMMIT")?;
@@ -107,15 +110,15 @@ impl Writer<'_> {
             Ok(more) => {
                 self.rows.commit();
                 if self.connection.total_changes() != changed {
-                    self.tell();
+                    self.publish_change();
                 }
                 Ok(more)
             }
             Err(error) => {
                 // Before the roll-back, which may leave another word.
-                let error = told_of_change(&shared.path, &error, self.connection);
+                let error = write_error(&shared.path, &error, self.connection);
                 self.rows.roll_back();
-                self.waiting.roll_back();
+                self.submit_queue.roll_back();
                 if !self.connection.is_autocommit() {
                     // If this fails, too, the next BEGIN says why.
                     let _ = self.connection.execute_batch("ROLLBACK");
@@ -125,27 +128,27 @@ impl Writer<'_> {
         }
     }
 
-    fn apply(&mut self, tasks: &mut [Box<dyn Task>], batches: usize) -> rusqlite::Result<bool> {
-        let Self { connection, rows, waiting, .. } = self;
+    fn apply(&mut self, tasks: &mut [Box<dyn WriteTask>], batches: usize) -> rusqlite::Result<bool> {
+        let Self { connection, rows, submit_queue: waiting, .. } = self;
         rows.begin()?;
         for task in tasks {
-            task.apply(rows, &Reading(connection))?;
+            task.apply(rows, &TableReader(connection))?;
         }
-        let more = waiting.admit(batches, MOST_JOBS, |job| rows.enter(job))?;
+        let more = waiting.admit(batches, MAX_SUBMIT_JOBS, |job| rows.try_submit(job))?;
         rows.end()?;
         Ok(more)
     }
 
     /// Others by the file, our own at once.
-    fn tell(&self) {
+    fn publish_change(&self) {
         use std::sync::atomic::Ordering::Relaxed;
-        let Shared { turn, seen, arrivals, changes, .. } = &*self.shared;
-        let before = turn.count();
+        let SqliteStoreShared { write_lock: turn, seen_change_count: seen, arrivals, changes, .. } = &*self.shared;
+        let before = turn.change_count();
         // Only if nothing of another process came in between is there nothing left to see.
         let _ = seen.compare_exchange(before, before.wrapping_add(1), Relaxed, Relaxed);
-        turn.tell(before.wrapping_add(1));
+        turn.publish_change_count(before.wrapping_add(1));
         changes.send_modify(|n| *n = n.wrapping_add(1));
-        if self.rows.arrived > 0 {
+        if self.rows.arrival_count > 0 {
             arrivals.send_modify(|n| *n = n.wrapping_add(1));
         }
     }

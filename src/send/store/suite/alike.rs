@@ -35,38 +35,53 @@ fn any_bool() -> impl Strategy<Value = bool> {
 fn perform(store: &Arc<dyn Store>, acts: &[Act]) -> Vec<String> {
     let mut told = Vec::new();
     let mut now = NOW;
-    let mut leases: Vec<Lease> = Vec::new();
+    let mut leases: Vec<JobLease> = Vec::new();
     let hint = |with: bool| with.then(|| "k".to_owned());
     for act in acts {
         let said = match *act {
             Act::Submit(id, priority, ttl, hinted) => {
                 let expires = ttl.map(|ms| now.plus_ms(ms));
-                let job = Job { expires, priority, created: now, key_hint: hint(hinted), ..job(&id.to_string()) };
+                let job = Job {
+                    expires_at: expires,
+                    priority,
+                    created_at: now,
+                    key_hint: hint(hinted),
+                    ..job(&id.to_string())
+                };
                 format!("{:?}", submit(store, vec![job]))
             }
             Act::Claim(most, hinted, sending) => {
-                let wants =
-                    vec![Want { lane: here(hint(hinted).as_deref()), most }, Want { lane: here(None), most: 1 }];
-                let claimed = store.claim(Claim { now, wants, sending, ..any(0) }).wait().unwrap();
+                let wants = vec![
+                    LaneClaim { lane: here(hint(hinted).as_deref()), max_jobs: most },
+                    LaneClaim { lane: here(None), max_jobs: 1 },
+                ];
+                let claimed =
+                    store.claim(ClaimRequest { now, lanes: wants, marks_sent: sending, ..any(0) }).wait().unwrap();
                 leases.extend(claimed.jobs.iter().map(|(lease, _)| *lease));
                 let jobs: Vec<_> = claimed.jobs.into_iter().map(|(_, entry)| entry).collect();
-                format!("{jobs:?} {:?} {:?}", claimed.expired, claimed.next)
+                format!("{jobs:?} {:?} {:?}", claimed.expired, claimed.next_due)
             }
             Act::Record(nth, what) => {
                 let Some(&lease) = leases.get(nth) else { continue };
                 let retry_at = now.plus_ms(7);
-                let steps =
-                    [Step::Sent, Step::Done, Step::Dead { retry_at }, Step::Graveyard, Step::Expired, Step::Released];
+                let steps = [
+                    JobStep::Sent,
+                    JobStep::Done,
+                    JobStep::Retrying { retry_at },
+                    JobStep::DeadLettered,
+                    JobStep::Expired,
+                    JobStep::Released,
+                ];
                 let step = steps[usize::from(what)];
                 let attempt = attempt(200).filter(|_| matches!(what, 1..4));
-                format!("{:?}", record(store, Change { at: now, ..change(lease, step, attempt) }).stale.len())
+                format!("{:?}", record(store, JobChange { at: now, ..change(lease, step, attempt) }).stale.len())
             }
             Act::Retry => {
-                let retried = store.retry(Filter::default(), Some(now.plus_ms(9)), now).wait().unwrap();
+                let retried = store.retry(JobFilter::default(), Some(now.plus_ms(9)), now).wait().unwrap();
                 retried.to_string()
             }
             Act::Purge(state) => {
-                let filter = Filter::of(&[State::ALL[usize::from(state)]]);
+                let filter = JobFilter::of(&[State::ALL[usize::from(state)]]);
                 store.purge(filter).wait().unwrap().to_string()
             }
             Act::Later(ms) => {
@@ -77,13 +92,13 @@ fn perform(store: &Arc<dyn Store>, acts: &[Act]) -> Vec<String> {
         told.push(format!("{act:?}: {said}"));
         check_counts(store);
     }
-    let all = store.list(&Filter::default(), 0, usize::MAX).unwrap();
+    let all = store.list(&JobFilter::default(), 0, usize::MAX).unwrap();
     told.extend(all.iter().map(|entry| {
-        let found = store.inspect(&Which::Number(entry.number)).unwrap().unwrap();
+        let found = store.inspect(&JobSelector::Number(entry.number)).unwrap().unwrap();
         assert_eq!(found.entry, *entry);
         format!("{found:?}")
     }));
-    told.push(format!("{:?}", store.hints().unwrap()));
+    told.push(format!("{:?}", store.queued_by_key().unwrap()));
     told
 }
 
