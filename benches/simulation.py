@@ -2,9 +2,9 @@
 
     python benches/simulation.py [--weir target/release/weir] [--json FILE] [--publish]
 
-It runs `weir simulate --scenario all --limit all --format json`, which takes no measure of this machine: the same weir
+It runs `weir simulate --scenario all --limiter all --format json`, which measures nothing of this machine: the same weir
 gives the same page anywhere. --publish writes it into docs/overload.md, between the marks, and the plots beside it;
-otherwise the tables go to stdout. --json reads what such a run has written.
+otherwise the tables go to stdout. --json reads the output of such a run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Run = dict[str, Any]
 
 
 def main() -> int:
-    """Run, and write what came of it."""
+    """Run, and write the results."""
     args = _arguments()
     try:
         text = args.json.read_text("utf-8") if args.json else _simulate(args.weir)
@@ -67,44 +67,44 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Write the page on overload.")
     parser.add_argument("--weir", type=Path, default=ROOT / "target" / "release" / "weir")
-    parser.add_argument("--json", type=Path, help="what 'weir simulate --format json' has written")
+    parser.add_argument("--json", type=Path, help="output of 'weir simulate --format json'")
     parser.add_argument("--publish", action="store_true", help="write docs/overload.md and its plots")
     return parser.parse_args()
 
 
 def _simulate(weir: Path) -> str:
-    command = [weir, "simulate", "--scenario", "all", "--limit", "all", "--format", "json"]
+    command = [weir, "simulate", "--scenario", "all", "--limiter", "all", "--format", "json"]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def _parts(simulation: dict[str, Any]) -> Iterator[str]:
     runs: list[Run] = simulation["runs"]
     scenarios = list(dict.fromkeys(run["scenario"] for run in runs))
-    limits = list(dict.fromkeys(run["limit"] for run in runs))
-    by = {(run["scenario"], run["limit"]): run for run in runs}
-    standing = {(one["scenario"], one["limit"]): one for one in simulation["standings"]}
+    limits = list(dict.fromkeys(run["limiter"] for run in runs))
+    by = {(run["scenario"], run["limiter"]): run for run in runs}
+    rank = {(one["scenario"], one["limiter"]): one for one in simulation["ranking"]}
 
     def cell(scenario: str, limit: str) -> str:
         run = by[scenario, limit]
-        text = f"{run['headline']:.1%}, {run['scored']['p99_stretch']:.2f}x"
-        return f"**{text}**" if not standing[scenario, limit]["behind"] else text
+        text = f"{run['headline']:.1%}, {run['scored']['p99_ratio']:.2f}x"
+        return f"**{text}**" if not rank[scenario, limit]["beaten_by"] else text
 
-    yield "Headline and p99, of what is scored; in bold where nobody is ahead:"
+    yield "Headline metric and p99 of the scored time; in bold where no limiter wins against it:"
     yield table(["", *limits], ([name, *(cell(name, limit) for limit in limits)] for name in scenarios))
-    yield f"Scenarios in which `{limits[0]}` is ahead, even or behind:"
-    yield table(["", *limits[1:]], _duels(simulation["duels"], limits[1:]))
-    yield "What `auto` does, stretch by stretch:"
-    header = ["scenario", "stretch", "offered / capacity", "goodput", "p99", "refused", "settled", "limit", "drift"]
-    yield table(header, (row for name in scenarios for row in _stretches(by[name, limits[0]])))
+    yield f"Scenarios that `{limits[0]}` wins, ties or loses:"
+    yield table(["", *limits[1:]], _pairings(simulation["pairings"], limits[1:]))
+    yield "Results of `auto`, phase by phase:"
+    header = ["scenario", "phase", "offered / capacity", "goodput", "p99", "rejected", "settled", "limit", "drift"]
+    yield table(header, (row for name in scenarios for row in _phases(by[name, limits[0]])))
 
 
-def _duels(duels: list[dict[str, Any]], limits: list[str]) -> Iterator[Row]:
-    by = {duel["against"]: duel for duel in duels}
-    for word in ("ahead", "even", "behind"):
+def _pairings(pairings: list[dict[str, Any]], limits: list[str]) -> Iterator[Row]:
+    by = {pairing["other"]: pairing for pairing in pairings}
+    for word in ("wins", "ties", "losses"):
         yield [word, *(str(by[limit][word]) for limit in limits)]
 
 
-def _stretches(run: Run) -> Iterator[Row]:
+def _phases(run: Run) -> Iterator[Row]:
     for figures in run["phases"]:
         settled = "-"
         if figures["overload"]:
@@ -114,8 +114,8 @@ def _stretches(run: Run) -> Iterator[Row]:
             figures["name"],
             f"{figures['offered_per_s'] / figures['capacity_per_s']:.2f}",
             f"{figures['goodput']:.1%}",
-            f"{figures['p99_stretch']:.2f}x",
-            f"{figures['refused']:.2%}",
+            f"{figures['p99_ratio']:.2f}x",
+            f"{figures['rejected']:.2%}",
             settled,
             number(figures["limit"], "{:.0f}"),
             number(figures["drift"], "{:+.1%}"),
@@ -145,14 +145,14 @@ def _plot_one(runs: list[Run], path: Path) -> None:
     first = _thin(runs[0]["series"])
     times = [point["t_s"] for point in first]
     goodput.plot(times, [point["capacity_per_s"] for point in first], color="black", lw=1, ls=":", label="capacity")
-    at_work.plot(times, [point["best_in_flight"] for point in first], color="black", lw=1, ls=":", label="best")
+    at_work.plot(times, [point["optimal_in_flight"] for point in first], color="black", lw=1, ls=":", label="optimum")
     for run in reversed(runs):
         points = _thin(run["series"])
-        style: dict[str, Any] = {"color": COLOURS[run["limit"]], "lw": 2 if run["limit"] == "auto" else 1}
-        goodput.plot(times, [point["goodput_per_s"] for point in points], label=run["limit"], **style)
+        style: dict[str, Any] = {"color": COLOURS[run["limiter"]], "lw": 2 if run["limiter"] == "auto" else 1}
+        goodput.plot(times, [point["goodput_per_s"] for point in points], label=run["limiter"], **style)
         at_work.plot(times, [max(point["in_flight"], 0.5) for point in points], **style)
         p99.plot(times, [point["p99_ms"] for point in points], **style)
-    goodput.set_ylabel("answers in time / s")
+    goodput.set_ylabel("responses in time / s")
     goodput.set_ylim(bottom=0)
     at_work.set_ylabel("calls at the upstream")
     at_work.set_yscale("log")

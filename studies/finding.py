@@ -1,16 +1,16 @@
-"""Writes what a study found: its README.md, from its finding.md.j2 and the files in its results/.
+"""Writes the README.md of a study, from its finding.md.j2 and the files in its results/.
 
     python studies/finding.py NAME... [--check]
 
-A template has the words; every number comes from a file, so that a study that is run again writes its own finding.
-`--check` says where README.md is not what the files give, and where a number was typed by hand. A template may use:
+A template has the text; every number comes from a file, so that a study that is run again writes its own finding.
+`--check` reports where README.md differs from what the files give, and where a number was typed by hand. A template may use:
 
 - each `results/STEM.json` as STEM, and each `STEM.toml` as `setup.STEM`
 - `at(summary, "VARIANT", PARAMETER=VALUE)`: a record of `summary.py`, as in `at(...).loads.NAME.p99_ms`
 - `verdict(summary, "BASE", "OTHER", "METRIC", load=..., PARAMETER=VALUE)`
 - `plot("STEM", "what it shows")`, `table(header, rows)`, `method(summary)`, `again(summary)`
 - filters: `number`, `count`, `per_second`, `share`, `ms`, `us`, `mib`, `ratio`; `interval("ms")`, `spread("ms")`
-- `said("37.9/s")`, or a block `{% call said() %}`: what others wrote, and the only place for typed numbers
+- `said("37.9/s")`, or a block `{% call said() %}`: figures of other reports, and the only place for typed numbers
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Object = dict[str, Any]
 
 def main() -> int:
     """Write, or check, the findings that were asked for."""
-    parser = argparse.ArgumentParser(description="Write what studies found.")
+    parser = argparse.ArgumentParser(description="Write the findings of studies.")
     parser.add_argument("names", nargs="+", metavar="NAME")
-    parser.add_argument("--check", action="store_true", help="write nothing; say what is wrong")
+    parser.add_argument("--check", action="store_true", help="write nothing; print errors")
     parser.add_argument("--results", type=Path, help="take the results from here, and print the finding")
     args = parser.parse_args()
     wrong: list[str] = []
@@ -69,7 +69,7 @@ def check(folder: Path) -> list[str]:
     wrong = [f"{folder.name}/{TEMPLATE}:{line}" for line in typed((folder / TEMPLATE).read_text())]
     readme = folder / "README.md"
     if not readme.exists() or readme.read_text() != render(folder):
-        wrong.append(f"{folder.name}/README.md is not what its results give; python studies/finding.py {folder.name}")
+        wrong.append(f"{folder.name}/README.md differs from what its results give; python studies/finding.py {folder.name}")
     return wrong
 
 
@@ -144,13 +144,13 @@ def said(words: str = "", caller: Callable[[], str] | None = None) -> str:
 
 
 def method(summary: Object) -> str:
-    """How a study was measured, in the words that are the same for all."""
+    """How a study was measured, in the text that is the same for all."""
     machine = summary["machine"]
     words = (
         f"Measured on {summary['date']} with weir {summary['weir']} on {machine['cores']} cores of {machine['cpu']} "
         f"with {machine['memory_mib'] / 1024:.1f} GiB ({machine['os']}), in {count(summary['took_s'] / 60)} minutes. "
-        f"{summary['rounds']} rounds; in each of them every combination was measured once, in an order drawn by lot, "
-        f"with everything started anew. Tables show the median of the rounds and, in brackets, the lowest and highest."
+        f"{summary['rounds']} rounds; in each of them every combination was measured once, in random order, "
+        f"with everything restarted. Tables show the median of the rounds and, in brackets, the lowest and highest."
     )
     if summary["warm_up_s"]:
         longest = ms(summary["warm_up_s"] * 1000)

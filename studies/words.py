@@ -54,23 +54,23 @@ def per_second(value: Figure) -> str:
 
 
 def share(value: Figure) -> str:
-    """0.123 -> 12.3 %."""
+    """0.123 -> 12.3%."""
     percent = _middle(value) * 100
-    return f"{percent:.0f} %" if percent in {0, 50, 100} else f"{float(f'{percent:.3g}'):g} %"
+    return f"{percent:.0f}%" if percent in {0, 50, 100} else f"{float(f'{percent:.3g}'):g}%"
 
 
 def ms(value: Figure) -> str:
     """Milliseconds, or seconds where they are long, or microseconds."""
     value = _middle(value)
     if 0 < value < 0.1:
-        return f"{number(value * 1000)} us"
+        return f"{number(value * 1000)} µs"
     return f"{number(value)} ms" if value < 1000 else f"{number(value / 1000)} s"
 
 
 def us(value: Figure) -> str:
     """Microseconds, or milliseconds where they are long."""
     value = _middle(value)
-    return f"{number(value)} us" if value < 1000 else ms(value / 1000)
+    return f"{number(value)} µs" if value < 1000 else ms(value / 1000)
 
 
 def mib(value: Figure) -> str:
@@ -79,12 +79,12 @@ def mib(value: Figure) -> str:
 
 
 def ratio(value: Figure | None) -> str:
-    """A factor that something is multiplied by: x 2.04; close to one: +4.2 %. None is unknown."""
+    """A factor that something is multiplied by: x 2.04; close to one: +4.2%. None is unknown."""
     if value is None:
         return "-"
     value = _middle(value)
     if 0.5 < value < 2:
-        return f"{(value - 1) * 100:+.1f} %"
+        return f"{(value - 1) * 100:+.1f}%"
     return f"x {number(value)}"
 
 

@@ -24,7 +24,7 @@ def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
     yield "# Gate: what it costs to be in between"
     yield METHOD.strip()
-    yield "## As much as goes"
+    yield "## Maximum throughput"
     yield (
         f"`wrk` with {gated.CONNECTIONS} connections, {section.plan['closed_s']} s a run, {section.plan['pairs']}"
         " rounds. Where the upstream's core is the one that is full, the rate is not the gateway's, and what tells"

@@ -212,7 +212,7 @@ def _by_status(log: Path) -> dict[str, Any]:
 def _say(trial: Trial) -> None:
     noted = trial.server
     outcome = trial.error or (
-        f"{noted['calls']:>7,} calls, {noted['transport_failures']} without answer, {noted['good_per_s']:.1f} good/s,"
+        f"{noted['calls']:>7,} calls, {noted['transport_failures']} without response, {noted['good_per_s']:.1f} good/s,"
         f" good p99 {noted.get('good_p99_ms')} p99.9 {noted.get('good_p999_ms')},"
         f" refused p99 {noted.get('refused_p99_ms')} ms, {noted['cpu_us']:.1f} us CPU/answer"
     )

@@ -42,7 +42,7 @@ def _open(section: Section) -> Iterator[str]:
     yield f"Poisson arrivals, {section.plan['overload_s']} s a run, {section.plan['slow_rounds']} rounds."
     header = [
         "offered", "gate", "goodput/s", "of capacity", "good p50", "good p99", "good p99.9", "refused", "refused p50",
-        "refused p99", "after T", "without answer",
+        "refused p99", "after T", "without response",
     ]  # fmt: skip
     cases = [(times, name) for times in overload.TIMES for name in (GUARDED, BARE)]
     rows = [_open_row(section, times, name) for times, name in cases if section.trials(times_case(times), name)]
@@ -64,7 +64,7 @@ def _loads(section: Section) -> Iterator[str]:
     )
     header = [
         "load", "calls", "goodput/s", "good p50", "good p99", "good p99.9", "refused", "refused p50", "refused p99",
-        "after T", "without answer",
+        "after T", "without response",
     ]  # fmt: skip
     rows = []
     for load in LOADS:

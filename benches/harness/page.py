@@ -129,7 +129,7 @@ def _open_row(section: Section, case: str, name: str) -> Row:
 def _truth(section: Section) -> Iterator[str]:
     yield "# Truth: are the reported numbers the true ones?"
     yield (
-        f"A service that answers at once but stands still for {truth.FROZEN_S:g} s in every {truth.PERIOD_S:g} s, at"
+        f"A service that responds at once but stands still for {truth.FROZEN_S:g} s in every {truth.PERIOD_S:g} s, at"
         f" {truth.FREEZE_RATE} requests/s for {section.plan['freeze_s']} s. Milliseconds, as reported."
     )
     yield _frozen_table(section)
@@ -186,7 +186,7 @@ def _memory(section: Section) -> Iterator[str]:
                 number(section.median(case, name, results.said("failed")), "{:.0f}"),
             ])  # fmt: skip
     yield table(["case", "generator", "peak MB", "requests", "failed"], rows)
-    yield "A dash under failed: the tool does not say, or not in a form that is read here."
+    yield "A dash under failed: the tool does not report it, or in a format that is not read here."
 
 
 def _troubles(section: Section) -> Iterator[str]:
@@ -196,7 +196,7 @@ def _troubles(section: Section) -> Iterator[str]:
     lines += [f"- {MARK} {doubt}" for doubt in doubts]
     lines += [f"- {error}" for error in section.errors()]
     if lines:
-        yield f"Missing, or not to be trusted by weir's own verdict ({MARK}):"
+        yield f"Missing, or not trusted by weir itself ({MARK}):"
         yield "\n".join(lines)
 
 

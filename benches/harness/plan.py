@@ -26,7 +26,7 @@ class Plan:
     hedge_s: int = 30
     storm_s: int = 15
     overload_s: int = 30
-    send_s: int = 600  # at the document's exchange
+    send_s: int = 600  # at the reference rate-limited API
     setting_s: int = 60  # at each other
     sent_jobs: int = 500_000  # with no limit
     kept_jobs: int = 1_000_000  # in a store

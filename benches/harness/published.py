@@ -1,9 +1,9 @@
-"""What the repository says of benchmarks: a page for each section, their list, and the figures in README.md.
+"""The published benchmarks: a page for each section, their list with a summary, and the figures in README.md.
 
     python benches/harness/published.py [--check]
 
-The list and README are written from the pages alone, so a section that is measured again changes nothing else.
-`--check` writes nothing; it exits with 1 and names the files that are not what the pages give.
+List, summary and README are written from the pages alone, so a section that is measured again changes nothing else.
+`--check` writes nothing; it exits with 1 and names the files that differ from what the pages give.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ DOCS = ROOT / "docs"
 PAGES = DOCS / "benchmarks"
 LIST = DOCS / "benchmarks.md"
 README = ROOT / "README.md"
-TEMPLATE = ROOT / "benches" / "readme.md.j2"
-#: What README.md has between these lines is written here.
+#: Figures of README.md, and the summary in docs/benchmarks.md.
+FIGURES, SUMMARY = ROOT / "benches" / "readme.md.j2", ROOT / "benches" / "summary.md.j2"
+#: The text of README.md between these lines is written here.
 BEGIN, END = "<!-- figures: begin; written from benches/readme.md.j2 -->", "<!-- figures: end -->"
 
 #: The order of the list.
@@ -32,21 +33,23 @@ ORDER = (
 INTRODUCTION = """\
 # Benchmarks
 
-Each page is written by `python benches/run.py SECTION --publish`, with its tables, doubts, goals and command lines. All
-was measured on the loopback of one machine at a time; other machines will differ, most of all in what a wake-up costs.
+What weir costs and how exact it is, beside other tools, for anyone who wants to check the figures. Each page below is
+written by `python benches/run.py SECTION --publish`, with its tables, warnings, goals and command lines; `make bench`
+measures on your machine. Everything ran over the loopback of one machine at a time; other machines differ, most of
+all in the cost of a wake-up.
 """
 
 METHOD = """\
 ## Method
 
-Server and generator have a core each. `lean` is the server in `benches/lean`, which answers a constant and counts;
-nginx has one worker and returns a constant of the same 38 bytes. Requests are counted by the server, never by the
-generator. CPU per request is user and system time of the generator's process, start-up included, for each of those
-requests. Contenders run interleaved: every one once a round, in an order drawn anew for each round. Tables show
-medians over the rounds; a ratio is the median of the ratios within each round, since the machine drifts from minute
-to minute, and ratios are what to quote. `floor` is the loop in `benches/floor.rs`: it writes a fixed request and
-counts bytes, and measures nothing. A contender marked † has runs that weir's own verdict does not trust; the page
-gives the reasons below its tables.
+Server and generator have a core each. `lean` is the server in `benches/lean`, which sends a constant response and
+counts requests; nginx has one worker and returns a constant of the same 38 bytes. Requests are counted by the server,
+never by the generator. CPU per request is user and system time of the generator's process, start-up included, divided
+by those requests. Contenders run interleaved: each one once per round, in a new random order each round. Tables show
+medians over the rounds; a ratio is the median of the ratios within each round. The machine drifts from minute to
+minute, so ratios are what to quote. `floor` is the loop in `benches/floor.rs`: it writes a fixed request and counts
+bytes, and measures nothing. † marks a contender with runs that weir itself does not trust; the page gives the reasons
+below its tables.
 """
 
 
@@ -103,11 +106,11 @@ def write(pages: dict[str, str]) -> None:
 def made() -> dict[Path, str]:
     """The files that are written from the pages, with their text."""
     pages = {page.name: page for page in _read()}
-    return {LIST: _list(list(pages.values())), README: _readme(pages)}
+    return {LIST: _list(pages), README: _readme(pages)}
 
 
 def stale() -> list[str]:
-    """The files that are not what the pages give."""
+    """The files that differ from what the pages give."""
     return [path.relative_to(ROOT).as_posix() for path, text in made().items() if path.read_text() != text]
 
 
@@ -118,10 +121,10 @@ def _read() -> Iterator[Page]:
             yield Page(name, path.read_text())
 
 
-def _list(pages: list[Page]) -> str:
+def _list(pages: dict[str, Page]) -> str:
     lines = ["| page | measured | processor | goals reached | missed |", "| --- | --- | --- | --- | --- |"]
     missed = ["| page | goal | measured | verdict |", "| --- | --- | --- | --- |"]
-    for page in pages:
+    for page in pages.values():
         goals = page.rows("Goals")
         fallen = [goal for goal in goals if goal["verdict"] != "reached"]
         quick = " (quick)" if "**Quick runs" in page.text else ""
@@ -130,21 +133,32 @@ def _list(pages: list[Page]) -> str:
             f" | {len(goals) - len(fallen)} of {len(goals)} | {len(fallen) or '-'} |"
         )
         missed += [f"| {page.name} | {goal['goal']} | {goal['measured']} | {goal['verdict']} |" for goal in fallen]
-    parts = [INTRODUCTION, "\n".join(lines) + "\n", METHOD, "## Goals that are missed\n", "\n".join(missed) + "\n"]
+    parts = [
+        INTRODUCTION,
+        _rendered(SUMMARY, pages) + "\n",
+        "## Pages\n",
+        "\n".join(lines) + "\n",
+        METHOD,
+        "## Missed goals\n",
+        "\n".join(missed) + "\n",
+    ]
     return "\n".join(parts)
 
 
 def _readme(pages: dict[str, Page]) -> str:
+    before, rest = README.read_text().split(BEGIN)
+    after = rest.split(END)[1]
+    return f"{before}{BEGIN}\n{_rendered(FIGURES, pages)}\n{END}{after}"
+
+
+def _rendered(template: Path, pages: dict[str, Page]) -> str:
     # Not at the top: benches/run.py needs only the standard library, unless it publishes.
     import jinja2  # noqa: PLC0415
 
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
     )
-    figures = environment.from_string(TEMPLATE.read_text()).render(pages).strip()
-    before, rest = README.read_text().split(BEGIN)
-    after = rest.split(END)[1]
-    return f"{before}{BEGIN}\n{figures}\n{END}{after}"
+    return environment.from_string(template.read_text()).render(pages).strip()
 
 
 def _main(arguments: list[str]) -> int:
@@ -153,7 +167,7 @@ def _main(arguments: list[str]) -> int:
         return 0
     wrong = stale()
     for name in wrong:
-        print(f"{name} is not what docs/benchmarks/ gives; try: python benches/harness/published.py", file=sys.stderr)
+        print(f"{name} differs from what docs/benchmarks/ gives; try: python benches/harness/published.py", file=sys.stderr)
     return 1 if wrong else 0
 
 

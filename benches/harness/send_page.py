@@ -25,20 +25,20 @@ from harness.sending import (
 from harness.table import Row, number, table
 
 METHOD = f"""\
-`weir serve exchange` has a core of its own, `weir send` the other. Refusals and what was accepted are counted by the
-exchange. Each key has {LIMIT} requests in a second, ways in and out are 0 to {WAY_MS} ms, ten refusals block a key,
-each answer closes its connection, and nonces have to arrive in order: this is the document's exchange. The others
-differ from it in what their line says. More jobs are there than can go; the count begins {SETTLE_S} s after the first
+`weir serve ratelimit` has a core of its own, `weir send` the other. Accepted and rejected requests are counted by the
+service. Each key has {LIMIT} requests in a second, one-way delays are 0 to {WAY_MS} ms, ten 429s block a key,
+each response closes its connection, and nonces have to arrive in order: this is the reference rate-limited API. The others
+differ from it as their line says. There are more jobs than the limits let through; the count begins {SETTLE_S} s after the first
 was accepted, when windows that were empty are full. Jobs are in a SQLite file, results go to another; from Python, jobs
 are in memory and results are counted.
 
-What is *calculated* is what the bound on arrivals allows if every request takes the longest way: N / (T + J + 1 ms) for
+*Calculated* is what the delay bound allows if every request takes the longest delay: N / (T + J + 1 ms) for
 each key, and no more than 1 / J, since a request waits until the one before it has surely arrived.
 """
 PEERS_METHOD = """\
-A job is a request to `weir serve body`, read from a file of lines, kept in the store, sent, answered, recorded, and
+A job is a request to `weir serve httpbin`, read from a file of lines, kept in the store, sent, responded to, recorded, and
 written to a file of results: the rate is of all of that. To the peers a job is a call of a function that does nothing,
-which is enqueued before the clock runs, and whose result nobody keeps: their rate is of their workers alone. Everybody
+which is enqueued before the clock runs, and whose result is discarded: their rate is of their workers alone. Each
 has both cores; Redis keeps nothing on disk, and the SQLite file is synced before a job counts as accepted.
 """
 
@@ -47,10 +47,10 @@ def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
     yield "# Send: through rate limits, and without any"
     yield METHOD.strip()
-    header = ["exchange", "keys", "s", "accepted/s", "calculated", "429", "400", "CPU us/job"]
+    header = ["API", "keys", "s", "accepted/s", "calculated", "429", "400", "CPU us/job"]
     yield table(header, [_row(section, setting) for setting in (sending.DOCUMENT, *sending.SETTINGS)])
     yield (
-        f"The document's generator makes a request and sleeps 0 to 21 ms; a job is of use for {TTL}."
+        f"The reference generator makes a request and sleeps 0 to 21 ms; a job is of use for {TTL}."
         " Response times count from when the request was made."
     )
     yield _generated(section)

@@ -22,7 +22,7 @@ from harness.trial import Bench, Trial, rounds, shown
 
 SEND = "weir send"
 IN_FILE, IN_MEMORY = f"{SEND}, SQLite", f"{SEND}, memory"
-SATURATED, GENERATED = "the document's exchange, saturated", "the document's generator"
+SATURATED, GENERATED = "the reference rate-limited API, saturated", "the reference generator"
 UNLIMITED, LATE = "no limit, a service that echoes", "some 10,000 sends/s"
 
 LIMIT, WINDOW_S, WAY_MS = 20, 1.0, 50
@@ -69,11 +69,11 @@ SETTINGS = (
     *FROM_PYTHON,
     *(Setting(f"{keys} key{'s' * (keys > 1)}", keys=keys, key_per_s=_promised(0.05)) for keys in (1, 3, 20, 200)),
     *(
-        Setting(f"ways of 0 to {ms} ms", way_ms=ms, bound=f"{ms}ms", key_per_s=_promised(ms / 1e3))
+        Setting(f"delays of 0 to {ms} ms", way_ms=ms, bound=f"{ms}ms", key_per_s=_promised(ms / 1e3))
         for ms in (0, 5, 500)
     ),
-    Setting("bound learnt from answers", bound="learn"),
-    Setting("no bound, answers alone", bound="none"),
+    Setting("bound learned from responses", bound="learn"),
+    Setting("no bound, responses alone", bound="none"),
     Setting("connections are kept", exchange=KEEPS, send=(), key_per_s=_promised(0.05)),
     Setting("a sliding counter", limit=f"counter:{LIMIT}/1s", key_per_s=_promised(0.05, LIMIT - 1)),
     Setting("aligned windows", limit=f"aligned:{LIMIT}/1s", key_per_s=_promised(0.05)),
@@ -83,7 +83,7 @@ SETTINGS = (
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """The document's exchange, other ones, no limit at all, and what a store holds."""
+    """The reference rate-limited API, other ones, no limit at all, and what a store holds."""
     if "weir" not in bench.programs:
         return []
     trials = [_exchange(bench, DOCUMENT, bench.plan.send_s, 0), _generated(bench)]
@@ -196,7 +196,7 @@ def _exchange(bench: Bench, setting: Setting, seconds: int, number: int) -> Tria
 
 
 def _generated(bench: Bench) -> Trial:
-    """The document's generator at the document's exchange: nothing lost, nothing late."""
+    """The reference generator at the reference rate-limited API: nothing lost, nothing late."""
     seconds = bench.plan.send_s
     trial = empty(GENERATED, SEND, 0, seconds)
     generator = STUDIES / "rate-limited-client" / "generator.py"

@@ -127,7 +127,7 @@ def _soak(section: Section) -> Iterator[Goal]:
     promises = (
         f"`{soak.SERVICE}`, soak of {section.plan['soak']:,}: as many open files after as before",
         f"`{soak.SERVICE}`, soak: memory grows by at most {GROWN_MB:g} MB",
-        f"`{soak.SERVICE}`, soak: all good requests answered rightly, no bad connection left open",
+        f"`{soak.SERVICE}`, soak: all good requests answered correctly, no bad connection left open",
     )
     trials = section.trials(soak.CASE, soak.SERVICE)
     if not trials:

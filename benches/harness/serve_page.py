@@ -13,7 +13,7 @@ from harness.table import Row, number, table
 
 METHOD = """\
 Here servers are measured, and `weir load` is the generator for all of them; it has a core of its own, and so has the
-server, whatever the number of its threads. Requests are those that the generator has a whole answer for, with the
+server, whatever the number of its threads. Requests are those that the generator has a whole response for, with the
 status that was expected. CPU time is the server's: what the scheduler counted, in nanoseconds, for all threads of all
 its processes, from before the generator started until after it ended. Ratios are medians of those within a round.
 """
@@ -35,7 +35,7 @@ SHOWN: tuple[tuple[Value, str], ...] = (
 
 def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
-    yield "# Serve: what a service costs, and whether it keeps its word"
+    yield "# Serve: what a service costs, and how exact its delays are"
     yield METHOD.strip()
     yield from _beside_nginx(section)
     yield from _pools(section)
@@ -53,13 +53,13 @@ def doubts(section: Section) -> list[str]:
 def _beside_nginx(section: Section) -> Iterator[str]:
     yield "## Beside nginx"
     yield (
-        f"Keep-alive, {section.plan['closed_s']} s a run, {section.plan['pairs']} rounds. Small answers:"
-        f" {served.SMALL_CONNECTIONS} connections; nginx has one worker and does `return 200`, /echo answers a GET"
-        f" without a body, and a POST with what it holds. 5 MiB: {served.STATIC_CONNECTIONS} connections; nginx sends a"
+        f"Keep-alive, {section.plan['closed_s']} s a run, {section.plan['pairs']} rounds. Small responses:"
+        f" {served.SMALL_CONNECTIONS} connections; nginx has one worker and does `return 200`, /echo responds to a GET"
+        f" without a body, and to a POST with its body. 5 MiB: {served.STATIC_CONNECTIONS} connections; nginx sends a"
         " file with `sendfile` and `tcp_nopush`."
     )
     header = [
-        "answer",
+        "response",
         "server",
         "requests/s",
         "server's core",
@@ -96,7 +96,7 @@ def _pools(section: Section) -> Iterator[str]:
     yield "## Functions on a pool of threads"
     yield (
         f"`{served.FUNCTIONS} --threads N` beside two servers in `benches/peers`, written as the manuals of their"
-        " libraries show it, with as many threads and the same answers: civetweb, of which libhttp is a fork, and"
+        " libraries show it, with as many threads and the same responses: civetweb, of which libhttp is a fork, and"
         " libmicrohttpd with an epoll per thread. All threads share one core."
         f" {section.plan['serve_s']} s a run, {section.plan['pairs']} rounds. A thread of civetweb stays with its"
         " connection for as long as that lasts, so with keep-alive it serves as many connections as it has threads and"
@@ -106,7 +106,7 @@ def _pools(section: Section) -> Iterator[str]:
     names = (served.FUNCTIONS, *PEERS)
     header = [
         "load", "requests/s", "CPU us/request", "p99 ms", "longest ms", "server's core", "generator's core",
-        "without answer", *(f"{word} x {peer}" for word in ("rate", "CPU") for peer in PEERS),
+        "without response", *(f"{word} x {peer}" for word in ("rate", "CPU") for peer in PEERS),
     ]  # fmt: skip
     yield f"Cells with several numbers: {' / '.join(names)}."
     rows = []
@@ -122,16 +122,16 @@ def _pools(section: Section) -> Iterator[str]:
 def _busy(section: Section) -> Iterator[str]:
     yield "## Requests that one core takes"
     yield (
-        f"`{served.WORK} {' '.join(served.WORK_FLAGS)}` answers after 5 ms,"
-        f" `{served.EXCHANGE} {' '.join(served.EXCHANGE_FLAGS)}` at once. The exchange wants nonces that grow, which"
-        " `weir load` cannot send: the first answer is 200 and all others are 400, which comes after the same steps, so"
+        f"`{served.WORK} {' '.join(served.WORK_FLAGS)}` responds after 5 ms,"
+        f" `{served.EXCHANGE} {' '.join(served.EXCHANGE_FLAGS)}` at once. The latter wants nonces that grow, which"
+        " `weir load` cannot send: the first response is 200 and all others are 400, after the same steps, so"
         " both are counted."
     )
     rows = [
         [name, *_throughput(section, served.BUSY, name), number(section.median(served.BUSY, name, WITHOUT), "{:,.0f}")]
         for name in section.contenders(served.BUSY)
     ]
-    yield table(["service", "answers/s", "server's core", "generator's core", "CPU us/answer", "without answer"], rows)
+    yield table(["service", "responses/s", "server's core", "generator's core", "CPU us/response", "without response"], rows)
 
 
 def _delays(section: Section) -> Iterator[str]:
@@ -140,7 +140,7 @@ def _delays(section: Section) -> Iterator[str]:
         f"{served.DELAY_RATE:,} requests/s in the open loop, {section.plan['delay_s']} s a run. Each cell is how far a"
         " percentile is from the same percentile of the delays asked for, in ms: of response times, which count from"
         " when a request was due, and in brackets of service times, which count from its send. The generator's own"
-        " lateness and the way there and back are in them; the service without a delay shows how much that is."
+        " lateness and the network are in them; the service without a delay shows how much that is."
     )
     rows = []
     for case in (served.NO_DELAY, *served.DELAYS):
@@ -153,10 +153,10 @@ def _delays(section: Section) -> Iterator[str]:
         "delay",
         *SHARES,
         "generator's lateness p99 ms",
-        "answers/s",
+        "responses/s",
         "server's core",
         "generator's core",
-        "CPU us/answer",
+        "CPU us/response",
     ]
     yield table(header, rows)
 
@@ -175,8 +175,8 @@ def _soak(section: Section) -> Iterator[str]:
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in said["kinds"].items())
         yield (
             f"{said['sent']:,} good and bad requests on `{soak.SERVICE} {' '.join(soak.FLAGS)}` in"
-            f" {noted['seconds']:,.0f} s: {kinds}. Before and after, nobody is connected; memory is looked at for the"
-            f" first time after {noted['settling']:,} requests."
+            f" {noted['seconds']:,.0f} s: {kinds}. Before and after, no client is connected; memory is first sampled"
+            f" after {noted['settling']:,} requests."
         )
         rows = [
             ["open files", str(noted["files_before"]), str(noted["files_after"])],

@@ -14,14 +14,14 @@ FUNCTIONS = "weir serve functions"
 WORK = "weir serve work"
 EXCHANGE = "weir serve exchange"
 
-SMALL_GET, SMALL_POST, SMALL_CONNECTIONS = "small answers, GET", "small answers, POST", 100
+SMALL_GET, SMALL_POST, SMALL_CONNECTIONS = "small responses, GET", "small responses, POST", 100
 STATIC, STATIC_CONNECTIONS = "5 MiB", 10
 
 ROUTES = ("helloworld?str=Raja", "arithmetic/prime?num=523", "arithmetic/fibonacci?num=20")
 POOLS = (1, 2, 3)
 CLOSES, KEEPS = "a connection each", "keep-alive"
-MANY = 22  # where the document's load test ends
-#: Route, connections and whether they are kept: the document's loads, and one that keeps them.
+MANY = 22  # where the original load test ends
+#: Route, connections and whether they are kept: the original loads, and one that keeps them.
 POOL_LOADS: tuple[tuple[str, int, str], ...] = (
     *((ROUTES[0], connections, CLOSES) for connections in (1, 8)),
     *((route, MANY, mode) for mode in (CLOSES, KEEPS) for route in ROUTES),
@@ -36,7 +36,7 @@ DELAYS: dict[str, tuple[str, float, float]] = {
     "uniform 10-50 ms": (WORK, 10.0, 50.0),
     "10 ms in, 10 ms out": (EXCHANGE, 20.0, 20.0),
 }
-#: A key of the document's. `weir load` cannot make its nonce grow: the first answer is 200, all others are 400, which
+#: A key of the reference API. `weir load` cannot make its nonce grow: the first answer is 200, all others are 400, which
 #: comes after the same steps: the slot in the limiter, the way in and the way out.
 EXCHANGE_PATH = "api/request?api_key=UT4NHL1J796WCHULA1750MXYF9F5JYA6&nonce=1&req_id=1"
 WORK_PATH = "api/work"

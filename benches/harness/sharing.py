@@ -22,7 +22,7 @@ IN_MEMORY, ON_DISK = "weir send, Redis in memory", "weir send, Redis synced each
 DURABILITY = {IN_MEMORY: redis_server.NOTHING, ON_DISK: redis_server.EVERY_SECOND}
 #: Of the peers, those that the goal names.
 PEERS = ("Dramatiq", "taskiq")
-SHARED, KILLED = "the document's exchange, shared", "kill -9 of one of 4 senders"
+SHARED, KILLED = "the reference rate-limited API, shared", "kill -9 of one of 4 senders"
 SENDERS = (1, 4)
 LEASE_S = 3.0
 #: Within that another has to send by the keys of one that was killed.
@@ -40,7 +40,7 @@ def label(count: int) -> str:
 
 
 def measure(bench: Bench) -> list[Trial]:
-    """Beside its peers without a limit; one sender and four at the document's exchange; and kills."""
+    """Beside its peers without a limit; one sender and four at the reference rate-limited API; and kills."""
     if "weir" not in bench.programs or "redis-server" not in bench.programs:
         return []
     plan = bench.plan
@@ -73,7 +73,7 @@ def _redis(bench: Bench, folder: Path, durability: tuple[str, ...]) -> redis_ser
     return redis_server.running(bench.programs["redis-server"], folder, *durability)
 
 
-# --- At the document's exchange
+# --- At the reference rate-limited API
 
 
 def _shared(bench: Bench, count: int, number: int) -> Trial:

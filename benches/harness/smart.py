@@ -20,7 +20,7 @@ from harness.trial import Bench, Item, Trial, rounds, shown
 
 SMART = "weir gate --smart"
 TIMEOUT_MS = 1_000
-#: Users, the time over which they start in s, and calls of each: the document's six.
+#: Users, the time over which they start in s, and calls of each: the original six.
 LOADS: tuple[tuple[int, int, int], ...] = tuple(
     (test["users"], test["ramp_up_s"], test["loops"])
     for test in json.loads((STUDIES / "hedging" / "tests.json").read_text())
@@ -35,8 +35,8 @@ HEDGE_RATE, HEDGE_WARMUP_S = 400, 5
 
 #: What is wrong with the service, all of the time.
 STORMS: dict[str, tuple[str, ...]] = {
-    "every answer a 500": ("--mix", "error=1", "--delay", "5ms"),
-    "every answer after 2 s": ("--mix", "good=1", "--delay", "2s"),
+    "every response a 500": ("--mix", "error=1", "--delay", "5ms"),
+    "every response after 2 s": ("--mix", "good=1", "--delay", "2s"),
 }
 STORM, STORM_RATE = f"weir gate {' '.join(POLICIES)}", 500
 SHARE, FLOOR = 0.05, 1  # of the budget in POLICIES
@@ -195,7 +195,7 @@ def _empty(case: str, name: str, number: int, error: str = "") -> Trial:
 def _say(trial: Trial) -> None:
     noted, times = trial.server, trial.report.get("percentiles_ms", {})
     outcome = trial.error or (
-        f"{noted['calls']:>7,} calls, {noted['transport_failures']} without answer,"
+        f"{noted['calls']:>7,} calls, {noted['transport_failures']} without response,"
         f" {noted['successes'] / max(noted['calls'], 1):.2%} good,"
         f" p99.9 {times['p999']:.1f} max {noted['max_ms']:.1f} ms, {noted['extra_share']:.2%} extra"
     )

@@ -57,9 +57,9 @@ def _load(section: Section, load: tuple[int, int, int]) -> Iterator[Goal]:
     if users < MANY_USERS:
         p999 = section.median(case, smart.SMART, results.percentile("p999"))
         yield _by(f"{case}: p99.9 at most T + {P999_MS:g} ms", p999, P999_MS)
-        yield _by(f"{case}: every answer by T + {WORST_MS:g} ms", worst, WORST_MS)
+        yield _by(f"{case}: every response by T + {WORST_MS:g} ms", worst, WORST_MS)
     else:
-        yield _by(f"{case}: every answer by T + {MANY_MS:g} ms", worst, MANY_MS)
+        yield _by(f"{case}: every response by T + {MANY_MS:g} ms", worst, MANY_MS)
 
 
 def _by(promise: str, found_ms: float | None, allowed_ms: float) -> Goal:

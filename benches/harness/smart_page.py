@@ -14,17 +14,17 @@ METHOD = f"""\
 `weir gate` has a core of its own; the service behind it, `weir serve work`, shares the other with the generator, whose
 lateness and wake-ups are in all times. Response times count from when a call was due, connecting included.
 
-What share of calls can succeed is calculated: of 11 requests to the work 8 are good, and answer after 100 to 600 ms; 1
+The fraction of calls that can succeed is calculated: of 11 requests to the service 8 are good, and take 100 to 600 ms; 1
 has a body that is not JSON, 1 is a 500, 1 hangs for 10 s. A call makes one request, and two more after 300 ms, or as
-soon as the first has failed. A good one of those has answered after 300 + 600 = 900 ms at the latest, which is before
+soon as the first has failed. A good one of those has responded after 300 + 600 = 900 ms at the latest, which is before
 T = {smart.TIMEOUT_MS:,} ms: so a call fails only if all three are bad, and {CALCULATED:.2%} = 1 - (3/11)^3 succeed. The
-standard error of that share is sqrt(p (1 - p) / n) for n calls.
+standard error of that fraction is sqrt(p (1 - p) / n) for n calls.
 """
 
 
 def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
-    yield "# Smart: an answer in time"
+    yield "# Smart: a response in time"
     yield METHOD.strip()
     yield from _loads(section)
     yield from _hedging(section)
@@ -41,7 +41,7 @@ def _loads(section: Section) -> Iterator[str]:
     yield (
         f"`{smart.SMART}`, `GET /api/smart/{smart.TIMEOUT_MS}`, {section.plan['slow_rounds']} rounds"
         + (f"; only {section.plan['loops']:.0%} of the calls in this quick run" if section.plan["quick"] else "")
-        + ". Successes are 200s of all calls of all rounds; T + is how long after the timeout an answer came, in ms,"
+        + ". Successes are 200s of all calls of all rounds; T + is how long after the timeout a response came, in ms,"
         " and in brackets the same from the request's send. The last column is the longest of all rounds."
     )
     header = [
@@ -85,7 +85,7 @@ def _hedging(section: Section) -> Iterator[str]:
         " rounds. Response times in ms. Attempts are the gate's own count."
     )
     shown = ("p50", "p90", "p99", "p999")
-    header = ["gate", *shown, "longest", "p99.9 cut by", "extra attempts", "without answer"]
+    header = ["gate", *shown, "longest", "p99.9 cut by", "extra attempts", "without response"]
     rows = []
     for name in (smart.WITHOUT, smart.WITH):
         ratio = section.ratio(smart.HEDGING, name, smart.WITHOUT, results.percentile("p999"))
@@ -106,9 +106,9 @@ def _storms(section: Section) -> Iterator[str]:
         f"`{smart.STORM}`, {smart.STORM_RATE}/s in the open loop, {section.plan['storm_s']} s a run,"
         f" {section.plan['slow_rounds']} rounds. The gate's counts are read ten times a second; the worst window of"
         " 1 s, while calls come, is the one with the most extra attempts over what the budget has for its calls."
-        " Suppressed: extra attempts that the policy wanted and the budget did not allow."
+        " Skipped: extra attempts that the policy wanted and the budget did not allow."
     )
-    header = ["service", "calls", "attempts/call", "worst window: extra / allowed", "suppressed", "p99.9 ms", "answers"]
+    header = ["service", "calls", "attempts/call", "worst window: extra / allowed", "skipped", "p99.9 ms", "responses"]
     rows = []
     for case in smart.STORMS:
         for trial in section.trials(case, smart.STORM):

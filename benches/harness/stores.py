@@ -19,7 +19,7 @@ STORE = "the store"
 IDLE, KEPT = "an empty queue", "jobs on disk"
 IDLE_S = 10
 #: As the program says it.
-SUBMIT = "submit, 16 x batches of {batch}, {under_way} under way"
+SUBMIT = "submit, 16 x batches of {batch}, {under_way} in flight"
 SUBMITS = ((1, 1), (1, 64), (10, 1), (100, 1))
 PATIENCE_S = 120
 

@@ -14,9 +14,9 @@ from harness.verdicts import CAPACITY, KNOWN, SAME, SLOWED, STUDY
 
 SLOW_MS = verdicts.DELAY_MS * verdicts.SLOWER
 METHOD = f"""\
-What `weir study` and `weir capacity` say of real services whose truth is known, many times over. A study has the
+What `weir study` and `weir capacity` report of real services whose truth is known, many times over. A study has the
 default number of rounds, each with both variants started anew and loaded with {verdicts.CONNECTIONS} connections. The
-two that are the same are `weir serve body`, as fast as two cores let it be; of the others one answers after
+two that are the same are `weir serve httpbin`, as fast as two cores let it be; of the others one responds after
 {verdicts.DELAY_MS:g} ms in {verdicts.SLOTS} slots, and the other after {SLOW_MS:g} ms. The capacity is that of
 {verdicts.POOL} slots of {verdicts.LEAST_MS:g} ms, and of {verdicts.MORE_MS:g} ms more in each search after the first,
 with random arrivals and `--slo "{verdicts.OBJECTIVE}"`. A load that is a little too large passes a step of
@@ -27,7 +27,7 @@ statistics behind them are held by simulations in the tests; this shows what is 
 
 def write(section: Section) -> Iterator[str]:
     """All tables of the section."""
-    yield "# Verdicts: is it true what is said of a difference, and of a limit?"
+    yield "# Verdicts: are reported differences and limits true?"
     yield METHOD.strip()
     rows = []
     for case, what, holds in (

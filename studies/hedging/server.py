@@ -1,12 +1,12 @@
-"""The document's server, in the forms that it tells of. All answer `GET /api/smart/{timeout}` with status 200.
+"""The original server, in the forms that it tells of. All answer `GET /api/smart/{timeout}` with status 200.
 
     python server.py --form gathered|greedy|shared --work URL --ca FILE
 
 - `gathered`, the first submission: two more requests only after the first has come to its end, and an answer only when
   both have; what is fast is judged by the `time` that the service claims
-- `greedy`, the document's improved form: two more requests after 300 ms, or as soon as the first has failed; the first
+- `greedy`, the original improved form: two more requests after 300 ms, or as soon as the first has failed; the first
   good answer counts
-- `shared`, not in the document: the same with one session, and so one pool of connections and one TLS context, for all
+- `shared`, not in the original: the same with one session, and so one pool of connections and one TLS context, for all
 
 The first line on stdout says where it listens; `GET /counts` says how the calls went.
 """
@@ -38,14 +38,14 @@ app = FastAPI()
 
 
 def trust(ca: str) -> ssl.SSLContext:
-    """As in the document, and our own service beside."""
+    """As in the original, and our own service beside."""
     context = ssl.create_default_context(cafile=certifi.where())
     context.load_verify_locations(ca)
     return context
 
 
 def over_new_session(work: str, ca: str) -> Attempt:
-    """Each attempt has a session, a connection and a TLS context of its own, as in the document."""
+    """Each attempt has a session, a connection and a TLS context of its own, as in the original."""
 
     async def attempt(seconds: float) -> tuple[Answer, int]:
         connector = aiohttp.TCPConnector(ssl=trust(ca))

@@ -1,4 +1,4 @@
-"""TLS in front of a service, as the document's service had it: decrypts, and passes everything on.
+"""TLS in front of a service, as the original service had it: decrypts, and passes everything on.
 
     python tls.py --to PORT --folder FOLDER
 

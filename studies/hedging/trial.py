@@ -1,11 +1,11 @@
-"""One measurement: a load test of the document's on one server, which stands before an unreliable service.
+"""One measurement: a load test of the original report on one server, which stands before an unreliable service.
 
     python trial.py --server gathered|greedy|shared|gate --test 1..6 --seed N --out FOLDER [--part P] [--most-users N]
 
-The server has a core of its own; the service, `weir serve work`, shares the other with the load. The document's server
-asks it over TLS, as it did; the gate does not. `--part` is how much of the document's ramp-up there is, and no call
+The server has a core of its own; the service, `weir serve work`, shares the other with the load. The original server
+asks it over TLS, as it did; the gate does not. `--part` is how much of the original ramp-up there is, and no call
 begins later than `--seconds` after the last user. The last line on stdout has the columns of JMeter's Summary Report,
-what share of answers was valid and in time, and how often each of the document's cases came.
+what share of answers was valid and in time, and how often each of the original cases came.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import IO, Any
 
 HERE = Path(__file__).parent
 TIMEOUT_MS, PATIENCE_MS = 1000, 300
-# The document allows itself 10 to 30 ms more.
+# The original allows itself 10 to 30 ms more.
 IN_TIME_MS = TIMEOUT_MS + 30
 # Users, the time over which they start, and calls of each.
 TESTS = json.loads((HERE / "tests.json").read_text())
@@ -131,7 +131,7 @@ def _drive(url: str, args: argparse.Namespace, core: int) -> list[Sample]:
 
 
 def _is_valid(sample: Sample, is_gate: bool, head: int) -> bool:
-    """The gate says it by its status; the document's server by its body, whose length tells which it is."""
+    """The gate says it by its status; the original server by its body, whose length tells which it is."""
     return sample.code == "200" and (is_gate or sample.received - head > ERROR)
 
 
@@ -168,7 +168,7 @@ class Server:
         return answer.index(b"\r\n\r\n") + 4
 
     def counts(self) -> Counter[str]:
-        """Successes, errors and the document's cases. The gate is told to end: its log is whole then."""
+        """Successes, errors and the original cases. The gate is told to end: its log is whole then."""
         if not self.is_gate:
             return Counter(_ask(f"{self.url}/counts"))
         self._process.terminate()

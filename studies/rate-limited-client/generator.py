@@ -1,4 +1,4 @@
-"""The document's generator: makes a request, then sleeps a random whole number of milliseconds.
+"""The reference generator: makes a request, then sleeps a random whole number of milliseconds.
 
     python generator.py --seconds S --seed N
 

@@ -18,7 +18,7 @@ READY = "ready"
 
 
 def now_ms() -> int:
-    """The wall clock, in whole milliseconds as the document has them."""
+    """The wall clock, in whole milliseconds as the original has them."""
     return int(time.time() * 1000)
 
 

@@ -1,4 +1,4 @@
-"""When may a key send? The answers of the document's three stages, in whole milliseconds of the client's clock."""
+"""When may a key send? The answers of the original three stages, in whole milliseconds of the client's clock."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""One measurement: the document's generator, its exchange, and a client between them. Twice at the same time.
+"""One measurement: the reference generator, its exchange, and a client between them. Twice at the same time.
 
     python trial.py --client NAME --seconds S --settle S --seed N --out FOLDER
 
-- at the document's *pace* a request is made every 10.5 ms on average, 95.2 in a second
+- at the original *pace* a request is made every 10.5 ms on average, 95.2 in a second
 - *flooded* it is every 7.5 ms, 133 in a second: more than the limits let through, so that the client sets the rate
 
 Each has a core, an exchange and a client of its own. What was accepted and refused is what the exchange says; rates
@@ -207,7 +207,7 @@ def ask(url: str) -> dict[str, Any]:
 
 @contextmanager
 def exchange(seed: int, core: int) -> Iterator[str]:
-    """The document's server; its address."""
+    """The original server; its address."""
     command = kept_to(core, ["weir", "serve", "exchange", "--seed", str(seed), "--quiet"])
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

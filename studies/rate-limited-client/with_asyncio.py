@@ -1,4 +1,4 @@
-"""The document's client on asyncio: a worker per key, each of which waits for its answer before it goes on.
+"""The original client on asyncio: a worker per key, each of which waits for its answer before it goes on.
 
     python with_asyncio.py --limiter interval|ring|buffer|aiolimiter|pyrate [--dead-letters] [--at-once] --url ...
 
@@ -29,7 +29,7 @@ class Gate(Protocol):
 
 
 class Documented:
-    """A limiter of the document's."""
+    """A limiter of the original."""
 
     def __init__(self, limiter: Ring) -> None:
         """Of one key."""

@@ -1,4 +1,4 @@
-"""The document's client on threads: the adaptive buffer, dead letters, and a thread per key.
+"""The original client on threads: the adaptive buffer, dead letters, and a thread per key.
 
     python with_threads.py --url ...
 
