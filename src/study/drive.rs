@@ -59,7 +59,7 @@ impl LoadDrive {
                 options.duration = Some(options.duration.unwrap_or(longest).min(longest));
             }
             let plan = LoadPlan::new(&options).map_err(|error| error.to_string())?;
-            let most = definition.times.warm_up;
+            let most = definition.timeouts.warmup;
             let warm_up = (most > Nanos::ZERO).then(|| {
                 let last = options.stages.last().map(|stage| stage.to_per_s.max(1.0));
                 let mut options = options.clone();

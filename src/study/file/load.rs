@@ -55,11 +55,11 @@ pub(super) fn load(
         let flag = member.key.replace('_', "-");
         if !known_flags.contains(&flag.as_str()) {
             let remedy = if DISALLOWED_FLAGS.contains(&flag.as_str()) {
-                "leave it out; the study decides that itself".to_owned()
+                "leave it out; the study sets it".to_owned()
             } else {
                 suggestion(&flag, &known_flags).replace('-', "_")
             };
-            member.node.error("a load has no such key", remedy);
+            member.node.error("unknown key of a load", remedy);
             whole = false;
             continue;
         }
@@ -73,7 +73,7 @@ pub(super) fn load(
         load.flags.extend(word.map(|word| (flag, word)));
     }
     if !members.iter().any(|member| member.key == "url") {
-        table.error("it has no url", r#"write url = "http://127.0.0.1:{port}/""#);
+        table.error("a load without url", r#"write url = "http://127.0.0.1:{port}/""#);
         whole = false;
     }
     if whole {
@@ -88,7 +88,7 @@ fn when(node: &DocumentNode<'_>, definition: &Definition) -> Vec<(String, Vec<St
     for it in node.table().map(|table| table.members()).unwrap_or_default() {
         let Some(parameter) = definition.sweep.iter().find(|parameter| parameter.name == it.key) else {
             let names: Vec<&str> = definition.sweep.iter().map(|parameter| parameter.name.as_str()).collect();
-            it.node.error("the sweep has no such parameter", suggestion(it.key, &names));
+            it.node.error("unknown parameter of the sweep", suggestion(it.key, &names));
             continue;
         };
         let nodes = if it.node.value().is_array() { it.node.list().unwrap_or_default() } else { vec![it.node.clone()] };
@@ -97,7 +97,10 @@ fn when(node: &DocumentNode<'_>, definition: &Definition) -> Vec<(String, Vec<St
             let Some(value) = scalar(node) else { continue };
             if !parameter.values.contains(&value) {
                 let known: Vec<&str> = parameter.values.iter().map(String::as_str).collect();
-                node.error(format!("{} is none of its values", node.display()), suggestion(&value, &known));
+                node.error(
+                    format!("{} is not among the parameter's values", node.display()),
+                    suggestion(&value, &known),
+                );
             }
             values.push(value);
         }
@@ -170,7 +173,7 @@ pub(in crate::study) fn options(
     words: &LoadSyntax<'_>,
 ) -> Result<Options, String> {
     let filled = |text: &String| {
-        placeholders::fill(text, values).map_err(|name| format!("{{{name}}} stands for nothing for this variant"))
+        placeholders::fill(text, values).map_err(|name| format!("unknown placeholder {{{name}}} for this variant"))
     };
     let mut args = Vec::new();
     let mut url = String::new();
