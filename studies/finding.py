@@ -70,7 +70,9 @@ def check(folder: Path) -> list[str]:
     wrong = [f"{folder.name}/{TEMPLATE}:{line}" for line in typed((folder / TEMPLATE).read_text())]
     readme = folder / "README.md"
     if not readme.exists() or readme.read_text() != render(folder):
-        wrong.append(f"{folder.name}/README.md differs from what its results give; python studies/finding.py {folder.name}")
+        wrong.append(
+            f"{folder.name}/README.md differs from what its results give; python studies/finding.py {folder.name}"
+        )
     return wrong
 
 
@@ -149,7 +151,8 @@ def method(summary: Object) -> str:
     machine = summary["machine"]
     words = (
         f"Measured on {summary['date']} with weir {summary['weir']} on {machine['cores']} cores of {machine['cpu']} "
-        f"with {machine['memory_mib'] / 1024:.1f} GiB ({machine['os']}), in {count(summary['duration_s'] / 60)} minutes. "
+        f"with {machine['memory_mib'] / 1024:.1f} GiB ({machine['os']}), "
+        f"in {count(summary['duration_s'] / 60)} minutes. "
         f"{summary['rounds']} rounds; in each of them every combination was measured once, in random order, "
         f"with everything restarted. Tables show the median of the rounds and, in brackets, the lowest and highest."
     )
