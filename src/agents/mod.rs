@@ -96,7 +96,8 @@ impl AgentSpec {
         }
         match (self.agents, connections) {
             (Some(agents), Some(connections)) if agents > connections => Err(format!(
-                "--agents: {agents} agents cannot share {connections} connections (or users, or requests); give fewer agents"
+                "--agents: {agents} agents cannot share {connections} connections (or users, or requests); give fewer \
+                 agents"
             )),
             _ => Ok(()),
         }

@@ -1,7 +1,7 @@
 //! Agents on the nodes of a Ray cluster, through a Python process that is Ray's driver (`python/weir/_on_ray.py`).
 //!
-//! Its stdout has `- JSON` for events of its own ([`DriverEvent`]), and `NUMBER LINE` for lines of agents. The first line
-//! on its stdin is what to place; the others are `NUMBER LINE`, for agents.
+//! Its stdout has `- JSON` for events of its own ([`DriverEvent`]), and `NUMBER LINE` for lines of agents. The first
+//! line on its stdin is what to place; the others are `NUMBER LINE`, for agents.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

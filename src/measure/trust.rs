@@ -130,8 +130,8 @@ fn skewed_start(agents: &[(AgentCounts, Agent)]) -> Option<String> {
     let (skew, error) = (skew_ms(&figures), clock_error_ms(&figures));
     (skew > MAX_SKEW_MS || error > MAX_CLOCK_ERROR_MS).then(|| {
         format!(
-            "the agents did not begin together: {skew:.1} ms apart, by clocks that are known to within {error:.1} ms. Have \
-             less else run on their nodes, or a shorter way to them."
+            "the agents started {skew:.1} ms apart, by clocks known to within {error:.1} ms. Run less beside them on their \
+             nodes, or bring them closer."
         )
     })
 }
@@ -385,7 +385,7 @@ mod tests {
         for (odd, words) in [
             (agent(&late, 0.3, 0, None), "agent 9 on n: weir itself sent late"),
             (agent(&sound, 0.97, 0, None), "agent 9 on n: weir's busiest thread used 97 %"),
-            (agent(&sound, 0.3, 11, None), "did not begin together: 11.0 ms apart"),
+            (agent(&sound, 0.3, 11, None), "the agents started 11.0 ms apart"),
             (agent(&sound, 0.3, 0, Some("its node is gone")), "agent 9 on n was lost: its node is gone."),
         ] {
             let reasons = judge(odd);

@@ -89,7 +89,8 @@ impl MeasurementRunner<'_> {
         Ok(())
     }
 
-    /// Runs the measurement `place`, whose programs may write to `folder`. A failing variant is a finding, in the result.
+    /// Runs the measurement `place`, whose programs may write to `folder`. A failing variant is a finding: the result
+    /// has it.
     ///
     /// # Errors
     /// [`MeasurementError::Interrupted`] only.

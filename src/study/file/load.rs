@@ -1,4 +1,4 @@
-//! A load in a study's file: the words of `weir load`, read by whoever reads those.
+//! Loads in a study file: flags of `weir load`, parsed by the command line's own parser.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use crate::document::problem::suggestion;
 use crate::document::read::{DocumentNode, NamedNode};
 use crate::load::{LoadPlan, Options, RequestBodySource};
 
-/// How loads are written: the command line knows.
+/// Syntax of loads, provided by the command line.
 pub struct LoadSyntax<'a> {
-    /// The flags without their dashes.
+    /// Flags without their dashes.
     pub flags: &'a [String],
-    /// Reads arguments; what is wrong with them is one line that names the flag.
+    /// Parser of arguments; an error is one line that names the flag.
     pub parse: &'a (dyn Fn(&[String]) -> Result<Options, String> + Sync),
 }
 
 impl fmt::Debug for LoadSyntax<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoadWords").field("flags", &self.flags).finish_non_exhaustive()
+        f.debug_struct("LoadSyntax").field("flags", &self.flags).finish_non_exhaustive()
     }
 }
 
-/// What the study itself decides, and what has no meaning in it.
+/// Flags that the study sets itself, or that have no meaning in a study.
 const DISALLOWED_FLAGS: [&str; 12] =
     ["format", "out", "jtl", "csv", "html", "strict", "slo", "warmup", "seed", "on", "agents", "per-node"];
 
@@ -82,7 +82,7 @@ pub(super) fn load(
     Some(load)
 }
 
-/// `{ parameter = [values] }`: where in the sweep a load is driven.
+/// `{ parameter = [values] }`: points of the sweep at which a load is applied.
 fn when(node: &DocumentNode<'_>, definition: &Definition) -> Vec<(String, Vec<String>)> {
     let mut when = Vec::new();
     for it in node.table().map(|table| table.members()).unwrap_or_default() {
@@ -119,7 +119,7 @@ fn flag_value(node: &DocumentNode<'_>) -> Option<FlagValue> {
     scalar(node).map(|value| FlagValue::Values(vec![value]))
 }
 
-/// Reads the load as it will be for each variant at each point of the sweep; what is wrong is told once.
+/// Checks the load as it will be for each variant at each point of the sweep; reports the first error only.
 fn check(
     load: &StudyLoad,
     node: &DocumentNode<'_>,
@@ -141,7 +141,7 @@ fn check(
                 why.contains(&format!("--{flag}")) || (flag == "url" && why.contains("URL"))
             };
             let at = members.iter().find(flag).map_or(node, |member| &member.node);
-            // Some messages name the remedy themselves, after what is wrong.
+            // Some messages contain a remedy after the error.
             let (what, remedy) = why.split_once("; ").unwrap_or((&why, ""));
             at.error(what, remedy);
             return;
@@ -149,10 +149,10 @@ fn check(
     }
 }
 
-/// The load with its placeholders filled in, checked.
+/// Plan of the load with its placeholders filled in.
 ///
 /// # Errors
-/// What is wrong, in one line.
+/// The error, in one line.
 fn plan(
     load: &StudyLoad,
     values: &PlaceholderValues,
@@ -162,10 +162,10 @@ fn plan(
     LoadPlan::new(&options(load, values, folder, words)?).map_err(|error| error.to_string())
 }
 
-/// The load with its placeholders filled in.
+/// Options of the load with its placeholders filled in.
 ///
 /// # Errors
-/// What is wrong, in one line.
+/// The error, in one line.
 pub(in crate::study) fn options(
     load: &StudyLoad,
     values: &PlaceholderValues,

@@ -1,4 +1,4 @@
-//! A study's file -> its definition, or all that is wrong with it, by line and column.
+//! Study file -> its definition, or all errors by line and column.
 
 mod example;
 mod load;
@@ -20,19 +20,19 @@ pub use self::example::EXAMPLE;
 pub use self::load::LoadSyntax;
 pub(super) use self::load::options;
 
-/// Points of a sweep at most; a typing error rather than a study.
+/// Maximum number of points of a sweep; more is a typing error.
 const MAX_POINTS: usize = 1000;
-/// Repeats at most.
+/// Maximum number of rounds.
 const MAX_REPEATS: u64 = 1000;
 
-/// Placeholders that the study itself gives.
+/// Placeholders that every study has.
 pub(super) const BUILT_IN_PLACEHOLDERS: [&str; 5] = ["port", "variant", "repeat", "folder", "out"];
 
-/// Reads a file of a study; `words` knows how loads are written. A `quick` one has the table `[quick]` laid over it, or is
-/// cut short if there is none. What comes back beside are warnings.
+/// Parses a study file, with `words` as the syntax of loads. With `quick`, the table `[quick]` overrides the rest, or
+/// without one everything is shortened. Returns the definition and warnings.
 ///
 /// # Errors
-/// All that is wrong, in order of position; in `[quick]` as well, whichever study is asked for.
+/// All errors, by position, including those in `[quick]` without `quick`.
 pub fn parse(
     text: &str,
     folder: &Path,
@@ -49,14 +49,14 @@ pub fn parse(
     Ok((definition, warnings))
 }
 
-/// Which placeholders there are, while a file is read.
+/// Names of the known placeholders, while a file is parsed.
 #[derive(Debug)]
 struct PlaceholderNames {
     names: BTreeSet<String>,
 }
 
 impl PlaceholderNames {
-    /// Notes each placeholder of the text that stands for nothing; whether there is none.
+    /// Reports each unknown placeholder of the text; returns whether there is none.
     fn check(&self, node: &DocumentNode<'_>, text: &str, more: &[&str]) -> bool {
         let unknown = |name: &&str| !self.names.contains(*name) && !more.contains(name);
         let unknown: Vec<&str> = placeholders::names(text).into_iter().filter(unknown).collect();
@@ -150,7 +150,7 @@ fn definition(root: &DocumentTable<'_>, notes: &Diagnostics<'_>, words: &LoadSyn
     definition
 }
 
-/// `{NAME.port}`, and the names of files, are of one of them.
+/// Checks that no service has the name of a variant: `{NAME.port}` and file names would be ambiguous.
 fn check_duplicate_names(services: &[NamedNode<'_>], variants: &[NamedNode<'_>], notes: &Diagnostics<'_>) {
     for it in services.iter().filter(|it| variants.iter().any(|variant| variant.key == it.key)) {
         notes.error(it.start, &it.node.path, "duplicate name: a variant has it, too", "rename one of them");
@@ -233,7 +233,7 @@ fn fraction(node: &DocumentNode<'_>) -> Option<f64> {
     fraction
 }
 
-/// A string, a number or a boolean as text.
+/// String, number or boolean as text.
 fn scalar(node: &DocumentNode<'_>) -> Option<String> {
     let value = node.value();
     if let Some(text) = value.as_str() {
@@ -246,7 +246,7 @@ fn scalar(node: &DocumentNode<'_>) -> Option<String> {
     Some(node.display())
 }
 
-/// A string, or a list of strings.
+/// String, or list of strings.
 fn strings(node: &DocumentNode<'_>) -> Vec<String> {
     if node.value().is_array() {
         return node.list().unwrap_or_default().iter().filter_map(|node| node.string().map(str::to_owned)).collect();

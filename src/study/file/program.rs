@@ -1,4 +1,4 @@
-//! How something is started, in a study's file.
+//! Programs in a study file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use super::super::definition::{Program, ReadyCheck, Variant};
 use super::{BUILT_IN_PLACEHOLDERS, PlaceholderNames, scalar, strings};
 use crate::document::read::{DocumentNode, DocumentTable, NamedNode, named_nodes};
 
-/// A service that is started beside variants.
+/// Service that is started before each variant.
 pub(super) fn service(it: &NamedNode<'_>, known: &PlaceholderNames, folder: &Path) -> Option<Program> {
     let table = it.node.table()?;
     let program = program(it, &table, known, &[], folder);
@@ -16,7 +16,7 @@ pub(super) fn service(it: &NamedNode<'_>, known: &PlaceholderNames, folder: &Pat
     program
 }
 
-/// A variant.
+/// Variant.
 pub(super) fn variant(it: &NamedNode<'_>, known: &PlaceholderNames, folder: &Path) -> Option<Variant> {
     let table = it.node.table()?;
     let kinds = [("service", false), ("client", true)];
@@ -31,7 +31,7 @@ pub(super) fn variant(it: &NamedNode<'_>, known: &PlaceholderNames, folder: &Pat
     Some(Variant { program: program?, is_client, values })
 }
 
-/// Placeholders and what they stand for; their names must not be among those `taken`.
+/// Placeholders and their values; the names must not be among those `taken`.
 pub(super) fn values(node: Option<&DocumentNode<'_>>, taken: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     for it in named_nodes(node) {
@@ -89,7 +89,7 @@ fn program(
     })
 }
 
-/// A list is run as it is; a string, by a shell that gives its place to it.
+/// Command: a list is run as it is, a string by a shell.
 fn command(node: &DocumentNode<'_>, known: &PlaceholderNames, more: &[&str]) -> Option<Vec<String>> {
     if let Some(text) = node.value().as_str() {
         known.check(node, text, more);
@@ -147,7 +147,7 @@ fn ready(node: &DocumentNode<'_>, known: &PlaceholderNames, more: &[&str]) -> Op
     line
 }
 
-/// A list of packages, or the name of a file with one a line.
+/// List of packages, or name of a file with one per line.
 fn requirements(node: &DocumentNode<'_>, folder: &Path) -> Vec<String> {
     let Some(name) = node.value().as_str() else { return strings(node) };
     match fs::read_to_string(folder.join(name)) {

@@ -28,8 +28,8 @@ pub(super) fn sections(findings: &Findings<'_>, figures: &[StudyPlot]) -> Vec<Se
     sections.push(Section::new("Memory and CPU", measured(&StudyMetric::is_resource_usage)));
     sections.retain(|section| !section.blocks.is_empty());
     if let Some(first) = sections.first_mut() {
-        let words = "Points and bars are the median of the runs; bands and whiskers go from the lowest to the highest of \
-                     them. Hollow points and bars have runs that are not trusted.";
+        let words = "Points and bars are the median of the runs; bands and whiskers go from the lowest to the highest. \
+                     Hollow points and bars have runs that are not trusted.";
         first.blocks.insert(0, Block::Text(words.into()));
     }
     sections.push(over_time(figures));
