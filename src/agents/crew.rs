@@ -140,11 +140,11 @@ impl Coordinator {
         // Defaults that depend on this machine or on random choices are the same for all agents.
         options.seed = Some(plan.seed);
         options.connections = options.users.is_none().then_some(plan.connections);
-        let (of, stretch, preconnect) = (self.count(), plan.interval, plan.preconnect);
+        let (of, interval, preconnect) = (self.count(), plan.interval, plan.preconnect);
         for agent in 0..of {
             let here = agents_on_node(self.placement.nodes(), agent);
             let place = AgentPosition { index: agent as u64, count: of as u64, on_host: here };
-            let job = LoadAssignment { options: options.clone(), position: place, interval: stretch, preconnect };
+            let job = LoadAssignment { options: options.clone(), position: place, interval, preconnect };
             self.send(agent, &AgentCommand::Load(Box::new(job)))?;
         }
         Ok(())

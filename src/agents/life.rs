@@ -57,7 +57,7 @@ pub fn run() -> io::Result<()> {
     }
 }
 
-/// Executes commands until the end of stdin. Clock probes are answered by this thread, independent of the load.
+/// Executes commands until the end of stdin. This thread responds to clock probes, independent of the load.
 fn read_commands(shared: &AgentContext, jobs: &Sender<(Box<LoadAssignment>, Arc<CurrentLoad>)>) -> io::Result<()> {
     let mut stdin = BufReader::new(io::stdin().lock());
     while let Some(line) = next_line(&mut stdin)? {
@@ -96,15 +96,13 @@ fn drive(job: &LoadAssignment, current: &CurrentLoad, shared: &AgentContext) -> 
         Err(why) => return send_event(&AgentEvent::Rejected(why.to_string())),
     };
     let (mut is_ready, mut failed) = (false, None);
-    let mut listen = |_: Nanos, told: Option<ProgressEvent>| {
+    let mut listen = |_: Nanos, progress: Option<ProgressEvent>| {
         let ready = (!is_ready && current.start_gate.is_ready()).then_some(AgentEvent::Ready(plan.threads));
         is_ready |= ready.is_some();
-        let news = told.map(|told| match told {
-            ProgressEvent::Interval(stretch, interval) => {
-                AgentEvent::Interval(stretch, WireInterval::encode(&interval))
-            }
-            ProgressEvent::PartialInterval(stretch, interval) => {
-                AgentEvent::PartialInterval(stretch, WireInterval::encode(&interval))
+        let news = progress.map(|progress| match progress {
+            ProgressEvent::Interval(number, interval) => AgentEvent::Interval(number, WireInterval::encode(&interval)),
+            ProgressEvent::PartialInterval(number, interval) => {
+                AgentEvent::PartialInterval(number, WireInterval::encode(&interval))
             }
         });
         for news in ready.into_iter().chain(news) {

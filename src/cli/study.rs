@@ -88,13 +88,13 @@ enum StudyFormat {
 type StudyErrors = Vec<String>;
 
 pub(super) fn run(asked: &StudyArgs, args: &[OsString], messages: &Messages) -> u8 {
-    let tried = match (&asked.command, &asked.file) {
+    let result = match (&asked.command, &asked.file) {
         (Some(StudyCommand::New { file }), _) => write_example(file, messages),
         (None, Some(file)) => run_study(asked, file, args, messages),
         (None, None) => Err(vec!["name the file of a study, or write one with 'weir study new'".to_owned()]),
     };
-    tried.unwrap_or_else(|wrong| {
-        wrong.iter().for_each(|why| messages.error(why));
+    result.unwrap_or_else(|errors| {
+        errors.iter().for_each(|error| messages.error(error));
         exit::USAGE
     })
 }
@@ -146,9 +146,9 @@ fn run_study(asked: &StudyArgs, named: &Path, args: &[OsString], messages: &Mess
         study::run(&to_run, &|| !interrupt.is_requested(), &mut |news| view.show(news)).map_err(|why| vec![why])?;
     view.finish();
     let findings = Findings::new(&definition, &outcome);
-    let kept = study::write_report(&findings).map_err(|why| vec![why])?;
+    let written = study::write_report(&findings).map_err(|why| vec![why])?;
     if let Some(output) = html {
-        output.write(&kept.html).map_err(|why| vec![why])?;
+        output.write(&written.html).map_err(|why| vec![why])?;
     }
     let report = format!("{} (and report.md)", out.join("report.html").display());
     match asked.format {
@@ -244,8 +244,8 @@ impl<'a> StudyProgressView<'a> {
             (StudyEvent::Started(..), None) => {}
             (StudyEvent::Finished(cell, far), None) => {
                 let point = study::point_name(&cell.point);
-                let said = cell.failure.as_ref().map_or_else(String::new, |failure| format!(": {}", failure.reason));
-                self.messages.note(&format!("{}  {} at {point}{said}", shown(far), cell.variant));
+                let reason = cell.failure.as_ref().map_or_else(String::new, |failure| format!(": {}", failure.reason));
+                self.messages.note(&format!("{}  {} at {point}{reason}", shown(far), cell.variant));
             }
         }
     }

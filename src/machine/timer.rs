@@ -139,7 +139,7 @@ impl Future for Sleep {
         let key = (self.until, alarm.next_sequence.replace(alarm.next_sequence.get() + 1));
         self.key = Some(key);
         alarm.waits.borrow_mut().insert(key, Some(cx.waker().clone()));
-        // A timer that cannot be set never rings: an answer at once is the lesser evil.
+        // A timer that cannot be set never fires: ending at once is better.
         if self.until < alarm.armed.get() && alarm.arm(self.until).is_err() {
             return Poll::Ready(());
         }

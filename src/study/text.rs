@@ -37,12 +37,12 @@ pub(super) fn finding_sentences(findings: &Findings<'_>) -> Vec<FindingSentence>
         failing.map(|words| FindingSentence { finding: None, text: words }).collect();
     for pair in findings.pairs() {
         for (at, measure) in findings.metrics.iter().enumerate() {
-            let tells = |it: &&PairVerdict| matches!(it.verdict.finding, Finding::Better | Finding::Worse);
+            let is_difference = |it: &&PairVerdict| matches!(it.verdict.finding, Finding::Better | Finding::Worse);
             let judged = findings.verdicts_of_pair(at, pair);
             // More errors are worse, however fast the variant is.
             let judged: Vec<&PairVerdict> = match (measure.is_primary, measure.is_failure_rate()) {
                 (true, _) => judged.collect(),
-                (false, true) => judged.filter(tells).collect(),
+                (false, true) => judged.filter(is_difference).collect(),
                 (false, false) => Vec::new(),
             };
             sentences.extend(pair_sentences(findings, pair, &judged));
