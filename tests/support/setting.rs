@@ -133,8 +133,8 @@ impl Setting {
     /// The exchange has refused nothing: neither was a limit broken, nor did a nonce come too late.
     pub(crate) fn check_refusals(&self) {
         let stats: Value = self.exchange.get("/stats").json();
-        let refused: u64 = stats["refused"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
-        assert_eq!(refused, 0, "{stats}");
+        let rejected: u64 = stats["rejected"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(rejected, 0, "{stats}");
     }
 
     /// `weir send COMMAND STORE ...`

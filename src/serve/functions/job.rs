@@ -82,7 +82,7 @@ impl LibraryCall {
         let method = CString::new(self.method.as_str()).unwrap_or_default();
         let (answer, code) = self.function.call(&method, self.uri.query().unwrap_or_default(), &self.body, most);
         let (log, body) = if answer.too_long {
-            (format!("answered with more than {most} bytes"), "Sorry, the answer of this function is too long")
+            (format!("responded with more than {most} bytes"), "Sorry, the response of this function is too long")
         } else if code != 0 {
             (format!("returned {code}"), "Sorry, this function failed")
         } else {

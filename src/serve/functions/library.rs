@@ -14,7 +14,7 @@ use super::routes::BuiltInFunction;
 use super::{LibraryError, crash, query};
 
 /// The version of `include/weir.h`.
-const ABI_VERSION: u32 = 1;
+const ABI_VERSION: u32 = 2;
 
 /// A route of a library.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ struct FunctionRequest<'a> {
     body: &'a [u8],
 }
 
-/// `weir_answer`: what a function answers.
+/// `weir_response`: what a function answers.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct ResponseBuffer {

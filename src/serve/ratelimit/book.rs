@@ -47,16 +47,16 @@ impl KeyAccounts {
     /// What is not possible, in one line.
     pub(super) fn new(options: &Options) -> Result<Self, String> {
         if options.limits.is_empty() {
-            return Err("an exchange needs a limit, e.g. --limit 20/1s".to_owned());
+            return Err("no rate limit; add e.g. --limit 20/1s".to_owned());
         }
         if options.keys.is_empty() {
-            return Err("an exchange needs a key; give one with --key".to_owned());
+            return Err("no API key; add one with --key".to_owned());
         }
         let account = KeyQuota::new(ServerLimiter::new(&options.limits, CLOCK_RESOLUTION), options.block_after);
         let mut keys = HashMap::new();
         for key in &options.keys {
             if keys.insert(key.clone(), Mutex::new(account.clone())).is_some() {
-                return Err(format!("the key '{key}' is given twice; give each key once"));
+                return Err(format!("duplicate API key '{key}'; remove one"));
             }
         }
         let epoch = Nanos::from_secs_f64(clock::unix_s());

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::ExchangeHeaders;
+use super::RateLimitHeaders;
 use crate::decide::Nanos;
 use crate::decide::delay::{Delay, DelayRange};
 use crate::decide::dice::Dice;
@@ -24,7 +24,7 @@ pub struct Options {
     /// The parameter that says what a request weighs; without it each weighs 1.
     pub weight_by: Option<String>,
     /// The headers that tell a client where it stands.
-    pub headers: ExchangeHeaders,
+    pub headers: RateLimitHeaders,
     /// Whether connections stay open, with HTTP/1.1; otherwise each answer is HTTP/1.0 and closes its own.
     pub keep_alive: bool,
     /// Repeats the ways in and out, and the keys beyond the document's.
@@ -57,7 +57,7 @@ impl Default for Options {
             latency_out: way,
             block_after: 10,
             weight_by: None,
-            headers: ExchangeHeaders::default(),
+            headers: RateLimitHeaders::default(),
             keep_alive: false,
             seed: 0,
         }

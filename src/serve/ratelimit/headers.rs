@@ -15,7 +15,7 @@ use crate::decide::limit::{LimitModel, LimitUsage, RetryTime};
 /// | `ratelimit` | `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11), an item per window | all that the limiter judged |
 /// | `x-ratelimit` | `X-RateLimit-Limit`, `-Remaining`, `-Reset` (as GitHub's) of the window with the least room | all that the limiter judged |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExchangeHeaders {
+pub struct RateLimitHeaders {
     /// `Retry-After`.
     pub retry_after: bool,
     /// `RateLimit-Policy` and `RateLimit`.
@@ -24,7 +24,7 @@ pub struct ExchangeHeaders {
     pub x_rate_limit: bool,
 }
 
-impl ExchangeHeaders {
+impl RateLimitHeaders {
     /// Reads words with commas between: `retry-after,ratelimit,x-ratelimit`; `none` and `all` alone.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl ExchangeHeaders {
                 "none" if text == "none" => {}
                 _ => {
                     return Err(format!(
-                        "'{word}' names no headers; write retry-after, ratelimit and x-ratelimit with commas between, all, or none"
+                        "unknown rate-limit headers '{word}'; choose retry-after, ratelimit, x-ratelimit, all or none"
                     ));
                 }
             }
@@ -147,7 +147,7 @@ mod tests {
             slot: None,
         };
         let mut headers = HeaderMap::new();
-        ExchangeHeaders::read(which).expect("valid").add_to(&mut headers, &judged);
+        RateLimitHeaders::read(which).expect("valid").add_to(&mut headers, &judged);
         let text = |value: &HeaderValue| value.to_str().expect("ASCII").to_owned();
         let mut all: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect();
         all.sort();
@@ -192,11 +192,11 @@ mod tests {
 
     #[test]
     fn words_for_headers() {
-        assert_eq!(ExchangeHeaders::read("none"), Ok(ExchangeHeaders::default()));
-        let two = ExchangeHeaders { retry_after: true, rate_limit: false, x_rate_limit: true };
-        assert_eq!(ExchangeHeaders::read("x-ratelimit, retry-after"), Ok(two));
+        assert_eq!(RateLimitHeaders::read("none"), Ok(RateLimitHeaders::default()));
+        let two = RateLimitHeaders { retry_after: true, rate_limit: false, x_rate_limit: true };
+        assert_eq!(RateLimitHeaders::read("x-ratelimit, retry-after"), Ok(two));
         for wrong in ["", "date", "retry-after,", "all,none"] {
-            assert!(ExchangeHeaders::read(wrong).is_err_and(|why| why.contains("write retry-after")), "{wrong}");
+            assert!(RateLimitHeaders::read(wrong).is_err_and(|why| why.contains("choose retry-after")), "{wrong}");
         }
     }
 }
