@@ -353,7 +353,7 @@ fn a_library_that_is_not_as_it_should_be_is_one_line() {
         (route("NULL"), "it registers a route without a path or a function"),
         (
             "int weir_register(weir_host *host) { return host->api->route(host, 7, \"/own\", NULL, NULL); }".to_owned(),
-            "it was built with version 7 of weir.h; build it with this program's, which is 1",
+            "it was built with version 7 of weir.h; build it with the weir.h of this program, version 2",
         ),
     ] {
         let output = library(&source).run(&["serve", "functions", "--library", "./own.so"]);

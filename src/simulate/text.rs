@@ -32,7 +32,7 @@ pub fn render(all: &LimiterComparison) -> String {
 
 fn table(same: &[&SimulationReport], all: &LimiterComparison) -> String {
     let mut text = format!(
-        "  {:10} {:12} {:>8} {:>7} {:>8} {:>6} {:>8} {:>7} {:>7} {:>9}\n",
+        "  {:9} {:12} {:>7} {:>7} {:>8} {:>6} {:>8} {:>7} {:>6} {:>9}\n",
         "limiter", "phase", "per s", "goodput", "p99", "", "rejected", "settled", "limit", "in flight"
     );
     for report in same {
@@ -44,13 +44,13 @@ fn table(same: &[&SimulationReport], all: &LimiterComparison) -> String {
         for metrics in rows {
             let rank = all.ranks.iter().find(|rank| rank.scenario == report.scenario && rank.limiter == report.limiter);
             let winners = rank.map_or(0, |rank| rank.beaten_by.len());
-            let losses = if winners > 0 { format!("  loses to {winners}") } else { String::new() };
-            let _ = writeln!(text, "  {:10} {}{losses}", report.limiter, row(metrics));
+            let losses = if winners > 0 { format!(" loses to {winners}") } else { String::new() };
+            let _ = writeln!(text, "  {:9} {}{losses}", report.limiter, row(metrics));
         }
         if report.headline_metric == HeadlineMetric::Critical {
             let goodput = |fraction: &Option<f64>| fraction.map_or("-".to_owned(), percent);
             let by_priority: Vec<String> = report.scored.goodput_by_priority.iter().map(goodput).collect();
-            let _ = writeln!(text, "  {:10} goodput from low to critical: {}", "", by_priority.join(", "));
+            let _ = writeln!(text, "  {:9} goodput from low to critical: {}", "", by_priority.join(", "));
         }
     }
     text
@@ -63,7 +63,7 @@ fn row(metrics: &PhaseMetrics) -> String {
         (true, None) => "never".to_owned(),
     };
     format!(
-        "{:12} {:>8.0} {:>7} {:>6.0}ms {:>5.2}x {:>8} {settled:>7} {:>7} {:>9}",
+        "{:12} {:>7.0} {:>7} {:>6.0}ms {:>5.2}x {:>8} {settled:>7} {:>6} {:>9}",
         metrics.name,
         metrics.offered_per_s,
         percent(metrics.goodput),
