@@ -32,7 +32,7 @@ pub fn render(all: &LimiterComparison) -> String {
 
 fn table(same: &[&SimulationReport], all: &LimiterComparison) -> String {
     let mut text = format!(
-        "  {:9} {:12} {:>7} {:>7} {:>8} {:>6} {:>8} {:>7} {:>6} {:>9}\n",
+        "  {:9} {:12} {:>7} {:>7} {:>7} {:>6} {:>8} {:>7} {:>6} {:>9}\n",
         "limiter", "phase", "per s", "goodput", "p99", "", "rejected", "settled", "limit", "in flight"
     );
     for report in same {
@@ -63,7 +63,7 @@ fn row(metrics: &PhaseMetrics) -> String {
         (true, None) => "never".to_owned(),
     };
     format!(
-        "{:12} {:>7.0} {:>7} {:>6.0}ms {:>5.2}x {:>8} {settled:>7} {:>6} {:>9}",
+        "{:12} {:>7.0} {:>7} {:>5.0}ms {:>5.2}x {:>8} {settled:>7} {:>6} {:>9}",
         metrics.name,
         metrics.offered_per_s,
         percent(metrics.goodput),

@@ -101,7 +101,8 @@ impl LibraryCall {
     }
 }
 
-/// Whether to log a failure: the first ten, then the hundredth, thousandth, ..., so that a load test does not fill a disk.
+/// Whether to log a failure: the first ten, then the hundredth, thousandth, ..., so that a load test does not fill a
+/// disk.
 fn should_log(count: u64) -> bool {
     count <= 10 || 10_u64.checked_pow(count.ilog10()) == Some(count)
 }

@@ -1,5 +1,5 @@
-//! Bodies of responses, to the byte those of the reference workload: JSON as Python's Flask writes it, with sorted keys,
-//! no spaces, non-ASCII characters escaped, and a newline at the end.
+//! Bodies of responses, to the byte those of the reference workload: JSON as Python's Flask writes it, with sorted
+//! keys, no spaces, non-ASCII characters escaped, and a newline at the end.
 
 use std::fmt::Write;
 

@@ -21,8 +21,8 @@ const MAX_DELAY_MS: f64 = 3_600_000.0;
 const MAX_BODY_BYTES: u64 = 1 << 30;
 
 impl ResponseOverrides {
-    /// Parses a query; none if it has no parameter of a scripted request. Other parameters are ignored, and the first of
-    /// a name counts.
+    /// Parses a query; none if it has no parameter of a scripted request. Other parameters are ignored, and the first
+    /// of a name counts.
     ///
     /// # Errors
     /// First invalid parameter with its expected range, in one line.

@@ -1,7 +1,8 @@
 //! Additive increase per response, multiplicative decrease per failure.
 //!
-//! Port of `AIMDLimit` of Netflix concurrency-limits 0.5: initially 20, range 20 to 200, x 0.9 after a drop or a response
-//! of over 5 s; it grows only while at least half of it is used. A drop is a rejection by the upstream, or a deadline.
+//! Port of `AIMDLimit` of Netflix concurrency-limits 0.5: initially 20, range 20 to 200, x 0.9 after a drop or a
+//! response of over 5 s; it grows only while at least half of it is used. A drop is a rejection by the upstream, or a
+//! deadline.
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;

@@ -2,8 +2,8 @@
 //!
 //! Port of Envoy's adaptive concurrency filter with the gradient controller, configured as in its documentation: every
 //! 100 ms limit x clamp(1.25 x min RTT / p90, 0.5, 2) + sqrt(limit), range 3 to 1000. The min RTT is the p90 of 50
-//! responses at a limit of 3, measured at the start, then every 60 s (plus up to 10% jitter), and after five consecutive
-//! windows at the minimum limit.
+//! responses at a limit of 3, measured at the start, then every 60 s (plus up to 10% jitter), and after five
+//! consecutive windows at the minimum limit.
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;

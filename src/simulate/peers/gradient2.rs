@@ -1,9 +1,10 @@
 //! Gradient of the recent response time against its long-term average.
 //!
-//! Port of `Gradient2Limit` of Netflix concurrency-limits 0.5 in its `WindowedLimit`, configured as in its documentation:
-//! initially 20, range 20 to 200; every second with at least ten responses, limit x clamp(1.5 x long / short, 0.5, 1) + 4,
-//! smoothed by 0.2. The long RTT is an exponential mean over 600 windows (the plain mean of the first ten) and shrinks by
-//! 5% while it is over twice the short one. No update while less than half of the limit is used.
+//! Port of `Gradient2Limit` of Netflix concurrency-limits 0.5 in its `WindowedLimit`, configured as in its
+//! documentation: initially 20, range 20 to 200; every second with at least ten responses, limit x clamp(1.5 x long /
+//! short, 0.5, 1) + 4, smoothed by 0.2. The long RTT is an exponential mean over 600 windows (the plain mean of the
+//! first ten) and shrinks by 5% while it is over twice the short one. No update while less than half of the limit is
+//! used.
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;

@@ -1,9 +1,9 @@
 //! Queue at the upstream, estimated from the minimum response time, as in TCP Vegas.
 //!
-//! Port of `VegasLimit` of Netflix concurrency-limits 0.5: initially 20, at most 1000. With queue = limit x (1 - min / last)
-//! and log = log10(limit), each response adds 6 log while queue <= log, adds log while it is under 3 log, and subtracts log
-//! above 6 log; a drop subtracts log. No update while less than half of the limit is used. Every 15 to 30 x limit
-//! responses the next response time becomes the minimum.
+//! Port of `VegasLimit` of Netflix concurrency-limits 0.5: initially 20, at most 1000. With queue = limit x (1 - min /
+//! last) and log = log10(limit), each response adds 6 log while queue <= log, adds log while it is under 3 log, and
+//! subtracts log above 6 log; a drop subtracts log. No update while less than half of the limit is used. Every 15 to 30
+//! x limit responses the next response time becomes the minimum.
 
 use super::LimitAlgorithm;
 use crate::decide::Nanos;

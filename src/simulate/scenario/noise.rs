@@ -55,7 +55,8 @@ pub(super) fn upstream_stalls(mut scenario: Scenario) -> Scenario {
     scenario.with_constant_load("quiet", 0.5, 20).with_constant_load("stalls", 0.5, 30)
 }
 
-/// 200 calls per second with a long deadline, and 400 with one shorter than most service times, at half of the capacity.
+/// 200 calls per second with a long deadline, and 400 with one shorter than most service times, at half of the
+/// capacity.
 fn with_short_deadline_callers(mut scenario: Scenario, signal: DeadlineSignal) -> Scenario {
     scenario.upstream.service = Delay::Uniform(DelayRange { low: ms(10), high: ms(90) });
     scenario.upstream.slots = 60;
