@@ -1,4 +1,4 @@
-//! `weir serve body` from outside: its routes.
+//! `weir serve httpbin` from outside: its routes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the client's end of a test has a clock of its own")]
 

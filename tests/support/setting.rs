@@ -75,7 +75,7 @@ impl Setting {
         let server = RedisServer::with(args)?;
         let way = format!("0ms..{}ms", terms.way_ms);
         let exchange =
-            Serving::start(&["exchange", "--latency-in", &way, "--latency-out", &way, "--limit", &terms.limit()]);
+            Serving::start(&["ratelimit", "--latency-in", &way, "--latency-out", &way, "--limit", &terms.limit()]);
         let weir = Weir::new();
         let stats: Value = exchange.get("/stats").json();
         let keys: Vec<String> = stats["keys"].as_object().unwrap().keys().cloned().collect();
