@@ -1,4 +1,4 @@
-/* A function that waits, as for a disk or another service. */
+/* Function that blocks for 5 ms, as for a disk or another service. */
 #include <time.h>
 #include <weir.h>
 

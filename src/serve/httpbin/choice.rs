@@ -8,14 +8,14 @@ use super::query::number;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StatusChoice(Vec<(StatusCode, u64)>);
 
-/// More make no sense, and their sum fits.
+/// Maximum weight; sums cannot overflow.
 const MAX_WEIGHT: u64 = 1_000_000;
 
 impl StatusChoice {
-    /// Reads it.
+    /// Parses the last segment of the path.
     ///
     /// # Errors
-    /// What is expected, in words.
+    /// Expected syntax, in one line.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let read = |part: &str| {
             let (code, weight) = part.split_once(':').unwrap_or((part, "1"));
@@ -28,7 +28,7 @@ impl StatusChoice {
         }
     }
 
-    /// The only one, if there is no choice.
+    /// Status without a choice, if there is only one.
     pub(super) fn single(&self) -> Option<StatusCode> {
         match self.0.as_slice() {
             [(status, _)] => Some(*status),
@@ -36,7 +36,7 @@ impl StatusChoice {
         }
     }
 
-    /// The one that a draw in (0, 1] falls on.
+    /// Status that a draw in (0, 1] selects.
     pub(super) fn pick(&self, draw: f64) -> StatusCode {
         let mut left = draw * self.total() as f64;
         let mut picked = StatusCode::OK;
@@ -57,10 +57,10 @@ impl StatusChoice {
     }
 }
 
-/// Reads a status that can end a request. Those below 200 only announce another.
+/// Parses the status of a final response; those below 200 are interim.
 ///
 /// # Errors
-/// What is expected of `name`, in words.
+/// Expected value of `name`, in one line.
 pub(super) fn status(name: &str, text: &str) -> Result<StatusCode, String> {
     let code = number(name, text, 200..=599)?;
     StatusCode::from_u16(code as u16).map_err(|error| format!("{name}: {error}"))
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_choice_is_told_what_is_expected() {
+    fn an_invalid_choice_is_reported_with_the_expected_range() {
         for (wrong, expected) in [
             ("", "status: expected a whole number from 200 to 599"),
             ("100", "status: expected a whole number from 200 to 599"),
@@ -90,13 +90,13 @@ mod tests {
     }
 
     proptest! {
-        /// The naive way: as many tickets as a status has weight, and the draw says which ticket.
+        /// Naive model: one ticket per unit of weight; the draw selects a ticket.
         #[test]
         fn a_choice_is_by_weight(weights in proptest::collection::vec(0_u64..20, 1..10), ticket in 0.0..1.0) {
             let tickets: Vec<usize> =
                 weights.iter().enumerate().flat_map(|(k, weight)| vec![k; *weight as usize]).collect();
             prop_assume!(!tickets.is_empty());
-            // The middle of a ticket: no rounding decides.
+            // Middle of a ticket, so that rounding has no effect.
             let ticket = (ticket * tickets.len() as f64) as usize;
             let draw = (ticket as f64 + 0.5) / tickets.len() as f64;
             let parts: Vec<String> = weights.iter().enumerate().map(|(k, w)| format!("{}:{w}", 200 + k)).collect();

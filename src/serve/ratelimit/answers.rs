@@ -1,5 +1,5 @@
-//! The bodies of the answers, byte for byte those of the seed's exchange: JSON as Python's Flask writes it, with keys
-//! in order, no spaces, everything beyond ASCII escaped, and a newline at the end.
+//! Bodies of responses, to the byte those of the reference workload: JSON as Python's Flask writes it, with sorted
+//! keys, no spaces, non-ASCII characters escaped, and a newline at the end.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use http::{Response, StatusCode};
 use super::super::answers::{CONTENT_TYPE_JSON, response};
 use crate::server::ResponseBody;
 
-/// An answer that is always the same.
+/// Constant response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FixedResponse {
     status: StatusCode,
@@ -29,7 +29,7 @@ pub(super) const LIMIT_EXCEEDED: FixedResponse = FixedResponse {
 };
 pub(super) const INVALID_NONCE: FixedResponse =
     FixedResponse { status: StatusCode::BAD_REQUEST, body: "{\"error_msg\":\"invalid nonce\",\"status\":\"error\"}\n" };
-/// Not in the document, where all requests weigh the same.
+/// Not part of the reference workload, whose requests all have weight 1.
 pub(super) const INVALID_WEIGHT: FixedResponse = FixedResponse {
     status: StatusCode::BAD_REQUEST,
     body: "{\"error_msg\":\"invalid weight\",\"status\":\"error\"}\n",
@@ -41,7 +41,7 @@ impl FixedResponse {
     }
 }
 
-/// 200, with the request's own name for itself, or null if it has none.
+/// 200, with the request's `req_id`, or null without one.
 pub(super) fn accepted_response(req_id: Option<&str>) -> Response<ResponseBody> {
     let mut body = String::from("{\"req_id\":");
     match req_id {
@@ -52,7 +52,7 @@ pub(super) fn accepted_response(req_id: Option<&str>) -> Response<ResponseBody> 
     response(StatusCode::OK, CONTENT_TYPE_JSON, body)
 }
 
-/// A JSON string as `json.dumps` writes it.
+/// Writes a JSON string as Python's `json.dumps` does.
 fn write_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
@@ -67,7 +67,7 @@ fn write_string(out: &mut String, text: &str) {
             ' '..='~' => out.push(c),
             _ => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
-                    // Writing into a string does not fail.
+                    // Writing to a string cannot fail.
                     let _ = write!(out, "\\u{unit:04x}");
                 }
             }
@@ -80,7 +80,7 @@ fn write_string(out: &mut String, text: &str) {
 mod tests {
     use super::write_string;
 
-    /// What Python 3 prints for `json.dumps(text)`.
+    /// Expected values are the output of `json.dumps(text)` of Python 3.
     #[test]
     fn strings_are_escaped_as_python_does() {
         for (text, json) in [

@@ -8,14 +8,14 @@ use http_body::{Frame, SizeHint};
 
 use crate::server::BodyError;
 
-/// Half of a body.
+/// First half of a body.
 pub(super) struct TruncatedBody {
     half: Option<Bytes>,
     content_length: u64,
 }
 
 impl TruncatedBody {
-    /// The first half of a page's first `bytes`.
+    /// First half of the first `bytes` of a page.
     pub(super) fn new(page: &Bytes, bytes: u64) -> Self {
         let half = page.len().min((bytes / 2) as usize);
         Self { half: Some(page.slice(..half)), content_length: bytes }

@@ -11,59 +11,59 @@ use serde_json::Value;
 use crate::serve::answers::{CONTENT_TYPE_JSON, response};
 use crate::server::ResponseBody;
 
-/// What an order has to be.
+/// JSON Schema of an order.
 pub(super) const SCHEMA: &str = include_str!("../../../docs/order.schema.json");
-/// An order.
+/// Valid order.
 pub(super) const EXAMPLE: &str = include_str!("order.json");
-/// The same with three faults.
+/// The valid order with three faults.
 pub(super) const INVALID_EXAMPLE: &str = include_str!("wrong_order.json");
 
-/// Faults that are listed.
+/// Maximum faults that are listed.
 const MAX_FAULTS: usize = 100;
-/// Beyond so many values in a body only the first fault is looked for: all of them would take more memory than many
-/// such bodies.
+/// Maximum number of values of a body that is checked for all faults; beyond, only the first fault is reported, since
+/// all of them would take many times the memory of the body.
 const MAX_FULLY_CHECKED_VALUES: usize = 2_000;
-/// What is shown of a fault; names in a body may be long.
+/// Maximum length of a message; names in a body can be long.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// Judges orders.
+/// Validator of orders.
 #[derive(Debug)]
 pub(super) struct OrderValidator {
     schema: Validator,
 }
 
-/// What was found.
+/// Body of the response.
 #[derive(Debug, Serialize)]
 struct ValidationResult {
     valid: bool,
     faults: Vec<ValidationFault>,
-    /// There may be more faults than are listed.
+    /// Whether there can be more faults than those listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     more: bool,
 }
 
 #[derive(Debug, Serialize)]
 struct ValidationFault {
-    /// Where, as a JSON Pointer; the whole body is the empty one.
+    /// JSON Pointer to the value; empty for the whole body.
     path: String,
     message: String,
 }
 
 impl OrderValidator {
-    /// Reads the schema.
+    /// Validator with the published schema.
     ///
     /// # Errors
-    /// When the schema is none, in words.
+    /// Invalid schema.
     pub(super) fn new() -> Result<Self, String> {
         let schema = serde_json::from_str(SCHEMA).map_err(|error| error.to_string())?;
         let options = jsonschema::options()
             .should_validate_formats(true)
-            // Without backtracking: the time is linear in what is sent.
+            // Without backtracking, so that the time is linear in the body.
             .with_pattern_options(PatternOptions::regex());
         Ok(Self { schema: options.build(&schema).map_err(|error| error.to_string())? })
     }
 
-    /// 200 for an order, 422 with what is wrong, 400 for what is not JSON.
+    /// Response: 200 for an order, 422 with the faults, 400 for invalid JSON.
     pub(super) fn validate(&self, body: &[u8]) -> Response<ResponseBody> {
         let order: Value = match serde_json::from_slice(body) {
             Ok(order) => order,
@@ -75,7 +75,7 @@ impl OrderValidator {
         if self.schema.is_valid(&order) {
             return response(StatusCode::OK, CONTENT_TYPE_JSON, Bytes::from_static(br#"{"valid":true,"faults":[]}"#));
         }
-        // All values but the first of a list follow a comma.
+        // All values but the first of a list or object follow a comma.
         if body.iter().filter(|byte| **byte == b',').count() > MAX_FULLY_CHECKED_VALUES {
             let first = self.schema.validate(&order).err().map(|error| fault(&error));
             return reject(StatusCode::UNPROCESSABLE_ENTITY, first.into_iter().collect(), true);
@@ -99,7 +99,7 @@ fn fault(error: &ValidationError<'_>) -> ValidationFault {
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     };
     let mut message = TruncatedMessage { text: String::new(), remaining_chars: MAX_MESSAGE_CHARS };
-    // Cut where it is long enough.
+    // Fails once the message is long enough.
     let _ = match shown {
         true => write!(message, "{error}"),
         false => write!(message, "{}", error.masked_with("this")),
@@ -107,7 +107,7 @@ fn fault(error: &ValidationError<'_>) -> ValidationFault {
     ValidationFault { path: error.instance_path().to_string(), message: message.text }
 }
 
-/// Takes no more than some characters.
+/// Text that is cut after a number of characters.
 struct TruncatedMessage {
     text: String,
     remaining_chars: usize,

@@ -1,4 +1,4 @@
-//! The accounts of all keys.
+//! Quotas of all keys.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,31 +11,31 @@ use crate::decide::limit::{LimitUsage, ServerLimiter};
 use crate::machine::clock;
 use crate::server::RequestContext;
 
-/// The exchange looks at times in whole milliseconds, as the document's does.
+/// Resolution of times in the limiter, as in the reference workload.
 const CLOCK_RESOLUTION: Nanos = Nanos::MILLI;
 
-/// The accounts of all keys, each behind a lock of its own: keys do not wait for one another.
+/// Quotas of all keys, each behind its own lock, so that keys do not contend.
 #[derive(Debug)]
 pub(super) struct KeyAccounts {
     pub(super) keys: HashMap<String, Mutex<KeyQuota>>,
     pub(super) invalid_key: AtomicU64,
     pub(super) invalid_weight: AtomicU64,
-    /// The server's start in time since 1970: windows that are aligned begin with the minutes of the wall clock.
+    /// Start of the server, since 1970: aligned windows begin with the minutes of the wall clock.
     epoch: Nanos,
 }
 
-/// What became of a request, and where its key stands after it.
+/// Decision on a request, and the usage of its key after it.
 #[derive(Debug)]
 pub(super) struct RequestDecision<'a> {
     pub(super) decision: QuotaDecision,
-    /// Empty unless asked for.
+    /// Usage of each window; empty unless requested.
     pub(super) window_usages: Vec<LimitUsage>,
-    /// When, since 1970.
+    /// Time of the decision, since 1970.
     pub(super) unix_time: Nanos,
     pub(super) slot: Option<AccountSlot<'a>>,
 }
 
-/// What a request holds until it has been answered, or its client has left.
+/// Concurrency slot of a request, held until its response or its disconnect.
 #[derive(Debug)]
 pub(super) struct AccountSlot<'a> {
     account: &'a Mutex<KeyQuota>,
@@ -43,27 +43,29 @@ pub(super) struct AccountSlot<'a> {
 }
 
 impl KeyAccounts {
+    /// Quotas by these options.
+    ///
     /// # Errors
-    /// What is not possible, in one line.
+    /// First invalid option, in one line.
     pub(super) fn new(options: &Options) -> Result<Self, String> {
         if options.limits.is_empty() {
-            return Err("an exchange needs a limit, e.g. --limit 20/1s".to_owned());
+            return Err("no rate limit; add e.g. --limit 20/1s".to_owned());
         }
         if options.keys.is_empty() {
-            return Err("an exchange needs a key; give one with --key".to_owned());
+            return Err("no API key; add one with --key".to_owned());
         }
         let account = KeyQuota::new(ServerLimiter::new(&options.limits, CLOCK_RESOLUTION), options.block_after);
         let mut keys = HashMap::new();
         for key in &options.keys {
             if keys.insert(key.clone(), Mutex::new(account.clone())).is_some() {
-                return Err(format!("the key '{key}' is given twice; give each key once"));
+                return Err(format!("duplicate API key '{key}'; remove one"));
             }
         }
         let epoch = Nanos::from_secs_f64(clock::unix_s());
         Ok(Self { keys, invalid_key: AtomicU64::new(0), invalid_weight: AtomicU64::new(0), epoch })
     }
 
-    /// The account of a key; counts those that there are none of.
+    /// Quota of a key; counts unknown keys.
     pub(super) fn account(&self, key: Option<&str>) -> Option<&Mutex<KeyQuota>> {
         let account = key.and_then(|key| self.keys.get(key));
         if account.is_none() {
@@ -72,29 +74,30 @@ impl KeyAccounts {
         account
     }
 
-    /// Time since 1970.
-    pub(super) fn unix_now(&self, turn: &RequestContext) -> Nanos {
-        self.epoch + turn.now()
+    /// Current time since 1970.
+    pub(super) fn unix_now(&self, context: &RequestContext) -> Nanos {
+        self.epoch + context.now()
     }
 
+    /// Judges a request, by the time at which it gets the lock.
     pub(super) fn decide<'a>(
         &self,
         account: &'a Mutex<KeyQuota>,
         (weight, nonce): (u64, Option<i128>),
-        with_standings: bool,
-        turn: &RequestContext,
+        with_usages: bool,
+        context: &RequestContext,
     ) -> RequestDecision<'a> {
-        let mut held = lock_account(account);
-        // Asked for behind the lock, so that what is judged first came first.
-        let at = self.unix_now(turn);
-        let judgement = held.judge(at, weight, nonce);
-        let standings = if with_standings { held.limiter().usages(at) } else { Vec::new() };
-        drop(held);
+        let mut quota = lock_account(account);
+        // Read behind the lock, so that times are in the order of decisions.
+        let at = self.unix_now(context);
+        let decision = quota.judge(at, weight, nonce);
+        let window_usages = if with_usages { quota.limiter().usages(at) } else { Vec::new() };
+        drop(quota);
         RequestDecision {
-            decision: judgement,
-            window_usages: standings,
+            decision,
+            window_usages,
             unix_time: at,
-            slot: judgement.consumed_slot().then_some(AccountSlot { account, weight }),
+            slot: decision.consumed_slot().then_some(AccountSlot { account, weight }),
         }
     }
 }
@@ -105,7 +108,7 @@ impl Drop for AccountSlot<'_> {
     }
 }
 
-/// An account is whole at any moment: a thread that ends while it holds one leaves nothing half done.
+/// Locks a quota. A panic while it is locked leaves it consistent.
 pub(super) fn lock_account(account: &Mutex<KeyQuota>) -> MutexGuard<'_, KeyQuota> {
     account.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! `/chunked`: a body whose length nobody knows before its end.
+//! `/chunked`: a body of unknown length.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,19 +11,19 @@ use crate::decide::Nanos;
 use crate::machine::timer::{Sleep, Timer};
 use crate::server::BodyError;
 
-/// Equal chunks at equal intervals.
+/// Body of equal chunks at equal intervals.
 pub(super) struct ChunkedBody {
     timer: Timer,
     chunk: Bytes,
     remaining_chunks: u64,
-    /// When the last one was due; the next one is an interval later, however late that one was.
+    /// Due time of the last chunk; the next is due one interval later, however late the last one was.
     due: Nanos,
     interval: Nanos,
     wait: Option<Sleep>,
 }
 
 impl ChunkedBody {
-    /// `count` of them, the first one at `begin`.
+    /// Body of `count` chunks, the first one at `begin`.
     pub(super) fn new(timer: &Timer, chunk: Bytes, count: u64, begin: Nanos, interval: Nanos) -> Self {
         Self { timer: timer.clone(), chunk, remaining_chunks: count, due: begin, interval, wait: None }
     }

@@ -1,4 +1,4 @@
-//! `weir serve body` from outside: its routes.
+//! `weir serve httpbin` from outside: its routes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the client's end of a test has a clock of its own")]
 
@@ -27,7 +27,7 @@ fn faults(answer: &Answer) -> Vec<String> {
 
 #[test]
 fn an_echo_is_the_body_that_came() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"] {
         connection.send(format!("{method} /echo?x=1 HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello"));
@@ -49,7 +49,7 @@ fn an_echo_is_the_body_that_came() {
 
 #[test]
 fn an_echo_may_be_longer_than_all_buffers() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     let (mut sender, sent) = (connection.twin(), page(20_000_000));
     let expected = sent.clone();
@@ -64,7 +64,7 @@ fn an_echo_may_be_longer_than_all_buffers() {
 
 #[test]
 fn static_bodies_have_the_length_that_was_asked_for() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     let answer = connection.get("/static");
     assert_eq!(answer.header("content-type"), Some("application/octet-stream"));
@@ -81,7 +81,7 @@ fn static_bodies_have_the_length_that_was_asked_for() {
 
 #[test]
 fn head_is_get_without_a_body() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     for path in [
         "/",
@@ -118,7 +118,7 @@ fn head_is_get_without_a_body() {
 
 #[test]
 fn an_order_is_judged_by_the_published_schema() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     let schema = connection.get("/validate/schema");
     assert_eq!((schema.text(), schema.header("content-type")), (SCHEMA, Some("application/json")));
@@ -142,7 +142,7 @@ fn an_order_is_judged_by_the_published_schema() {
 
 #[test]
 fn each_part_of_an_order_is_looked_at() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     let example = connection.get("/validate/example").json();
     for (path, value, fault) in [
@@ -187,7 +187,7 @@ fn each_part_of_an_order_is_looked_at() {
 
 #[test]
 fn what_is_not_json_is_400_with_the_place() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     for (wrong, place) in [
         (b"".as_slice(), "line 1 column 0"),
@@ -207,7 +207,7 @@ fn what_is_not_json_is_400_with_the_place() {
 
 #[test]
 fn a_body_with_many_faults_has_a_short_answer() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     let names: Vec<String> = (0..50_000).map(|k| format!("\"name {k}\":0")).collect();
     for (wrong, listed) in [
@@ -226,7 +226,7 @@ fn a_body_with_many_faults_has_a_short_answer() {
 
 #[test]
 fn a_body_that_is_too_long_is_413() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let at_most = format!("[{}]", " ".repeat((1 << 20) - 2));
     assert_eq!(body.post("/validate", &at_most).status, 422, "1 MiB is read");
     assert_eq!(body.post("/validate", at_most.clone() + " ").status, 413);
@@ -235,7 +235,7 @@ fn a_body_that_is_too_long_is_413() {
     connection.send("Expect: 100-continue\r\n\r\n");
     assert_eq!(connection.answer().status, 413, "before it is sent");
 
-    let body = Serving::start(&["body", "--max-body", "10"]);
+    let body = Serving::start(&["httpbin", "--max-body", "10"]);
     assert_eq!(body.post("/validate", "[        ]").status, 422);
     let answer = body.post("/validate", "[         ]");
     assert_eq!((answer.status, answer.text()), (413, "the body is longer than 10 bytes"));
@@ -248,7 +248,7 @@ fn a_body_that_is_too_long_is_413() {
 
 #[test]
 fn a_body_is_announced_with_100_continue_only_if_it_is_read() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     connection.send("POST /validate HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
     assert_eq!(connection.head().status, 100);
@@ -258,7 +258,7 @@ fn a_body_is_announced_with_100_continue_only_if_it_is_read() {
 
 #[test]
 fn a_status_is_what_was_asked_for() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     for code in [200, 201, 202, 204, 205, 206, 226, 301, 302, 304, 308, 400, 404, 418, 429, 500, 503, 599] {
         for method in ["GET", "POST", "DELETE"] {
@@ -274,7 +274,7 @@ fn a_status_is_what_was_asked_for() {
 #[test]
 fn a_choice_of_statuses_is_repeated_by_its_seed() {
     let choices = |args: &[&str], path: &str| {
-        let body = Serving::start(&[&["body"], args].concat());
+        let body = Serving::start(&[&["httpbin"], args].concat());
         let mut connection = body.connect();
         (0..200).map(|_| connection.get(path).status).collect::<Vec<_>>()
     };
@@ -290,7 +290,7 @@ fn a_choice_of_statuses_is_repeated_by_its_seed() {
 
 #[test]
 fn chunks_are_as_many_and_as_long_as_asked_for() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     for (query, count, bytes, delay_ms) in [
         ("", 10, 1024, 0),
@@ -319,7 +319,7 @@ fn chunks_are_as_many_and_as_long_as_asked_for() {
 
 #[test]
 fn a_drip_is_even_and_never_early() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     let begun = Instant::now();
     connection.send("GET /drip?duration_ms=200&bytes=10&delay_ms=50&code=503 HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -340,7 +340,7 @@ fn a_drip_is_even_and_never_early() {
 
 #[test]
 fn a_delay_is_never_early() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let begun = Instant::now();
     let answer = body.post("/delay/120", "hi");
     assert!(begun.elapsed() >= Duration::from_millis(120));
@@ -349,7 +349,7 @@ fn a_delay_is_never_early() {
 
 #[test]
 fn a_connection_closes_where_it_was_asked_to() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     connection.send("GET /close HTTP/1.1\r\nHost: test\r\n\r\nGET / HTTP/1.1\r\nHost: test\r\n\r\n");
     let answer = connection.answer();
@@ -371,7 +371,7 @@ fn a_connection_closes_where_it_was_asked_to() {
 
 #[test]
 fn weir_load_counts_what_is_cut_and_reset_as_failed() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     for (path, kind) in [("/close?at=middle", "closed"), ("/close?at=start", "reset")] {
         let output = Weir::new().run(&["load", &format!("{}{path}", body.url), "-n", "20", "--format", "json"]);
         assert_eq!(output.json().failures_of(kind), 20, "{output:?}");
@@ -391,7 +391,7 @@ fn weir_load_counts_what_is_cut_and_reset_as_failed() {
 
 #[test]
 fn headers_are_shown_as_they_came() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     connection.send("GET /headers HTTP/1.1\r\nHost: test\r\nX-A: 1\r\nX-B: \"q\"\r\nx-a: 2\r\nX-C:\r\nX-D: ");
     connection.send(b"\xe9\r\n\r\n");
@@ -401,7 +401,7 @@ fn headers_are_shown_as_they_came() {
 
 #[test]
 fn parameters_out_of_range_are_400_with_what_is_expected() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     for (path, expected) in [
         ("/static?bytes=-1", "bytes: expected a whole number from 0 to 1099511627776"),
@@ -431,7 +431,7 @@ fn parameters_out_of_range_are_400_with_what_is_expected() {
 
 #[test]
 fn unknown_paths_are_404_and_wrong_methods_405() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut connection = body.connect();
     for path in ["/nope", "/static/", "/Static", "//", "/validate/x", "/status", "/%2e%2e/etc/passwd"] {
         assert_eq!(connection.get(path).status, 404, "{path}");
@@ -446,7 +446,7 @@ fn unknown_paths_are_404_and_wrong_methods_405() {
 
 #[test]
 fn the_index_names_every_route() {
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let index = body.get("/");
     assert_eq!(index.header("content-type"), Some("text/plain; charset=utf-8"));
     for route in ["/echo", "/static", "/validate", "/status/", "/chunked", "/drip", "/delay/", "/close", "/headers"] {
@@ -457,7 +457,7 @@ fn the_index_names_every_route() {
 #[test]
 fn all_that_the_first_page_of_the_docs_loads_is_there() {
     let page = include_str!("../docs/start.md");
-    let body = Serving::start(&["body"]);
+    let body = Serving::start(&["httpbin"]);
     let mut paths: Vec<&str> = page
         .split("http://localhost:8080")
         .skip(1)

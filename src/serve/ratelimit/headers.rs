@@ -1,4 +1,4 @@
-//! The headers that tell a client where its key stands.
+//! Rate-limit headers of responses.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
@@ -7,15 +7,15 @@ use crate::decide::Nanos;
 use crate::decide::account::QuotaDecision;
 use crate::decide::limit::{LimitModel, LimitUsage, RetryTime};
 
-/// Which headers an answer has. All lengths are in whole seconds, rounded up: who waits that long is not early.
+/// Rate-limit headers of responses. All times are in whole seconds, rounded up, so that a wait of that long is enough.
 ///
-/// | word | headers | on |
+/// | name | headers | on |
 /// |---|---|---|
-/// | `retry-after` | `Retry-After` (RFC 9110): when the same request would be accepted | 429 with a time after which |
+/// | `retry-after` | `Retry-After` (RFC 9110): earliest time at which the same request would be accepted | 429, if there is such a time |
 /// | `ratelimit` | `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11), an item per window | all that the limiter judged |
 /// | `x-ratelimit` | `X-RateLimit-Limit`, `-Remaining`, `-Reset` (as GitHub's) of the window with the least room | all that the limiter judged |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExchangeHeaders {
+pub struct RateLimitHeaders {
     /// `Retry-After`.
     pub retry_after: bool,
     /// `RateLimit-Policy` and `RateLimit`.
@@ -24,11 +24,11 @@ pub struct ExchangeHeaders {
     pub x_rate_limit: bool,
 }
 
-impl ExchangeHeaders {
-    /// Reads words with commas between: `retry-after,ratelimit,x-ratelimit`; `none` and `all` alone.
+impl RateLimitHeaders {
+    /// Parses a comma-separated list of `retry-after`, `ratelimit` and `x-ratelimit`, or `none`, or `all`.
     ///
     /// # Errors
-    /// What is expected, in words.
+    /// Valid names, in one line.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut read = Self::default();
         for word in text.split(',').map(str::trim) {
@@ -40,7 +40,7 @@ impl ExchangeHeaders {
                 "none" if text == "none" => {}
                 _ => {
                     return Err(format!(
-                        "'{word}' names no headers; write retry-after, ratelimit and x-ratelimit with commas between, all, or none"
+                        "unknown rate-limit headers '{word}'; choose retry-after, ratelimit, x-ratelimit, all or none"
                     ));
                 }
             }
@@ -48,20 +48,20 @@ impl ExchangeHeaders {
         Ok(read)
     }
 
-    /// Whether the standings of a key's windows are shown.
+    /// Whether any header needs the usage of the windows.
     pub(super) fn needs_window_usages(self) -> bool {
         self.rate_limit || self.x_rate_limit
     }
 
     pub(super) fn add_to(self, headers: &mut HeaderMap, judged: &RequestDecision<'_>) {
-        let refusal = match judged.decision {
-            // Room in its windows is of no use to it.
+        let rejection = match judged.decision {
+            // A blocked key is rejected whatever its windows allow.
             QuotaDecision::Blocked => return,
-            QuotaDecision::Exceeded(refusal) => Some(refusal),
+            QuotaDecision::Exceeded(rejection) => Some(rejection),
             QuotaDecision::Accepted | QuotaDecision::InvalidNonce => None,
         };
         if self.retry_after
-            && let Some(s) = refusal.and_then(|refusal| retry_after_s(refusal.retry))
+            && let Some(s) = rejection.and_then(|rejection| retry_after_s(rejection.retry))
         {
             headers.insert(RETRY_AFTER, s.into());
         }
@@ -70,16 +70,16 @@ impl ExchangeHeaders {
             insert(headers, "ratelimit", &join_items(&judged.window_usages, rate_limit_item));
         }
         if self.x_rate_limit {
-            let least = judged.window_usages.iter().min_by_key(|standing| standing.remaining);
-            let refusing = refusal.and_then(|refusal| judged.window_usages.get(refusal.window));
-            if let Some(standing) = refusing.or(least) {
-                add_x_rate_limit(headers, standing, judged.unix_time);
+            let least = judged.window_usages.iter().min_by_key(|usage| usage.remaining);
+            let rejecting = rejection.and_then(|rejection| judged.window_usages.get(rejection.window));
+            if let Some(usage) = rejecting.or(least) {
+                add_x_rate_limit(headers, usage, judged.unix_time);
             }
         }
     }
 }
 
-/// `"20/1s";q=20;w=1`: what a window allows. A window is named by how it is written.
+/// `"20/1s";q=20;w=1`: policy of a window, which is named as it is written.
 fn rate_limit_policy_item(LimitUsage { window, .. }: &LimitUsage) -> String {
     match window.model() {
         LimitModel::Concurrency => format!("\"{window}\";q={};qu=\"concurrent-requests\"", window.limit()),
@@ -87,26 +87,26 @@ fn rate_limit_policy_item(LimitUsage { window, .. }: &LimitUsage) -> String {
     }
 }
 
-/// `"20/1s";r=3;t=1`: what is left of it, and for how long there will not be more.
-fn rate_limit_item(standing: &LimitUsage) -> String {
-    let LimitUsage { window, remaining, more, .. } = standing;
+/// `"20/1s";r=3;t=1`: remaining requests, and the time until there will be more.
+fn rate_limit_item(usage: &LimitUsage) -> String {
+    let LimitUsage { window, remaining, more, .. } = usage;
     match retry_after_s(*more).filter(|s| *s > 0) {
         Some(s) => format!("\"{window}\";r={remaining};t={s}"),
         None => format!("\"{window}\";r={remaining}"),
     }
 }
 
-/// The reset is when the window will be as good as new, in seconds since 1970.
-fn add_x_rate_limit(headers: &mut HeaderMap, standing: &LimitUsage, at: Nanos) {
-    headers.insert(HeaderName::from_static("x-ratelimit-limit"), standing.window.limit().into());
-    headers.insert(HeaderName::from_static("x-ratelimit-remaining"), standing.remaining.into());
-    if let RetryTime::After(length) = standing.all {
+/// Adds the `X-RateLimit-*` headers; the reset is the time at which the window is empty, in seconds since 1970.
+fn add_x_rate_limit(headers: &mut HeaderMap, usage: &LimitUsage, at: Nanos) {
+    headers.insert(HeaderName::from_static("x-ratelimit-limit"), usage.window.limit().into());
+    headers.insert(HeaderName::from_static("x-ratelimit-remaining"), usage.remaining.into());
+    if let RetryTime::After(length) = usage.all {
         headers.insert(HeaderName::from_static("x-ratelimit-reset"), ceil_seconds(at + length).into());
     }
 }
 
-fn join_items(standings: &[LimitUsage], item: fn(&LimitUsage) -> String) -> String {
-    standings.iter().map(item).collect::<Vec<_>>().join(", ")
+fn join_items(usages: &[LimitUsage], item: fn(&LimitUsage) -> String) -> String {
+    usages.iter().map(item).collect::<Vec<_>>().join(", ")
 }
 
 fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
@@ -134,7 +134,7 @@ mod tests {
 
     const NOW: Nanos = Nanos(1_700_000_000_250_000_000);
 
-    /// The headers after so many requests at once, in the order of their names.
+    /// Headers after this number of requests at once, sorted by name.
     fn after(requests: usize, windows: &[&str], which: &str) -> Vec<String> {
         let windows: Vec<LimitWindow> =
             windows.iter().map(|text| LimitWindow::read(text, LimitModel::SlidingLog).expect("valid")).collect();
@@ -147,7 +147,7 @@ mod tests {
             slot: None,
         };
         let mut headers = HeaderMap::new();
-        ExchangeHeaders::read(which).expect("valid").add_to(&mut headers, &judged);
+        RateLimitHeaders::read(which).expect("valid").add_to(&mut headers, &judged);
         let text = |value: &HeaderValue| value.to_str().expect("ASCII").to_owned();
         let mut all: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect();
         all.sort();
@@ -155,19 +155,19 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_told_where_it_stands() {
+    fn ratelimit_headers_have_policy_and_usage() {
         assert_eq!(
             after(17, &["20/1s", "bucket:100/1m", "concurrency:30"], "ratelimit"),
             [
                 r#"ratelimit-policy: "20/1s";q=20;w=1, "bucket:100/1m";q=100;w=60, "concurrency:30";q=30;qu="concurrent-requests""#,
-                // 1001 ms are more than a second; a token takes 0.6 s.
+                // 1001 ms round up to 2 s; a token takes 0.6 s.
                 r#"ratelimit: "20/1s";r=3;t=2, "bucket:100/1m";r=83;t=1, "concurrency:30";r=13"#,
             ]
         );
     }
 
     #[test]
-    fn the_window_with_the_least_room_is_the_one_of_the_old_headers() {
+    fn x_ratelimit_headers_show_the_window_with_the_least_room() {
         assert_eq!(
             after(3, &["100/1m", "aligned:5/1s"], "x-ratelimit"),
             ["x-ratelimit-limit: 5", "x-ratelimit-remaining: 2", "x-ratelimit-reset: 1700000001"]
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_on_refusals_that_time_heals() {
+    fn retry_after_is_on_rejections_that_end() {
         assert_eq!(after(2, &["2/1s"], "retry-after"), [""; 0]);
         assert_eq!(after(3, &["2/1s"], "retry-after"), ["retry-after: 2"]);
         assert_eq!(after(3, &["2/999ms"], "retry-after"), ["retry-after: 1"]);
@@ -191,12 +191,12 @@ mod tests {
     }
 
     #[test]
-    fn words_for_headers() {
-        assert_eq!(ExchangeHeaders::read("none"), Ok(ExchangeHeaders::default()));
-        let two = ExchangeHeaders { retry_after: true, rate_limit: false, x_rate_limit: true };
-        assert_eq!(ExchangeHeaders::read("x-ratelimit, retry-after"), Ok(two));
+    fn lists_of_header_names() {
+        assert_eq!(RateLimitHeaders::read("none"), Ok(RateLimitHeaders::default()));
+        let two = RateLimitHeaders { retry_after: true, rate_limit: false, x_rate_limit: true };
+        assert_eq!(RateLimitHeaders::read("x-ratelimit, retry-after"), Ok(two));
         for wrong in ["", "date", "retry-after,", "all,none"] {
-            assert!(ExchangeHeaders::read(wrong).is_err_and(|why| why.contains("write retry-after")), "{wrong}");
+            assert!(RateLimitHeaders::read(wrong).is_err_and(|why| why.contains("choose retry-after")), "{wrong}");
         }
     }
 }

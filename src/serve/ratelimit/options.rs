@@ -1,44 +1,44 @@
-//! What an exchange is like.
+//! Options of the service.
 
 use std::ops::Range;
 
-use super::ExchangeHeaders;
+use super::RateLimitHeaders;
 use crate::decide::Nanos;
 use crate::decide::delay::{Delay, DelayRange};
 use crate::decide::dice::Dice;
 use crate::decide::limit::{LimitModel, LimitWindow};
 
-/// What an exchange is like; by default the one in the seed's document.
+/// Options of the service; the defaults are those of the reference rate-limited API.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The windows of each key, all of which must have room.
+    /// Rate limits per key; a request has to be accepted by all.
     pub limits: Vec<LimitWindow>,
-    /// Who may ask.
+    /// Accepted API keys.
     pub keys: Vec<String>,
-    /// How long a request takes to where it is judged.
+    /// One-delay delay of requests.
     pub latency_in: OneWayDelay,
-    /// How long its answer takes back.
+    /// One-delay delay of responses.
     pub latency_out: OneWayDelay,
-    /// So many refusals by the limiter block a key; 0: none do.
+    /// Number of rate-limit rejections that block a key for good; 0: never.
     pub block_after: u64,
-    /// The parameter that says what a request weighs; without it each weighs 1.
+    /// Query parameter with the weight of a request; none: weight 1.
     pub weight_by: Option<String>,
-    /// The headers that tell a client where it stands.
-    pub headers: ExchangeHeaders,
-    /// Whether connections stay open, with HTTP/1.1; otherwise each answer is HTTP/1.0 and closes its own.
+    /// Rate-limit headers of responses.
+    pub headers: RateLimitHeaders,
+    /// HTTP/1.1 with keep-alive; otherwise HTTP/1.0 with one response per connection.
     pub keep_alive: bool,
-    /// Repeats the ways in and out, and the keys beyond the document's.
+    /// Seed of the delays.
     pub seed: u64,
 }
 
-/// How long one way takes.
+/// Distribution of a one-delay delay, with a resolution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneWayDelay {
     delay: Delay,
     resolution: Nanos,
 }
 
-/// The keys in the document.
+/// Keys of the reference rate-limited API.
 const DEFAULT_KEYS: [&str; 5] = [
     "UT4NHL1J796WCHULA1750MXYF9F5JYA6",
     "8TY2F3KIL38T741G1UCBMCAQ75XU9F5O",
@@ -49,15 +49,15 @@ const DEFAULT_KEYS: [&str; 5] = [
 
 impl Default for Options {
     fn default() -> Self {
-        let way = OneWayDelay::in_whole_millis(0..50);
+        let delay = OneWayDelay::in_whole_millis(0..50);
         Self {
             limits: LimitWindow::new(LimitModel::SlidingLog, 20, Nanos::SECOND).into_iter().collect(),
             keys: generate_keys(DEFAULT_KEYS.len(), 0),
-            latency_in: way.clone(),
-            latency_out: way,
+            latency_in: delay.clone(),
+            latency_out: delay,
             block_after: 10,
             weight_by: None,
-            headers: ExchangeHeaders::default(),
+            headers: RateLimitHeaders::default(),
             keep_alive: false,
             seed: 0,
         }
@@ -65,11 +65,11 @@ impl Default for Options {
 }
 
 impl OneWayDelay {
-    /// Reads what [`Delay::read`] does. Between whole milliseconds, `0ms..50ms`, it is a whole number of them, both
-    /// ends included.
+    /// Parses the syntax of [`Delay::read`]. A range between whole milliseconds, as `0ms..50ms`, gives whole
+    /// milliseconds, both ends included.
     ///
     /// # Errors
-    /// What is expected, in words.
+    /// Expected syntax, in one line.
     pub fn read(text: &str) -> Result<Self, String> {
         let whole = |at: Nanos| at.0.is_multiple_of(Nanos::MILLI.0).then_some(at.0 / Nanos::MILLI.0);
         let delay = Delay::read(text)?;
@@ -81,21 +81,21 @@ impl OneWayDelay {
         Ok(Self { delay, resolution: Nanos(1) })
     }
 
-    /// Every number of milliseconds in the range, its end included, as likely.
+    /// Uniform distribution over whole milliseconds, both ends included.
     fn in_whole_millis(range: Range<u64>) -> Self {
         let high = Nanos::from_millis(range.end) + (Nanos::MILLI - Nanos(1));
         let delay = Delay::Uniform(DelayRange { low: Nanos::from_millis(range.start), high });
         Self { delay, resolution: Nanos::MILLI }
     }
 
-    /// How long request `number` takes.
+    /// Delay of request `number`.
     pub(super) fn at(&self, dice: &Dice, number: u64) -> Nanos {
         let delay = self.delay.at(dice, number);
         Nanos(delay.0 - delay.0 % self.resolution.0)
     }
 }
 
-/// The document's keys first, then others of the same kind that the seed makes.
+/// `count` keys: those of the reference workload first, then keys of the same form, derived from the seed.
 pub fn generate_keys(count: usize, seed: u64) -> Vec<String> {
     let mut dice = Dice::new(seed, 20);
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -110,11 +110,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_way_between_whole_milliseconds_takes_each_of_them_as_often() {
-        let (way, dice) = (OneWayDelay::read("0ms..50ms").expect("valid"), Dice::new(1, 21));
+    fn a_range_of_whole_milliseconds_is_uniform() {
+        let (delay, dice) = (OneWayDelay::read("0ms..50ms").expect("valid"), Dice::new(1, 21));
         let mut counts = [0_u32; 51];
         for number in 0..51_000 {
-            let took = way.at(&dice, number);
+            let took = delay.at(&dice, number);
             assert!(took.0.is_multiple_of(1_000_000));
             counts[(took.0 / 1_000_000) as usize] += 1;
         }
@@ -122,16 +122,16 @@ mod tests {
     }
 
     #[test]
-    fn other_ways_are_as_they_are_written() {
+    fn other_delays_keep_their_resolution() {
         let dice = Dice::new(1, 21);
-        assert_eq!(OneWayDelay::read("3ms").map(|way| way.at(&dice, 7)), Ok(Nanos::from_millis(3)));
+        assert_eq!(OneWayDelay::read("3ms").map(|delay| delay.at(&dice, 7)), Ok(Nanos::from_millis(3)));
         let fine = OneWayDelay::read("10us..900us").expect("valid");
         assert!((0..100).map(|number| fine.at(&dice, number).0).all(|ns| (10_000..=900_000).contains(&ns)));
         assert!(OneWayDelay::read("fast").is_err());
     }
 
     #[test]
-    fn keys_are_the_documents_and_then_the_seeds() {
+    fn keys_of_the_reference_workload_come_first() {
         assert_eq!(generate_keys(2, 9), DEFAULT_KEYS[..2]);
         let many = generate_keys(1000, 9);
         assert_eq!(many[..5], DEFAULT_KEYS);

@@ -1,4 +1,4 @@
-//! `/drip`: a body that takes its time.
+//! `/drip`: a slow body.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use crate::decide::Nanos;
 use crate::machine::timer::{Sleep, Timer};
 use crate::server::BodyError;
 
-/// Bytes that come evenly over a time; the last of them at its end.
+/// Body whose bytes come evenly over a time; the last one comes at its end.
 pub(super) struct DripBody {
     timer: Timer,
     page: Bytes,
@@ -22,7 +22,7 @@ pub(super) struct DripBody {
     wait: Option<Sleep>,
 }
 
-/// What has to be there when.
+/// Steps of a body: bytes and due times.
 #[derive(Clone, Copy, Debug)]
 struct DripSchedule {
     bytes: u64,
@@ -31,7 +31,7 @@ struct DripSchedule {
 }
 
 impl DripBody {
-    /// `bytes` of the page, again and again, over `length` from `begin`.
+    /// Body of `bytes` of the repeated page, over `length` from `begin`.
     pub(super) fn new(timer: &Timer, page: &Bytes, bytes: u64, begin: Nanos, length: Nanos) -> Self {
         let steps = DripSchedule::new(bytes, length);
         Self { timer: timer.clone(), page: page.clone(), steps, begin, step: 0, sent: 0, wait: None }
@@ -39,17 +39,17 @@ impl DripBody {
 }
 
 impl DripSchedule {
-    /// One for each byte, but none shorter than a millisecond.
+    /// One step per byte, but at least 1 ms each.
     fn new(bytes: u64, length: Nanos) -> Self {
         Self { bytes, length, count: bytes.min(length.0 / Nanos::MILLI.0).max(1) }
     }
 
-    /// The bytes that have been sent after a step.
+    /// Number of bytes sent after a step.
     fn bytes_after(&self, step: u64) -> u64 {
         self.prorate(self.bytes, step)
     }
 
-    /// Its time, from the beginning.
+    /// Due time of a step, from the start.
     fn due(&self, step: u64) -> Nanos {
         Nanos(self.prorate(self.length.0, step))
     }

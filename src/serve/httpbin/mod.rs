@@ -1,9 +1,9 @@
-//! `weir serve body`: bodies to send and to take, a small httpbin for load tests.
+//! `weir serve httpbin`: request and response bodies of all kinds, a small httpbin for load tests.
 //!
-//! - [`Service`]: which path does what
+//! - [`Service`]: routes
 //! - `order`: `/validate`; `choice`: `/status/{code}`
-//! - `chunks`, `drip`, `cut`: bodies that are made while they are sent
-//! - `query`: what stands behind the question mark
+//! - `chunks`, `drip`, `cut`: streamed bodies
+//! - `query`: parameters of the query
 
 mod choice;
 mod chunks;
@@ -35,27 +35,27 @@ use crate::decide::Nanos;
 use crate::decide::dice::Dice;
 use crate::server::{self, ReadBodyError, RequestBody, RequestContext, ResponseBody, ServiceReply, StaticBody, Timer};
 
-/// What /static sends unless asked for another length.
+/// Default length of `/static`, in bytes.
 const DEFAULT_STATIC_BYTES: u64 = 5 << 20;
 const MAX_BODY_BYTES: u64 = 1 << 40;
-/// A page; so long a part of a body comes at once.
+/// Length of the page that bodies are made of, in bytes.
 const PAGE_BYTES: u64 = 1 << 20;
 const MAX_CHUNKS: u64 = 1_000_000;
 const MAX_DELAY_MS: u64 = 600_000;
-/// /close may cut so much in half: what is sent by then fits into any connection's buffer.
+/// Maximum body of `/close`, in bytes: half of it fits into any connection's buffer.
 const MAX_TRUNCATED_BODY_BYTES: u64 = 1 << 16;
 
 const CONTENT_TYPE_OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
 const INDEX_TEXT: &str = include_str!("index.txt");
-/// Dice of this service.
+/// Salt of the random numbers of `/status`.
 const STATUS_DICE_SALT: u64 = 1;
 
-/// What is asked of the service.
+/// Options of the service.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Of the choices of /status.
+    /// Seed of the choices of `/status`.
     pub seed: u64,
-    /// The longest body that /validate reads, in bytes.
+    /// Maximum body of `/validate`, in bytes.
     pub max_body_bytes: usize,
 }
 
@@ -65,13 +65,13 @@ impl Default for Options {
     }
 }
 
-/// The service.
+/// Service with all routes.
 #[derive(Debug)]
 pub struct Service {
     page: Arc<StaticBody>,
     validator: OrderValidator,
     dice: Dice,
-    /// How often the dice were rolled: the k-th choice is the same on any number of event loops.
+    /// Number of draws: the k-th choice is the same on any number of event loops.
     draws: AtomicU64,
     max_body_bytes: usize,
 }
@@ -104,30 +104,32 @@ impl server::Service for Service {
         Some(Arc::clone(&self.page))
     }
 
-    async fn handle(&self, timer: &Timer, request: Request<Incoming>, turn: &RequestContext) -> ServiceReply {
+    async fn handle(&self, timer: &Timer, request: Request<Incoming>, context: &RequestContext) -> ServiceReply {
         let (head, body) = request.into_parts();
         match head.uri.path() {
             "/echo" => return echo(&head.headers, body).into(),
-            "/validate" if head.method == Method::POST => return self.validate(body, turn).await.into(),
+            "/validate" if head.method == Method::POST => return self.validate(body, context).await.into(),
             _ => {}
         }
-        self.route(&head, timer, turn).await.unwrap_or_else(|expected| bad_request(expected).into())
+        self.route(&head, timer, context).await.unwrap_or_else(|expected| bad_request(expected).into())
     }
 }
 
 impl Service {
+    /// Response of a route other than `/echo` and `POST /validate`.
+    ///
     /// # Errors
-    /// What is expected of a parameter, in words.
-    async fn route(&self, head: &Parts, timer: &Timer, turn: &RequestContext) -> Result<ServiceReply, String> {
+    /// Invalid parameter with its expected range, in one line.
+    async fn route(&self, head: &Parts, timer: &Timer, context: &RequestContext) -> Result<ServiceReply, String> {
         let reads = matches!(head.method, Method::GET | Method::HEAD);
         let query = Query(head.uri.query());
-        let answer = match (head.uri.path(), reads) {
+        let reply = match (head.uri.path(), reads) {
             ("/static", true) => {
                 let bytes = query.number("bytes", DEFAULT_STATIC_BYTES, 0..=MAX_BODY_BYTES)?;
                 octet_stream_response(ResponseBody::repeated(&self.page, bytes))
             }
-            ("/chunked", true) => self.chunked(query, timer, turn)?,
-            ("/drip", true) => self.drip(query, timer, turn).await?,
+            ("/chunked", true) => self.chunked(query, timer, context)?,
+            ("/drip", true) => self.drip(query, timer, context).await?,
             ("/headers", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, headers(&head.headers).to_string()),
             ("/validate/schema", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::SCHEMA),
             ("/validate/example", true) => response(StatusCode::OK, CONTENT_TYPE_JSON, order::EXAMPLE),
@@ -145,18 +147,18 @@ impl Service {
                     self.status(text)?
                 } else if let Some(text) = path.strip_prefix("/delay/") {
                     let ms = number("delay", text, 0..=MAX_DELAY_MS)?;
-                    turn.sleep(Nanos::from_millis(ms)).await;
+                    context.sleep(Nanos::from_millis(ms)).await;
                     response(StatusCode::OK, CONTENT_TYPE_JSON, json!({ "delay_ms": ms }).to_string())
                 } else {
                     not_found()
                 }
             }
         };
-        Ok(answer.into())
+        Ok(reply.into())
     }
 
-    async fn validate(&self, body: Incoming, turn: &RequestContext) -> Response<ResponseBody> {
-        match turn.read_body(body, self.max_body_bytes).await {
+    async fn validate(&self, body: Incoming, context: &RequestContext) -> Response<ResponseBody> {
+        match context.read_body(body, self.max_body_bytes).await {
             Ok(body) => self.validator.validate(&body),
             Err(ReadBodyError::TooLong) => payload_too_large(self.max_body_bytes),
             Err(ReadBodyError::Broken) => bad_request("the body ends early, or is not framed as HTTP demands"),
@@ -167,7 +169,7 @@ impl Service {
         &self,
         query: Query<'_>,
         timer: &Timer,
-        turn: &RequestContext,
+        context: &RequestContext,
     ) -> Result<Response<ResponseBody>, String> {
         let count = query.number("chunks", 10, 0..=MAX_CHUNKS)?;
         let bytes = query.number("bytes", 1024, 1..=PAGE_BYTES)?;
@@ -177,7 +179,7 @@ impl Service {
             timer,
             chunk,
             count,
-            turn.now(),
+            context.now(),
             interval,
         ))))
     }
@@ -186,29 +188,29 @@ impl Service {
         &self,
         query: Query<'_>,
         timer: &Timer,
-        turn: &RequestContext,
+        context: &RequestContext,
     ) -> Result<Response<ResponseBody>, String> {
         let length = Nanos::from_millis(query.number("duration_ms", 2000, 0..=MAX_DELAY_MS)?);
         let bytes = query.number("bytes", 10, 1..=MAX_BODY_BYTES)?;
         let delay = Nanos::from_millis(query.number("delay_ms", 0, 0..=MAX_DELAY_MS)?);
         let status = query.value("code").map_or(Ok(StatusCode::OK), |code| status("code", &code))?;
-        let begin = turn.now() + delay;
-        turn.sleep_until(begin).await;
+        let begin = context.now() + delay;
+        context.sleep_until(begin).await;
         if !has_body(status) {
             return Ok(empty_response(status));
         }
-        let mut answer = octet_stream_response(ResponseBody::from_stream(DripBody::new(
+        let mut reply = octet_stream_response(ResponseBody::from_stream(DripBody::new(
             timer,
             self.page.bytes(),
             bytes,
             begin,
             length,
         )));
-        *answer.status_mut() = status;
-        Ok(answer)
+        *reply.status_mut() = status;
+        Ok(reply)
     }
 
-    /// In HTTP/2 a connection is not one answer's to close: there it is the stream that breaks.
+    /// Handles `/close`. In HTTP/2 only the stream is reset, since one response cannot close the connection.
     fn close(&self, query: Query<'_>, version: Version) -> Result<ServiceReply, String> {
         let bytes = query.number("bytes", 1024, 2..=MAX_TRUNCATED_BODY_BYTES)?;
         let body = match query.value("at").as_deref() {
@@ -217,38 +219,38 @@ impl Service {
             Some("start") => return Ok(ServiceReply::Reset),
             Some(_) => return Err("at: expected start, middle or end".to_owned()),
         };
-        let mut answer = octet_stream_response(body);
+        let mut reply = octet_stream_response(body);
         if version < Version::HTTP_2 {
-            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        Ok(answer.into())
+        Ok(reply.into())
     }
 
     fn status(&self, text: &str) -> Result<Response<ResponseBody>, String> {
         let choice = StatusChoice::read(text)?;
-        let roll = || choice.pick(self.dice.unit_at(self.draws.fetch_add(1, Ordering::Relaxed)));
-        let status = choice.single().unwrap_or_else(roll);
-        let mut answer = match has_body(status) {
+        let draw = || choice.pick(self.dice.unit_at(self.draws.fetch_add(1, Ordering::Relaxed)));
+        let status = choice.single().unwrap_or_else(draw);
+        let mut reply = match has_body(status) {
             true => response(status, CONTENT_TYPE_TEXT, status.canonical_reason().unwrap_or("Unknown")),
             false => empty_response(status),
         };
         if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
-            answer.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
+            reply.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
         }
-        Ok(answer)
+        Ok(reply)
     }
 }
 
-/// The body that came, while it comes.
+/// Response with the body of the request, streamed.
 fn echo(headers: &HeaderMap, body: Incoming) -> Response<ResponseBody> {
-    let mut answer = Response::new(ResponseBody::from(RequestBody(body)));
+    let mut reply = Response::new(ResponseBody::from(RequestBody(body)));
     if let Some(kind) = headers.get(CONTENT_TYPE) {
-        answer.headers_mut().insert(CONTENT_TYPE, kind.clone());
+        reply.headers_mut().insert(CONTENT_TYPE, kind.clone());
     }
-    answer
+    reply
 }
 
-/// The headers by name; one that came several times is a list.
+/// Headers by name; one that came several times is a list.
 fn headers(headers: &HeaderMap) -> Value {
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let values = |name| match headers.get_all(name).iter().map(text).collect::<Vec<_>>() {
@@ -259,18 +261,18 @@ fn headers(headers: &HeaderMap) -> Value {
 }
 
 fn octet_stream_response(body: ResponseBody) -> Response<ResponseBody> {
-    let mut answer = Response::new(body);
-    answer.headers_mut().insert(CONTENT_TYPE, CONTENT_TYPE_OCTET_STREAM);
-    answer
+    let mut reply = Response::new(body);
+    reply.headers_mut().insert(CONTENT_TYPE, CONTENT_TYPE_OCTET_STREAM);
+    reply
 }
 
 fn empty_response(status: StatusCode) -> Response<ResponseBody> {
-    let mut answer = Response::new(ResponseBody::empty());
-    *answer.status_mut() = status;
-    answer
+    let mut reply = Response::new(ResponseBody::empty());
+    *reply.status_mut() = status;
+    reply
 }
 
-/// Whether an answer of this status carries a body (RFC 9110, 15).
+/// Whether an reply of this status carries a body (RFC 9110, 15).
 fn has_body(status: StatusCode) -> bool {
     !matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED)
 }

@@ -1,34 +1,34 @@
-//! What a request asks for behind the question mark.
+//! Parameters of the query.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-/// A query; of several values of a name the first one counts, and names that nobody asks for are no fault.
+/// Query; the first value of a name counts, and unknown names are ignored.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Query<'a>(pub(super) Option<&'a str>);
 
 impl<'a> Query<'a> {
-    /// The value of a name.
+    /// First value of a name.
     pub(super) fn value(self, name: &str) -> Option<Cow<'a, str>> {
         let mut pairs = form_urlencoded::parse(self.0?.as_bytes());
         pairs.find(|(other, _)| other == name).map(|(_, value)| value)
     }
 
-    /// A whole number, which is `default` if it is not there.
+    /// Whole number of a name, or `default` without one.
     ///
     /// # Errors
-    /// What is expected, in words.
+    /// Expected range, in one line.
     pub(super) fn number(self, name: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64, String> {
         self.value(name).map_or(Ok(default), |text| number(name, &text, range))
     }
 }
 
-/// Reads a whole number of a range.
+/// Parses a whole number in a range.
 ///
 /// # Errors
-/// What is expected of `name`, in words.
+/// Expected range of `name`, in one line.
 pub(super) fn number(name: &str, text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
-    // parse() would take a sign, too.
+    // parse() would accept a sign, too.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit()).then_some(text);
     let number = digits.and_then(|text| text.parse().ok()).filter(|number| range.contains(number));
     number.ok_or_else(|| format!("{name}: expected a whole number from {} to {}", range.start(), range.end()))
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_a_name_counts_and_others_do_not_matter() {
+    fn the_first_of_a_name_counts_and_others_are_ignored() {
         let query = Query(Some("x=1&b%79tes=2&bytes=3&&=&y"));
         assert_eq!(query.number("bytes", 9, 0..=10), Ok(2));
         assert_eq!(query.number("other", 9, 0..=10), Ok(9));
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_of_the_range_is_told_what_is_expected() {
+    fn an_invalid_number_is_reported_with_the_expected_range() {
         for wrong in ["", "bytes=11", "bytes=-1", "bytes=%2B1", "bytes=+1", "bytes=1.5", "bytes=1e1", "bytes=x"] {
             let read = Query(Some(wrong)).number("bytes", 0, 1..=10);
             let expected = Err("bytes: expected a whole number from 1 to 10".to_owned());

@@ -1,8 +1,8 @@
-//! What a request says.
+//! Parameters of a request.
 
 use std::borrow::Cow;
 
-/// A request's parameters: those of its query, then those of its form; the first of a name counts.
+/// Parameters of the query, then of the form; the first of a name counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestParameters<'a> {
     query: &'a [u8],
@@ -26,8 +26,8 @@ mod tests {
 
     #[test]
     fn the_query_wins_and_the_first_counts() {
-        let asked = RequestParameters::new("a=1&a=2&b=&c", b"a=3&d=%C3%A9+e");
-        let get = |name| asked.get(name).map(std::borrow::Cow::into_owned);
+        let parameters = RequestParameters::new("a=1&a=2&b=&c", b"a=3&d=%C3%A9+e");
+        let get = |name| parameters.get(name).map(std::borrow::Cow::into_owned);
         assert_eq!(get("a").as_deref(), Some("1"));
         assert_eq!(get("b").as_deref(), Some(""));
         assert_eq!(get("c").as_deref(), Some(""));
