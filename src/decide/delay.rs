@@ -10,7 +10,7 @@ use super::dice::Dice;
 use super::nanos::Nanos;
 use super::words;
 
-/// A distribution of delays; no draw is ever longer than [`Delay::LONGEST`].
+/// A distribution of delays; no draw is ever longer than [`Delay::MAX`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delay {
     /// Always the same.
@@ -99,7 +99,7 @@ impl Delay {
         }
     }
 
-    /// The mean; the cut at [`Delay::LONGEST`] aside.
+    /// The mean; the cut at [`Delay::MAX`] aside.
     pub fn mean(&self) -> Nanos {
         let middle = |hump: &DelayRange| (hump.low.as_secs_f64() + hump.high.as_secs_f64()) / 2.0;
         let seconds = match self {
@@ -115,7 +115,7 @@ impl Delay {
         Nanos::from_secs_f64(seconds)
     }
 
-    /// 99 % are not longer; the cut at [`Delay::LONGEST`] aside.
+    /// 99 % are not longer; the cut at [`Delay::MAX`] aside.
     pub fn p99(&self) -> Nanos {
         match self {
             Self::Constant(delay) => *delay,

@@ -7,7 +7,7 @@ use crate::decide::policy::{AttemptFailure, FailureSide, RetryableMethodClass};
 pub enum ResendRule {
     /// Any time, also while another copy runs.
     Always,
-    /// Only after a failure that shows that it was not sent ([`LimitKind::is_unsent`](crate::decide::policy::Kind::is_unsent)),
+    /// Only after a failure that shows that it was not sent ([`FailureKind::is_unsent`](crate::decide::policy::FailureKind::is_unsent)),
     /// and one copy at a time.
     IfUnsent,
     /// Never: its body is gone.
