@@ -2,7 +2,8 @@
 //! rate limits (`weir send`).
 //!
 //! One idea: *decide pure, act at the edge*. Decisions and measurements are plain values that take time and events as
-//! arguments; edges read the clock, move bytes and call them. `docs/design` has the reasons, `docs/glossary.md` the terms.
+//! arguments; edges read the clock, move bytes and call them. `docs/design` has the reasons, `docs/glossary.md` the
+//! terms.
 //!
 //! The modules and their dependencies (tested by `tests/arrows.rs`):
 //!
@@ -22,8 +23,9 @@
 //!  └────────────► machine ──────────► measure, decide
 //! ```
 //!
-//! - [`decide`] PURE: every decision: what a load sends when ([`decide::feed`]), overload protection ([`decide::admit`]),
-//!   hedges and retries ([`decide::hedge`]), rate limits ([`decide::window`]), dispatch of jobs ([`decide::dispatch`])
+//! - [`decide`] PURE: every decision: what a load sends when ([`decide::feed`]), overload protection
+//!   ([`decide::admit`]), hedges and retries ([`decide::hedge`]), rate limits ([`decide::window`]), dispatch of jobs
+//!   ([`decide::dispatch`])
 //! - [`measure`] PURE: the record of a request ([`measure::Outcome`]), histograms, runs, trust, objectives, comparisons
 //! - [`simulate`] PURE: overload in virtual time: callers, gateways, an upstream, published limiters
 //! - [`study`] studies: variants of a service started repeatedly, measured under the same load, compared
@@ -43,11 +45,11 @@
 //! - [`machine`] clocks, CPU cores, memory, limits of the system, child processes
 //! - [`cli`] command line: arguments to checked plans
 //!
-//! The path of one request in `weir load`: the command line becomes [`load::Options`], checked into a [`load::LoadPlan`].
-//! [`load::run`] starts workers. A worker gets from its [`decide::feed::Feed`] what to start, writes bytes that were
-//! built before the run ([`http::wire::WireRequest`]), passes received bytes to a [`http::wire::Decoder`], and records
-//! the [`measure::Outcome`] in its [`measure::Recorder`]. All recorders together become a [`measure::Run`], which
-//! [`report`] renders.
+//! The path of one request in `weir load`: the command line becomes [`load::Options`], checked into a
+//! [`load::LoadPlan`]. [`load::run`] starts workers. A worker gets from its [`decide::feed::Feed`] what to start,
+//! writes bytes that were built before the run ([`http::wire::WireRequest`]), passes received bytes to a
+//! [`http::wire::Decoder`], and records the [`measure::Outcome`] in its [`measure::Recorder`]. All recorders together
+//! become a [`measure::Run`], which [`report`] renders.
 
 pub mod agents;
 pub mod call;

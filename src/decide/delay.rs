@@ -1,8 +1,8 @@
 //! Distributions of delays, for services that are simulated or played by `weir serve`.
 //!
 //! The delay of request `k` is a function of the random stream and `k` alone, independent of earlier requests and of
-//! threads. Each request owns two draws, `2k` and `2k + 1`: the first selects (the range, the sample), the second is the
-//! place in it.
+//! threads. Each request owns two draws, `2k` and `2k + 1`: the first selects (the range, the sample), the second is
+//! the place in it.
 
 use std::f64::consts::TAU;
 
@@ -21,7 +21,8 @@ pub enum Delay {
     Lognormal {
         /// Median, above 0.
         median: Nanos,
-        /// Standard deviation of the logarithm, 0 to 10; 0 is constant, 0.5 puts the p99 at 3.2 times the median, 1 at 10.
+        /// Standard deviation of the logarithm, 0 to 10; 0 is constant, 0.5 puts the p99 at 3.2 times the median, 1 at
+        /// 10.
         sigma: f64,
     },
     /// Exponential: the remaining time is independent of the elapsed time, as in queueing theory.

@@ -1,8 +1,8 @@
 //! The shed threshold: the rank below which calls are rejected at once.
 //!
-//! Under overload a rejection has to cost next to nothing, or rejecting becomes the load. The threshold is a number that
-//! each call is compared with before it touches anything else. It admits a little more than the capacity, so that the
-//! queue behind it always has a call for a free slot.
+//! Under overload a rejection has to cost next to nothing, or rejecting becomes the load. The threshold is a number
+//! that each call is compared with before it touches anything else. It admits a little more than the capacity, so that
+//! the queue behind it always has a call for a free slot.
 
 use super::room::{RANK_BINS, RANKS_PER_BIN};
 use super::usual::ServiceFlow;
@@ -15,9 +15,11 @@ const UPDATE_INTERVAL: Nanos = Nanos::from_millis(50);
 /// Admitted calls per call of capacity, minimum and maximum: a twentieth more than fits uses the capacity to the last
 /// slot. Chosen by the simulation's scenarios.
 const FEED_FACTOR_RANGE: (f64, f64) = (1.05, 1.5);
-/// Weight that earlier arrival counts keep per update: a memory of five intervals. Chosen by the simulation's scenarios.
+/// Weight that earlier arrival counts keep per update: a memory of five intervals. Chosen by the simulation's
+/// scenarios.
 const COUNT_DECAY_FACTOR: f64 = 0.8;
-/// Calls over which demand is averaged, beyond a second: few calls arrive unevenly. Chosen by the simulation's scenarios.
+/// Calls over which demand is averaged, beyond a second: few calls arrive unevenly. Chosen by the simulation's
+/// scenarios.
 const SMOOTHING_CALLS: f64 = 50.0;
 /// Updates without overload after which the threshold is lifted. Chosen by the simulation's scenarios.
 const CALM_UPDATES: u32 = 4;

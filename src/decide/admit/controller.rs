@@ -83,7 +83,8 @@ impl Admission {
         self.total_pause = self.total_pause.max(total);
     }
 
-    /// Decides on a call that got no slot by [`Slots::try_acquire`]. `actions` receives decisions on other, queued calls.
+    /// Decides on a call that got no slot by [`Slots::try_acquire`]. `actions` receives decisions on other, queued
+    /// calls.
     pub fn arrive(&mut self, now: Nanos, call: &CallArrival, actions: &mut Vec<QueueAction>) -> AdmissionVerdict {
         let flow = self.flow(now);
         self.shed_threshold.update(now, &self.slots, &flow, self.queue.is_overloaded());
@@ -129,8 +130,8 @@ impl Admission {
         self.grant_slots(now, actions);
     }
 
-    /// Records that a call with a slot was cancelled. Replaces [`Slots::release`]: under an adaptive limit the slot stays
-    /// taken until a later call has a response.
+    /// Records that a call with a slot was cancelled. Replaces [`Slots::release`]: under an adaptive limit the slot
+    /// stays taken until a later call has a response.
     pub fn abandoned(
         &mut self,
         now: Nanos,

@@ -1,8 +1,8 @@
 //! Abandoned calls: cancelled, while the upstream may still work on them.
 //!
 //! Many services notice a cancelled attempt only when they respond. If its slot were free at once, an upstream that has
-//! fallen behind would get new work for each piece that was cancelled, and never catch up. So the slot stays taken until
-//! the upstream has evidently got that far: until there is a response to a call that started later.
+//! fallen behind would get new work for each piece that was cancelled, and never catch up. So the slot stays taken
+//! until the upstream has evidently got that far: until there is a response to a call that started later.
 
 use std::collections::VecDeque;
 

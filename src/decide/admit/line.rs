@@ -5,12 +5,12 @@
 //! quickly (CoDel: Nichols and Jacobson, "Controlling queue delay", 2012). So there are two modes per priority:
 //!
 //! - **Normal**, while now and then the queue is empty, or a call comes through it within
-//!   [`overload_queue_wait`](super::AdmissionConfig::overload_queue_wait): first come first served, and calls may wait for
-//!   about a service time.
-//! - **Overload**, when neither has happened for about that time *and* more calls arrive than complete: calls may wait for
-//!   `overload_queue_wait` only, and the newest is first, since it has the most time left. A queue that is never empty is
-//!   not overload by itself: a hundred connections before fifty slots, each of which sends again after its response, wait
-//!   here or in the upstream, and as long here as there.
+//!   [`overload_queue_wait`](super::AdmissionConfig::overload_queue_wait): first come first served, and calls may wait
+//!   for about a service time.
+//! - **Overload**, when neither has happened for about that time *and* more calls arrive than complete: calls may wait
+//!   for `overload_queue_wait` only, and the newest is first, since it has the most time left. A queue that is never
+//!   empty is not overload by itself: a hundred connections before fifty slots, each of which sends again after its
+//!   response, wait here or in the upstream, and as long here as there.
 //!
 //! Waits are measured in active time, which excludes pauses of weir's own process ([`super::Pulse`]) and stalls of the
 //! upstream (`StallAllowance`).
@@ -28,8 +28,8 @@ use super::usual::ServiceFlow;
 use super::{AdmissionVerdict, CallArrival, Priority, QueueAction, QueueTicket, Rejection, RejectionReason, Slots};
 use crate::decide::Nanos;
 
-/// Shortest time after which a queue counts as standing: the interval of CoDel (RFC 8289, 4.3), and more than a stall of
-/// a shared host. With 50 ms, stalls of 20 to 60 ms had 0.03% to 1.4% of the calls rejected in the simulation
+/// Shortest time after which a queue counts as standing: the interval of CoDel (RFC 8289, 4.3), and more than a stall
+/// of a shared host. With 50 ms, stalls of 20 to 60 ms had 0.03% to 1.4% of the calls rejected in the simulation
 /// (`upstream-stalls`), by seed; with 100 ms none, and the first second of a crowd is as before.
 const MIN_WAIT: Nanos = Nanos::from_millis(100);
 
@@ -162,9 +162,9 @@ impl CallQueue {
     /// Decides on a call that found no free slot a moment ago: it runs, waits, or is rejected. In this order:
     ///
     /// 1. A slot that became free meanwhile is taken, unless a call of this or a higher priority waits for it.
-    /// 2. The wait until its turn is estimated from the calls ahead and the completions per second. A call whose response
-    ///    would miss its deadline is rejected, and one that would wait longer than [`Self::wait_limit`]. (A call with
-    ///    no other ahead may wait: its turn is the next completion.)
+    /// 2. The wait until its turn is estimated from the calls ahead and the completions per second. A call whose
+    ///    response would miss its deadline is rejected, and one that would wait longer than [`Self::wait_limit`]. (A
+    ///    call with no other ahead may wait: its turn is the next completion.)
     /// 3. Under overload the newest is served first; when calls that arrived under overload can no longer all be served
     ///    in time, their oldest, which has the least time left, is rejected for this one.
     /// 4. In a full queue, the oldest call of the lowest priority below this one is rejected, or else this one.
@@ -190,7 +190,8 @@ impl CallQueue {
         }
         let (max_wait, overloaded) = (self.wait_limit(class, flow), self.classes[class].overloaded);
         let same_class = self.classes[class].waiters.len();
-        // Calls from before the overload keep their turn; those that arrived under overload are overtaken by newer ones.
+        // Calls from before the overload keep their turn; those that arrived under overload are overtaken by newer
+        // ones.
         let before_overload = self.classes[class].waiters.partition_point(|waiter| !waiter.is_under_overload);
         let ahead = higher + if overloaded { before_overload } else { same_class };
         let excess_in_flight = slots.in_flight().saturating_sub(flow.slots) as usize;
@@ -243,8 +244,8 @@ impl CallQueue {
         }
     }
 
-    /// Removes the call whose turn it is: of the highest priority, the oldest, or the newest under overload. While calls
-    /// are rejected, only an empty queue counts as a short one.
+    /// Removes the call whose turn it is: of the highest priority, the oldest, or the newest under overload. While
+    /// calls are rejected, only an empty queue counts as a short one.
     pub(super) fn pop_next(&mut self, now: Nanos, flow: &ServiceFlow, sheds: bool) -> Option<QueueTicket> {
         let (active_now, normal_wait) = (self.active_time(now), self.normal_wait(flow));
         let class = self.classes.iter_mut().rev().find(|class| !class.waiters.is_empty())?;
@@ -260,8 +261,8 @@ impl CallQueue {
         Some(next.ticket)
     }
 
-    /// Rejects calls whose wait is over, or will be before the calls in flight beyond the limit (`excess_in_flight`) have
-    /// completed: until then no slot becomes free.
+    /// Rejects calls whose wait is over, or will be before the calls in flight beyond the limit (`excess_in_flight`)
+    /// have completed: until then no slot becomes free.
     pub(super) fn reject_overdue(
         &mut self,
         now: Nanos,

@@ -195,7 +195,11 @@ impl AdmissionModel {
 fn steps() -> impl Strategy<Value = Vec<(u64, AdmissionStep)>> {
     let arrive = (0_usize..4, any::<u8>(), prop::option::of(1_u64..3000));
     let arrive = arrive.prop_map(|(priority, spread, deadline)| AdmissionStep::Arrive { priority, spread, deadline });
-    let outcome = prop_oneof![8 => Just(ServiceOutcome::Responded), 1 => Just(ServiceOutcome::Failed), 1 => Just(ServiceOutcome::Overloaded)];
+    let outcome = prop_oneof![
+        8 => Just(ServiceOutcome::Responded),
+        1 => Just(ServiceOutcome::Failed),
+        1 => Just(ServiceOutcome::Overloaded),
+    ];
     let step = prop_oneof![
         6 => arrive,
         4 => (any::<usize>(), outcome).prop_map(|(which, outcome)| AdmissionStep::End(which, outcome)),

@@ -1,8 +1,8 @@
 //! Lateness of weir's own event loops.
 //!
 //! A response that arrived while weir's event loop did nothing has waited for weir, not for the upstream, and so has a
-//! queued call. An event loop with calls in flight therefore ticks every few milliseconds; the lateness of a tick is the
-//! lateness of everything else that the loop does. The cause is a pause (another process has the core, the virtual
+//! queued call. An event loop with calls in flight therefore ticks every few milliseconds; the lateness of a tick is
+//! the lateness of everything else that the loop does. The cause is a pause (another process has the core, the virtual
 //! machine is not scheduled) or the length of the loop's own queue when it is busy; neither is evidence against the
 //! upstream.
 

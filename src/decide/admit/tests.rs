@@ -19,8 +19,8 @@ fn a_slot_beyond_the_limit_is_taken_by_force_only() {
     assert!(slots.try_acquire(0));
 }
 
-/// Flow estimates for an upstream of 0.2 ms while twenty callers keep all its slots taken, after a time `before` with one
-/// call each `every`.
+/// Flow estimates for an upstream of 0.2 ms while twenty callers keep all its slots taken, after a time `before` with
+/// one call each `every`.
 fn burst_after(before: Nanos, every: Nanos) -> Vec<ServiceFlow> {
     const SERVICE: Nanos = Nanos(200_000);
     let (mut rate, slots) = (ServiceRate::new(Nanos::ZERO), Slots::new(20));
@@ -56,7 +56,8 @@ fn a_pause_before_a_burst_does_not_count_as_what_the_upstream_can_do() {
         .chain([5, 15, 19, 21, 30, 45, 90].map(|every_ms| (2_000, Nanos::from_millis(every_ms))))
     {
         let flows = burst_after(Nanos::from_millis(before_ms), every);
-        // 100,000 responses per second: a queue of eighty takes a millisecond. Less than five is not a reason to reject.
+        // 100,000 responses per second: a queue of eighty takes a millisecond. Less than five is not a reason to
+        // reject.
         let longest = flows.iter().map(|flow| flow.wait_for(80)).max().expect("flows");
         assert!(longest < Nanos::from_millis(5), "{before_ms} ms, one each {every:?}: {longest:?}");
         let last = flows.last().expect("flows").per_s;

@@ -108,8 +108,8 @@ impl ServiceRate {
         self.current.total_ns = self.current.total_ns.saturating_add(service_time.0);
     }
 
-    /// Counts completions if an interval has passed. `now` is active time, without pauses and stalls: the rate is what the
-    /// upstream can do.
+    /// Counts completions if an interval has passed. `now` is active time, without pauses and stalls: the rate is what
+    /// the upstream can do.
     pub(super) fn update(&mut self, now: Nanos, slots: &Slots) {
         let passed = now - self.counted_at;
         if passed < COUNT_INTERVAL {

@@ -14,8 +14,8 @@ const NO_LOAD_SAMPLES: f64 = 48.0;
 const MIN_BUCKET_SAMPLES: f64 = 0.5;
 /// Ratio of two candidates for the knee: the search is 3% fine.
 const KNEE_SEARCH_FACTOR: f64 = 1.03;
-/// Evidence for a new knee: decrease of the squared residuals, in variances of a sample, while the limit is used. Far more
-/// than chance: 20 is more than four standard deviations. Scenarios.
+/// Evidence for a new knee: decrease of the squared residuals, in variances of a sample, while the limit is used. Far
+/// more than chance: 20 is more than four standard deviations. Scenarios.
 const NEW_KNEE_VARIANCES: f64 = 20.0;
 /// Evidence, in variances, for another place of a known knee. Scenarios.
 const MOVED_KNEE_VARIANCES: f64 = 4.0;
@@ -31,8 +31,8 @@ const MEASUREMENT_ERROR_FRACTION: f64 = 0.02;
 const MIN_SURPRISE_SAMPLES: f64 = 30.0;
 /// Factor per sample of the sum of deviations: a memory of about 33 samples. Scenarios.
 const SURPRISE_DECAY_FACTOR: f64 = 0.97;
-/// Sum of deviations, in standard deviations of a sample, from which the service counts as changed. Large, since each of
-/// many gateways sees few calls (`many-gates`). Scenarios.
+/// Sum of deviations, in standard deviations of a sample, from which the service counts as changed. Large, since each
+/// of many gateways sees few calls (`many-gates`). Scenarios.
 const MAX_SURPRISE_DEVIATIONS: f64 = 50.0;
 /// Factor of the weight of all earlier samples after a change. Scenarios.
 const SURPRISE_WEIGHT_FACTOR: f64 = 0.05;
@@ -156,9 +156,10 @@ impl LatencyCurve {
         None
     }
 
-    /// Knee of `time = no_load * (1 + steepness * max(0, in_flight / knee - 1))` that fits best, by least squares; `None` if
-    /// it explains no more than chance does, or little more while the limit is not used (`pressed`). Times count up to
-    /// `max_factor` times the unloaded one: beyond that they only show that the concurrency is far too high.
+    /// Knee of `time = no_load * (1 + steepness * max(0, in_flight / knee - 1))` that fits best, by least squares;
+    /// `None` if it explains no more than chance does, or little more while the limit is not used (`pressed`). Times
+    /// count up to `max_factor` times the unloaded one: beyond that they only show that the concurrency is far too
+    /// high.
     pub(super) fn knee(&self, max_factor: f64, steepness: f64, before: Option<Knee>, pressed: bool) -> Option<Knee> {
         let curve = CurveFit::new(self, max_factor, steepness)?;
         let without_knee = curve.residual(f64::INFINITY);

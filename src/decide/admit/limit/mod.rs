@@ -1,28 +1,30 @@
 //! The adaptive concurrency limit: calls in flight at one upstream, estimated from service times.
 //!
-//! A service that can do N things at a time takes as long for one of them as for N; beyond that the others wait in it, and
-//! everything takes longer in proportion. So the best limit is the knee of service times over concurrency. It needs no
-//! configuration: calls in flight vary, each call that ends is a sample of its time at its concurrency, and together they
-//! are the curve (`LatencyCurve`). The limit is a little above the knee (`Knee`).
+//! A service that can do N things at a time takes as long for one of them as for N; beyond that the others wait in it,
+//! and everything takes longer in proportion. So the best limit is the knee of service times over concurrency. It needs
+//! no configuration: calls in flight vary, each call that ends is a sample of its time at its concurrency, and together
+//! they are the curve (`LatencyCurve`). The limit is a little above the knee (`Knee`).
 //!
 //! What makes it work:
 //!
-//! - **No best time is kept.** A limit that is relative to the shortest time ever takes a service that has become slower
-//!   for overloaded; one that is relative to a slow average forgets under steady overload what unloaded was. Here the
-//!   curve forgets too, but when no samples at low concurrency are left, the limit is lowered by a quarter for as long as
-//!   it takes to get some. The upstream loses the end of a queue, or a quarter of its work for a moment every half minute.
+//! - **No best time is kept.** A limit that is relative to the shortest time ever takes a service that has become
+//!   slower for overloaded; one that is relative to a slow average forgets under steady overload what unloaded was.
+//!   Here the curve forgets too, but when no samples at low concurrency are left, the limit is lowered by a quarter for
+//!   as long as it takes to get some. The upstream loses the end of a queue, or a quarter of its work for a moment
+//!   every half minute.
 //! - **Both ends are probed.** Samples above the limit are forgotten within seconds. Then, if the limit is used, it is
 //!   raised by a fifth for a service time. If that takes no longer, it grows.
-//! - **Calls that began together count together.** Of recent calls only quick ones have ended. A sample waits until nearly
-//!   all calls that began with it have ended, and counts up to twice the typical time.
-//! - **Tails.** The wait for a slot is that of the mean call, and the typical one may be far quicker. The curve above the
-//!   knee is steeper by that ratio.
-//! - **Change.** Samples that are far from earlier ones at their concurrency show that the service has changed; then the
-//!   earlier ones count little.
+//! - **Calls that began together count together.** Of recent calls only quick ones have ended. A sample waits until
+//!   nearly all calls that began with it have ended, and counts up to twice the typical time.
+//! - **Tails.** The wait for a slot is that of the mean call, and the typical one may be far quicker. The curve above
+//!   the knee is steeper by that ratio.
+//! - **Change.** Samples that are far from earlier ones at their concurrency show that the service has changed; then
+//!   the earlier ones count little.
 //! - **Rejections by the upstream are not times.** They set a ceiling.
 //!
-//! The curve is Little's law for a service of fixed capacity; looking at the relation of concurrency and throughput, and
-//! not at times alone, is the idea of Uber's Cinnamon and of failsafe-go. `docs/design/overload.md` compares others.
+//! The curve is Little's law for a service of fixed capacity; looking at the relation of concurrency and throughput,
+//! and not at times alone, is the idea of Uber's Cinnamon and of failsafe-go. `docs/design/overload.md` compares
+//! others.
 
 mod map;
 mod sample_window;
@@ -49,8 +51,8 @@ use crate::decide::Nanos;
 /// Bounds of the adaptive limit, in calls in flight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Limit before the first estimate: high, against the worst only. 4,000 by default, so that 1,000 users who arrive at
-    /// once are admitted.
+    /// Limit before the first estimate: high, against the worst only. 4,000 by default, so that 1,000 users who arrive
+    /// at once are admitted.
     pub initial: u32,
     /// Lower bound, >= 1.
     pub min: u32,
@@ -64,8 +66,8 @@ impl Default for Options {
     }
 }
 
-/// Estimator of the concurrency limit of one upstream. Samples go in ([`Admission::ended`](super::Admission::ended)), the
-/// limit comes out.
+/// Estimator of the concurrency limit of one upstream. Samples go in ([`Admission::ended`](super::Admission::ended)),
+/// the limit comes out.
 #[derive(Clone, Debug)]
 pub struct AdaptiveLimit {
     options: Options,
