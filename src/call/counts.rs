@@ -89,7 +89,7 @@ pub struct UpstreamCounts {
     in_flight: AtomicU64,
 }
 
-/// Why attempts are sent, in words, in the order of [`reason`].
+/// Why attempts are sent, in words, in the order of [`reason_index`].
 const LAUNCH_REASONS: [&str; 4] = ["first", "stage", "failure", "retry"];
 
 fn reason_index(why: LaunchReason) -> usize {

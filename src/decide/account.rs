@@ -61,7 +61,7 @@ impl KeyQuota {
         self.block_after > 0 && self.counts.exceeded >= self.block_after
     }
 
-    /// A request of the key comes at `now`; `nonce` is what [`nonce`] read.
+    /// A request of the key comes at `now`; `nonce` is what [`parse_nonce`] read.
     pub fn judge(&mut self, now: Nanos, weight: u64, nonce: Option<i128>) -> QuotaDecision {
         if self.blocked() {
             self.counts.blocked += 1;

@@ -1,29 +1,29 @@
-//! A service's moods over time: well for a while, then slow, then dead, and from the start again.
+//! Schedule of a test service's behaviour: phases such as healthy, slow and down, repeated.
 
 use super::nanos::Nanos;
 use super::words;
 
-/// What a service is like for a while.
+/// Behaviour of a test service during a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServicePhase {
-    /// As its mix of behaviours says.
+    /// Behaviours by the configured mix.
     Mix,
-    /// Every answer is good.
+    /// Good responses.
     Healthy,
-    /// Every answer takes as long as a slow one, and is good.
+    /// Good responses after the delay of slow ones.
     Slow,
-    /// Every answer is 500.
+    /// Status 500.
     Failing,
-    /// Every answer is 429.
+    /// Status 429.
     Limited,
-    /// Every connection is reset.
+    /// Connections reset.
     Dead,
-    /// No request is ever answered.
+    /// No responses.
     Hung,
 }
 
 impl ServicePhase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Self; 7] =
         [Self::Mix, Self::Healthy, Self::Slow, Self::Failing, Self::Limited, Self::Dead, Self::Hung];
 
@@ -41,25 +41,25 @@ impl ServicePhase {
     }
 }
 
-/// A phase, and the stretch of time that it lasts.
+/// One phase and its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseInterval {
-    /// Which.
+    /// Phase.
     pub phase: ServicePhase,
-    /// When it has begun.
+    /// Start.
     pub since: Nanos,
-    /// When the next begins; [`Nanos::NEVER`] when none does.
+    /// Start of the next phase; [`Nanos::NEVER`] if there is none.
     pub until: Nanos,
 }
 
-/// Phases one after the other. They repeat from the start, unless the last lasts for ever.
+/// Sequence of phases. It repeats, unless the last phase is unlimited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phases {
-    /// Each phase and when it ends in the first round; never empty, and the ends rise.
+    /// Each phase with its end in the first round, ascending; never empty.
     ends: Vec<(ServicePhase, Nanos)>,
 }
 
-/// The mix of behaviours for ever.
+/// The mix of behaviours, unlimited.
 impl Default for Phases {
     fn default() -> Self {
         Self { ends: vec![(ServicePhase::Mix, Nanos::NEVER)] }
@@ -67,7 +67,7 @@ impl Default for Phases {
 }
 
 impl Phases {
-    /// What the service is like at `now`.
+    /// Phase at `now`.
     pub fn at(&self, now: Nanos) -> PhaseInterval {
         let round = self.ends.last().map_or(Nanos::NEVER, |(_, end)| *end);
         let start = if round == Nanos::NEVER { Nanos::ZERO } else { now - Nanos(now.0 % round.0) };
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_phase_is_named_with_what_to_write() {
+    fn an_invalid_phase_is_reported_with_what_to_write() {
         for (text, named) in [
             ("", "empty phase"),
             ("healthy 1s,", "empty phase"),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     proptest! {
-        /// The oracle: walk from the start, phase by phase.
+        /// Naive model: walk from the start, phase by phase.
         #[test]
         fn the_phase_is_that_of_a_walk_from_the_start(
             lengths in prop::collection::vec((0..7_usize, 1..50_u64), 1..6), endless: bool, now in 0..1000_u64
@@ -210,7 +210,7 @@ mod tests {
         }
 
         #[test]
-        fn now_is_always_within_its_spell(
+        fn now_is_always_within_its_phase(
             lengths in prop::collection::vec(1..u64::from(u32::MAX), 1..6), now in 0..u64::MAX
         ) {
             let text: Vec<String> = lengths.iter().map(|us| format!("mix {us}us")).collect();

@@ -62,7 +62,7 @@ impl LimitWindow {
     /// A window; of [`LimitModel::Concurrency`] the length is of no account.
     ///
     /// # Errors
-    /// A limit that is 0 or over [`Self::MOST`], or a window without length.
+    /// A limit that is 0 or over [`Self::MAX_LIMIT`], or a window without length.
     pub fn new(model: LimitModel, limit: u64, per: Nanos) -> Result<Self, String> {
         if !(1..=Self::MAX_LIMIT).contains(&limit) {
             return Err(format!(

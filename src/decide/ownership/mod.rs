@@ -20,7 +20,7 @@
 //!   saw an older one is refused by the store, and sees a newer one with that.
 //! - A key goes to another sender when nothing of it is out, with its whole past: the next owner goes on at once. If its
 //!   owner is gone without a word, the key is free when its lease is over, and all that the owner may have sent until
-//!   then counts ([`KeyHistory::worst_case`](super::window::History::full)).
+//!   then counts ([`KeyHistory::worst_case`](super::window::KeyHistory::worst_case)).
 //! - A lease that we lost, and that nobody else has taken meanwhile, is renewed: nobody but us has used the key. Not by a
 //!   store that may have forgotten who has taken it: then only a lease that is not over by our clock counts.
 

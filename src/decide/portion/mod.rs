@@ -191,7 +191,7 @@ impl Allocations {
         if self.is_requesting { Nanos::NEVER } else { self.next_request_at }
     }
 
-    /// What to say to the table, if it is time to; to be followed by [`Self::last_reply`] or [`Self::request_failed`]. Now and then
+    /// What to say to the table, if it is time to; to be followed by [`Self::on_reply`] or [`Self::request_failed`]. Now and then
     /// it asks what was wanted since it asked for that last, by claim in the parts of a portion.
     pub fn next_request(
         &mut self,

@@ -21,7 +21,7 @@
 //! - A request without an answer has arrived all the same, by s + J; without J, by when it was given up.
 //! - Nonces that must be in order *at arrival*: send k when now > U(k - 1), too.
 //! - Several windows at once: the latest of their answers. Which count bounds which model is said in `meter.rs`.
-//! - A [refusal](KeyWindows::rejected_at) says that something of this was wrong. The key holds still for as long as it was
+//! - A [refusal](KeyWindows::rejected) says that something of this was wrong. The key holds still for as long as it was
 //!   told, the request counts as if it had been accepted, and less is believed of the limit.
 //! - What an answer says of the limits is [heeded](KeyWindows::apply_quotas) where it says less than we know: somebody else spends
 //!   from the same limit, or we have forgotten what we spent.

@@ -30,7 +30,7 @@ impl SendError {
         Self::new(FailureKind::Protocol, text)
     }
 
-    /// What becomes of a connection that was there. Never [`LimitKind::Tls`]: that would say that nothing was sent.
+    /// What becomes of a connection that was there. Never [`FailureKind::Tls`]: that would say that nothing was sent.
     pub(super) fn connection_lost(error: &io::Error) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, InvalidData, UnexpectedEof};
         match error.kind() {

@@ -83,7 +83,7 @@ impl ProgressTimeout {
         }
     }
 
-    /// Some of the answer has come; nobody waits before [`Self::waits`] says so again.
+    /// Some of the answer has come; nobody waits before [`Self::check`] says so again.
     pub(super) fn on_received(&self) {
         self.update(|wait| (wait.awaits_response, wait.since) = (false, WaitState::Fresh));
     }

@@ -114,7 +114,7 @@ impl Decoder {
         if let State::Length { remaining: left, .. } = self.state { left } else { 0 }
     }
 
-    /// The next `n` bytes of a body of known length came and were thrown away unseen; `n` <= [`Self::remaining`].
+    /// The next `n` bytes of a body of known length came and were thrown away unseen; `n` <= [`Self::remaining_body`].
     pub fn skip(&mut self, n: u64) -> Option<DecodedResponse> {
         let State::Length { head, total, remaining: left } = &mut self.state else { return None };
         *left = left.saturating_sub(n);

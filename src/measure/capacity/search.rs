@@ -158,7 +158,7 @@ impl Search {
 
     /// What came of a trial; if it held, with how much of its load the service has surely kept up ([`CapacityStep::sustained`]).
     ///
-    /// [`CapacityStep::sustained`]: super::step::Step::surely
+    /// [`CapacityStep::sustained`]: super::step::CapacityStep::sustained
     pub fn record(&mut self, trial: Trial, end: TrialResult, surely: f64) {
         let Trial { load, thorough, .. } = trial;
         match end {

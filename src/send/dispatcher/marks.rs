@@ -1,8 +1,8 @@
 //! What has to be durable before a request's first byte: that its job is sent now, and its key's mark of nonces.
 //!
-//! A store that can mark a job at once ([`Store::mark_sent`](super::Store::mark)) is told so at the send. One on another machine
+//! A store that can mark a job at once ([`Store::mark_sent`](super::Store::mark_sent)) is told so at the send. One on another machine
 //! cannot: there the mark is recorded, and the request waits until it is. So that few wait, the jobs that go next are marked
-//! with the records before ([`MarkAhead`](crate::decide::marking::Ahead)); they are all that a crash leaves in doubt without cause.
+//! with the records before ([`MarkAhead`](crate::decide::marking::MarkAhead)); they are all that a crash leaves in doubt without cause.
 
 use std::rc::Rc;
 

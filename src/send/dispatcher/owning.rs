@@ -1,5 +1,5 @@
 //! Leases of keys that other senders share: asks the store for them in time, and does what
-//! [`KeyLeases`](crate::decide::ownership::Ownership) decides.
+//! [`KeyLeases`](crate::decide::ownership::KeyLeases) decides.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -6,7 +6,7 @@
 //! Delivery is at least once. A claim makes a *lease*, and a job is marked as sent before its first byte leaves
 //! ([`Store::mark_sent`]; [`JobStep::Sent`] where the store cannot do that at once; [`ClaimRequest::marks_sent`] for all of a claim). So after
 //! a crash the jobs that the service may have are known: they are queued again with
-//! [`maybe_sent`](super::Status::maybe_sent), the others as if nothing had happened. A record of a lease that is over
+//! [`maybe_sent`](super::JobStatus::maybe_sent), the others as if nothing had happened. A record of a lease that is over
 //! changes nothing.
 //!
 //! A store has one sender at a time, and as many who submit and inspect as there are. Not several senders that share by

@@ -7,7 +7,7 @@ use crate::decide::{Nanos, words};
 use crate::redis;
 use crate::send::store::StoreError;
 
-/// A server, and one of the queues on it: what [`redis::QueueAddress`] reads, and `queue=NAME`, `strict=1`, `lease=3s`.
+/// A server, and one of the queues on it: what [`redis::RedisAddress`] reads, and `queue=NAME`, `strict=1`, `lease=3s`.
 #[derive(Clone)]
 pub struct QueueAddress {
     pub(super) server: redis::RedisAddress,
