@@ -1,18 +1,18 @@
 //! Which load to try next.
 //!
-//! Doubling from a start until a load fails (or halving until one holds), then bisection of the bracket by ratio. A load so
+//! Doubling from a start until a load fails (or halving until one passes), then bisection of the bracket by ratio. A load so
 //! near the limit that a whole step cannot tell stays inside of the bracket, and both of its sides are narrowed. At the end
 //! the lower bound is tried once more, for as long as a step may last: what seemed to hold in a few seconds may have been
 //! lucky.
 
-/// A search for the highest load that holds: requests per second, or users.
+/// A search for the highest load that passes: requests per second, or users.
 #[derive(Clone, Debug)]
 pub struct Search {
     range: SearchRange,
     /// Loads that held, in rising order: the first ones again if a later look takes the last one back.
     sustained: Vec<SustainedLoad>,
     /// Loads that nothing could be told of.
-    unclear: Vec<f64>,
+    inconclusive: Vec<f64>,
     fails: Option<f64>,
     /// The highest load that held has held for a whole step.
     confirmed: bool,
@@ -54,9 +54,9 @@ pub enum StopReason {
     Gap,
     /// They are closer than steps of this length can tell loads apart.
     Noise,
-    /// Not even the least load holds, or can be told.
+    /// Not even the least load passes, or can be told.
     MinLoad,
-    /// The highest load that was to be tried holds, or cannot be told.
+    /// The highest load that was to be tried passes, or cannot be told.
     MaxLoad,
 }
 
@@ -67,7 +67,7 @@ pub struct Trial {
     pub load: f64,
     /// For as long as a step may last, however clear it looks.
     pub thorough: bool,
-    /// An overload of less than this share need not be told from a load that holds.
+    /// An overload of less than this share need not be told from a load that passes.
     pub precision: f64,
 }
 
@@ -77,10 +77,10 @@ const COARSE_PRECISION_FRACTION: f64 = 0.1;
 /// What came of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialResult {
-    /// It holds, for sure.
-    Holds,
+    /// It passes, for sure.
+    Passes,
     /// A whole step could not tell.
-    Unclear,
+    Inconclusive,
     /// It fails, for sure.
     Fails,
 }
@@ -88,8 +88,8 @@ pub enum TrialResult {
 /// Between which loads the limit lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bracket {
-    /// The most that surely holds; none if not even the least load did.
-    pub holds: Option<f64>,
+    /// The most that surely passes; none if not even the least load did.
+    pub passes: Option<f64>,
     /// The lowest load that failed; none if the highest one tried held.
     pub fails: Option<f64>,
 }
@@ -97,7 +97,7 @@ pub struct Bracket {
 impl Search {
     /// Nothing is known yet.
     pub fn new(range: SearchRange) -> Self {
-        Self { range, sustained: Vec::new(), unclear: Vec::new(), fails: None, confirmed: false }
+        Self { range, sustained: Vec::new(), inconclusive: Vec::new(), fails: None, confirmed: false }
     }
 
     /// What to try next; none when the bracket is narrow enough.
@@ -111,11 +111,11 @@ impl Search {
             let load = (low * high).sqrt();
             quick(if self.range.integer { load.clamp(low + 1.0, high - 1.0) } else { load }, fine)
         };
-        let holds = self.sustained.last().map(|held| held.load);
+        let passes = self.sustained.last().map(|held| held.load);
         // What is known of the next loads above the highest that held, and below the lowest that failed.
-        let above = self.unclear.iter().copied().chain(self.fails).reduce(f64::min);
-        let below = self.unclear.iter().copied().chain(holds).reduce(f64::max);
-        match (holds, above) {
+        let above = self.inconclusive.iter().copied().chain(self.fails).reduce(f64::min);
+        let below = self.inconclusive.iter().copied().chain(passes).reduce(f64::max);
+        match (passes, above) {
             (None, None) => return quick(start, COARSE_PRECISION_FRACTION),
             // Too few requests to tell, most likely: there are more at higher loads.
             (None, Some(above)) if self.fails.is_none() && below.unwrap_or(above) < most => {
@@ -125,8 +125,8 @@ impl Search {
                 return quick((above / 2.0).max(self.min_bound()), COARSE_PRECISION_FRACTION);
             }
             (None, Some(_)) => {}
-            (Some(holds), None) if holds < most => return quick(holds * 2.0, COARSE_PRECISION_FRACTION),
-            (Some(holds), Some(above)) if !self.is_narrow(holds, above) => return between(holds, above),
+            (Some(passes), None) if passes < most => return quick(passes * 2.0, COARSE_PRECISION_FRACTION),
+            (Some(passes), Some(above)) if !self.is_narrow(passes, above) => return between(passes, above),
             (Some(_), _) => {}
         }
         match (below, self.fails) {
@@ -136,7 +136,7 @@ impl Search {
             (Some(below), Some(fails)) if !self.is_narrow(below, fails) => return between(below, fails),
             _ => {}
         }
-        holds.filter(|_| !self.confirmed).map(|load| Trial { load, thorough: true, precision: fine })
+        passes.filter(|_| !self.confirmed).map(|load| Trial { load, thorough: true, precision: fine })
     }
 
     /// Why there is nothing more to try, once there is not.
@@ -145,9 +145,9 @@ impl Search {
             return None;
         }
         let SearchRange { precision, min_gap: gap, .. } = self.range;
-        let holds = self.sustained.last().map(|held| held.load);
-        let fails = self.unclear.iter().copied().chain(self.fails).reduce(f64::min);
-        Some(match (holds, fails) {
+        let passes = self.sustained.last().map(|held| held.load);
+        let fails = self.inconclusive.iter().copied().chain(self.fails).reduce(f64::min);
+        Some(match (passes, fails) {
             (None, _) => StopReason::MinLoad,
             (Some(_), None) => StopReason::MaxLoad,
             (Some(low), Some(high)) if high - low <= low * precision => StopReason::Precise,
@@ -162,21 +162,21 @@ impl Search {
     pub fn record(&mut self, trial: Trial, end: TrialResult, surely: f64) {
         let Trial { load, thorough, .. } = trial;
         match end {
-            TrialResult::Holds => {
+            TrialResult::Passes => {
                 self.confirmed = thorough;
-                self.unclear.retain(|unclear| *unclear > load);
+                self.inconclusive.retain(|inconclusive| *inconclusive > load);
                 // A longer look at the same load knows better.
                 self.sustained.retain(|held| held.load < load);
                 self.sustained.push(SustainedLoad { load, sustained: surely });
             }
-            TrialResult::Fails | TrialResult::Unclear => {
+            TrialResult::Fails | TrialResult::Inconclusive => {
                 // A load that held before and does not now has not held.
                 self.sustained.retain(|held| held.load < load);
                 self.confirmed = false;
-                if end == TrialResult::Unclear {
-                    self.unclear.push(load);
+                if end == TrialResult::Inconclusive {
+                    self.inconclusive.push(load);
                 } else {
-                    self.unclear.retain(|unclear| *unclear < load);
+                    self.inconclusive.retain(|inconclusive| *inconclusive < load);
                     self.fails = Some(self.fails.map_or(load, |fails| fails.min(load)));
                 }
             }
@@ -185,7 +185,7 @@ impl Search {
 
     /// What is known so far.
     pub fn bracket(&self) -> Bracket {
-        Bracket { holds: self.sustained.iter().map(|held| held.sustained).reduce(f64::max), fails: self.fails }
+        Bracket { passes: self.sustained.iter().map(|held| held.sustained).reduce(f64::max), fails: self.fails }
     }
 
     /// Below the gap no two bounds differ.
@@ -210,12 +210,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Searches against a service that holds up to `limit`.
+    /// Searches against a service that passes up to `limit`.
     fn find(range: SearchRange, limit: f64) -> (Bracket, usize) {
         let mut search = Search::new(range);
         let mut trials = 0;
         while let Some(trial) = search.next() {
-            search.record(trial, if trial.load <= limit { TrialResult::Holds } else { TrialResult::Fails }, trial.load);
+            search.record(trial, if trial.load <= limit { TrialResult::Passes } else { TrialResult::Fails }, trial.load);
             trials += 1;
             assert!(trials < 200, "{search:?}");
         }
@@ -234,8 +234,8 @@ mod tests {
 
     #[test]
     fn a_limit_above_the_highest_load_is_not_found_and_said_so() {
-        assert_eq!(find(RANGE, 1e9).0, Bracket { holds: Some(1e6), fails: None });
-        assert_eq!(find(RANGE, 0.5).0, Bracket { holds: None, fails: Some(1.0) });
+        assert_eq!(find(RANGE, 1e9).0, Bracket { passes: Some(1e6), fails: None });
+        assert_eq!(find(RANGE, 0.5).0, Bracket { passes: None, fails: Some(1.0) });
     }
 
     #[test]
@@ -243,10 +243,10 @@ mod tests {
         let mut search = Search::new(RANGE);
         while let Some(trial) = search.next() {
             let limit = if trial.thorough { 400.0 } else { 500.0 };
-            search.record(trial, if trial.load <= limit { TrialResult::Holds } else { TrialResult::Fails }, trial.load);
+            search.record(trial, if trial.load <= limit { TrialResult::Passes } else { TrialResult::Fails }, trial.load);
         }
-        let Bracket { holds: Some(holds), fails: Some(fails) } = search.bracket() else { panic!("{search:?}") };
-        assert!(holds <= 400.0 && fails > 400.0, "{search:?}");
+        let Bracket { passes: Some(passes), fails: Some(fails) } = search.bracket() else { panic!("{search:?}") };
+        assert!(passes <= 400.0 && fails > 400.0, "{search:?}");
     }
 
     /// How close the bounds have to be in the end.
@@ -262,7 +262,7 @@ mod tests {
             let mut search = Search::new(SearchRange { step_s: 3.0, min_load: least, ..RANGE });
             let mut trials = Vec::new();
             while let Some(trial) = search.next() {
-                let end = if trial.load * 3.0 < 20.0 { TrialResult::Unclear } else { TrialResult::Fails };
+                let end = if trial.load * 3.0 < 20.0 { TrialResult::Inconclusive } else { TrialResult::Fails };
                 search.record(trial, end, trial.load);
                 trials.push(trial.load);
                 assert!(trials.len() < 20, "{trials:?}");
@@ -280,7 +280,7 @@ mod tests {
                 assert_eq!(search.stop_reason(), None);
                 search.record(
                     trial,
-                    if trial.load <= limit { TrialResult::Holds } else { TrialResult::Fails },
+                    if trial.load <= limit { TrialResult::Passes } else { TrialResult::Fails },
                     trial.load,
                 );
             }
@@ -303,19 +303,19 @@ mod tests {
             let mut trials = 0;
             while let Some(trial) = search.next() {
                 let end = match trial.load {
-                    load if load <= limit / (1.0 + width) => TrialResult::Holds,
+                    load if load <= limit / (1.0 + width) => TrialResult::Passes,
                     load if load > limit * (1.0 + width) => TrialResult::Fails,
-                    _ => TrialResult::Unclear,
+                    _ => TrialResult::Inconclusive,
                 };
                 search.record(trial, end, trial.load);
                 trials += 1;
                 prop_assert!(trials < 100, "{search:?}");
             }
-            let (holds, fails) = (search.bracket().holds.unwrap_or(0.0), search.bracket().fails.unwrap_or(1e9));
-            prop_assert!(holds <= limit && limit <= fails, "{holds} {fails}");
+            let (passes, fails) = (search.bracket().passes.unwrap_or(0.0), search.bracket().fails.unwrap_or(1e9));
+            prop_assert!(passes <= limit && limit <= fails, "{passes} {fails}");
             let gap = |load: f64| narrow(load, whole) + 1e-6;
             let (low, high) = (limit / (1.0 + width), limit * (1.0 + width));
-            prop_assert!(low - holds <= gap(low) && fails - high <= gap(fails), "{holds} {low} {high} {fails}");
+            prop_assert!(low - passes <= gap(low) && fails - high <= gap(fails), "{passes} {low} {high} {fails}");
         }
 
         #[test]
@@ -323,9 +323,9 @@ mod tests {
             limit in prop_oneof![2.0..60.0_f64, 2.0..900_000.0_f64], start in 1.0..10_000.0_f64, whole: bool
         ) {
             let (bracket, trials) = find(SearchRange { start, integer: whole, ..RANGE }, limit);
-            let (holds, fails) = (bracket.holds.unwrap(), bracket.fails.unwrap());
-            prop_assert!(holds <= limit && limit < fails);
-            prop_assert!(fails - holds <= narrow(holds, whole) + 1e-6, "{holds} {fails}");
+            let (passes, fails) = (bracket.passes.unwrap(), bracket.fails.unwrap());
+            prop_assert!(passes <= limit && limit < fails);
+            prop_assert!(fails - passes <= narrow(passes, whole) + 1e-6, "{passes} {fails}");
             let doublings = (limit / start).log2().abs().ceil() as usize;
             prop_assert!(trials <= doublings + 9, "{trials} against {doublings}");
         }

@@ -1,7 +1,7 @@
 //! One load, second by second: does it hold, does it fail, or is more time needed to tell?
 //!
 //! In the open loop an overload shows in what is in the service long before it shows in response times: at 3 % above
-//! capacity it takes seven seconds until anybody waits 200 ms. So a load holds only once the service has clearly kept up
+//! capacity it takes seven seconds until anybody waits 200 ms. So a load passes only once the service has clearly kept up
 //! with it, by less than the precision of the search; and it fails as soon as it clearly has not.
 
 use super::search::TrialResult;
@@ -55,12 +55,12 @@ pub struct StepDecision {
 }
 
 impl StepDecision {
-    /// As the search has it: what is not sure is unclear.
+    /// As the search has it: what is not sure is inconclusive.
     pub fn end(&self) -> TrialResult {
         match self.failure {
-            _ if self.confidence < MIN_CONFIDENCE => TrialResult::Unclear,
+            _ if self.confidence < MIN_CONFIDENCE => TrialResult::Inconclusive,
             Some(_) => TrialResult::Fails,
-            None => TrialResult::Holds,
+            None => TrialResult::Passes,
         }
     }
 }
@@ -97,7 +97,7 @@ impl CapacityStep {
         }
     }
 
-    /// Takes a second in; a decision, as soon as there is one. `thorough`: not before the last second, if it holds.
+    /// Takes a second in; a decision, as soon as there is one. `thorough`: not before the last second, if it passes.
     pub fn add(&mut self, second: &Interval, thorough: bool) -> Option<StepDecision> {
         self.trackers.iter_mut().for_each(|tracker| tracker.add(second));
         self.seconds += 1;
@@ -129,7 +129,7 @@ impl CapacityStep {
             .then(|| StepDecision { failure: None, confidence: probability(pessimistic) })
     }
 
-    /// What all that was seen says, however unclear.
+    /// What all that was seen says, however inconclusive.
     pub fn decide(&self) -> StepDecision {
         let (growth, worst) = (self.growth_evidence(), self.worst(0.0));
         if growth > 0.0 {

@@ -47,7 +47,7 @@ impl ObjectiveTracker {
         self.seconds.push((seen.0 as f64, seen.1 as f64));
     }
 
-    /// How clear it is, as the logarithm of odds: above 0 it fails, below it holds. `more` requests that are still open
+    /// How clear it is, as the logarithm of odds: above 0 it fails, below it passes. `more` requests that are still open
     /// are counted against it.
     pub fn evidence(&self, more: f64) -> f64 {
         match self.criterion {

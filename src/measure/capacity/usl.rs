@@ -27,9 +27,8 @@ pub struct Usl {
     /// How far each measurement is from the curve, as a share of the curve; in the order of the measurements.
     pub residuals: Vec<f64>,
     /// Their root mean square.
-    pub misfit: f64,
+    pub rms_residual: f64,
     /// The most users measured.
-    #[serde(rename = "most")]
     pub max_users: f64,
 }
 
@@ -63,11 +62,11 @@ impl Usl {
             contention: best[1] / best[0],
             coherency: best[2] / best[0],
             residuals: Vec::new(),
-            misfit: 0.0,
+            rms_residual: 0.0,
             max_users: users.last().copied()?,
         };
         usl.residuals = points.iter().map(|m| m.rate_per_s / usl.curve(m.users) - 1.0).collect();
-        usl.misfit = (usl.residuals.iter().map(|r| r * r).sum::<f64>() / usl.residuals.len() as f64).sqrt();
+        usl.rms_residual = (usl.residuals.iter().map(|r| r * r).sum::<f64>() / usl.residuals.len() as f64).sqrt();
         Some(usl)
     }
 
@@ -139,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn law(per_user: f64, contention: f64, coherency: f64) -> Usl {
-        Usl { per_user, contention, coherency, residuals: Vec::new(), misfit: 0.0, max_users: 1.0 }
+        Usl { per_user, contention, coherency, residuals: Vec::new(), rms_residual: 0.0, max_users: 1.0 }
     }
 
     fn measured(law: &Usl, users: &[f64]) -> Vec<UslPoint> {
@@ -157,7 +156,7 @@ mod tests {
             prop_assert!((fitted.per_user / per_user - 1.0).abs() < 1e-4, "{fitted:?}");
             prop_assert!((fitted.contention - contention).abs() < 1e-4, "{fitted:?}");
             prop_assert!((fitted.coherency - coherency).abs() < 1e-6, "{fitted:?}");
-            prop_assert!(fitted.misfit < 1e-6);
+            prop_assert!(fitted.rms_residual < 1e-6);
         }
 
         /// Whatever was measured, nothing is negative and nothing is said beyond twice the data.
@@ -166,7 +165,7 @@ mod tests {
             let points: Vec<_> = USERS.iter().zip(rates).map(|(users, rate_per_s)| UslPoint { users: *users, rate_per_s }).collect();
             if let Some(fitted) = Usl::fit(&points) {
                 prop_assert!(fitted.per_user > 0.0 && fitted.contention >= 0.0 && fitted.coherency >= 0.0);
-                prop_assert!(fitted.misfit.is_finite() && fitted.knee() >= 1.0 && fitted.knee().is_finite());
+                prop_assert!(fitted.rms_residual.is_finite() && fitted.knee() >= 1.0 && fitted.knee().is_finite());
                 prop_assert_eq!(fitted.at(128.1), None);
                 prop_assert!(fitted.peak().is_none_or(|peak| peak <= 128.0));
             }
