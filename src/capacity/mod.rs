@@ -224,7 +224,8 @@ impl SearchProgress {
     }
 
     fn abort_unrecovered(&mut self, trial: Trial) {
-        self.abort_reason = Some(format!("after {:.0} the service did not recover within 30 s without load", trial.load));
+        self.abort_reason =
+            Some(format!("after {:.0} the service did not recover within 30 s without load", trial.load));
     }
 
     fn abort(&mut self, why: &CapacityError, place: fmt::Arguments<'_>) {

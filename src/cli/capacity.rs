@@ -25,7 +25,12 @@ use crate::measure::slo::Slo;
 use crate::report::capacity as report;
 use crate::report::page::render;
 
+/// Examples at the end of the help.
+const EXAMPLES: &str = "Examples:\n  weir capacity http://localhost:8080/ --slo \"p99<200ms\" --slo \"errors<1%\"\n  \
+    weir capacity http://localhost:8080/ --slo \"p95<100ms\" --closed";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct CapacityArgs {
     /// objective, e.g. "p99<200ms", "errors<1%"; repeatable
     #[arg(long = "slo", value_name = "OBJECTIVE", value_parser = str::parse::<Slo>, required = true, help_heading = SEARCH)]

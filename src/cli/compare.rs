@@ -18,8 +18,13 @@ use crate::report::comparison::{MetricSelector, RunComparison, SavedRun, Side, l
 use crate::report::page::render;
 use crate::report::read::{ToolResult, read};
 
+/// Examples at the end of the help.
+const EXAMPLES: &str = "Examples:\n  weir compare old.json new.json\n  \
+    weir compare old/ new/ --metric rate,p99 --format markdown";
+
 /// Arguments of `weir compare`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct CompareArgs {
     /// runs, or folders of runs; the first is the baseline
     #[arg(value_name = "RUN|FOLDER", required = true, num_args = 2..)]
@@ -130,16 +135,16 @@ pub(super) fn run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -
 }
 
 fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Result<u8, String> {
-    let held = asked.compare(Vec::new(), &mut |words| messages.note(words))?;
+    let compared = asked.compare(Vec::new(), &mut |text| messages.note(text))?;
     let html = OutputFile::open(asked.html.as_deref())?;
     for side in html.iter().flat_map(|html| asked.sides.iter().map(move |side| html.ensure_not_input("--html", side))) {
         side?;
     }
     let taken = html.as_ref().is_some_and(OutputFile::is_stdout);
     if let Some(output) = html {
-        output.write(&held.html(&redacted(args, &[])))?;
+        output.write(&compared.html(&redacted(args, &[])))?;
     }
-    let comparison = &held.comparison;
+    let comparison = &compared.comparison;
     let shown = match asked.format {
         CompareFormat::Text => text::render(comparison, colors() && !taken),
         CompareFormat::Markdown => markdown::render(comparison),
@@ -149,7 +154,7 @@ fn try_run(asked: &CompareArgs, args: &[OsString], messages: &Messages) -> Resul
         print(&shown, taken)?;
     }
     Ok(match comparison {
-        c if asked.strict && c.has_doubts() => exit::UNTRUSTED,
+        c if asked.strict && c.has_untrusted_runs() => exit::UNTRUSTED,
         c if c.has_worse() => exit::OBJECTIVE,
         _ => exit::OK,
     })

@@ -22,7 +22,12 @@ use crate::measure::Run;
 use crate::measure::slo::Slo;
 use crate::report::{ReportFormat, csv, jtl, page, render, text};
 
+/// Examples at the end of the help.
+const EXAMPLES: &str = "Examples:\n  weir load http://localhost:8080/ -c 50 -d 30s\n  \
+    weir load http://localhost:8080/ --rate 200 -d 1m --slo \"p99<200ms\" --out run.json";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct LoadArgs {
     /// concurrent connections [default: 50]; open loop: maximum [default: 1000]
     #[arg(short, long, value_name = "N", value_parser = words::count, help_heading = CLOSED)]

@@ -12,7 +12,11 @@ use super::output::{OutputFile, colors, print};
 use crate::measure::Run;
 use crate::report::{ReportFormat, csv, page, render};
 
+/// Examples at the end of the help.
+const EXAMPLES: &str = "Examples:\n  weir report run.json --format wrk\n  weir report run.json --html run.html";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
     /// run saved by --out or --format json; - is stdin
     #[arg(value_name = "RUN.json")]

@@ -1,9 +1,9 @@
-//! A TOML document that a person has written, read with the place of each value: all that is wrong with it is said at
-//! once, by line and column, with what to write instead.
+//! Reading of TOML documents with the position of each value: all errors are reported at once, by line and column, with a
+//! remedy.
 //!
-//! - [`problem`]: one thing that is wrong
-//! - `read`: typed reading; what does not fit is noted, and reading goes on
-//! - `words`: times, statuses, sizes
+//! - [`problem`]: diagnostics
+//! - `read`: typed reading, which continues after an error
+//! - `words`: syntax of times, statuses and sizes
 
 pub mod problem;
 pub(crate) mod read;
@@ -19,11 +19,11 @@ pub use self::problem::Diagnostic;
 use self::problem::Diagnostics;
 use self::read::DocumentTable;
 
-/// Reads a document; `take` takes from it what there is to take, and notes what is wrong. Files that the document names
-/// are relative to `folder`. What comes back beside are warnings.
+/// Reads a document; `take` reads its tables and records errors. Paths in the document are relative to `folder`. Returns the
+/// result and the warnings.
 ///
 /// # Errors
-/// All that is wrong, in order of position. Where the text is no TOML, only that.
+/// All errors, in order of position; for invalid TOML the syntax errors alone.
 pub(crate) fn parse<T>(
     text: &str,
     folder: &Path,
@@ -36,11 +36,11 @@ pub(crate) fn parse<T>(
     if problems.is_empty() { Ok((taken, warnings)) } else { Err(problems) }
 }
 
-/// As [`parse`], of a document with a table `over` that can be laid over the rest: what is in it takes the place of what the
-/// rest says. What comes back is the document without it, and with it if there is one.
+/// As [`parse`], of a document with an optional table `over` whose values override the rest. Returns the document without
+/// the overrides, and with them if the table exists.
 ///
 /// # Errors
-/// All that is wrong with either, in order of position.
+/// All errors of both, in order of position.
 pub(crate) fn parse_with_override<T>(
     text: &str,
     folder: &Path,
@@ -54,7 +54,7 @@ pub(crate) fn parse_with_override<T>(
         let mut laid = below.clone();
         match above.get_ref() {
             DeValue::Table(above) => merge_tables(&mut laid, above),
-            _ => notes.error(above.span().start, over, "it is no table", format!("write [{over}]")),
+            _ => notes.error(above.span().start, over, "invalid table", format!("write [{over}]")),
         }
         laid
     });
@@ -64,19 +64,19 @@ pub(crate) fn parse_with_override<T>(
     if problems.is_empty() { Ok((taken, of_laid, warnings)) } else { Err(problems) }
 }
 
-/// What the text says; None if it is no TOML, which is noted.
+/// Root table of the text; None for invalid TOML, which is recorded.
 fn document<'t>(text: &'t str, notes: &Diagnostics<'_>) -> Option<DeTable<'t>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let start = error.span().map_or(text.len(), |span| span.start);
-        notes.error(start, "", format!("this is no TOML: {}", error.message()), "");
+        notes.error(start, "", format!("invalid TOML: {}", error.message()), "");
     }
     errors.is_empty().then(|| document.into_inner())
 }
 
 fn syntax_errors(notes: Diagnostics<'_>) -> Vec<Diagnostic> {
     let mut problems = notes.finish().0;
-    // What follows on the same line is mostly caused by the first.
+    // Further errors on a line are mostly caused by the first.
     problems.dedup_by_key(|problem| problem.line);
     problems
 }

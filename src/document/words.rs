@@ -1,4 +1,4 @@
-//! How people write times, statuses and sizes in a document.
+//! Syntax of times, statuses and sizes in a document.
 
 use crate::decide::{Nanos, words};
 

@@ -34,7 +34,7 @@ pub struct RunCounts {
     /// CPU time of the generator in the window, ...
     pub cpu: Nanos,
     /// ... and its busiest thread's share of a core, from the window's beginning until now.
-    pub cpu_share: f64,
+    pub cpu_utilization: f64,
     /// How long after the run's start the last thread began.
     pub began: Nanos,
 }
@@ -56,7 +56,7 @@ impl RunCounts {
             self.details.entry(*kind).or_insert_with(|| words.clone());
         }
         self.cpu += other.cpu;
-        self.cpu_share = self.cpu_share.max(other.cpu_share);
+        self.cpu_utilization = self.cpu_utilization.max(other.cpu_utilization);
         self.began = self.began.max(other.began);
     }
 
@@ -64,7 +64,7 @@ impl RunCounts {
     pub fn add_later(&mut self, later: &Self) {
         self.add(later);
         // A share of a core is no sum and no maximum over time: the latest tells of all that was before.
-        self.cpu_share = later.cpu_share;
+        self.cpu_utilization = later.cpu_utilization;
     }
 
     /// Requests in the system, averaged over a window of this length.

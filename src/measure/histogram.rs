@@ -18,7 +18,7 @@ pub struct Histogram(Hdr<u64>);
 const HOUR_NS: u64 = 3_600_000_000_000;
 
 impl Histogram {
-    /// Three significant digits: every reported figure is within 0.1 % of a recorded value.
+    /// Three significant digits: every reported figure is within 0.1% of a recorded value.
     #[allow(clippy::expect_used, reason = "fails only for bounds that are out of range, and these are constants")]
     pub fn precise() -> Self {
         Self(Hdr::new_with_bounds(1, HOUR_NS, 3).expect("the bounds are valid"))

@@ -45,7 +45,7 @@ pub struct WireCounts {
     tls: Option<String>,
     details: BTreeMap<String, String>,
     cpu_ns: u64,
-    cpu_share: f64,
+    cpu_utilization: f64,
     began_ns: u64,
 }
 
@@ -112,7 +112,7 @@ impl WireCounts {
             tls: counted.tls.as_deref().map(truncated),
             details: details.collect(),
             cpu_ns: counted.cpu.0,
-            cpu_share: counted.cpu_share,
+            cpu_utilization: counted.cpu_utilization,
             began_ns: counted.began.0,
         }
     }
@@ -125,7 +125,7 @@ impl WireCounts {
         let totals = self.totals()?;
         let counts = [self.unfinished, self.offered, self.dropped, self.max_backlog, self.connections, self.cpu_ns];
         check_counts(&counts)?;
-        let figures_are_sane = self.area.is_finite() && (0.0..1e6).contains(&self.cpu_share);
+        let figures_are_sane = self.area.is_finite() && (0.0..1e6).contains(&self.cpu_utilization);
         if !figures_are_sane {
             return Err("figures that nobody can have measured".into());
         }
@@ -143,7 +143,7 @@ impl WireCounts {
             tls: self.tls.as_deref().map(truncated),
             details: self.details.iter().map(detail).collect::<Result<_, String>>()?,
             cpu: Nanos(self.cpu_ns),
-            cpu_share: self.cpu_share,
+            cpu_utilization: self.cpu_utilization,
             began: Nanos(self.began_ns),
         })
     }
@@ -318,7 +318,7 @@ mod tests {
             interval.counts = Some(Box::new(RunCounts {
                 totals: recorder.take_totals(),
                 area,
-                cpu_share: share,
+                cpu_utilization: share,
                 last_done: Nanos(7),
                 server: Some("nginx".into()),
                 details: BTreeMap::from([(TransportFailure::Reset, "gone".to_owned())]),
@@ -369,7 +369,7 @@ mod tests {
             WireCounts { statuses: BTreeMap::from([(1000, 1)]), ..right.clone() },
             WireCounts { failures: BTreeMap::from([("bad luck".into(), 1)]), ..right.clone() },
             WireCounts { area: f64::INFINITY, ..right.clone() },
-            WireCounts { cpu_share: -1.0, ..right.clone() },
+            WireCounts { cpu_utilization: -1.0, ..right.clone() },
         ];
         for parcel in wrong {
             assert!(parcel.decode().is_err(), "{parcel:?}");

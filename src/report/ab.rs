@@ -78,7 +78,7 @@ fn counts(run: &Run) -> String {
     let other_status: u64 = run.status.iter().filter(|(s, _)| !s.starts_with('2')).map(|(_, n)| n).sum();
     let kept = kept_alive(run);
 
-    let mut text = field("Concurrency Level", run.connections.limit);
+    let mut text = field("Concurrency Level", run.connections.max);
     text += &field("Time taken for tests", format_args!("{:.3} seconds", run.duration_s));
     text += &field("Complete requests", complete(run));
     text += &field("Failed requests", failed);
@@ -106,7 +106,7 @@ fn rates(run: &Run) -> String {
     }
     let across_all = 1000.0 / rate;
     let mean = match run.model {
-        LoadModel::Closed => across_all * run.connections.limit as f64,
+        LoadModel::Closed => across_all * run.connections.max as f64,
         LoadModel::Open => run.responses.response_ms.mean,
     };
     let kb_per_s = |bytes: u64| bytes as f64 / 1024.0 / run.duration_s;
@@ -214,7 +214,7 @@ fn kept_alive(run: &Run) -> u64 {
     }
     // Those that are open at the end were never closed; a failure closes one, but is no answer.
     let failures = ["tls", "timeout", "closed", "reset", "protocol"].iter().map(|kind| run.failures_of(kind)).sum();
-    let closed = opened.saturating_sub(run.connections.limit).saturating_sub(failures);
+    let closed = opened.saturating_sub(run.connections.max).saturating_sub(failures);
     run.response_count().saturating_sub(closed)
 }
 

@@ -46,25 +46,25 @@ pub(super) fn bytes(value: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// A share, given in [0, 1], in percent; what is not nothing is never shown as `0 %`, nor what is not all as `100 %`.
+/// A share, given in [0, 1], in percent; what is not nothing is never shown as `0%`, nor what is not all as `100%`.
 pub(super) fn percentage(value: f64) -> String {
     let percent = value * 100.0;
     match percent {
-        p if p <= 0.0 => "0 %".into(),
-        p if p >= 100.0 => "100 %".into(),
-        p if p < 0.001 => "<0.001 %".into(),
-        p if p > 99.9 => ">99.9 %".into(),
-        p if p < 0.0995 => format!("{p:.3} %"),
-        p if p < 9.995 => format!("{p:.2} %"),
-        p => format!("{p:.1} %"),
+        p if p <= 0.0 => "0%".into(),
+        p if p >= 100.0 => "100%".into(),
+        p if p < 0.001 => "<0.001%".into(),
+        p if p > 99.9 => ">99.9%".into(),
+        p if p < 0.0995 => format!("{p:.3}%"),
+        p if p < 9.995 => format!("{p:.2}%"),
+        p => format!("{p:.1}%"),
     }
 }
 
 /// A share, given in [0, 1], in percent with one decimal, so that a column of them is aligned.
 pub(super) fn percent(share: f64) -> String {
     match share * 100.0 {
-        p if p > 0.0 && p < 0.05 => "<0.1 %".into(),
-        p => format!("{p:.1} %"),
+        p if p > 0.0 && p < 0.05 => "<0.1%".into(),
+        p => format!("{p:.1}%"),
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
     fn a_little_is_not_nothing_and_nearly_all_is_not_all() {
         assert_eq!(
             [0.0, 1e-6, 0.000_61, 0.012_34, 0.5, 0.999_99, 1.0].map(percentage),
-            ["0 %", "<0.001 %", "0.061 %", "1.23 %", "50.0 %", ">99.9 %", "100 %"]
+            ["0%", "<0.001%", "0.061%", "1.23%", "50.0%", ">99.9%", "100%"]
         );
     }
 

@@ -45,10 +45,10 @@ pub(super) fn closed() -> Run {
     parts.target.host = "shop.example".into();
     parts.target.port = 8443;
     parts.target.tls = Some("TLSv1.3,AES_256_GCM_SHA384".into());
-    parts.connections = Connections { limit: 50, opened: 50, max_backlog: 0 };
+    parts.connections = Connections { max: 50, opened: 50, max_backlog: 0 };
     parts.in_flight_mean = 49.8;
     parts.cpu_s = 0.124;
-    parts.cpu_share = 0.31;
+    parts.cpu_utilization = 0.31;
     finished(parts, &["p99<200ms", "service.p50<10ms", "errors<1%"])
 }
 
@@ -76,12 +76,12 @@ pub(super) fn open() -> Run {
     parts.target.failure_details = BTreeMap::from([
         ("dropped".into(), "waited longer than the timeout of 2s for a free connection".into()),
         ("reset".into(), "connection reset by peer (os error 104)".into()),
-        ("timeout".into(), "no whole answer within 2s".into()),
+        ("timeout".into(), "no whole response within 2s".into()),
     ]);
-    parts.connections = Connections { limit: 20, opened: 75, max_backlog: 412 };
+    parts.connections = Connections { max: 20, opened: 75, max_backlog: 412 };
     parts.in_flight_mean = 503.2;
     parts.cpu_s = 0.05;
-    parts.cpu_share = 0.02;
+    parts.cpu_utilization = 0.02;
     finished(parts, &["p99<200ms", "errors<5%", "rate>100"])
 }
 
@@ -93,7 +93,7 @@ pub(super) fn wide() -> Run {
         ..SampleRequest::default()
     };
     let mut parts = parts(LoadModel::Closed, 0.0, 40.0, 1_000, asked);
-    parts.connections = Connections { limit: 64, opened: 64, max_backlog: 0 };
+    parts.connections = Connections { max: 64, opened: 64, max_backlog: 0 };
     parts.in_flight_mean = 46.4;
     finished(parts, &[])
 }
@@ -102,7 +102,7 @@ pub(super) fn wide() -> Run {
 pub(super) fn empty() -> Run {
     let mut parts = parts(LoadModel::Closed, 0.0, 1.0, 0, |_| SampleRequest::default());
     parts.target.server = None;
-    parts.connections = Connections { limit: 1, opened: 0, max_backlog: 0 };
+    parts.connections = Connections { max: 1, opened: 0, max_backlog: 0 };
     finished(parts, &["p99<200ms"])
 }
 
@@ -130,8 +130,8 @@ pub(super) fn agents() -> Run {
         response_ms: run.response_ms,
         lateness_ms: Percentiles { p99: late_ms, ..run.lateness_ms },
         cpu_us_per_request: run.cpu_us_per_request,
-        cpu_share: run.cpu_share,
-        began_ms: late_ms / 2.0,
+        cpu_utilization: run.cpu_utilization,
+        start_offset_ms: late_ms / 2.0,
         clock_error_ms: 0.09,
         failure: None,
     };
@@ -199,7 +199,7 @@ fn parts(model: LoadModel, warmup_s: f64, duration_s: f64, n: u64, asked: impl F
         unfinished: 0,
         connections: Connections::default(),
         cpu_s: 0.0,
-        cpu_share: 0.0,
+        cpu_utilization: 0.0,
         spins: false,
         in_flight_mean: 0.0,
         interrupted: false,

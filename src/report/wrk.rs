@@ -17,7 +17,7 @@ use crate::measure::{Histogram, Run};
 /// The report.
 pub fn render(run: &Run) -> String {
     let mut text = format!("Running {} test @ {}\n", whole_seconds(run.duration_s), sanitize(&run.target.url));
-    text += &format!("  {} threads and {} connections\n", run.manifest.threads, run.connections.limit);
+    text += &format!("  {} threads and {} connections\n", run.manifest.threads, run.connections.max);
     text += &format!("  Thread Stats{:>6}{:>11}{:>8}{:>12}\n", "Avg", "Stdev", "Max", "+/- Stdev");
     let times = run.responses.histogram().unwrap_or_else(|_| Histogram::precise());
     text += &WrkStats::of_times(&times).line("Latency", microseconds);
@@ -122,7 +122,7 @@ fn cell(text: &str, width: usize) -> String {
     format!("{text:>0$}{1:blanks$}", width - blanks, "")
 }
 
-/// wrk goes to the next unit at 85 % of it, and never to the last of the list.
+/// wrk goes to the next unit at 85% of it, and never to the last of the list.
 fn scaled(value: f64, step: f64, decimals: usize, units: &[&'static str]) -> String {
     let mut value = value;
     let mut unit = 0;

@@ -215,7 +215,11 @@ mod tests {
         let mut search = Search::new(range);
         let mut trials = 0;
         while let Some(trial) = search.next() {
-            search.record(trial, if trial.load <= limit { TrialResult::Passes } else { TrialResult::Fails }, trial.load);
+            search.record(
+                trial,
+                if trial.load <= limit { TrialResult::Passes } else { TrialResult::Fails },
+                trial.load,
+            );
             trials += 1;
             assert!(trials < 200, "{search:?}");
         }
@@ -243,7 +247,11 @@ mod tests {
         let mut search = Search::new(RANGE);
         while let Some(trial) = search.next() {
             let limit = if trial.thorough { 400.0 } else { 500.0 };
-            search.record(trial, if trial.load <= limit { TrialResult::Passes } else { TrialResult::Fails }, trial.load);
+            search.record(
+                trial,
+                if trial.load <= limit { TrialResult::Passes } else { TrialResult::Fails },
+                trial.load,
+            );
         }
         let Bracket { passes: Some(passes), fails: Some(fails) } = search.bracket() else { panic!("{search:?}") };
         assert!(passes <= 400.0 && fails > 400.0, "{search:?}");

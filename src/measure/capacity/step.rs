@@ -1,6 +1,6 @@
 //! One load, second by second: does it hold, does it fail, or is more time needed to tell?
 //!
-//! In the open loop an overload shows in what is in the service long before it shows in response times: at 3 % above
+//! In the open loop an overload shows in what is in the service long before it shows in response times: at 3% above
 //! capacity it takes seven seconds until anybody waits 200 ms. So a load passes only once the service has clearly kept up
 //! with it, by less than the precision of the search; and it fails as soon as it clearly has not.
 
@@ -149,7 +149,7 @@ impl CapacityStep {
     }
 
     /// As much of a load that held as the service has surely kept up with: what came and did not stay in its queue, less
-    /// what chance may have added. A load 1 % above capacity keeps its objectives for as long as the queue is short, and
+    /// what chance may have added. A load 1% above capacity keeps its objectives for as long as the queue is short, and
     /// one at which fewer came than on average was less of a load.
     pub fn sustained(&self, load: f64) -> f64 {
         let Some(rate) = self.offered_per_s else { return load };

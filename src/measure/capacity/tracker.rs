@@ -3,7 +3,7 @@
 //! Times are those of successes: what failed is judged by an objective on errors. Without a success no objective on times
 //! is kept.
 //!
-//! A share of requests ("at most 1 % later than 200 ms") is tested by Wald's sequential probability ratio test, between
+//! A share of requests ("at most 1% later than 200 ms") is tested by Wald's sequential probability ratio test, between
 //! half and twice the odds that the objective allows. Requests of a second are not independent of each other, so the
 //! ratio is divided by how much more the seconds differ than independent requests would.
 

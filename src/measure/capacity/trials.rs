@@ -12,7 +12,7 @@ use crate::measure::slo::SloCriterion;
 struct Service {
     slots: usize,
     time_s: f64,
-    /// The highest rate at which 1 % of requests at most take longer than [`LIMIT_S`] in the long run. A little below
+    /// The highest rate at which 1% of requests at most take longer than [`LIMIT_S`] in the long run. A little below
     /// slots / time, for arrivals are random; `the_truth_is_true` passes it.
     capacity_per_s: f64,
 }
@@ -133,7 +133,7 @@ fn the_truth_is_true() {
     }
 }
 
-/// Of so many searches, how many have the capacity between their bounds and neither further from it than 5 %; and how long
+/// Of so many searches, how many have the capacity between their bounds and neither further from it than 5%; and how long
 /// they take on average.
 fn true_and_close(service: Service, searches: u64) -> (u64, u64) {
     let (mut good, mut seconds) = (0, 0);

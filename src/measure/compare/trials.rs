@@ -18,11 +18,11 @@ struct NoiseModel {
 }
 
 const NOISE_MODELS: [NoiseModel; 5] = [
-    NoiseModel { name: "1 %", noise: 0.01, drift: 0.0, bad_rounds: 0.0, outliers: 0.0 },
-    NoiseModel { name: "2 %", noise: 0.02, drift: 0.0, bad_rounds: 0.0, outliers: 0.0 },
-    NoiseModel { name: "2 % and drift", noise: 0.02, drift: 0.01, bad_rounds: 0.0, outliers: 0.0 },
-    NoiseModel { name: "1.5 %, drift and bad rounds", noise: 0.015, drift: 0.01, bad_rounds: 0.1, outliers: 0.0 },
-    NoiseModel { name: "1.5 %, drift and outliers", noise: 0.015, drift: 0.01, bad_rounds: 0.0, outliers: 0.08 },
+    NoiseModel { name: "1%", noise: 0.01, drift: 0.0, bad_rounds: 0.0, outliers: 0.0 },
+    NoiseModel { name: "2%", noise: 0.02, drift: 0.0, bad_rounds: 0.0, outliers: 0.0 },
+    NoiseModel { name: "2% and drift", noise: 0.02, drift: 0.01, bad_rounds: 0.0, outliers: 0.0 },
+    NoiseModel { name: "1.5%, drift and bad rounds", noise: 0.015, drift: 0.01, bad_rounds: 0.1, outliers: 0.0 },
+    NoiseModel { name: "1.5%, drift and outliers", noise: 0.015, drift: 0.01, bad_rounds: 0.0, outliers: 0.08 },
 ];
 /// Repeats that a study makes if it is not told otherwise.
 const REPEATS_PER_STUDY: usize = 10;
@@ -102,7 +102,7 @@ fn twenty_comparisons_of_equals_hardly_ever_hold_one_difference() {
 
 #[test]
 fn what_changes_from_round_to_round_drops_out_by_round_only() {
-    // Each round is 20 % slower than the one before it; the other side is always slower by 5 % and a little.
+    // Each round is 20% slower than the one before it; the other side is always slower by 5% and a little.
     let rounds = || (0..8).map(|round| 1.2_f64.powi(round));
     let other = || rounds().zip([1.049, 1.052, 1.05, 1.047, 1.053, 1.05, 1.051, 1.048]).map(|(level, by)| level * by);
     let verdict = one(&MetricSample::in_rounds(rounds()), &MetricSample::in_rounds(other()));
@@ -187,7 +187,7 @@ fn who_fails_more_is_not_called_faster_for_it() {
     let (slow, fast) = (wobble(1000.0), wobble(1500.0));
     let (none, few, many) = ([0.0; 8], wobble(0.004), wobble(0.2));
     assert_eq!(beside_failures([slow, fast], [none, none]), Finding::Better);
-    assert_eq!(beside_failures([slow, fast], [none, few]), Finding::Better, "0.4 % is less than what matters");
+    assert_eq!(beside_failures([slow, fast], [none, few]), Finding::Better, "0.4% is less than what matters");
     assert_eq!(beside_failures([slow, fast], [none, many]), Finding::Unclear(UnclearReason::Failures));
     assert_eq!(beside_failures([slow, fast], [many, none]), Finding::Better);
     assert_eq!(beside_failures([fast, slow], [none, many]), Finding::Worse, "slower, and it fails more");

@@ -247,7 +247,10 @@ mod tests {
     fn the_page_has_the_bounds_and_marks_untrusted_points() {
         use crate::report::page::{Block, Tone, render};
         let page = page::of_capacity(&open());
-        assert_eq!((page.verdict.tone, page.verdict.headline.as_str()), (Tone::Good, "Passes at 497/s, fails at 508/s"));
+        assert_eq!(
+            (page.verdict.tone, page.verdict.headline.as_str()),
+            (Tone::Good, "Passes at 497/s, fails at 508/s")
+        );
         let charts = page.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
             Block::Chart(chart) => Some(chart),
             _ => None,

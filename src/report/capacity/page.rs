@@ -1,6 +1,6 @@
 //! HTML report of a capacity search.
 
-use super::{bracket, confidence, law, load, fit_warning, model};
+use super::{bracket, confidence, fit_warning, law, load, model};
 use crate::measure::capacity::answer::{Bottleneck, CapacityReport, StepReport, StepResult, UslSummary};
 use crate::measure::run::LoadModel;
 use crate::report::page::manifest::manifest_section;
@@ -195,9 +195,7 @@ fn steps(answer: &CapacityReport) -> Section {
 
 fn method(answer: &CapacityReport) -> Section {
     let loads = match answer.model {
-        LoadModel::Open => {
-            "Open loop: requests start at times that a schedule sets, independent of responses."
-        }
+        LoadModel::Open => "Open loop: requests start at times that a schedule sets, independent of responses.",
         LoadModel::Closed => "Closed loop: each user waits for a response before sending again.",
     };
     let search = "Loads were doubled until one failed, then the interval between the bounds was halved. A load passes \

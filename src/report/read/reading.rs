@@ -149,7 +149,7 @@ impl ToolResult {
                 model: Some(run.model),
                 method: Some(run.target.method.clone()),
                 path: Some(run.target.path.clone()),
-                connections: Some(run.connections.limit),
+                connections: Some(run.connections.max),
                 offered_per_s: (run.model == LoadModel::Open).then_some(run.rate_per_s.offered),
             },
             machine: Some(ToolMachine::of(&run.manifest)),

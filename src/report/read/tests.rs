@@ -127,9 +127,9 @@ fn a_run_of_weir_says_everything_and_any_percentile() {
 #[test]
 fn what_is_no_result_is_refused_with_what_is_known() {
     for (text, words) in [
-        ("", "no result of a tool"),
+        ("", "not a result of a tool"),
         ("hello\nworld", "vegeta"),
-        ("{\"a\": 1}", "no result of a tool"),
+        ("{\"a\": 1}", "not a result of a tool"),
         ("{", "not JSON"),
         ("<?xml version=\"1.0\"?><testResults/>", "have it write CSV"),
         ("Running 2s test @ http://h/\n  Thread Stats", "cut off"),
