@@ -407,7 +407,9 @@ fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
         let names = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
         let flags = names.flat_map(|line| line.split([' ', ','])).filter(|word| word.starts_with("--"));
         missing.extend(
-            flags.filter(|flag| !text.contains(&format!("`{flag}"))).map(|flag| format!("{} {flag}", command.join(" "))),
+            flags
+                .filter(|flag| !text.contains(&format!("`{flag}")))
+                .map(|flag| format!("{} {flag}", command.join(" "))),
         );
     }
     assert!(missing.is_empty(), "on no page: {missing:#?}");

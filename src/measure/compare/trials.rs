@@ -1,19 +1,19 @@
-//! Many small studies of variants whose difference is known, in virtual time: how often is the verdict right?
+//! Power and false positives of verdicts: many simulated studies of variants with a known difference.
 
 use super::{Better, Finding, Metric, MetricSample, Pair, Settings, UnclearReason, judge};
 use crate::decide::dice::Dice;
 
-/// What disturbs runs. All are shares of the figure.
+/// Disturbances of runs, as fractions of the figure.
 #[derive(Clone, Copy, Debug)]
 struct NoiseModel {
     name: &'static str,
-    /// Each run by itself, log-normal.
+    /// Log-normal noise of each run.
     noise: f64,
-    /// From each round to the next, on both sides.
+    /// Drift from round to round, on both sides.
     drift: f64,
-    /// A round in ten is disturbed, and each of its runs by another amount.
+    /// Disturbance of one round in ten, different for each run.
     bad_rounds: f64,
-    /// Three runs in a hundred are slower.
+    /// Slowdown of three runs in a hundred.
     outliers: f64,
 }
 
@@ -24,11 +24,11 @@ const NOISE_MODELS: [NoiseModel; 5] = [
     NoiseModel { name: "1.5%, drift and bad rounds", noise: 0.015, drift: 0.01, bad_rounds: 0.1, outliers: 0.0 },
     NoiseModel { name: "1.5%, drift and outliers", noise: 0.015, drift: 0.01, bad_rounds: 0.0, outliers: 0.08 },
 ];
-/// Repeats that a study makes if it is not told otherwise.
+/// Default repeats of a study.
 const REPEATS_PER_STUDY: usize = 10;
 
 impl NoiseModel {
-    /// A study: response times of two variants, of which the second takes `slower` times as long.
+    /// Simulated study: response times of two variants, the second `slower` times as long.
     fn study(&self, repeats: usize, slower: f64, dice: &mut Dice) -> (MetricSample, MetricSample) {
         let (mut base, mut other, mut level) = (Vec::new(), Vec::new(), 0.0);
         for _ in 0..repeats {
@@ -45,7 +45,7 @@ impl NoiseModel {
         (MetricSample::in_rounds(base), MetricSample::in_rounds(other))
     }
 
-    /// Of 100 such studies, how often the finding is the wanted one.
+    /// Number of 100 such studies with the wanted finding.
     fn found(&self, slower: f64, wanted: impl Fn(Finding) -> bool) -> usize {
         let mut dice = Dice::new(11, 0);
         let settings = Settings { resamples: 499, ..Settings::default() };
@@ -169,7 +169,7 @@ fn the_same_figures_and_seed_give_the_same_verdict() {
     assert_eq!(one(&base, &other), one(&base, &other));
 }
 
-/// Verdicts on rates, and on shares of failed requests, of runs in turns.
+/// Verdicts on rates and errors of runs in turns.
 fn beside_failures(rates: [[f64; 8]; 2], failed: [[f64; 8]; 2]) -> Finding {
     let settings = Settings::default();
     let [base, other] = rates.map(MetricSample::in_rounds);
