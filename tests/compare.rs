@@ -55,7 +55,7 @@ fn one_run_a_side_shows_the_change_and_never_fails() {
     save(&weir, "b", &run, &[0.5], 0.0);
     let output = weir.run(&["compare", "a/0.json", "b/0.json"]);
     assert_eq!(output.code, 0);
-    assert!(output.stdout.contains("-50.0%") && output.stdout.contains("one run cannot tell"), "{}", output.stdout);
+    assert!(output.stdout.contains("-50.0%") && output.stdout.contains("one run only"), "{}", output.stdout);
 }
 
 #[test]
@@ -89,11 +89,7 @@ fn untrusted_runs_are_named_and_strict_is_exit_code_3() {
     let output = weir.run(&["compare", "a", "b", "--metric", "rate"]);
     assert_eq!(output.code, 0);
     assert!(output.stdout.contains("not trusted: b/0.json: weir itself sent late."), "{}", output.stdout);
-    assert!(
-        output.stdout.contains("inconclusive: too many of its runs are not trusted"),
-        "it would have won: {}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("inconclusive: too many of its"), "it would have won: {}", output.stdout);
     assert_eq!(weir.run(&["compare", "a", "b", "--strict"]).code, 3);
 }
 

@@ -132,8 +132,8 @@ impl Slo {
 
     fn describe(&self, run: &Run, value: f64) -> String {
         let time = |clock: TimeKind, name: &str| {
-            let shown = if value.is_finite() { self.format_time(value) } else { "without a success".into() };
-            format!("{name} {clock} time {shown}")
+            let shown = if value.is_finite() { format!(" {}", self.format_time(value)) } else { ": no success".into() };
+            format!("{name} {clock} time{shown}")
         };
         match self.metric {
             SloMetric::Quantile(clock, q) => time(clock, &format!("p{}", format_trimmed(q * 100.0))),

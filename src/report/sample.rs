@@ -1,4 +1,4 @@
-//! Four small runs that look like what users see, the same every time, for the tests of all formats.
+//! Small deterministic runs for the tests of all formats.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::measure::run::{Connections, LoadModel, Manifest, Run, RunInput, RunTa
 use crate::measure::series::RunSeries;
 use crate::measure::slo::Slo;
 
-/// What a request is made of: response time, time it waited before it was sent, time to connect, and its end.
+/// Simulated request: response time, wait before the send, time to connect, and its end.
 struct SampleRequest {
     response_us: u64,
     waited_us: u64,
@@ -98,7 +98,7 @@ pub(super) fn wide() -> Run {
     finished(parts, &[])
 }
 
-/// A run in which nothing happened.
+/// Run without requests.
 pub(super) fn empty() -> Run {
     let mut parts = parts(LoadModel::Closed, 0.0, 1.0, 0, |_| SampleRequest::default());
     parts.target.server = None;
@@ -106,7 +106,7 @@ pub(super) fn empty() -> Run {
     finished(parts, &["p99<200ms"])
 }
 
-/// A service that answers at once, and nothing well.
+/// Service that responds at once, with errors only.
 pub(super) fn broken() -> Run {
     let end = |i: u64| RequestEnd::Response(if i.is_multiple_of(4) { 404 } else { 500 });
     let mut parts = parts(LoadModel::Closed, 0.0, 2.0, 400, |i| SampleRequest {
@@ -118,7 +118,7 @@ pub(super) fn broken() -> Run {
     finished(parts, &["p99<200ms"])
 }
 
-/// The closed loop, as two agents drove it; a third was lost.
+/// Closed loop of two agents and a lost third one.
 pub(super) fn agents() -> Run {
     let mut run = closed();
     let agent = |node: &str, share: f64, late_ms: f64| Agent {
@@ -142,8 +142,7 @@ pub(super) fn agents() -> Run {
     run
 }
 
-/// Compares whole reports. With `WEIR_BLESS` set it writes the golden file instead, to be looked at before it is
-/// committed.
+/// Compares whole reports. With `WEIR_BLESS` set it writes the golden file instead, to be reviewed before the commit.
 #[allow(clippy::panic, reason = "a test says what differs")]
 pub(super) fn same(actual: &str, golden: &str, file: &str) {
     if std::env::var_os("WEIR_BLESS").is_some() {
@@ -154,12 +153,12 @@ pub(super) fn same(actual: &str, golden: &str, file: &str) {
     }
 }
 
-/// A number below `below` that looks random.
+/// Pseudo-random number below `below`.
 fn scatter(i: u64, below: u64) -> u64 {
     (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % below
 }
 
-/// `n` requests, evenly over warm-up and window.
+/// Input of a run with `n` requests, evenly over warm-up and window.
 fn parts(model: LoadModel, warmup_s: f64, duration_s: f64, n: u64, asked: impl Fn(u64) -> SampleRequest) -> RunInput {
     let end_s = warmup_s + duration_s;
     let mut recorder = Recorder::new(Nanos::from_secs_f64(warmup_s), Nanos::from_secs_f64(end_s));
@@ -229,7 +228,7 @@ fn outcome(number: u64, intended: Nanos, asked: &SampleRequest) -> Outcome {
     }
 }
 
-/// The run as it is read back from a file.
+/// Run as it is read from a file.
 fn finished(parts: RunInput, slo: &[&str]) -> Run {
     let mut run = Run::new(parts);
     run.slo = slo.iter().map(|text| text.parse::<Slo>().expect("an objective").check(&run)).collect();

@@ -61,7 +61,7 @@ fn times_of_successes_are_judged_and_fast_failures_do_not_make_them_better() {
 }
 
 #[test]
-fn without_a_success_no_objective_on_times_holds() {
+fn without_a_success_all_objectives_on_times_are_missed() {
     for run in [
         run(&[(5, RequestEnd::Response(500)); 200]),
         run(&[(5, RequestEnd::Failed(TransportFailure::Reset)); 200]),
