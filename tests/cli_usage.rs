@@ -1,4 +1,5 @@
-//! Invalid input is one line on stderr that names the value, with exit code 2; help is complete, short and has examples.
+//! Invalid input is one line on stderr that names the value, with exit code 2; help is complete, short and has
+//! examples.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -435,7 +436,8 @@ fn every_help_ends_with_two_examples_and_the_page() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Fewer than 13 words for a flag, without the default and the possible values, which clap adds or the text has in brackets.
+/// Fewer than 13 words for a flag, without the default and the possible values, which clap adds or the text has in
+/// brackets.
 #[test]
 fn help_of_a_flag_is_short() {
     let mut long = Vec::new();

@@ -10,7 +10,8 @@ use weir::report::comparison::{markdown, text};
 use crate::errors;
 use crate::run::RunHandle;
 
-/// Runs `weir compare ARGS...`, with the runs of `given` in place of sides: the comparison as JSON, text, Markdown and HTML.
+/// Runs `weir compare ARGS...`, with the runs of `given` in place of sides: the comparison as JSON, text, Markdown and
+/// HTML.
 #[pyfunction]
 #[pyo3(name = "compare")]
 pub(crate) fn compare_runs(

@@ -1,7 +1,7 @@
 //! Python arguments -> [`Options`].
 //!
-//! `weir/_load.py` has the signature and passes its arguments as a dictionary, by name. Each is removed from it when read;
-//! one that is left over is a bug and fails every call.
+//! `weir/_load.py` has the signature and passes its arguments as a dictionary, by name. Each is removed from it when
+//! read; one that is left over is a bug and fails every call.
 
 use std::path::PathBuf;
 use std::time::Duration;

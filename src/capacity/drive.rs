@@ -260,7 +260,8 @@ fn run(
     }
 }
 
-/// Removes requests that were still waiting for a connection when the step was decided: they were not dropped by timeout.
+/// Removes requests that were still waiting for a connection when the step was decided: they were not dropped by
+/// timeout.
 fn exclude_cut_off_requests(run: &mut Run) {
     if run.interrupted {
         run.failures.remove("dropped");

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// Program and arguments before the subcommand, also if it was started through an interpreter: its own arguments are the last
-/// ones of the process.
+/// Program and arguments before the subcommand, also if it was started through an interpreter: its own arguments are
+/// the last ones of the process.
 pub(super) fn self_command(args: &[OsString]) -> Vec<OsString> {
     let line = fs::read("/proc/self/cmdline").unwrap_or_default();
     let all: Vec<OsString> = line.split(|b| *b == 0).map(|word| OsString::from_vec(word.to_vec())).collect();

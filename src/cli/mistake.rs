@@ -7,8 +7,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::document::problem::nearest;
 
-/// Names of flags in other tools, and in earlier versions, with weir's names. A suggestion needs weir's name to be a flag of
-/// the command.
+/// Names of flags in other tools, and in earlier versions, with weir's names. A suggestion needs weir's name to be a
+/// flag of the command.
 const FLAG_SYNONYMS: [(&str, &str); 37] = [
     ("concurrency", "connections"),
     ("concurrency", "max-concurrency"),

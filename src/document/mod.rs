@@ -1,5 +1,5 @@
-//! Reading of TOML documents with the position of each value: all errors are reported at once, by line and column, with a
-//! remedy.
+//! Reading of TOML documents with the position of each value: all errors are reported at once, by line and column, with
+//! a remedy.
 //!
 //! - [`problem`]: diagnostics
 //! - `read`: typed reading, which continues after an error
@@ -19,8 +19,8 @@ pub use self::problem::Diagnostic;
 use self::problem::Diagnostics;
 use self::read::DocumentTable;
 
-/// Reads a document; `take` reads its tables and records errors. Paths in the document are relative to `folder`. Returns the
-/// result and the warnings.
+/// Reads a document; `take` reads its tables and records errors. Paths in the document are relative to `folder`.
+/// Returns the result and the warnings.
 ///
 /// # Errors
 /// All errors, in order of position; for invalid TOML the syntax errors alone.
@@ -36,8 +36,8 @@ pub(crate) fn parse<T>(
     if problems.is_empty() { Ok((taken, warnings)) } else { Err(problems) }
 }
 
-/// As [`parse`], of a document with an optional table `over` whose values override the rest. Returns the document without
-/// the overrides, and with them if the table exists.
+/// As [`parse`], of a document with an optional table `over` whose values override the rest. Returns the document
+/// without the overrides, and with them if the table exists.
 ///
 /// # Errors
 /// All errors of both, in order of position.

@@ -55,7 +55,8 @@ impl Histogram {
         self.0.len()
     }
 
-    /// Quantile `q`, in [0, 1]: the smallest value that at least this fraction of values does not exceed; 0 without any.
+    /// Quantile `q`, in [0, 1]: the smallest value that at least this fraction of values does not exceed; 0 without
+    /// any.
     pub fn quantile(&self, q: f64) -> Nanos {
         Nanos(if self.0.is_empty() { 0 } else { self.0.value_at_quantile(q).min(self.0.max()) })
     }

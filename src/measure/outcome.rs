@@ -53,8 +53,8 @@ pub struct Outcome {
     pub number: u64,
     /// Intended start.
     pub intended: Nanos,
-    /// Time from which only the generator itself could delay the send: the later of `intended` and when a connection was
-    /// free.
+    /// Time from which only the generator itself could delay the send: the later of `intended` and when a connection
+    /// was free.
     pub ready: Nanos,
     /// Time when the first byte was handed to the kernel.
     pub sent: Nanos,

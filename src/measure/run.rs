@@ -23,8 +23,8 @@ pub enum LoadModel {
     Open,
 }
 
-/// Result of a load test. Response time counts from the intended start of a request, service time from its send. Figures are
-/// of the window after the warm-up, unless they are described otherwise.
+/// Result of a load test. Response time counts from the intended start of a request, service time from its send.
+/// Figures are of the window after the warm-up, unless they are described otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Version of weir that wrote it.
@@ -49,8 +49,8 @@ pub struct Run {
     pub service_ms: Percentiles,
     /// Time from the send to the first byte of the response, over successes.
     pub first_byte_ms: Percentiles,
-    /// Time from the intended start to the end of failed requests: until the response had arrived, or until it was clear
-    /// that none would. Without dropped requests, which were never sent.
+    /// Time from the intended start to the end of failed requests: until the response had arrived, or until it was
+    /// clear that none would. Without dropped requests, which were never sent.
     pub failed_ms: Percentiles,
     /// Times of all responses, whatever their status, as ab and wrk count them.
     pub responses: Responses,
@@ -82,7 +82,8 @@ pub struct Run {
     pub agents: Vec<Agent>,
     /// Time series by the second, warm-up included.
     pub series: Vec<SeriesPoint>,
-    /// Histogram of response times of successes: HdrHistogram V2 at three digits, in nanoseconds, base64; empty without any.
+    /// Histogram of response times of successes: HdrHistogram V2 at three digits, in nanoseconds, base64; empty without
+    /// any.
     pub histogram: String,
     /// Histogram of service times of successes, in the same format.
     pub service_histogram: String,
@@ -231,8 +232,8 @@ impl Run {
         Histogram::from_base64(&self.service_histogram, Histogram::precise)
     }
 
-    /// Histogram of times of failed requests that were sent: until the response had arrived, or until it was clear that none
-    /// would.
+    /// Histogram of times of failed requests that were sent: until the response had arrived, or until it was clear that
+    /// none would.
     ///
     /// # Errors
     /// A damaged histogram, in a run from a file.

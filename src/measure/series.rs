@@ -1,8 +1,8 @@
 //! Time series of a run, in bounded memory.
 //!
-//! A run of a month must not fill the memory, and a run of ten seconds must show each second. A series starts with points
-//! of one second (or another interval); at [`MAX_POINTS`] neighbours are merged and points become twice as wide. Each
-//! point contains its histogram, so merged percentiles are exact.
+//! A run of a month must not fill the memory, and a run of ten seconds must show each second. A series starts with
+//! points of one second (or another interval); at [`MAX_POINTS`] neighbours are merged and points become twice as wide.
+//! Each point contains its histogram, so merged percentiles are exact.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -42,7 +42,8 @@ pub struct SeriesPoint {
     pub max_ms: f64,
     /// Histogram of these times: HdrHistogram V2 at two digits, in nanoseconds, base64.
     pub histogram: String,
-    /// Median time of the failures, in milliseconds: until the response had arrived, or until it was clear that none would.
+    /// Median time of the failures, in milliseconds: until the response had arrived, or until it was clear that none
+    /// would.
     pub failed_p50_ms: f64,
     /// 99th percentile of these times, in milliseconds.
     pub failed_p99_ms: f64,

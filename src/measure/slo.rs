@@ -1,8 +1,8 @@
 //! Objectives such as `p99<200ms`, `errors<1%`, `rate>1000`: met or missed.
 //!
-//! Times are response times (from the intended start) of successes, as in reports, unless the name begins with `service.`.
-//! Without a success all objectives on times are missed. Failures are judged by `errors`. A capacity search always judges
-//! them ([`Slo::implied_error_slo`]): otherwise a service that rejects nearly all of a load would pass.
+//! Times are response times (from the intended start) of successes, as in reports, unless the name begins with
+//! `service.`. Without a success all objectives on times are missed. Failures are judged by `errors`. A capacity search
+//! always judges them ([`Slo::implied_error_slo`]): otherwise a service that rejects nearly all of a load would pass.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,9 +1,9 @@
 //! Detection of the end of a warm-up by change points.
 //!
-//! A service that was just started is slow for some time: caches are cold, code is compiled, pools grow. The time is unknown
-//! beforehand, and some services never settle (Barrett et al.: "Virtual machine warmup blows hot and cold", OOPSLA 2017).
-//! So throughput and median response time are sampled, and a service is steady when neither has changed its level for a
-//! number of samples.
+//! A service that was just started is slow for some time: caches are cold, code is compiled, pools grow. The time is
+//! unknown beforehand, and some services never settle (Barrett et al.: "Virtual machine warmup blows hot and cold",
+//! OOPSLA 2017). So throughput and median response time are sampled, and a service is steady when neither has changed
+//! its level for a number of samples.
 //!
 //! Changes of level are found by binary segmentation: where splitting a segment in two lowers the sum of squares most.
 //! The noise is estimated from differences of neighbours, so that a drift does not hide in it; changes below

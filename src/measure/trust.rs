@@ -34,7 +34,8 @@ pub const MIN_SUCCESSES: u64 = 100;
 pub const MAX_LITTLE_DEVIATION_FRACTION: f64 = 0.05;
 /// Maximum lateness as a fraction of the response time at the same quantile.
 pub const MAX_LATENESS_FRACTION: f64 = 0.1;
-/// Tolerated lateness in milliseconds by quantile, whatever its fraction: an idle virtual machine wakes threads up with a delay.
+/// Tolerated lateness in milliseconds by quantile, whatever its fraction: an idle virtual machine wakes threads up with
+/// a delay.
 pub const TOLERATED_LATENESS_MS: [(f64, f64); 5] =
     [(0.5, 0.2), (0.75, 0.5), (0.9, 1.0), (0.95, 1.0), (0.99, TOLERATED_LATENESS_P99_MS)];
 /// Tolerated lateness at the 99th percentile, in milliseconds.
@@ -132,14 +133,14 @@ fn skewed_start(agents: &[(AgentCounts, Agent)]) -> Option<String> {
     let (skew, error) = (skew_ms(&figures), clock_error_ms(&figures));
     (skew > MAX_SKEW_MS || error > MAX_CLOCK_ERROR_MS).then(|| {
         format!(
-            "the agents started {skew:.1} ms apart, by clocks known to within {error:.1} ms. Run less beside them on their \
-             nodes, or bring them closer."
+            "the agents started {skew:.1} ms apart, by clocks known to within {error:.1} ms. Run less \
+             beside them on their nodes, or bring them closer."
         )
     })
 }
 
-/// Whether weir itself may have caused slow responses: a saturated thread, or sends late by more than a tenth of the 99th
-/// percentile of response times.
+/// Whether weir itself may have caused slow responses: a saturated thread, or sends late by more than a tenth of the
+/// 99th percentile of response times.
 pub fn is_generator_fault(run: &Run) -> bool {
     let is_late =
         |late: &Percentiles, response: &Percentiles| is_distorted(late.p99, response.p99, TOLERATED_LATENESS_P99_MS);

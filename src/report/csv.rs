@@ -2,8 +2,8 @@
 
 use crate::measure::Run;
 
-/// CSV with a header and a line per interval, warm-up included; names have their units. Times are of successes, except those
-/// that begin with `failed_`.
+/// CSV with a header and a line per interval, warm-up included; names have their units. Times are of successes, except
+/// those that begin with `failed_`.
 pub fn series(run: &Run) -> String {
     let mut text = String::from(
         "t_s,width_s,ok,failed,rate_per_s,bytes_in,in_flight,backlog,p50_ms,p99_ms,max_ms,\

@@ -5,8 +5,9 @@
 //! minute and hour in which it is at least 1, as in JMeter.
 //!
 //! As in JMeter, failed samples are in the times, with the time until they failed; weir's own report has the times of
-//! successes, and those of failures beside them. It differs from JMeter in this: requests that were dropped, never sent,
-//! count as samples and as errors, but have no time; and the throughput is weir's rate, responses within the measured window.
+//! successes, and those of failures beside them. It differs from JMeter in this: requests that were dropped, never
+//! sent, count as samples and as errors, but have no time; and the throughput is weir's rate, responses within the
+//! measured window.
 
 use super::figure;
 use crate::measure::Run;

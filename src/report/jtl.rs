@@ -1,12 +1,12 @@
 //! JMeter log as CSV (JTL), one line per request, as JMeter, Jenkins, Taurus and BlazeMeter read it.
 //!
-//! `timeStamp` is the intended start and `elapsed` the response time, including the wait for a connection; `Latency` is the
-//! time to the first byte, `Connect` the time to connect, both as in JMeter. A request without a response has the code
-//! `Non HTTP response code: KIND`. JMeter's columns are whole milliseconds; the same times in microseconds follow as
-//! "sample variables", which other readers ignore.
+//! `timeStamp` is the intended start and `elapsed` the response time, including the wait for a connection; `Latency` is
+//! the time to the first byte, `Connect` the time to connect, both as in JMeter. A request without a response has the
+//! code `Non HTTP response code: KIND`. JMeter's columns are whole milliseconds; the same times in microseconds follow
+//! as "sample variables", which other readers ignore.
 //!
-//! Each thread writes lines into its own block and passes full blocks to one writer thread, so that no request waits for the
-//! disk. If the disk stays slower than the load, threads wait: a log with gaps would be worse.
+//! Each thread writes lines into its own block and passes full blocks to one writer thread, so that no request waits
+//! for the disk. If the disk stays slower than the load, threads wait: a log with gaps would be worse.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! Reports: of a run, a comparison and a capacity search, as text, HTML, JSON and in the formats of other tools.
 //!
-//! Reports of a run are made from a [`Run`] alone, so a run read from its JSON gives the same reports as one that has just
-//! ended; only the log of all requests ([`jtl`]) is written during the run.
+//! Reports of a run are made from a [`Run`] alone, so a run read from its JSON gives the same reports as one that has
+//! just ended; only the log of all requests ([`jtl`]) is written during the run.
 //!
 //! - [`text`]: weir's own report
 //! - [`ab`], [`wrk`], [`jmeter`]: the reports of these tools, field by field

@@ -1,8 +1,8 @@
 //! weir's own text report, within 100 columns.
 //!
-//! In this order: a high error rate; missed objectives; reasons not to trust the run; target and load; totals; both clocks;
-//! distribution of response times; outcomes of requests; objectives that were met; lateness and CPU of weir itself; each
-//! agent. Times are those of successes; a row of its own has those of failures.
+//! In this order: a high error rate; missed objectives; reasons not to trust the run; target and load; totals; both
+//! clocks; distribution of response times; outcomes of requests; objectives that were met; lateness and CPU of weir
+//! itself; each agent. Times are those of successes; a row of its own has those of failures.
 
 use super::figure::{TERMINAL_COLUMNS, bytes, count, ms, ms_like, percent, percentage, rate, truncate, wrap};
 use super::{agents, bars, paint::AnsiPaint};

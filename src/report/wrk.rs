@@ -2,8 +2,8 @@
 //!
 //! Layout and units are those of wrk, the figures those of weir:
 //!
-//! - *Latency* is the response time, from the intended start on; as in wrk over all responses, whatever their status, where
-//!   weir's own report has it over successes.
+//! - *Latency* is the response time, from the intended start on; as in wrk over all responses, whatever their status,
+//!   where weir's own report has it over successes.
 //! - *Req/Sec* is per thread, as in wrk, but from whole seconds of the measured window where wrk looks every 100 ms.
 //! - *Socket errors*: `connect` are connections that failed or came too late (`connect`, `tls`, `dropped`), `read` are
 //!   responses that broke off or are not HTTP (`closed`, `reset`, `protocol`); weir has no failure of writing alone.

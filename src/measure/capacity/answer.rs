@@ -67,7 +67,8 @@ pub struct StepReport {
     pub load: f64,
     /// Outcome of the step.
     pub outcome: StepResult,
-    /// Throughput that the service has significantly kept up with; with users, the load itself. None if it did not pass.
+    /// Throughput that the service has significantly kept up with; with users, the load itself. None if it did not
+    /// pass.
     pub sustained: Option<f64>,
     /// Reason why it failed, or seemed to.
     pub reason: Option<String>,

@@ -1,8 +1,8 @@
 //! Choice of the next load level.
 //!
-//! Loads are doubled until one fails (or halved until one passes), then the bracket is bisected by ratio. An inconclusive
-//! load stays inside of the bracket, and both of its sides are narrowed. At the end the lower bound is tried again for a whole
-//! step: a load that passed within a few seconds may have done so by chance.
+//! Loads are doubled until one fails (or halved until one passes), then the bracket is bisected by ratio. An
+//! inconclusive load stays inside of the bracket, and both of its sides are narrowed. At the end the lower bound is
+//! tried again for a whole step: a load that passed within a few seconds may have done so by chance.
 
 /// Search for the highest load that passes, in requests per second or users.
 #[derive(Clone, Debug)]

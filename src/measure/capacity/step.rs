@@ -1,16 +1,16 @@
 //! Evaluation of one load level, every second: it passes, fails, or needs more time.
 //!
 //! In the open loop an overload shows in the requests in the system long before it shows in response times: at 3% above
-//! capacity it takes seven seconds until a request waits 200 ms. So a load passes only if the service has significantly kept
-//! up with it, by less than the precision of the search, and fails as soon as it significantly has not.
+//! capacity it takes seven seconds until a request waits 200 ms. So a load passes only if the service has significantly
+//! kept up with it, by less than the precision of the search, and fails as soon as it significantly has not.
 
 use super::search::TrialResult;
 use super::tracker::{CLEAR_LOG_ODDS, ObjectiveTracker};
 use crate::measure::recorder::Interval;
 use crate::measure::slo::SloCriterion;
 
-/// Standard deviations that chance may add to the responses. More than for a normal distribution, because the deviation is
-/// estimated from a few seconds.
+/// Standard deviations that chance may add to the responses. More than for a normal distribution, because the deviation
+/// is estimated from a few seconds.
 const CHANCE_DEVIATIONS: f64 = 3.5;
 
 /// Minimum number of seconds for an estimate of the variance from their differences.
@@ -148,9 +148,9 @@ impl CapacityStep {
         }
     }
 
-    /// Throughput of a load that passed with which the service has significantly kept up: arrivals that did not stay in the
-    /// queue, less what chance may have added. A load 1% above capacity meets the objectives while the queue is short, and
-    /// one with fewer arrivals than average was a lower load.
+    /// Throughput of a load that passed with which the service has significantly kept up: arrivals that did not stay in
+    /// the queue, less what chance may have added. A load 1% above capacity meets the objectives while the queue is
+    /// short, and one with fewer arrivals than average was a lower load.
     pub fn sustained(&self, load: f64) -> f64 {
         let Some(rate) = self.offered_per_s else { return load };
         let kept_up = self.ended as f64 + self.backlog_growth().min(0.0) - CHANCE_DEVIATIONS * self.chance_deviation();

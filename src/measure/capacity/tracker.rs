@@ -1,11 +1,11 @@
 //! Evidence on one objective in a step.
 //!
-//! Times are those of successes; failures are judged by an objective on errors. Without a success all objectives on times
-//! are missed.
+//! Times are those of successes; failures are judged by an objective on errors. Without a success all objectives on
+//! times are missed.
 //!
-//! A fraction of requests ("at most 1% later than 200 ms") is tested by Wald's sequential probability ratio test, between
-//! half and twice the odds that the objective allows. Requests of a second are not independent, so the ratio is divided by
-//! the dispersion of the seconds relative to independent requests.
+//! A fraction of requests ("at most 1% later than 200 ms") is tested by Wald's sequential probability ratio test,
+//! between half and twice the odds that the objective allows. Requests of a second are not independent, so the ratio is
+//! divided by the dispersion of the seconds relative to independent requests.
 
 use crate::decide::Nanos;
 use crate::measure::recorder::Interval;

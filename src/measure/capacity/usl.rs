@@ -1,8 +1,8 @@
 //! Fit of the universal scalability law: throughput over users.
 //!
 //! X(N) = g N / (1 + a (N - 1) + b N (N - 1)): g is the throughput of one user, a the loss by contention, b the loss by
-//! coherency (Gunther, "Guerrilla Capacity Planning", 2007). N / X is linear in 1/g, a/g and b/g, so the fit is linear, with
-//! non-negative coefficients and relative residuals.
+//! coherency (Gunther, "Guerrilla Capacity Planning", 2007). N / X is linear in 1/g, a/g and b/g, so the fit is linear,
+//! with non-negative coefficients and relative residuals.
 
 use serde::{Deserialize, Serialize};
 
@@ -81,8 +81,8 @@ impl Usl {
         (peak <= MAX_EXTRAPOLATION_FACTOR * self.max_users).then_some(peak)
     }
 
-    /// Number of users beyond which most of them wait: the intersection of linear growth with the highest throughput within
-    /// the data (Denning and Buzen's asymptotes).
+    /// Number of users beyond which most of them wait: the intersection of linear growth with the highest throughput
+    /// within the data (Denning and Buzen's asymptotes).
     pub fn knee(&self) -> f64 {
         let within = self.peak().map_or(self.max_users, |peak| peak.min(self.max_users));
         (self.curve(within) / self.per_user).max(1.0)

@@ -1,7 +1,7 @@
 //! Verdicts on variants that were each run several times: better, worse, the same, or inconclusive.
 //!
-//! Figures are compared per *run*, never per request: the requests of a run share its conditions, so a million of them are
-//! no more evidence about the next run than the run itself.
+//! Figures are compared per *run*, never per request: the requests of a run share its conditions, so a million of them
+//! are no more evidence about the next run than the run itself.
 //!
 //! - [`metric`]: metric and the direction that is better
 //! - [`sample`]: figures of a variant, one per run, with trust

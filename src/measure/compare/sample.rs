@@ -40,8 +40,8 @@ impl MetricSample {
         self.figures.iter().filter(|figure| !figure.trusted).count()
     }
 
-    /// Whether more than one run in five is not trusted. Such runs are still used: they are untrusted under load, so the
-    /// remaining ones would be biased.
+    /// Whether more than one run in five is not trusted. Such runs are still used: they are untrusted under load, so
+    /// the remaining ones would be biased.
     pub fn is_doubtful(&self) -> bool {
         self.untrusted() * 5 > self.figures.len()
     }

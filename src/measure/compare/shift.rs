@@ -1,9 +1,9 @@
 //! Estimate of the difference of two samples: a studentised bootstrap over runs.
 //!
-//! The plain percentile bootstrap of five runs has 15 false positives in 100 comparisons of equals: resamples of few values
-//! are too similar. Here each resample is measured in its own standard errors (Efron and Tibshirani, "An Introduction to
-//! the Bootstrap", 1993, ch. 12.5), with noise of the sample's own size added (Davison and Hinkley, "Bootstrap Methods
-//! and their Application", 1997, ch. 3.4), so that it does not consist of five values only.
+//! The plain percentile bootstrap of five runs has 15 false positives in 100 comparisons of equals: resamples of few
+//! values are too similar. Here each resample is measured in its own standard errors (Efron and Tibshirani, "An
+//! Introduction to the Bootstrap", 1993, ch. 12.5), with noise of the sample's own size added (Davison and Hinkley,
+//! "Bootstrap Methods and their Application", 1997, ch. 3.4), so that it does not consist of five values only.
 
 use crate::decide::dice::Dice;
 
@@ -71,8 +71,8 @@ impl EffectEstimate {
         (1 + self.distances.len() - below) as f64 / (1 + self.distances.len()) as f64
     }
 
-    /// Probability of a difference this far inside (-`edge`, `edge`) if the real one were outside; one-sided, the larger
-    /// of both sides (Schuirmann's two one-sided tests).
+    /// Probability of a difference this far inside (-`edge`, `edge`) if the real one were outside; one-sided, the
+    /// larger of both sides (Schuirmann's two one-sided tests).
     pub(super) fn p_value_outside(&self, edge: f64) -> f64 {
         if self.difference.abs() >= edge { 1.0 } else { self.p_value(edge).max(self.p_value(-edge)) / 2.0 }
     }

@@ -129,8 +129,8 @@ impl fmt::Display for UnclearReason {
 }
 
 /// Verdicts on all pairs together. The more pairs, the stronger the evidence for each has to be (Holm: "A simple
-/// sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 1979), so that many comparisons of
-/// equals hardly ever have a false positive.
+/// sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 1979), so that many comparisons
+/// of equals hardly ever have a false positive.
 pub fn judge(pairs: &[Pair<'_>], settings: &Settings) -> Vec<ComparisonVerdict> {
     let shifts: Vec<Option<EffectEstimate>> = pairs
         .iter()

@@ -208,7 +208,8 @@ impl RunComparison {
     }
 }
 
-/// Verdict on errors for each side but the first. Judged apart, so that it takes no part in the correction of the others.
+/// Verdict on errors for each side but the first. Judged apart, so that it takes no part in the correction of the
+/// others.
 fn failures(sides: &[Side], rounds: Option<&[Vec<u64>]>, settings: &Settings) -> Vec<ComparisonVerdict> {
     let metric = MetricSelector::Errors.metric();
     let sample =

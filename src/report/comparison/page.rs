@@ -292,8 +292,8 @@ fn table(pair: &ComparedPair, confidence: f64) -> PageTable {
     PageTable { rows: pair.verdicts.iter().map(row).collect(), ..PageTable::new(&title, &columns) }
 }
 
-/// Quantiles of all runs together, with the lowest and the highest run; of other tools the median over runs. None without
-/// any.
+/// Quantiles of all runs together, with the lowest and the highest run; of other tools the median over runs. None
+/// without any.
 fn curve(runs: &[SavedRun]) -> Option<Vec<(f64, [f64; 3])>> {
     let own: Option<Vec<Histogram>> =
         runs.iter().map(|run| run.result.run.as_ref()?.response_histogram().ok()).collect();
