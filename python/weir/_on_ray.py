@@ -190,8 +190,8 @@ class _Crew:
             here = platform.python_version()
             if there.split(".")[:2] != here.split(".")[:2]:
                 raise _RefusedError(
-                    f"agent {bundle * per_node + 1} on {self._node(bundle)}: Python {there} there, and Python {here}"
-                    " here; install the same on all nodes"
+                    f"agent {bundle * per_node + 1} on {self._node(bundle)}: Python {there} on this node, Python {here}"
+                    " on the driver; install the same version on all nodes"
                 )
 
     def _node(self, bundle: int) -> str:
@@ -203,10 +203,12 @@ class _Crew:
     def _check(self, index: int, about: dict[str, str]) -> None:
         who, wanted = f"agent {index + 1} on {about['node']}", self.wish["weir"]
         if about["weir"] != wanted:
-            there = f"has weir {about['weir']}" if about["weir"] else f"has no weir that can be used ({about['why']})"
+            python = f"Python {about['python']} on this node"
+            wrong = f"weir {about['weir']} in {python}, weir {wanted} on the driver"
+            if not about["weir"]:
+                wrong = f"no usable weir in {python} ({about['why']})"
             raise _RefusedError(
-                f"{who}: Python {about['python']} there {there}, and this is weir {wanted}; install the same on all"
-                f" nodes: pip install weir-http=={wanted}"
+                f"{who}: {wrong}; install the same version on all nodes: pip install weir-http=={wanted}"
             )
 
     def _actor(self) -> Any:

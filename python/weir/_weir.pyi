@@ -43,21 +43,21 @@ def load(form: Mapping[str, object], command: Sequence[str]) -> RunHandle:
     """Run the load that the form (the arguments of `weir.load`, by name) describes; the GIL is released."""
 
 def serve(args: Sequence[str]) -> ServiceHandle:
-    """Start what `weir serve ARGS...` would start; the GIL is released."""
+    """Start the service of `weir serve ARGS...`; releases the GIL."""
 
 def simulate(args: Sequence[str]) -> tuple[str, str]:
-    """Run what `weir simulate ARGS...` would run: as JSON, and as text; the GIL is released."""
+    """Return the simulation of `weir simulate ARGS...` as JSON and as text; releases the GIL."""
 
 @final
 class ServiceHandle:
-    """A running service, as Rust has it."""
+    """Running service of the Rust core."""
 
     host: str
     port: int
     url: str
 
     def stop(self, grace_s: float) -> None:
-        """Stop it; does nothing the second time."""
+        """Stop the service; a second call does nothing."""
 
 @final
 class RunHandle:

@@ -152,7 +152,7 @@ impl Delay {
     /// | `lognormal:200ms,p99=900ms` | half are shorter than 200 ms, one in a hundred is longer than 900 ms |
     /// | `lognormal:200ms,0.5` | the same family by its sigma, 0 to 10 |
     /// | `exponential:200ms` | 200 ms on average, and how much longer never depends on how long it has been |
-    /// | `humps:50ms..100ms,400ms..900ms,20%` | 20 % in the second stretch, the others in the first |
+    /// | `bimodal:50ms..100ms,400ms..900ms,20%` | 20 % in the second stretch, the others in the first |
     ///
     /// # Errors
     /// What is expected, in words.
@@ -176,7 +176,7 @@ impl Delay {
                 }
                 Ok(Self::Lognormal { median, sigma: parse_sigma(median, spread)? })
             }
-            ("humps", [first, second, share]) => {
+            ("bimodal", [first, second, share]) => {
                 let (first, second) = (parse_range(first)?, parse_range(second)?);
                 Ok(Self::Bimodal { first, second, second_fraction: parse_fraction(share)? })
             }
@@ -205,7 +205,7 @@ impl Delay {
 }
 
 const SYNTAX_EXAMPLES: &str =
-    "e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms or humps:50ms..100ms,400ms..900ms,20%";
+    "e.g. 20ms, 100ms..600ms, lognormal:200ms,p99=900ms or bimodal:50ms..100ms,400ms..900ms,20%";
 
 /// Where the 99th percentile of a normal distribution is, in standard deviations.
 const NORMAL_P99: f64 = 2.326_347_874_040_841;
@@ -240,12 +240,12 @@ fn parse_sigma(median: Nanos, text: &str) -> Result<f64, String> {
         }
         return Ok((p99.as_secs_f64() / median.as_secs_f64()).ln() / NORMAL_P99);
     }
-    let wrong = || format!("'{text}' is no spread of a lognormal delay; write p99=TIME, or its sigma from 0 to 10");
+    let wrong = || format!("invalid spread of a lognormal delay '{text}'; write p99=TIME, or sigma from 0 to 10");
     text.parse().ok().filter(|sigma| (0.0..=10.0).contains(sigma)).ok_or_else(wrong)
 }
 
 fn parse_fraction(text: &str) -> Result<f64, String> {
-    let wrong = || format!("'{text}' is no share of the second hump; write e.g. 20%");
+    let wrong = || format!("invalid fraction of the second range '{text}'; write e.g. 20%");
     let percent: f64 = text.strip_suffix('%').and_then(|number| number.trim().parse().ok()).ok_or_else(wrong)?;
     if (0.0..=100.0).contains(&percent) { Ok(percent / 100.0) } else { Err(wrong()) }
 }
@@ -306,7 +306,7 @@ mod tests {
             ("exponential:200ms", Delay::Exponential { mean: ms(200) }),
             ("lognormal:200ms, p99=200ms", Delay::Lognormal { median: ms(200), sigma: 0.0 }),
             (
-                "humps:50ms..100ms,400ms..900ms,20%",
+                "bimodal:50ms..100ms,400ms..900ms,20%",
                 Delay::Bimodal { first: range(50, 100), second: range(400, 900), second_fraction: 0.2 },
             ),
         ] {
@@ -335,10 +335,10 @@ mod tests {
             ("lognormal:0ms,1", "above 0"),
             ("lognormal:1ms,-1", "sigma from 0 to 10"),
             ("lognormal:1ms,NaN", "sigma from 0 to 10"),
-            ("humps:1ms..2ms,3ms..4ms,120%", "write e.g. 20%"),
-            ("humps:1ms..2ms,3ms..4ms,NaN%", "write e.g. 20%"),
-            ("humps:1ms..2ms,3ms..4ms,0.2", "write e.g. 20%"),
-            ("humps:1ms..2ms,3ms..4ms", "write e.g."),
+            ("bimodal:1ms..2ms,3ms..4ms,120%", "write e.g. 20%"),
+            ("bimodal:1ms..2ms,3ms..4ms,NaN%", "write e.g. 20%"),
+            ("bimodal:1ms..2ms,3ms..4ms,0.2", "write e.g. 20%"),
+            ("bimodal:1ms..2ms,3ms..4ms", "write e.g."),
         ] {
             let why = Delay::read(text).expect_err(text);
             assert!(why.contains(named) && !why.contains('\n'), "{text}: {why}");
@@ -389,12 +389,12 @@ mod tests {
 
     #[test]
     fn two_humps_hold_their_shares_and_nothing_lies_between() {
-        let all = drawn("humps:50ms..100ms,400ms..900ms,20%");
+        let all = drawn("bimodal:50ms..100ms,400ms..900ms,20%");
         let second = all.iter().filter(|ms| **ms >= 400.0).count();
         assert!(second.abs_diff(20_000) < 400, "{second}");
         assert!(all.iter().all(|ms| (50.0..=100.0).contains(ms) || (400.0..=900.0).contains(ms)));
         assert!(near(mean(&all[..80_000]), 75.0) && near(mean(&all[80_400..]), 650.0));
-        let (none, only) = (drawn("humps:1ms..2ms,3ms..4ms,0%"), drawn("humps:1ms..2ms,3ms..4ms,100%"));
+        let (none, only) = (drawn("bimodal:1ms..2ms,3ms..4ms,0%"), drawn("bimodal:1ms..2ms,3ms..4ms,100%"));
         assert!(none[none.len() - 1] <= 2.0 && only[0] >= 3.0);
     }
 
@@ -407,9 +407,9 @@ mod tests {
             "100ms..600ms",
             "lognormal:200ms,0.5",
             "exponential:200ms",
-            "humps:50ms..100ms,400ms..900ms,20%",
-            "humps:50ms..100ms,60ms..70ms,20%",
-            "humps:50ms..50ms,400ms..900ms,0.5%",
+            "bimodal:50ms..100ms,400ms..900ms,20%",
+            "bimodal:50ms..100ms,60ms..70ms,20%",
+            "bimodal:50ms..50ms,400ms..900ms,0.5%",
         ] {
             let (delay, all) = (Delay::read(text).expect(text), drawn(text));
             assert!(near(mean(&all), delay.mean().as_millis_f64()), "{text}: {} {}", delay.mean(), mean(&all));
@@ -431,7 +431,7 @@ mod tests {
     #[test]
     fn the_delays_of_neighbours_are_not_correlated() {
         let dice = Dice::new(1, 3);
-        for text in ["0ms..1s", "humps:0ms..400ms,600ms..1s,50%", "lognormal:200ms,0.5"] {
+        for text in ["0ms..1s", "bimodal:0ms..400ms,600ms..1s,50%", "lognormal:200ms,0.5"] {
             let delay = Delay::read(text).expect(text);
             let all: Vec<f64> = (0..100_000).map(|k| delay.at(&dice, k).as_millis_f64()).collect();
             let mean = mean(&all);
@@ -483,7 +483,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_upsets_the_reading(text in "(constant|uniform|lognormal|exponential|humps)?:?[0-9ems.,%=p#\n-]{0,30}") {
+        fn no_text_upsets_the_reading(text in "(constant|uniform|lognormal|exponential|bimodal)?:?[0-9ems.,%=p#\n-]{0,30}") {
             for read in [Delay::read(&text), Delay::samples(&text)].into_iter().flatten() {
                 prop_assert!(read.at(&Dice::new(1, 3), 7) <= Delay::MAX);
             }

@@ -1,8 +1,7 @@
-//! Reading of TOML documents with the position of each value: all errors are reported at once, by line and column, with
-//! a remedy.
+//! Reader of hand-written TOML documents: all errors at once, each with line, column and remedy.
 //!
-//! - [`problem`]: diagnostics
-//! - `read`: typed reading, which continues after an error
+//! - [`problem`]: errors and warnings
+//! - `read`: typed access to values; type errors are collected, and reading continues
 //! - `words`: syntax of times, statuses and sizes
 
 pub mod problem;
@@ -19,11 +18,11 @@ pub use self::problem::Diagnostic;
 use self::problem::Diagnostics;
 use self::read::DocumentTable;
 
-/// Reads a document; `take` reads its tables and records errors. Paths in the document are relative to `folder`.
-/// Returns the result and the warnings.
+/// Parses a document: `take` reads its values and reports errors. Paths in the document are relative to `folder`.
+/// Returns the result of `take` and warnings.
 ///
 /// # Errors
-/// All errors, in order of position; for invalid TOML the syntax errors alone.
+/// All errors, by position; syntax errors only, if the text is not valid TOML.
 pub(crate) fn parse<T>(
     text: &str,
     folder: &Path,
@@ -36,11 +35,11 @@ pub(crate) fn parse<T>(
     if problems.is_empty() { Ok((taken, warnings)) } else { Err(problems) }
 }
 
-/// As [`parse`], of a document with an optional table `over` whose values override the rest. Returns the document
-/// without the overrides, and with them if the table exists.
+/// As [`parse`], for a document with a table `over` that overrides the rest. Returns the results without and with the
+/// overrides, the latter if the table exists.
 ///
 /// # Errors
-/// All errors of both, in order of position.
+/// All errors of both, by position.
 pub(crate) fn parse_with_override<T>(
     text: &str,
     folder: &Path,
@@ -64,7 +63,7 @@ pub(crate) fn parse_with_override<T>(
     if problems.is_empty() { Ok((taken, of_laid, warnings)) } else { Err(problems) }
 }
 
-/// Root table of the text; None for invalid TOML, which is recorded.
+/// Parsed text; None if it is not valid TOML, which is reported.
 fn document<'t>(text: &'t str, notes: &Diagnostics<'_>) -> Option<DeTable<'t>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
@@ -76,12 +75,12 @@ fn document<'t>(text: &'t str, notes: &Diagnostics<'_>) -> Option<DeTable<'t>> {
 
 fn syntax_errors(notes: Diagnostics<'_>) -> Vec<Diagnostic> {
     let mut problems = notes.finish().0;
-    // Further errors on a line are mostly caused by the first.
+    // Further errors on a line mostly follow from the first.
     problems.dedup_by_key(|problem| problem.line);
     problems
 }
 
-/// Tables are merged, everything else is replaced.
+/// Merges tables recursively; other values are replaced.
 fn merge_tables<'t>(below: &mut DeTable<'t>, above: &DeTable<'t>) {
     for (key, value) in above {
         let there = below.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut);

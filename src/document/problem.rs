@@ -1,10 +1,10 @@
-//! Diagnostics of a document: position, message and remedy.
+//! Errors and warnings of a document: position, message, remedy.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::path::Path;
 
-/// Error or warning in a document.
+/// Error or warning.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
     /// Line, from 1.
@@ -13,7 +13,7 @@ pub struct Diagnostic {
     pub column: usize,
     /// Path of keys, such as `policies.quick.hedge[0].after`; empty for a syntax error.
     pub path: String,
-    /// Error message.
+    /// Description of the error.
     pub message: String,
     /// Remedy; may be empty.
     pub remedy: String,
@@ -33,13 +33,13 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Collector of errors and warnings while a document is read.
+/// Collector of errors and warnings while a text is read.
 #[derive(Debug)]
 pub(crate) struct Diagnostics<'a> {
     text: &'a str,
-    /// Offset of each line, in bytes.
+    /// Offset of each line.
     lines: Vec<usize>,
-    /// Base folder of relative paths in the document.
+    /// Folder to which paths in the text are relative.
     pub(crate) folder: &'a Path,
     errors: RefCell<Vec<Diagnostic>>,
     warnings: RefCell<Vec<Diagnostic>>,
@@ -51,7 +51,7 @@ impl<'a> Diagnostics<'a> {
         Self { text, lines, folder, errors: RefCell::default(), warnings: RefCell::default() }
     }
 
-    /// Records an error at an offset in bytes.
+    /// Adds an error at byte offset `start`.
     pub(crate) fn error(&self, start: usize, at: &str, what: impl Into<String>, remedy: impl Into<String>) {
         self.errors.borrow_mut().push(self.diagnostic(start, at, what.into(), remedy.into()));
     }
@@ -65,7 +65,7 @@ impl<'a> Diagnostics<'a> {
         Diagnostic { line, column, path: at.to_owned(), message: what, remedy }
     }
 
-    /// Line and column of an offset.
+    /// Line and column of a byte offset.
     pub(crate) fn position(&self, start: usize) -> (usize, usize) {
         let line = self.lines.partition_point(|begin| *begin <= start).max(1);
         let begin = self.lines.get(line - 1).copied().unwrap_or(0);
@@ -73,7 +73,7 @@ impl<'a> Diagnostics<'a> {
         (line, before.chars().count() + 1)
     }
 
-    /// Errors and warnings, in order of position.
+    /// Errors and warnings, by position.
     pub(crate) fn finish(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         let sorted = |notes: RefCell<Vec<Diagnostic>>| {
             let mut notes = notes.into_inner();
@@ -85,9 +85,9 @@ impl<'a> Diagnostics<'a> {
     }
 }
 
-/// Closest of `known` to `given` by edit distance, if it is close enough.
+/// Known word nearest to `given`, if one is near enough for a typing error.
 pub(crate) fn nearest<'k>(given: &str, known: &[&'k str]) -> Option<&'k str> {
-    // Long words are not typing errors, and the distance takes time.
+    // Long words are not typing errors, and their distance takes time to compute.
     let most = (given.chars().count() / 3).max(1);
     let words = known.iter().copied().filter(|word| given.len() < 64 && word.len() < 64);
     words.map(|word| (distance(given, word), word)).filter(|(far, _)| *far <= most).min().map(|(_, word)| word)
@@ -111,7 +111,7 @@ pub(crate) fn one_of(known: &[&str]) -> String {
     }
 }
 
-/// Edit distance: insertions, deletions, replacements and swaps of neighbours.
+/// Edit distance with insertions, deletions, replacements and swaps of neighbors (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_near_is_meant() {
+    fn a_near_word_is_found() {
         let known = ["deadline", "stages", "retry"];
         assert_eq!(nearest("deadlin", &known), Some("deadline"));
         assert_eq!(nearest("staegs", &known), Some("stages"));

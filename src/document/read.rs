@@ -1,4 +1,4 @@
-//! Typed reading of a TOML document. Each error is recorded with its position, and reading continues.
+//! Typed access to a TOML document. Type errors are reported with their position, and reading continues.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -16,7 +16,7 @@ use crate::decide::Nanos;
 pub(crate) struct DocumentNode<'a> {
     value: &'a DeValue<'a>,
     start: usize,
-    /// Path of keys to the value.
+    /// Path of keys.
     pub(crate) path: String,
     diagnostics: &'a Diagnostics<'a>,
 }
@@ -26,12 +26,12 @@ impl<'a> DocumentNode<'a> {
         Self { value: value.get_ref(), start: value.span().start, path, diagnostics }
     }
 
-    /// Diagnostics so far.
+    /// Errors and warnings so far.
     pub(crate) fn diagnostics(&self) -> &'a Diagnostics<'a> {
         self.diagnostics
     }
 
-    /// Records an error of this value.
+    /// Reports an error at this value.
     pub(crate) fn error(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.diagnostics.error(self.start, &self.path, what, remedy);
     }
@@ -42,12 +42,12 @@ impl<'a> DocumentNode<'a> {
         self.error(format!("invalid {kind}{colon} {}", self.display()), remedy);
     }
 
-    /// Records a warning: legal, and probably a mistake.
+    /// Reports a warning at this value.
     pub(crate) fn warn(&self, what: impl Into<String>, remedy: impl Into<String>) {
         self.diagnostics.warning(self.start, &self.path, what, remedy);
     }
 
-    /// Offset of the value, in bytes.
+    /// Byte offset.
     pub(crate) fn start(&self) -> usize {
         self.start
     }
@@ -68,7 +68,7 @@ impl<'a> DocumentNode<'a> {
         self.value
     }
 
-    /// Value as it is written in the file, shortened.
+    /// Value as text for messages; long strings are truncated.
     pub(crate) fn display(&self) -> String {
         match self.value {
             DeValue::String(text) => {
@@ -124,7 +124,7 @@ impl<'a> DocumentNode<'a> {
         number
     }
 
-    /// Time, which may be zero.
+    /// Time, possibly 0.
     pub(crate) fn time_or_zero(&self) -> Option<Nanos> {
         let time = self.value.as_str().and_then(words::time);
         if time.is_none() {
@@ -133,7 +133,7 @@ impl<'a> DocumentNode<'a> {
         time
     }
 
-    /// Time above zero.
+    /// Time above 0.
     pub(crate) fn time(&self) -> Option<Nanos> {
         let time = self.time_or_zero()?;
         if time == Nanos::ZERO {
@@ -142,7 +142,7 @@ impl<'a> DocumentNode<'a> {
         Some(time)
     }
 
-    /// Number of bytes.
+    /// Size in bytes.
     pub(crate) fn size(&self, range: RangeInclusive<usize>) -> Option<usize> {
         let size = self.value.as_str().and_then(words::size);
         let Some(size) = size else {
@@ -156,7 +156,7 @@ impl<'a> DocumentNode<'a> {
         Some(size)
     }
 
-    /// One of these values.
+    /// Value of one of these words.
     pub(crate) fn choice<T: Copy>(&self, words: &[(&'static str, T)]) -> Option<T> {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let found = self.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
@@ -185,7 +185,7 @@ impl<'a> DocumentNode<'a> {
         (!all.is_empty()).then_some(all)
     }
 
-    /// Ranges of statuses in a string or number; None if it is invalid.
+    /// Statuses of one string or number; None if it has none.
     pub(crate) fn status_words(&self) -> Option<Vec<(u16, u16)>> {
         match self.value {
             DeValue::String(text) => words::statuses(text),
@@ -220,7 +220,7 @@ impl<'a> DocumentNode<'a> {
     }
 }
 
-/// Table with its position. Records the keys that were read; all others are unknown.
+/// Table with its position. It records the keys that are read; all others are unknown.
 #[derive(Debug)]
 pub(crate) struct DocumentTable<'a> {
     inner: &'a DeTable<'a>,
@@ -230,17 +230,17 @@ pub(crate) struct DocumentTable<'a> {
     read_keys: RefCell<Vec<&'static str>>,
 }
 
-/// Key with a free name, and its value.
+/// Key that the file's author has chosen, and its value.
 #[derive(Debug)]
 pub(crate) struct NamedNode<'a> {
     pub(crate) key: &'a str,
-    /// Offset of the key, in bytes.
+    /// Byte offset of the key.
     pub(crate) start: usize,
     pub(crate) node: DocumentNode<'a>,
 }
 
 impl<'a> DocumentTable<'a> {
-    /// Root table of the document.
+    /// Root table of a document.
     pub(crate) fn root(inner: &'a DeTable<'a>, diagnostics: &'a Diagnostics<'a>) -> Self {
         Self { inner, start: 0, path: String::new(), diagnostics, read_keys: RefCell::default() }
     }
@@ -250,7 +250,7 @@ impl<'a> DocumentTable<'a> {
         self.inner.get(key).map(|value| DocumentNode::new(value, join_path(&self.path, key), self.diagnostics))
     }
 
-    /// Members in order of position.
+    /// All members, by position.
     pub(crate) fn members(&self) -> Vec<NamedNode<'a>> {
         let named = |(key, value): (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>)| {
             let node = DocumentNode::new(value, join_path(&self.path, key.get_ref()), self.diagnostics);
@@ -269,7 +269,7 @@ impl<'a> DocumentTable<'a> {
         self.diagnostics.warning(self.start, &self.path, what, remedy);
     }
 
-    /// Records an error for each key that was not read.
+    /// Reports keys that were not read.
     pub(crate) fn check_unknown_keys(&self) {
         let known = self.read_keys.borrow();
         for member in self.members().iter().filter(|member| !known.contains(&member.key)) {
@@ -278,7 +278,7 @@ impl<'a> DocumentTable<'a> {
     }
 }
 
-/// Members of a table of tables. Their names occur in metrics, logs and file names, so the characters are restricted.
+/// Members of a table of tables. Their names become metric labels, log fields and file names, so they are simple.
 pub(crate) fn named_nodes<'a>(node: Option<&DocumentNode<'a>>) -> Vec<NamedNode<'a>> {
     let members = node.and_then(DocumentNode::table).map(|table| table.members()).unwrap_or_default();
     for it in &members {
@@ -291,7 +291,7 @@ pub(crate) fn named_nodes<'a>(node: Option<&DocumentNode<'a>>) -> Vec<NamedNode<
     members
 }
 
-/// `at.key`, with quotes where TOML needs them.
+/// `at.key`, with quotes where TOML requires them.
 fn join_path(at: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let dot = if at.is_empty() { "" } else { "." };

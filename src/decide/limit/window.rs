@@ -49,7 +49,8 @@ impl LimitModel {
     /// # Errors
     /// What is expected, in words.
     pub fn read(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no model of a limit; choose log, counter, aligned, bucket or concurrency");
+        let wrong =
+            || format!("unknown rate-limit algorithm '{text}'; choose log, counter, aligned, bucket or concurrency");
         Self::ALL.into_iter().find(|model| model.name() == text).ok_or_else(wrong)
     }
 }
