@@ -93,7 +93,7 @@ fn users_loops_connections_and_requests_are_divided_among_agents() {
         let server = Server::hello();
         let bodies_of_three = ["-b", "a", "-b", "b", "-b", "c", "-n", "50", "-c", "8"];
         let run = load(&server.url("/"), &[&bodies_of_three[..], &["--on", "local", "--agents", count]].concat());
-        assert_eq!((run.requests.ok, run.connections.limit, run.connections.opened), (50, 8, 8), "{count} agents");
+        assert_eq!((run.requests.ok, run.connections.max, run.connections.opened), (50, 8, 8), "{count} agents");
         all.push(bodies(&server));
     }
     assert_eq!(all[0], all[1]);

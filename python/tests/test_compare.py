@@ -54,11 +54,11 @@ def test_runs_at_hand_and_the_same_runs_in_files_have_the_same_verdicts(run: wei
 
 def test_it_shows_itself_in_every_form(run: weir.Run, tmp_path: Path) -> None:
     found = weir.compare(run, [run])
-    assert "one run cannot tell" in str(found)
+    assert "one run only" in str(found)
     assert "### " in found.markdown()
     assert found.to_dict() == json.loads(found.to_json())
     assert found.html(tmp_path / "page.html") == (tmp_path / "page.html").read_text()
-    assert repr(found) == "<weir.Comparison B against A: unclear>"
+    assert repr(found) == "<weir.Comparison B vs A: inconclusive>"
 
 
 def test_the_classes_have_the_schemas_fields_and_types(run: weir.Run) -> None:

@@ -59,7 +59,7 @@ def test_a_value_that_makes_no_sense_is_a_usage_error(service: Service, argument
         ({"connections": 1.5}, "connections: 'float' object"),
         ({"duration": []}, "duration: a time is seconds, a timedelta or text"),
         ({"body": [3]}, "body: a body is str, bytes or a path, not"),
-        ({"fresh": "yes"}, "fresh: 'str' object"),
+        ({"spin": "yes"}, "spin: 'str' object"),
         ({"slo": [1]}, "slo: 'int' object"),
         ({"conections": 1}, "unexpected keyword argument 'conections'"),
     ],

@@ -20,7 +20,7 @@ def test_a_closed_loop_counts_what_the_service_saw(service: Service) -> None:
     assert len(service.seen) == 60
     assert dict(run.status) == {200: 60}
     assert dict(run.failures) == {}
-    assert run.connections.limit == 3
+    assert run.connections.max == 3
     assert run.bytes.body_in == 60 * len("hello")
 
 
@@ -42,8 +42,8 @@ def test_stages_are_text_or_tuples(service: Service, stages: str | list[weir.Sta
     assert weir.load(service.url, stages=stages).requests.total == 30
 
 
-def test_users_loop_on_fresh_connections(service: Service) -> None:
-    run = weir.load(service.url, users=4, ramp_up="50ms", loops=5, fresh=True)
+def test_users_loop_on_new_connections(service: Service) -> None:
+    run = weir.load(service.url, users=4, ramp_up="50ms", loops=5, keepalive=False)
     assert run.requests.ok == 20
     assert run.connections.opened == 20
 

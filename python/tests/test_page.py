@@ -69,7 +69,7 @@ def test_the_figures_are_those_of_the_run(browser: Browser, data: dict[str, Any]
     """)
     times = data["response_ms"]
     assert figures == {
-        "answers": data["rate_per_s"]["achieved"],
+        "responses": data["rate_per_s"]["achieved"],
         "requests": data["requests"]["total"],
         "failed": data["requests"]["failed"],
         "p50": times["p50"],

@@ -27,7 +27,7 @@ def runs(service: Service) -> dict[str, weir.Run]:
         "failing": weir.load(url + "/status?code=500", connections=1, requests=5),
         "closing": weir.load(url + "/close", connections=1, requests=5),
         "dropping": weir.load(slow, connections=1, rate=50, duration="1s", timeout="100ms"),
-        "posting": weir.load(url, users=2, loops=3, fresh=True, json={"a": 1}),
+        "posting": weir.load(url, users=2, loops=3, keepalive=False, json={"a": 1}),
         "agents": weir.load(url, connections=4, requests=40, on="local", agents=2),
     }
 
@@ -69,7 +69,7 @@ def test_a_wrong_run_does_not_fit(runs: dict[str, weir.Run]) -> None:
     right = runs["closed"].to_dict()
     wrong = [
         right | {"colour": "blue"},
-        right | {"schema": 3},
+        right | {"schema": 4},
         right | {"status": {"20": 1}},
         right | {"failures": {"bad luck": 1}},
         right | {"response_ms": right["response_ms"] | {"p98": 1.0}},
@@ -129,7 +129,7 @@ def assert_same(path: str, kind: Any, schema: dict[str, Any], root: dict[str, An
     elif isinstance(kind, UnionType):
         assert schema["type"] == [_json_type(get_args(kind)[0]), "null"], path
     elif path in ("Run.schema", "Simulation.schema", "Comparison.schema"):
-        assert schema["const"] == (2 if path == "Run.schema" else 1)
+        assert schema["const"] == (3 if path == "Run.schema" else 2)
     else:
         assert schema["type"] == _json_type(kind), path
 

@@ -37,10 +37,10 @@ def cli(args: Sequence[str]) -> int:
     """Run the command line (the program's name first) and return its exit code; the GIL is released."""
 
 def compare(args: Sequence[str], given: Sequence[Sequence[RunHandle] | None]) -> tuple[str, str, str, str]:
-    """Do what `weir compare ARGS...` would do, with runs for some sides: as JSON, text, Markdown and a page."""
+    """Run `weir compare ARGS...`, with runs for some sides: as JSON, text, Markdown and HTML."""
 
 def load(form: Mapping[str, object], command: Sequence[str]) -> RunHandle:
-    """Drive the load that the form (the arguments of `weir.load`, by name) describes; the GIL is released."""
+    """Run the load that the form (the arguments of `weir.load`, by name) describes; the GIL is released."""
 
 def serve(args: Sequence[str]) -> ServiceHandle:
     """Start the service of `weir serve ARGS...`; releases the GIL."""
@@ -61,19 +61,19 @@ class ServiceHandle:
 
 @final
 class RunHandle:
-    """The result of a load, as Rust has it."""
+    """Result of a load test in Rust."""
 
     @staticmethod
     def from_json(text: str) -> RunHandle:
-        """Read what `to_json` or `weir load --out` wrote."""
+        """Read a run that `to_json` or `weir load --out` saved."""
     def to_json(self) -> str:
-        """The run as JSON."""
+        """Run as JSON."""
     def report(self, format: str) -> str:
-        """The run as a report: text, ab, wrk, jmeter or json."""
+        """Run as a report: text, ab, wrk, jmeter or json."""
     def html(self) -> str:
-        """The run as a page."""
+        """Run as an HTML report."""
     def response_percentile(self, percentile: float) -> float:
-        """A percentile in [0, 100] of the response times, in milliseconds."""
+        """Percentile in [0, 100] of the response times, in milliseconds."""
     def service_percentile(self, percentile: float) -> float:
         """A percentile in [0, 100] of the service times, in milliseconds."""
 

@@ -53,7 +53,7 @@ pub(crate) fn parse_with_override<T>(
         let mut laid = below.clone();
         match above.get_ref() {
             DeValue::Table(above) => merge_tables(&mut laid, above),
-            _ => notes.error(above.span().start, over, "it is no table", format!("write [{over}]")),
+            _ => notes.error(above.span().start, over, "invalid table", format!("write [{over}]")),
         }
         laid
     });
@@ -68,7 +68,7 @@ fn document<'t>(text: &'t str, notes: &Diagnostics<'_>) -> Option<DeTable<'t>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let start = error.span().map_or(text.len(), |span| span.start);
-        notes.error(start, "", format!("this is no TOML: {}", error.message()), "");
+        notes.error(start, "", format!("invalid TOML: {}", error.message()), "");
     }
     errors.is_empty().then(|| document.into_inner())
 }

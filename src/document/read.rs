@@ -36,9 +36,10 @@ impl<'a> DocumentNode<'a> {
         self.diagnostics.error(self.start, &self.path, what, remedy);
     }
 
-    /// Notes that it is not what it should be: `"x" is no time; write ...`.
+    /// Records that the value is not a valid `kind`: `invalid time "x"; write ...`.
     pub(crate) fn expected(&self, kind: &str, remedy: impl Into<String>) {
-        self.error(format!("{} is no {kind}", self.display()), remedy);
+        let colon = if self.value.is_array() || self.value.is_table() { ":" } else { "" };
+        self.error(format!("invalid {kind}{colon} {}", self.display()), remedy);
     }
 
     /// Reports a warning at this value.
@@ -104,7 +105,7 @@ impl<'a> DocumentNode<'a> {
         let number = self.value.as_integer().and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
-            let kind = if self.is_integer() { "number for this" } else { "whole number" };
+            let kind = if self.is_integer() { "number" } else { "whole number" };
             self.expected(kind, format!("write one from {} to {}", range.start(), range.end()));
         }
         number
@@ -118,7 +119,7 @@ impl<'a> DocumentNode<'a> {
         };
         let number = number.filter(|number| range.contains(number));
         if number.is_none() {
-            self.expected("number for this", format!("write one from {} to {}", range.start(), range.end()));
+            self.expected("number", format!("write one from {} to {}", range.start(), range.end()));
         }
         number
     }
@@ -136,7 +137,7 @@ impl<'a> DocumentNode<'a> {
     pub(crate) fn time(&self) -> Option<Nanos> {
         let time = self.time_or_zero()?;
         if time == Nanos::ZERO {
-            self.error("there has to be some time", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
+            self.error("the time has to be above zero", r#"write it as "300ms", "1.5s", "2m" or "1h""#);
         }
         Some(time)
     }
@@ -150,7 +151,7 @@ impl<'a> DocumentNode<'a> {
         };
         if !range.contains(&size) {
             let (least, most) = (words::format_size(*range.start()), words::format_size(*range.end()));
-            self.expected("size for this", format!("write one from \"{least}\" to \"{most}\""));
+            self.expected("size", format!("write one from \"{least}\" to \"{most}\""));
         }
         Some(size)
     }
@@ -160,7 +161,7 @@ impl<'a> DocumentNode<'a> {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let found = self.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
         if found.is_none() {
-            self.error(format!("{} is none of its words", self.display()), one_of(&known));
+            self.error(format!("unknown value {}", self.display()), one_of(&known));
         }
         found.map(|(_, value)| *value)
     }
@@ -168,7 +169,10 @@ impl<'a> DocumentNode<'a> {
     pub(crate) fn statuses(&self) -> Option<Vec<(u16, u16)>> {
         let nodes = if self.value.is_array() { self.list()? } else { vec![self.clone()] };
         if nodes.is_empty() {
-            self.error("there is no status in it", r#"write it as "200-299,304", as a number, or as a list of such"#);
+            self.error(
+                "the list of statuses is empty",
+                r#"write it as "200-299,304", as a number, or as a list of such"#,
+            );
             return None;
         }
         let mut all = Vec::new();
@@ -269,12 +273,7 @@ impl<'a> DocumentTable<'a> {
     pub(crate) fn check_unknown_keys(&self) {
         let known = self.read_keys.borrow();
         for member in self.members().iter().filter(|member| !known.contains(&member.key)) {
-            self.diagnostics.error(
-                member.start,
-                &member.node.path,
-                "there is no such key",
-                suggestion(member.key, &known),
-            );
+            self.diagnostics.error(member.start, &member.node.path, "unknown key", suggestion(member.key, &known));
         }
     }
 }
@@ -285,7 +284,7 @@ pub(crate) fn named_nodes<'a>(node: Option<&DocumentNode<'a>>) -> Vec<NamedNode<
     for it in &members {
         let simple = it.key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         if it.key.is_empty() || it.key.len() > 64 || !simple {
-            let what = format!("{:?} is no name", it.key);
+            let what = format!("invalid name {:?}", it.key);
             it.node.diagnostics.error(it.start, &it.node.path, what, "take up to 64 letters, digits, \"-\" and \"_\"");
         }
     }
