@@ -39,4 +39,6 @@ def _texts(name: str, value: Flag) -> list[str]:
         return [str(value)]
     if isinstance(value, Iterable):
         return [text for one in value for text in _texts(name, one)]
-    raise TypeError(f"{name}: a flag takes text, a number, a timedelta, a path or several of them, not {type(value).__name__}")
+    raise TypeError(
+        f"{name}: a flag takes text, a number, a timedelta, a path or several of them, not {type(value).__name__}"
+    )

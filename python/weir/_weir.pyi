@@ -7,16 +7,16 @@ from typing import Any, Literal, final
 from weir._load import Time
 
 __all__ = [
-    "ResponseHandle",
-    "SentRequestHandle",
     "ClientHandle",
     "GroupHandle",
-    "Mailbox",
     "JobResultHandle",
+    "Mailbox",
     "PolicyHandle",
     "RequestHandle",
+    "ResponseHandle",
     "RunHandle",
     "SenderHandle",
+    "SentRequestHandle",
     "ServiceHandle",
     "__version__",
     "abandon",
@@ -24,8 +24,8 @@ __all__ = [
     "cli",
     "compare",
     "forked",
-    "release_connections",
     "load",
+    "release_connections",
     "serve",
     "simulate",
     "wait",
@@ -87,7 +87,7 @@ def wait(request: RequestHandle) -> ResponseHandle:
     """Make a call and wait for its outcome; the GIL is released."""
 
 def release_connections() -> None:
-    """Close unused connections of this thread and its asyncio loops; those of others are closed with their next call."""
+    """Close unused connections of this thread and its asyncio loops; others' with their next call."""
 
 def forked() -> None:
     """Mark this process as a child of a fork."""
