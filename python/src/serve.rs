@@ -25,7 +25,7 @@ pub(crate) struct ServiceHandle {
 #[pyfunction]
 pub(crate) fn serve(py: Python<'_>, args: Vec<OsString>) -> PyResult<ServiceHandle> {
     py.detach(|| {
-        let asked = weir::cli::serve::parse(args).map_err(|why| errors::usage(&why))?;
+        let asked = weir::cli::serve::parse(args).map_err(|why| errors::flags(&why))?;
         let running = asked.start(Logger::new(|text| eprintln!("weir: {text}"))).map_err(|why| errors::serve(&why))?;
         let address = running.address();
         Ok(ServiceHandle {

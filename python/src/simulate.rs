@@ -14,7 +14,7 @@ use crate::errors;
 pub(crate) fn run_simulation(py: Python<'_>, args: Vec<OsString>) -> PyResult<(String, String)> {
     let mut raised: Option<PyErr> = None;
     let shown = py.detach(|| {
-        let plan = simulate::parse(args).and_then(|asked| asked.plan()).map_err(|why| errors::usage(&why))?;
+        let plan = simulate::parse(args).and_then(|asked| asked.plan()).map_err(|why| errors::flags(&why))?;
         let mut go_on = || {
             #[expect(
                 clippy::redundant_closure_for_method_calls,
