@@ -45,7 +45,6 @@ enum DriverEvent {
     /// Agents are placed: their nodes.
     Placed(Vec<String>),
     /// They cannot be placed, and why.
-    #[serde(rename = "refused")]
     Rejected(String),
     /// An agent is gone, and why.
     #[serde(rename = "lost")]

@@ -99,9 +99,9 @@ impl FromPyObject<'_, '_> for HedgeArg {
         if value.hasattr("after")? {
             return Ok(Self(vec![stage(value)?]));
         }
-        let items = value.try_iter().map_err(|_| {
-            PyTypeError::new_err(format!("expected a weir.Hedge or several, not {}", value.get_type()))
-        })?;
+        let items = value
+            .try_iter()
+            .map_err(|_| PyTypeError::new_err(format!("expected a weir.Hedge or several, not {}", value.get_type())))?;
         let stages = items.map(|item| stage(item?.as_borrowed())).collect::<PyResult<Vec<_>>>()?;
         Ok(Self(stages))
     }
@@ -115,7 +115,9 @@ fn stage(value: Borrowed<'_, '_, PyAny>) -> PyResult<HedgeStage> {
     let on_failure: bool = attribute(value, "on_failure")?;
     let HedgeDelayArg(after) = attribute(value, "after")?;
     if after == StageTrigger::Failure && !on_failure {
-        return Err(errors::usage("after: a stage with None starts after a failure only; give a time, or on_failure=True"));
+        return Err(errors::usage(
+            "after: a stage with None starts after a failure only; give a time, or on_failure=True",
+        ));
     }
     Ok(HedgeStage { after, on_failure, attempts })
 }
@@ -133,10 +135,9 @@ impl FromPyObject<'_, '_> for HedgeDelayArg {
         if let Ok(text) = value.cast::<PyString>() {
             let text = text.to_cow()?;
             if let Some(digits) = text.strip_prefix('p') {
-                let percentile =
-                    digits.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(|| {
-                        errors::usage(&format!("invalid percentile '{text}'; write e.g. 'p95' or 'p99.9'"))
-                    })?;
+                let percentile = digits.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(|| {
+                    errors::usage(&format!("invalid percentile '{text}'; write e.g. 'p95' or 'p99.9'"))
+                })?;
                 return Ok(Self(StageTrigger::Quantile(percentile / 100.0)));
             }
         }

@@ -48,9 +48,8 @@ impl ClientRequest {
         let mut map = HeaderMap::with_capacity(headers.len());
         for (name, value) in headers {
             let shown = String::from_utf8_lossy(&name).into_owned();
-            let name = HeaderName::from_bytes(&name).map_err(|_| {
-                errors::usage(&format!("headers: invalid name {shown:?}; use letters, digits and '-'"))
-            })?;
+            let name = HeaderName::from_bytes(&name)
+                .map_err(|_| errors::usage(&format!("headers: invalid name {shown:?}; use letters, digits and '-'")))?;
             let value = HeaderValue::from_bytes(&value).map_err(|_| {
                 errors::usage(&format!("headers: the value of {shown:?} has a control character; remove it"))
             })?;
