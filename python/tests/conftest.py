@@ -26,8 +26,8 @@ class Seen:
 class Service:
     """A running service.
 
-    ``/`` responds "hello"; ``/status?code=503`` with that status; ``/slow?ms=50`` after that time; ``/close`` closes the
-    connection without a response; ``/garbage`` responds with bytes that are not HTTP.
+    ``/`` responds "hello"; ``/status?code=503`` with that status; ``/slow?ms=50`` after that time; ``/close`` closes
+    the connection without a response; ``/garbage`` responds with bytes that are not HTTP.
     """
 
     url: str

@@ -30,7 +30,7 @@ def test_percentiles_come_from_the_histogram(run: weir.Run) -> None:
 
 @pytest.mark.parametrize("percentile", [-0.1, 100.1, float("nan")])
 def test_a_percentile_is_from_0_to_100(run: weir.Run, percentile: float) -> None:
-    with pytest.raises(weir.UsageError, match="percentile.*0 to 100"):
+    with pytest.raises(weir.UsageError, match=r"percentile.*0 to 100"):
         run.percentile(percentile)
 
 
@@ -105,7 +105,7 @@ def test_reports_have_the_formats_of_other_tools(run: weir.Run) -> None:
     assert "Requests/sec:" in run.report("wrk")
     assert "Throughput" in run.report("jmeter")
     assert run.report("json") == run.to_json()
-    with pytest.raises(weir.UsageError, match="xml.*text, ab, wrk, jmeter"):
+    with pytest.raises(weir.UsageError, match=r"xml.*text, ab, wrk, jmeter"):
         run.report("xml")  # type: ignore[arg-type]
 
 
