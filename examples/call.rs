@@ -14,10 +14,10 @@ use weir::http::target::Target;
 use weir::machine::{clock::Clock, timer::Timer};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let target = Target::parse(&std::env::args().nth(1).ok_or("usage: call URL")?)?;
+    let target = Target::parse(&std::env::args().nth(1).ok_or("usage: call URL")?).map_err(|e| e.to_string())?;
     let stages = vec![HedgeStage { after: StageTrigger::Time(Nanos::from_millis(100)), on_failure: true, attempts: 1 }];
     let policy = Policy { deadline: Nanos::SECOND, stages, ..Policy::default() };
-    let origin = Arc::new(Origin::new(&target, &ConnectOptions::default())?);
+    let origin = Arc::new(Origin::new(&target, &ConnectOptions::default()).map_err(|e| e.to_string())?);
     let hosts = vec![UpstreamHost { origin, weight: 1 }];
     let upstream = Upstream::new(hosts, BalancePolicy::RoundRobin, OutlierRule::default());
     let plan = CallPlan::new(policy, Success::default(), Arc::new(upstream));
