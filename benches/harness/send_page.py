@@ -16,7 +16,7 @@ from harness.sending import (
     LIMIT,
     SATURATED,
     SEND,
-    SETTLE_S,
+    WARMUP_S,
     TTL,
     UNLIMITED,
     WAY_MS,
@@ -28,7 +28,7 @@ METHOD = f"""\
 `weir serve ratelimit` has a core of its own, `weir send` the other. Accepted and rejected requests are counted by the
 service. Each key has {LIMIT} requests in a second, one-way delays are 0 to {WAY_MS} ms, ten 429s block a key,
 each response closes its connection, and nonces have to arrive in order: this is the reference rate-limited API. The others
-differ from it as their line says. There are more jobs than the limits let through; the count begins {SETTLE_S} s after the first
+differ from it as their line says. There are more jobs than the limits let through; the count begins {WARMUP_S} s after the first
 was accepted, when windows that were empty are full. Jobs are in a SQLite file, results go to another; from Python, jobs
 are in memory and results are counted.
 

@@ -12,7 +12,7 @@ from harness import queues, redis_server, sending
 from harness.redis_server import Redis
 from harness.sender import empty, jobs, say, scratch, served
 from harness.senders import Results, Sender, Senders
-from harness.sending import REFERENCE, SETTLE_S, WAY_MS, WINDOW_S, Count, stats
+from harness.sending import REFERENCE, WARMUP_S, WAY_MS, WINDOW_S, Count, stats
 from harness.servers import StartError
 from harness.trial import Bench, Trial, rounds
 
@@ -86,7 +86,7 @@ def _shared(bench: Bench, count: int, number: int) -> Trial:
             scratch() as folder,
             _redis(bench, folder, redis_server.EVERY_SECOND) as redis,
         ):
-            source = jobs(folder, sending.jobs_for(REFERENCE, seconds + SETTLE_S + 5))
+            source = jobs(folder, sending.jobs_for(REFERENCE, seconds + WARMUP_S + 5))
 
             def command(_: int, out: Path) -> list[str]:
                 more = ("--store", redis.url(QUEUE), "--out", str(out))
