@@ -1,4 +1,4 @@
-/* Functions in C for `weir serve functions`:
+/* Custom functions for `weir serve functions`:
  *
  *     cc -O2 -shared -fPIC -I include -o functions.so examples/functions.c
  *     weir serve functions --port 8080 --library ./functions.so
@@ -23,7 +23,7 @@ static int power(const weir_request *request, weir_response *response, void *use
     return weir_printf(response, "%.0f", result);
 }
 
-/* POST /shout: data that threads share, as the count, has to be atomic or locked. */
+/* POST /shout: state that threads share, as the count, has to be atomic or locked. */
 static int shout(const weir_request *request, weir_response *response, void *user) {
     size_t length;
     const unsigned char *body = weir_body(request, &length);

@@ -364,7 +364,7 @@ fn with_a_driver_that(script: &str, args: &[&str]) -> Output {
 #[test]
 fn errors_of_ray_s_driver_are_one_line() {
     for (script, words) in [
-        (r#"echo '- {"refused": "no Ray cluster at auto"}'"#, "no Ray cluster at auto"),
+        (r#"echo '- {"rejected": "no Ray cluster at auto"}'"#, "no Ray cluster at auto"),
         ("echo 'No module named weir' >&2; exit 1", "Ray's driver has ended (exit code 1): No module named weir"),
         (
             "echo \"No module named 'weir'\" >&2; exit 1",

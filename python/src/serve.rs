@@ -25,7 +25,7 @@ pub(crate) struct ServiceHandle {
 #[pyfunction]
 pub(crate) fn serve(py: Python<'_>, args: Vec<OsString>) -> PyResult<ServiceHandle> {
     py.detach(|| {
-        let args = weir::cli::serve::parse(args).map_err(|reason| errors::usage(&reason))?;
+        let args = weir::cli::serve::parse(args).map_err(|reason| errors::flags(&reason))?;
         let running =
             args.start(Logger::new(|text| eprintln!("weir: {text}"))).map_err(|reason| errors::serve(&reason))?;
         let address = running.address();

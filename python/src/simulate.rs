@@ -14,7 +14,7 @@ use crate::errors;
 pub(crate) fn run_simulation(py: Python<'_>, args: Vec<OsString>) -> PyResult<(String, String)> {
     let mut raised: Option<PyErr> = None;
     let result = py.detach(|| {
-        let plan = simulate::parse(args).and_then(|args| args.plan()).map_err(|reason| errors::usage(&reason))?;
+        let plan = simulate::parse(args).and_then(|args| args.plan()).map_err(|reason| errors::flags(&reason))?;
         let mut go_on = || {
             #[expect(
                 clippy::redundant_closure_for_method_calls,

@@ -31,7 +31,7 @@ def state(pid: int) -> str:
 
 CALLS = """
 import sys, weir
-with weir.Client(retry=2) as client:
+with weir.Client(retries=2) as client:
     print("ready", flush=True)
     calls = 0
     # Until stdin is closed; each call is answered.
@@ -120,7 +120,7 @@ def test_a_network_of_its_own_delays_and_loses_where_that_is_allowed() -> None:
 
 
 def test_broken_uploads_reach_a_service_that_goes_on() -> None:
-    with weir.serve("body") as service:
+    with weir.serve("httpbin") as service:
         port = int(service.url.rpartition(":")[2].strip("/"))
         with noise.broken_uploads(port, per_s=100) as happened:
             wait_for(lambda: len(happened.spans) >= 4)

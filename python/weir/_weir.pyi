@@ -1,4 +1,4 @@
-"""The compiled half of weir; the package's own modules are its only users."""
+"""Native module of weir, for the modules of this package only."""
 
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Mapping, Sequence
@@ -7,16 +7,16 @@ from typing import Any, Literal, final
 from weir._load import Time
 
 __all__ = [
-    "ResponseHandle",
-    "SentRequestHandle",
     "ClientHandle",
     "GroupHandle",
-    "Mailbox",
     "JobResultHandle",
+    "Mailbox",
     "PolicyHandle",
     "RequestHandle",
+    "ResponseHandle",
     "RunHandle",
     "SenderHandle",
+    "SentRequestHandle",
     "ServiceHandle",
     "__version__",
     "abandon",
@@ -24,8 +24,8 @@ __all__ = [
     "cli",
     "compare",
     "forked",
-    "release_connections",
     "load",
+    "release_connections",
     "serve",
     "simulate",
     "wait",
@@ -34,23 +34,23 @@ __all__ = [
 __version__: str
 
 def cli(args: Sequence[str]) -> int:
-    """Run the command line (the program's name first) and return its exit code; the GIL is released."""
+    """Run the command line (program name first) and return its exit code; the GIL is released."""
 
 def compare(args: Sequence[str], given: Sequence[Sequence[RunHandle] | None]) -> tuple[str, str, str, str]:
-    """Run `weir compare ARGS...`, with runs for some sides: as JSON, text, Markdown and HTML."""
+    """Run `weir compare ARGS...`, with runs for some sides: JSON, text, Markdown and HTML."""
 
 def load(form: Mapping[str, object], command: Sequence[str]) -> RunHandle:
-    """Run the load that the form (the arguments of `weir.load`, by name) describes; the GIL is released."""
+    """Run the load of the form (the arguments of `weir.load`, by name); the GIL is released."""
 
 def serve(args: Sequence[str]) -> ServiceHandle:
-    """Start the service of `weir serve ARGS...`; releases the GIL."""
+    """Start the service of `weir serve ARGS...`; the GIL is released."""
 
 def simulate(args: Sequence[str]) -> tuple[str, str]:
-    """Return the simulation of `weir simulate ARGS...` as JSON and as text; releases the GIL."""
+    """Run `weir simulate ARGS...`: JSON and text; the GIL is released."""
 
 @final
 class ServiceHandle:
-    """Running service of the Rust core."""
+    """Running service."""
 
     host: str
     port: int
@@ -61,64 +61,64 @@ class ServiceHandle:
 
 @final
 class RunHandle:
-    """Result of a load test in Rust."""
+    """Result of a load."""
 
     @staticmethod
     def from_json(text: str) -> RunHandle:
-        """Read a run that `to_json` or `weir load --out` saved."""
+        """Parse the output of `to_json` or `weir load --out`."""
     def to_json(self) -> str:
-        """Run as JSON."""
+        """Return the run as JSON."""
     def report(self, format: str) -> str:
-        """Run as a report: text, ab, wrk, jmeter or json."""
+        """Return a report of the run: text, ab, wrk, jmeter or json."""
     def html(self) -> str:
-        """Run as an HTML report."""
+        """Return the HTML report of the run."""
     def response_percentile(self, percentile: float) -> float:
-        """Percentile in [0, 100] of the response times, in milliseconds."""
+        """Return a percentile in [0, 100] of the response times, in milliseconds."""
     def service_percentile(self, percentile: float) -> float:
-        """A percentile in [0, 100] of the service times, in milliseconds."""
+        """Return a percentile in [0, 100] of the service times, in milliseconds."""
 
 def begin(request: RequestHandle) -> Future[ResponseHandle]:
-    """Begin a call; the future is the running asyncio loop's."""
+    """Begin a call; the future belongs to the running asyncio loop."""
 
 def abandon(future: Future[Any]) -> None:
-    """Cancel the call that has this future, if it still runs."""
+    """Cancel the call with this future, if it still runs."""
 
 def wait(request: RequestHandle) -> ResponseHandle:
-    """Make a call and wait for its end; the GIL is released."""
+    """Make a call and wait for its outcome; the GIL is released."""
 
 def release_connections() -> None:
-    """Close connections of this thread and its asyncio loops that nobody needs; others' with their next call."""
+    """Close unused connections of this thread and its asyncio loops; others' with their next call."""
 
 def forked() -> None:
-    """Tell that this process is a child."""
+    """Mark this process as a child of a fork."""
 
 @final
 class ClientHandle:
-    """What a client's calls share, as Rust has it."""
+    """State that the calls of a client share: upstreams, budgets, concurrency limit."""
 
     def __new__(cls, form: Mapping[str, object]) -> ClientHandle:
-        """Read the options of a client, by name."""
+        """Parse the options of a client, by name."""
     def request(
         self, policy: PolicyHandle, method: str, url: str, headers: Sequence[tuple[bytes, bytes]], body: bytes | None
     ) -> RequestHandle:
         """Prepare a request."""
     def close(self) -> None:
-        """Let go of the upstreams."""
+        """Release the upstreams."""
 
 @final
 class PolicyHandle:
-    """What a call may do, as Rust has it."""
+    """Policy of a call."""
 
     def __new__(cls, form: Mapping[str, object]) -> PolicyHandle:
-        """Read the options of a call, by name."""
+        """Parse the options of a call, by name."""
 
 @final
 class RequestHandle:
-    """A request, and what may be done for its answer."""
+    """Prepared request with its policy."""
 
 @final
 class SentRequestHandle:
-    """What was asked, as Rust has it."""
+    """Request of a response."""
 
     method: str
     url: str
@@ -127,21 +127,25 @@ class SentRequestHandle:
 
 @final
 class ResponseHandle:
-    """How a call ended, as Rust has it."""
+    """Outcome of a call.
 
-    ended: str
-    """answered, failed or late."""
+    Attributes:
+        ended: responded, failed or deadline_exceeded.
+        status: Status of the response; 0 without one.
+        skipped: Extra attempts that were not sent, for want of budget or a slot.
+        attempts: Reason, upstream, outcome, status, detail, start and duration in milliseconds.
+    """
+
+    ended: Literal["responded", "failed", "deadline_exceeded"]
     status: int
-    """0 without an answer."""
     version: str
     headers: list[tuple[bytes, bytes]]
     coding: str | None
     body: bytes
     request: SentRequestHandle
     elapsed_s: float
-    budget_exhausted: int
+    skipped: int
     attempts: list[tuple[str, str, str, int | None, str | None, float, float]]
-    """Why, upstream, outcome, status, cause, start and length in milliseconds."""
 
 @final
 class SenderHandle:
@@ -208,7 +212,7 @@ class JobResultHandle:
 
     number: int
     id: str | None
-    state: Literal["done", "graveyard", "expired"]
+    state: Literal["done", "dead_lettered", "expired"]
     status: int | None
     body: bytes
     failure: str | None

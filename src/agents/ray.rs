@@ -45,7 +45,6 @@ enum DriverEvent {
     /// Agents are placed on these nodes.
     Placed(Vec<String>),
     /// Agents cannot be placed, for this reason.
-    #[serde(rename = "refused")]
     Rejected(String),
     /// Agent has failed, for this reason.
     #[serde(rename = "lost")]
