@@ -10,7 +10,7 @@ use rustls::crypto::ring;
 use super::error_line;
 use crate::http::tls::{Tls, TlsOptions};
 
-/// A server: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`; `rediss://...[?cacert=FILE&cert=FILE&key=FILE&insecure=1]` over
+/// A server: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`; `rediss://...[?cacert=FILE&cert=FILE&cert_key=FILE&insecure=1]` over
 /// TLS; `redis+unix:///PATH[?db=N]` by a socket of the file system.
 #[derive(Clone)]
 pub struct RedisAddress {
@@ -59,7 +59,7 @@ impl RedisAddress {
                 "db" | "user" | "pass" | "protocol" => rest.push(word),
                 "cacert" => tls.cacert = Some(value.into()),
                 "cert" => tls.cert = Some(value.into()),
-                "key" => tls.key = Some(value.into()),
+                "cert_key" => tls.key = Some(value.into()),
                 "insecure" => tls.insecure = parse_flag(name, value)?,
                 _ => more.push((name.to_owned(), value.to_owned())),
             }
@@ -82,7 +82,7 @@ impl RedisAddress {
             return Client::build_with_tls(info, certificates(&self.tls)?).map_err(why);
         }
         if self.tls != TlsOptions::default() {
-            return Err("cacert, cert, key and insecure are for TLS; write rediss://".into());
+            return Err("cacert, cert, cert_key and insecure are for TLS; write rediss://".into());
         }
         Client::open(info).map_err(why)
     }
@@ -116,7 +116,7 @@ impl RedisAddress {
             // It comes as an error of the socket, but does not go away.
             if why.contains("invalid peer certificate") {
                 let remedy = "name its authority with cacert=FILE";
-                return RedisConnectError::Rejected(format!("its certificate is not believed ({why}); {remedy}"));
+                return RedisConnectError::Rejected(format!("certificate verification failed ({why}); {remedy}"));
             }
             if is_passing { RedisConnectError::Unreachable(why) } else { RedisConnectError::Rejected(why) }
         })?;

@@ -1,7 +1,7 @@
 //! A line of JSON -> a job.
 //!
 //! A line is an object: `{"id": "a1", "url": "http://...", "method": "POST", "headers": {"x-a": "b"}, "body": {...},
-//! "ttl": "30s", "weight": 120, "priority": 1, "key": "alice"}`. All fields may be left out that the [`JobDefaults`] has. A body that
+//! "ttl": "30s", "weight": 120, "priority": 1, "pinned_key": "alice"}`. All fields may be left out that the [`JobDefaults`] has. A body that
 //! is no string is sent as JSON. The lines of OpenAI's batch files (`custom_id`, `method`, `url`, `body`) are of this kind.
 
 use std::borrow::Cow;
@@ -69,7 +69,7 @@ struct JobLine<'a> {
     ttl: Option<TtlValue>,
     weight: Option<u32>,
     priority: Option<i32>,
-    key: Option<String>,
+    pinned_key: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -107,7 +107,7 @@ impl JobDefaults {
         for (place, text) in texts.chain(headers).chain(body) {
             if let Some(name) = unknown_field(text) {
                 return Err(format!(
-                    "--{place}: there is no field '{{{name}}}'; fields are {{key}}, {{nonce}} and {{id}}"
+                    "--{place}: unknown field '{{{name}}}'; choose {{key}}, {{nonce}} or {{id}}"
                 ));
             }
         }
@@ -129,7 +129,7 @@ impl JobDefaults {
         }
         // A list of the fields' values would do, otherwise.
         if !text.starts_with('{') {
-            return Err("invalid: a job is an object, as {\"id\": \"a1\"}".into());
+            return Err("invalid job: not an object; write e.g. {\"id\": \"a1\"}".into());
         }
         let line: JobLine<'_> = serde_json::from_str(text).map_err(|error| json_error_text(&error))?;
         let id = line.id.or(line.custom_id).map(LineId::text);
@@ -148,7 +148,7 @@ impl JobDefaults {
             ttl_ms: line.ttl.map(ttl_ms).transpose()?,
             weight: line.weight,
             priority: line.priority,
-            key_hint: line.key,
+            key_hint: line.pinned_key,
         };
         self.build(own, now).map(Some)
     }
@@ -159,14 +159,14 @@ impl JobDefaults {
     /// What is wrong with it, in words.
     pub fn build(&self, own: JobOverrides, now: UnixMs) -> Result<Job, String> {
         if own.id.as_ref().is_some_and(String::is_empty) {
-            return Err("its id is empty".into());
+            return Err("empty id".into());
         }
         if own.key_hint.as_ref().is_some_and(String::is_empty) {
-            return Err("its key is empty; leave it out if any will do".into());
+            return Err("empty pinned_key; leave it out for any key".into());
         }
         let weight = own.weight.unwrap_or(1);
         if weight == 0 {
-            return Err("its weight is 0; it is at least 1".into());
+            return Err("invalid weight 0; it is at least 1".into());
         }
         let mut headers = own.headers;
         for (name, value) in &self.headers {
@@ -185,7 +185,7 @@ impl JobDefaults {
         let url = self.resolve_url(own.url)?;
         for text in [&url].into_iter().chain(headers.iter().map(|(_, value)| value)) {
             if let Some(name) = unknown_field(text) {
-                return Err(format!("there is no field '{{{name}}}'; fields are {{key}}, {{nonce}} and {{id}}"));
+                return Err(format!("unknown field '{{{name}}}'; choose {{key}}, {{nonce}} or {{id}}"));
             }
         }
         Ok(Job {
@@ -203,7 +203,7 @@ impl JobDefaults {
     /// Where a job's request goes.
     fn resolve_url(&self, own: Option<String>) -> Result<String, String> {
         let url = match (own, &self.url) {
-            (None, None) => return Err("it has no url, and there is no --url".into()),
+            (None, None) => return Err("no url, and no --url".into()),
             // Whoever made the form has checked it.
             (None, Some(url)) => return Ok(url.clone()),
             (Some(path), Some(base)) if path.starts_with('/') => {
@@ -233,7 +233,7 @@ fn ttl_ms(length: TtlValue) -> Result<u64, String> {
     let length = match length {
         TtlValue::Text(text) => Nanos::from(words::time(&text)?),
         TtlValue::Seconds(s) if s.is_finite() && (0.0..=3e9).contains(&s) => Nanos::from_secs_f64(s),
-        TtlValue::Seconds(s) => return Err(format!("a ttl of {s} s is not possible")),
+        TtlValue::Seconds(s) => return Err(format!("invalid ttl {s}: it is between 0 and 3e9 seconds")),
     };
     Ok(length.0 / Nanos::MILLI.0)
 }
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn a_lines_own_words_take_precedence() {
         let own = job(
-            r#"{"id": 7, "headers": {"X-A": "2"}, "body": "hey", "ttl": "2s", "weight": 5, "priority": -1, "url": "http://o/", "key": "alice"}"#,
+            r#"{"id": 7, "headers": {"X-A": "2"}, "body": "hey", "ttl": "2s", "weight": 5, "priority": -1, "url": "http://o/", "pinned_key": "alice"}"#,
         );
         assert_eq!((own.key_hint.as_deref(), job("{}").key_hint), (Some("alice"), None));
         assert_eq!(own.id.as_deref(), Some("7"));
@@ -311,7 +311,7 @@ mod tests {
         assert!(why(r#"{"url": "ftp://h"}"#).contains("ftp"));
         assert!(why(r#"{"ttl": "soon"}"#).contains("soon"));
         assert!(why(r#"{"weight": 0}"#).contains("at least 1"));
-        assert!(why(r#"{"key": ""}"#).contains("key is empty"));
+        assert!(why(r#"{"pinned_key": ""}"#).contains("empty pinned_key"));
         assert!(why(r#"["a",null,null,null,null,null,null,null,null,null]"#).contains("object"));
         assert!(why("[]").contains("invalid"), "{}", why("[]"));
         let bare = JobDefaults::default();
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn a_form_with_an_unknown_field_is_refused() {
         let wrong = JobDefaults { url: Some("http://h/{token}".into()), ..JobDefaults::default() };
-        assert!(wrong.check().unwrap_err().starts_with("--url: there is no field '{token}'"));
+        assert!(wrong.check().unwrap_err().starts_with("--url: unknown field '{token}'"));
         assert_eq!(form().check(), Ok(()));
     }
 }

@@ -24,7 +24,7 @@ pub struct Options {
     /// What answers mean.
     pub response_rules: ResponseRules,
     /// A new connection for each request.
-    pub fresh: bool,
+    pub keepalive: bool,
     /// How long name, connection and TLS may take together.
     pub connect_timeout: Nanos,
     /// What all TLS connections share (see [`Tls::shared`](crate::http::tls::Tls::shared)); None is the machine's own
@@ -56,7 +56,7 @@ impl Default for Options {
             host_limits: Vec::new(),
             keys: vec![ApiKey::none()],
             response_rules: ResponseRules::default(),
-            fresh: false,
+            keepalive: true,
             connect_timeout: Nanos::from_secs(5),
             tls: None,
             max_body_bytes: 16 << 20,

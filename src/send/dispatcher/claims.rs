@@ -184,7 +184,7 @@ impl SenderRuntime {
             hand.extended_jobs.push((entry.number, expires));
         } else {
             hand.extension_counts.remove(&entry.number);
-            let reason = "its time was over before it could be sent".to_owned();
+            let reason = "expired before it could be sent".to_owned();
             let tries = entry.status.attempts;
             let ended = FinishedJob {
                 entry,
@@ -210,7 +210,7 @@ impl SenderRuntime {
         let obstacle = if self.is_stopping() || self.state.borrow().failure.is_some() {
             Some("the sender ended")
         } else {
-            (named == Some(None)).then_some("its key is not there")
+            (named == Some(None)).then_some("its key is missing")
         };
         if let Some(reason) = obstacle {
             let reason = reason.to_owned();
@@ -229,7 +229,7 @@ impl SenderRuntime {
                 State::Expired => JobStep::Expired,
                 _ => JobStep::DeadLettered,
             };
-            let reason = "as was told before a crash".to_owned();
+            let reason = "in the results before a crash".to_owned();
             let change = JobChange { lease, at: wall_ms(), reason, step, attempt: None, response: None };
             self.state.borrow_mut().changes.push(change);
             self.changes_pending.notify_one();

@@ -131,7 +131,7 @@ impl SenderRuntime {
         let waits: Vec<JobId> = hand.dispatch.queued_jobs(host).collect();
         let unsent = |held: &super::LeasedJob| held.attempts_since_claim == 0 && waits.contains(&held.entry.number);
         if self.options.rules.give_up_after.is_none() {
-            self.release_jobs(hand, actions, "its host does not answer", unsent);
+            self.release_jobs(hand, actions, "the host is down", unsent);
         }
     }
 

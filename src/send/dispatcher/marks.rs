@@ -125,6 +125,6 @@ fn record_sent_mark(hand: &mut SenderState, job: JobId) {
     let Some(held) = hand.jobs.get_mut(&job) else { return };
     held.mark = SentMark::Pending;
     let (lease, at) = (held.lease, wall_ms());
-    let reason = "it is sent".to_owned();
+    let reason = "being sent".to_owned();
     hand.changes.push(JobChange { lease, at, reason, step: JobStep::Sent, attempt: None, response: None });
 }

@@ -224,9 +224,9 @@ impl SenderRuntime {
         progress: Arc<Mutex<SenderProgress>>,
     ) -> Result<(Self, impl Future<Output = ()>), SenderError> {
         let clock = Clock::started_ago(CLOCK_HEAD_START);
-        let system = |error: std::io::Error| SenderError::System(format!("cannot begin to send: {error}"));
+        let system = |error: std::io::Error| SenderError::System(format!("cannot start the sender: {error}"));
         let (timer, ring) = Timer::new(clock).map_err(system)?;
-        let most_idle = if options.fresh { 0 } else { options.rules.max_in_flight };
+        let most_idle = if options.keepalive { options.rules.max_in_flight } else { 0 };
         let client = Client::new(timer.clone(), ClientOptions { max_idle: most_idle, ..ClientOptions::default() });
         let (now, moment) = (clock.now(), ClockSample::now());
         let wall = moment.wall;
@@ -360,7 +360,7 @@ impl SenderRuntime {
             DispatchAction::Send { job, key, attempt, nonce, .. } => {
                 self.send(hand, QueuedAttempt { job, key: key as usize, attempt, nonce, due });
             }
-            DispatchAction::Cancel { job, .. } => self.cancel(hand, job, "no answer in time"),
+            DispatchAction::Cancel { job, .. } => self.cancel(hand, job, "timed out"),
             DispatchAction::Done(job) => self.end_job(hand, job, JobStep::Done, "delivered".into()),
             DispatchAction::ScheduleRetry { job, until, reason: why } => dead.push((job, until, why)),
             DispatchAction::Requeue(job) => dead.retain(|(other, ..)| *other != job),
@@ -368,8 +368,8 @@ impl SenderRuntime {
             DispatchAction::ExtendTtl { .. } => {}
             DispatchAction::Expire { job, reason: why } => {
                 let reason = match why {
-                    DispatchFailure::Expired => "its time was over before it could be sent".to_owned(),
-                    other => format!("its time was over after: {}", attempt::reason_text(other)),
+                    DispatchFailure::Expired => "expired before it could be sent".to_owned(),
+                    other => format!("expired after: {}", attempt::reason_text(other)),
                 };
                 self.end_job(hand, job, JobStep::Expired, reason);
             }

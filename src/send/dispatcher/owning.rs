@@ -168,7 +168,7 @@ impl SenderRuntime {
     fn stop_using_key(&self, key: usize) {
         self.with_actions(|hand, actions| {
             hand.dispatch.set_leased(key_number(key), false);
-            self.release_jobs(hand, actions, "its key is another sender's", |held| held.key == Some(key_number(key)));
+            self.release_jobs(hand, actions, "another sender has its key", |held| held.key == Some(key_number(key)));
         });
     }
 
@@ -218,7 +218,7 @@ impl SenderRuntime {
         let here = flying.filter(|(_, flying)| flying.key == key && flying.last_byte_at.is_none());
         let here: Vec<_> = here.map(|(job, flying)| (job, flying.attempt)).collect();
         for (job, attempt) in here {
-            self.cancel(hand, job, "its key's lease was over");
+            self.cancel(hand, job, "the lease of its key expired");
             hand.dispatch.on(self.timer.now(), Event::Recalled(job, attempt), actions);
         }
         let unmarked = std::mem::take(&mut hand.awaiting_mark);

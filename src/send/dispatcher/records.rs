@@ -57,7 +57,7 @@ impl SenderRuntime {
             (hand.events, hand.listener_full) = (news, true);
             return false;
         }
-        let why = SenderError::Listener(format!("cannot keep what came of the jobs: {error}"));
+        let why = SenderError::Listener(format!("cannot write the results: {error}"));
         hand.failure.get_or_insert(why);
         self.end_check_due.notify_one();
         false

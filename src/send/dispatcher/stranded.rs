@@ -14,7 +14,7 @@ impl SenderRuntime {
         hand.lanes.retain(|key| key.is_none_or(|key| !lost.contains(&key)));
         hand.has_unsendable = true;
         let is_stranded = |held: &super::LeasedJob| held.key.is_some_and(|key| lost.contains(&key));
-        self.release_jobs(hand, actions, "its key cannot be used", is_stranded);
+        self.release_jobs(hand, actions, "its key is unusable", is_stranded);
     }
 
     /// Whether there are jobs in hand that only this key may send.

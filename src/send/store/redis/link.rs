@@ -21,7 +21,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const SAME_CLOCK_MS: i64 = 10;
 
 /// Of the layout of the keys on the server.
-const LAYOUT_VERSION: &str = "2";
+const LAYOUT_VERSION: &str = "3";
 
 /// What all connections of a store have in common.
 #[derive(Debug)]

@@ -28,15 +28,15 @@ local ends = lease == 'inf' and 'inf' or string.format('%.0f', server + tonumber
 if not call('ZSCORE', p .. 'sessions', client) then call('ZADD', p .. 'sessions', server + tonumber(ARGV[5]), client) end
 take_back(server)
 for _, name in ipairs(call('ZRANGEBYSCORE', HELD, '-inf', server, 'LIMIT', 0, MOST_CHORES)) do
-  give_back(tonumber(name), now, 'its lease was over', 'its lease was over')
+  give_back(tonumber(name), now, 'lease expired', 'lease expired')
   call('ZREM', HELD, name)
 end
 local late = {}
 for i, name in ipairs(call('ZRANGEBYSCORE', p .. 'ends', '-inf', now, 'LIMIT', 0, MOST_CHORES)) do
-  local number, reason = tonumber(name), 'its time is over'
+  local number, reason = tonumber(name), 'expired'
   local was = facts(number)
   call('HSET', key_of(number), 'state', 'expired', 'reason', reason, 'changed_ms', now)
-  call('HDEL', key_of(number), 'retry_ms')
+  call('HDEL', key_of(number), 'retry_at_ms')
   move(number, was.state, 'expired', was.bytes, was)
   note(number, now, 'expired', reason)
   late[i] = number
@@ -46,9 +46,9 @@ flush()
 for _, name in ipairs(call('ZRANGEBYSCORE', p .. 'due', '-inf', now, 'LIMIT', 0, MOST_CHORES)) do
   local number = tonumber(name)
   local was = facts(number)
-  call('HSET', key_of(number), 'state', 'queued', 'reason', 'another try is due', 'changed_ms', now)
-  call('HDEL', key_of(number), 'retry_ms')
-  move(number, 'dead', 'queued', was.bytes, was)
+  call('HSET', key_of(number), 'state', 'queued', 'reason', 'retry due', 'changed_ms', now)
+  call('HDEL', key_of(number), 'retry_at_ms')
+  move(number, 'retrying', 'queued', was.bytes, was)
 end
 -- Those that have just come to a line are among those that are taken.
 flush()
@@ -64,11 +64,11 @@ for want = 8, #ARGV, 2 do
     local number = number_of(place)
     local key, values = key_of(number), row(number)
     leases = leases + 1
-    if values[7] or values[8] or values[9] or values[10] then call('HDEL', key, 'code', 'key', 'sent_ms', 'retry_ms') end
+    if values[7] or values[8] or values[9] or values[10] then call('HDEL', key, 'code', 'last_key', 'sent_ms', 'retry_at_ms') end
     values[2], values[3], values[4], values[7], values[10] = 'leased', 'claimed by the sender', now, false, false
     if sending then
       values[8], values[9] = values[15], now
-      if values[15] then call('HSET', key, 'key', values[15]) end
+      if values[15] then call('HSET', key, 'last_key', values[15]) end
       call('HSET', key, 'state', 'leased', 'reason', values[3], 'changed_ms', now, 'lease', leases, 'sent_ms', now)
     else
       values[8], values[9] = false, false

@@ -6,8 +6,8 @@ if packed then
     local now = clock()
     for i, job in ipairs(said[3]) do
       if call('HGET', key_of(job), 'lease') == string.format('%d', said[2][i]) then
-        call('HDEL', key_of(job), 'sent_ms', 'key')
-        give_back(job, now, 'the sender did not hear of it', '')
+        call('HDEL', key_of(job), 'sent_ms', 'last_key')
+        give_back(job, now, 'the reply to the claim was lost', '')
         call('ZREM', HELD, member(job))
       end
     end

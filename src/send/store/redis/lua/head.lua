@@ -4,9 +4,9 @@ local call = redis.call
 local HELD = p .. 'leased:' .. client
 local MOST_CHORES, MOST_EVENTS = 1000, 20
 -- Where a job is listed by its number; a change from one list to another is rarer than a change of state.
-local LIST = { queued = 'open', leased = 'open', dead = 'open', done = 'done', graveyard = 'failed', expired = 'failed' }
-local FIELDS = { 'id', 'state', 'reason', 'changed_ms', 'tries', 'maybe_sent', 'code', 'key', 'sent_ms', 'retry_ms',
-  'created_ms', 'expires_ms', 'priority', 'weight', 'key_hint', 'bytes', 'method', 'url', 'headers',
+local LIST = { queued = 'open', leased = 'open', retrying = 'open', done = 'done', dead_lettered = 'failed', expired = 'failed' }
+local FIELDS = { 'id', 'state', 'reason', 'changed_ms', 'attempts', 'maybe_sent', 'code', 'last_key', 'sent_ms', 'retry_at_ms',
+  'created_ms', 'expires_ms', 'priority', 'weight', 'pinned_key', 'bytes', 'method', 'url', 'headers',
   'idempotency_key', 'body', 'rank' }
 
 -- By the server, in milliseconds since 1970: the one clock of all who share the queue.
@@ -98,10 +98,10 @@ local function move(number, from, to, bytes, was)
   if from == 'queued' then
     out_of(line_of(was.hint), (was.rank or '') .. name)
     if was.hint then hints[was.hint] = true end
-  elseif from == 'dead' then
+  elseif from == 'retrying' then
     out_of(p .. 'due', name)
   end
-  local could, can = from == 'queued' or from == 'dead', to == 'queued' or to == 'dead'
+  local could, can = from == 'queued' or from == 'retrying', to == 'queued' or to == 'retrying'
   if was.expires then
     if can then call('ZADD', p .. 'ends', was.expires, name) elseif could then call('ZREM', p .. 'ends', name) end
   end
@@ -115,13 +115,13 @@ local function move(number, from, to, bytes, was)
   if to then count(to, 1, bytes) end
 end
 
--- What `move` needs to know of a job, and its state, size, tries, sent_ms, lease, key.
+-- What `move` needs to know of a job, and its state, size, attempts, sent_ms, lease, key.
 local function facts(number)
-  local v = call('HMGET', key_of(number), 'state', 'bytes', 'lane', 'priority', 'rank', 'expires_ms', 'tries',
-    'sent_ms', 'lease', 'key')
+  local v = call('HMGET', key_of(number), 'state', 'bytes', 'lane', 'priority', 'rank', 'expires_ms', 'attempts',
+    'sent_ms', 'lease', 'last_key')
   if not v[1] then return end
   return { state = v[1], bytes = tonumber(v[2]), hint = v[3], priority = tonumber(v[4]), rank = v[5], expires = v[6],
-    tries = tonumber(v[7]), sent = v[8], lease = v[9], key = v[10] }
+    attempts = tonumber(v[7]), sent = v[8], lease = v[9], key = v[10] }
 end
 
 -- Back to the queue without word of what came of it; in doubt that it is marked as sent proves something, but not that it
@@ -133,7 +133,7 @@ local function give_back(number, at, unsent, sent, doubt)
   local reason = may and sent or unsent
   call('HSET', key, 'state', 'queued', 'reason', reason, 'changed_ms', at)
   call('HDEL', key, 'lease')
-  if may then call('HSET', key, 'maybe_sent', 1, 'tries', was.tries + 1, 'sent_ms', was.sent or at) end
+  if may then call('HSET', key, 'maybe_sent', 1, 'attempts', was.attempts + 1, 'sent_ms', was.sent or at) end
   move(number, 'leased', 'queued', was.bytes, was)
   note(number, at, 'queued', reason)
   return may
@@ -153,8 +153,8 @@ local function take_back(now)
       local held = p .. 'leased:' .. session
       local left = call('ZRANGE', held, 0, MOST_CHORES - 1)
       for _, name in ipairs(left) do
-        if give_back(tonumber(name), now, 'the sender ended before it was sent',
-          'the sender ended before it noted what came of it', doubt) then sent = sent + 1 end
+        if give_back(tonumber(name), now, 'the sender ended before sending it',
+          'the sender ended before it recorded the outcome', doubt) then sent = sent + 1 end
         jobs = jobs + 1
         call('ZREM', held, name)
       end

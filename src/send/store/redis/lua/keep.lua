@@ -10,7 +10,7 @@ end
 for _, name in ipairs(call('ZRANGEBYSCORE', HELD, 'inf', 'inf')) do
   local number = tonumber(name)
   if not has[name] or has[name] ~= call('HGET', key_of(number), 'lease') then
-    give_back(number, now, '', 'the server lost what came of it', true)
+    give_back(number, now, '', 'the server lost the outcome', true)
     call('ZREM', HELD, name)
   end
 end

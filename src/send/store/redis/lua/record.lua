@@ -14,25 +14,25 @@ for i = 0, changes - 1 do
     said[#said + 1] = i
   elseif state == 'leased' then
     if by then
-      call('HSET', key, 'sent_ms', sent or at, 'key', by)
+      call('HSET', key, 'sent_ms', sent or at, 'last_key', by)
     else
       call('HSET', key, 'sent_ms', sent or at)
-      if was.key then call('HDEL', key, 'key') end
+      if was.key then call('HDEL', key, 'last_key') end
     end
   else
     -- An empty lease is nobody's; to remove it would be a call more.
-    local fields = { 'state', state, 'reason', reason, 'changed_ms', at, 'tries', was.tries + (tried and 1 or 0), 'lease',
+    local fields = { 'state', state, 'reason', reason, 'changed_ms', at, 'attempts', was.attempts + (tried and 1 or 0), 'lease',
       '' }
     local function add(name, value) fields[#fields + 1] = name; fields[#fields + 1] = value end
     if tried then
       add('sent_ms', sent)
-      if by then add('key', by) else call('HDEL', key, 'key') end
+      if by then add('last_key', by) else call('HDEL', key, 'last_key') end
       if code then add('code', code) else call('HDEL', key, 'code') end
     elseif state == 'queued' then
-      call('HDEL', key, 'key', 'sent_ms', 'code')
+      call('HDEL', key, 'last_key', 'sent_ms', 'code')
     end
-    if retry then add('retry_ms', retry) end
-    if ARGV[a + 10] == '1' then add('answer_headers', ARGV[a + 11]); add('answer_body', ARGV[a + 12]) end
+    if retry then add('retry_at_ms', retry) end
+    if ARGV[a + 10] == '1' then add('response_headers', ARGV[a + 11]); add('response_body', ARGV[a + 12]) end
     call('HSET', key, unpack(fields))
     out_of(HELD, member(number))
     move(number, 'leased', state, was.bytes, was)

@@ -6,8 +6,8 @@ slot = 'said:submit'
 local before = said_before()
 if before then return before end
 local most_jobs, most_bytes, jobs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local sizes = call('HMGET', p .. 'tally', 'queued:jobs', 'leased:jobs', 'dead:jobs', 'queued:bytes', 'leased:bytes',
-  'dead:bytes')
+local sizes = call('HMGET', p .. 'tally', 'queued:jobs', 'leased:jobs', 'retrying:jobs', 'queued:bytes', 'leased:bytes',
+  'retrying:bytes')
 for i = 1, 6 do sizes[i] = tonumber(sizes[i] or 0) end
 local open_jobs, open_bytes = sizes[1] + sizes[2] + sizes[3], sizes[4] + sizes[5] + sizes[6]
 local last = tonumber(call('HGET', p .. 'meta', 'last_number') or 0)
@@ -38,11 +38,11 @@ for i = 0, jobs - 1 do
     local was = { hint = given(ARGV[a + 13]), priority = tonumber(ARGV[a + 2]), rank = given(ARGV[a + 3]),
       expires = given(ARGV[a + 5]) }
     local created = ARGV[a + 4]
-    local fields = { 'state', 'queued', 'reason', 'submitted', 'changed_ms', created, 'tries', 0, 'created_ms', created,
+    local fields = { 'state', 'queued', 'reason', 'submitted', 'changed_ms', created, 'attempts', 0, 'created_ms', created,
       'priority', ARGV[a + 2], 'weight', ARGV[a + 6], 'bytes', ARGV[a + 12], 'method', ARGV[a + 7], 'url',
       ARGV[a + 8] }
     add(fields, 'id', id)
-    add(fields, 'key_hint', given(ARGV[a + 1]))
+    add(fields, 'pinned_key', given(ARGV[a + 1]))
     add(fields, 'lane', was.hint)
     add(fields, 'rank', was.rank)
     add(fields, 'expires_ms', was.expires)

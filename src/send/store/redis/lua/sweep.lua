@@ -12,9 +12,9 @@ for a = 7, #ARGV do
     move(number, was.state, false, was.bytes, was)
     call('DEL', key, p .. 'history:' .. string.format('%d', number))
     jobs = jobs + 1
-  elseif was and not purges and (was.state == 'dead' or LIST[was.state] == 'failed') then
-    call('HSET', key, 'state', 'queued', 'reason', 'queued again by hand', 'changed_ms', now, 'tries', 0)
-    call('HDEL', key, 'retry_ms')
+  elseif was and not purges and (was.state == 'retrying' or LIST[was.state] == 'failed') then
+    call('HSET', key, 'state', 'queued', 'reason', 'requeued by hand', 'changed_ms', now, 'attempts', 0)
+    call('HDEL', key, 'retry_at_ms')
     move(number, was.state, false, was.bytes, was)
     if expires then
       call('HSET', key, 'expires_ms', expires)
@@ -22,7 +22,7 @@ for a = 7, #ARGV do
       if rank then call('HSET', key, 'rank', rank); was.rank = rank end
     end
     move(number, false, 'queued', was.bytes, was)
-    note(number, now, 'queued', 'queued again by hand')
+    note(number, now, 'queued', 'requeued by hand')
     jobs = jobs + 1
   end
 end
