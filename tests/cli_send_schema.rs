@@ -1,4 +1,4 @@
-//! `docs/send.schema.json` and what `weir send` writes say the same.
+//! Conformance of the output of `weir send` to `docs/send.schema.json`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -41,7 +41,7 @@ fn run() -> (Value, Vec<Value>) {
         ["plain", "bytes", "bad", "reset"].map(|id| format!("{{\"id\":\"{id}\",\"url\":\"/{id}?key={{key}}\"}}\n"));
     weir.write(
         "jobs",
-        jobs.concat() + "{\"id\":\"late\",\"ttl\":0}\n{\"id\":\"pinned\",\"url\":\"/p?key={key}\",\"key\":\"b\"}\nno\n",
+        jobs.concat() + "{\"id\":\"late\",\"ttl\":0}\n{\"id\":\"pinned\",\"url\":\"/p?key={key}\",\"pinned_key\":\"b\"}\nno\n",
     );
     let url = server.url("/");
     let output = weir.run(&[
@@ -55,7 +55,7 @@ fn run() -> (Value, Vec<Value>) {
         "b=good",
         "--retries",
         "0",
-        "--concurrency",
+        "--max-concurrency",
         "1",
         "--out",
         "out",
@@ -75,7 +75,7 @@ fn what_is_written_fits_the_schema_and_all_its_fields_occur() {
     assert_fits(&summary_fits, &summary);
     results.iter().for_each(|line| assert_fits(&line_fits, line));
     let states: BTreeSet<&str> = results.iter().map(|line| line["state"].as_str().unwrap()).collect();
-    assert_eq!(states.into_iter().collect::<Vec<_>>(), ["done", "expired", "graveyard"]);
+    assert_eq!(states.into_iter().collect::<Vec<_>>(), ["dead_lettered", "done", "expired"]);
     // A crash is another test's.
     let mut seen: BTreeSet<&str> = ["maybe_sent"].into();
     let filled = results.iter().flat_map(|line| line.as_object().unwrap()).filter(|(_, value)| !value.is_null());
@@ -84,7 +84,7 @@ fn what_is_written_fits_the_schema_and_all_its_fields_occur() {
     let known: BTreeSet<&str> =
         schema["$defs"]["result"]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(seen, known);
-    assert_eq!((summary["per_key"]["a"]["lost"].is_string(), &summary["per_key"]["b"]["lost"]), (true, &Value::Null));
+    assert_eq!((summary["per_key"]["a"]["disabled"].is_string(), &summary["per_key"]["b"]["disabled"]), (true, &Value::Null));
 }
 
 #[test]
@@ -117,9 +117,9 @@ fn what_is_wrong_does_not_fit() {
     let (summary, results) = run();
     for (name, value) in [
         ("colour", json!("blue")),
-        ("schema", json!(2)),
+        ("schema", json!(3)),
         ("done", json!(-1)),
-        ("refused", json!({"429": 1})),
+        ("rejected", json!({"429": 1})),
         ("per_key", json!({"a": {"done": 1}})),
         ("queue", json!(null)),
     ] {
@@ -128,7 +128,7 @@ fn what_is_wrong_does_not_fit() {
         assert!(!summary_fits.is_valid(&wrong), "{name}");
     }
     for (name, value) in
-        [("state", json!("dead")), ("attempts", json!("1")), ("maybe_sent", json!(false)), ("ended_ms", json!(null))]
+        [("state", json!("retrying")), ("attempts", json!("1")), ("maybe_sent", json!(false)), ("ended_ms", json!(null))]
     {
         let mut wrong = results[0].clone();
         wrong[name] = value;
@@ -138,7 +138,7 @@ fn what_is_wrong_does_not_fit() {
 
 #[test]
 fn the_page_names_every_field() {
-    let page = std::fs::read_to_string(format!("{}/docs/send.md", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let page = std::fs::read_to_string(format!("{}/docs/send/results.md", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let schema = schema();
     for object in [&schema, &schema["$defs"]["result"], &schema["$defs"]["key"], &schema["$defs"]["queue"]] {
         for name in object["properties"].as_object().unwrap().keys() {

@@ -14,8 +14,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::{Output, Reply, Running, Server, Weir, until};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn send(weir: &Weir, args: &[&str]) -> Running {
     let plain = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "out.jsonl", "--format", "json", "-q"];
@@ -59,7 +59,7 @@ fn an_outage_is_not_the_jobs_fault_and_costs_few_requests() {
         let weir = Weir::new();
         jobs(&weir, 200);
         let running = send(&weir, &["--url", &server.url("/"), "--retries", "1", "--backoff", "100ms..1s"]);
-        until("some probes", PATIENCE, || server.requests() >= 20);
+        until("some probes", TIMEOUT, || server.requests() >= 20);
         // Twelve probes more at a tenth of a second each, after eight at once.
         assert!(server.seen().first().unwrap().at.elapsed() >= Duration::from_millis(500), "{status}");
         well.store(true, Relaxed);
@@ -86,7 +86,7 @@ fn a_poisoned_job_among_good_ones_ends_in_its_own_tries() {
     jobs(&weir, 300);
     let output = send(&weir, &["--url", &server.url("/{id}"), "--retries", "2", "--backoff", "20ms..1s"]).finish();
     assert_eq!(output.code, 1, "{output:?}");
-    assert_eq!(ends(&weir), HashMap::from([("done".to_owned(), 299), ("graveyard".to_owned(), 1)]));
+    assert_eq!(ends(&weir), HashMap::from([("done".to_owned(), 299), ("dead_lettered".to_owned(), 1)]));
     let poisoned = server.seen().iter().filter(|seen| seen.line().contains("/j3 ")).count();
     assert!((3..8).contains(&poisoned), "{poisoned}");
 }
@@ -99,7 +99,7 @@ fn a_host_that_answers_nobody_is_given_up_only_if_that_is_asked_for() {
     let flags = ["--url", &server.url("/"), "--backoff", "20ms..1s", "--give-up-after", "1s"];
     let output = send(&weir, &flags).finish();
     assert_eq!(output.code, 1, "{output:?}");
-    assert_eq!(ends(&weir), HashMap::from([("graveyard".to_owned(), 100)]));
+    assert_eq!(ends(&weir), HashMap::from([("dead_lettered".to_owned(), 100)]));
 }
 
 #[test]
@@ -124,12 +124,12 @@ fn jobs_survive_a_restart_in_an_outage() {
     let url = server.url("/");
     let flags = ["--url", &url, "--retries", "1", "--backoff", "20ms..1s"];
     let running = send(&weir, &flags);
-    until("some probes", PATIENCE, || server.requests() >= 15);
+    until("some probes", TIMEOUT, || server.requests() >= 15);
     running.signal(Signal::KILL);
     assert_eq!(running.finish().code, -1);
     let before = server.requests();
     let running = send(&weir, &flags);
-    until("more probes", PATIENCE, || server.requests() >= before + 15);
+    until("more probes", TIMEOUT, || server.requests() >= before + 15);
     running.signal(Signal::TERM);
     assert_eq!(running.finish().code, 0);
     well.store(true, Relaxed);
@@ -152,8 +152,8 @@ fn a_host_that_hangs_does_not_hide_the_others_behind_it() {
         lines.extend(servers.iter().map(|server| line(&server.port().to_string(), &server.url("/"), n)));
     }
     weir.write("jobs.jsonl", lines);
-    let running = send(&weir, &["--concurrency", "64", "--order", "arrival", "--grace", "100ms"]);
-    until("all others", PATIENCE, || servers.iter().all(|server| server.requests() == EACH as u64));
+    let running = send(&weir, &["--max-concurrency", "64", "--order", "arrival", "--grace", "100ms"]);
+    until("all others", TIMEOUT, || servers.iter().all(|server| server.requests() == EACH as u64));
     assert!(hanging.requests() <= 40, "{} of 64 places", hanging.requests());
     running.signal(Signal::TERM);
     assert_eq!(running.finish().code, 0);
@@ -178,5 +178,5 @@ fn a_host_has_limits_of_its_own() {
     }
     assert_eq!(quick.requests(), 30);
     let output = weir.run(&["send", "jobs.jsonl", "--url", "http://localhost:1/", "--limit", "host=a"]);
-    assert!(output.code == 2 && output.stderr.contains("names a host and no limit"), "{output:?}");
+    assert!(output.code == 2 && output.stderr.contains("a host without a limit"), "{output:?}");
 }

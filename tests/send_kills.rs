@@ -23,8 +23,8 @@ use weir::decide::dice::Dice;
 use weir::send::State;
 use weir::send::store::{JobFilter, Options, SqliteStore, Store};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// So many requests are out at once.
 const FLIGHT: usize = 4;
 
@@ -98,7 +98,7 @@ fn no_kill_loses_a_job_or_hides_that_it_was_sent_twice() {
     };
     let weir = Weir::new();
     let url = server.url("/{id}");
-    let args = ["--url", &url, "--concurrency", &FLIGHT.to_string()];
+    let args = ["--url", &url, "--max-concurrency", &FLIGHT.to_string()];
     let mut dice = Dice::new(kills, 1);
     let (mut results, mut accepted) = (Results::default(), Vec::<(u64, String, State)>::new());
     for number in 0..kills {
@@ -108,13 +108,13 @@ fn no_kill_loses_a_job_or_hides_that_it_was_sent_twice() {
         let (running, stdin) = start(&weir, &args, &lines(number, count));
         // Often in the middle of the jobs, now and then as they come in, now and then when all are done.
         let after = (dice.bits() % (count + 10)).min(count);
-        until("some requests", PATIENCE, || server.requests() >= begun + after);
+        until("some requests", TIMEOUT, || server.requests() >= begun + after);
         std::thread::sleep(Duration::from_micros(dice.bits() % 4000));
         running.signal(Signal::KILL);
         assert_eq!(running.finish().code, -1);
         drop(stdin);
         // What it sent last may not be read yet.
-        until("its connections to be closed", PATIENCE, || server.counts().open == 0);
+        until("its connections to be closed", TIMEOUT, || server.counts().open == 0);
         results.look(&weir, number);
         if number % 2 == 0 {
             let after = accepted.last().map_or(0, |(number, ..)| *number);
@@ -190,19 +190,19 @@ fn kill_with_many_claimed_ahead(store: &str, takes: Duration) -> (BTreeSet<Strin
     weir.write("keys.txt", (0..100).map(|number| format!("key-{number}\n")).collect::<String>());
     let plain =
         ["send", "jobs.jsonl", "--url", &url, "--store", store, "--out", "out.jsonl", "-q", "--keys-file", "keys.txt"];
-    let plain = [&plain[..], &["--concurrency", &out]].concat();
+    let plain = [&plain[..], &["--max-concurrency", &out]].concat();
     let name = |seen: &Seen| seen.line().split(' ').nth(1).unwrap().trim_start_matches('/').to_owned();
     let running = weir.start(&plain);
-    until("all places to be taken by requests without an answer", PATIENCE, || server.requests() == QUICK + OUT);
+    until("all slots to be taken by requests in flight", TIMEOUT, || server.requests() == QUICK + OUT);
     // What the others have come to is told and recorded.
-    until("the rest to have its results", PATIENCE, || {
+    until("the rest to have its results", TIMEOUT, || {
         std::fs::read_to_string(weir.path("out.jsonl")).is_ok_and(|text| text.lines().count() as u64 == QUICK)
     });
     let jobs = |state: &str| -> u64 {
         let status = weir.run(&["send", "status", store, "--format", "json"]).stdout;
         serde_json::from_str::<Value>(&status).unwrap()["jobs"][state]["jobs"].as_u64().unwrap()
     };
-    until("the results to be recorded", PATIENCE, || jobs("done") == QUICK);
+    until("the results to be recorded", TIMEOUT, || jobs("done") == QUICK);
     let claimed = jobs("leased");
     assert!(claimed > OUT * 2, "{claimed} are claimed: there is something to count wrongly");
     running.signal(Signal::KILL);
@@ -247,7 +247,7 @@ fn after_a_kill_no_limit_is_broken_and_no_nonce_comes_again() {
     let kills = kills().div_ceil(5).min(100);
     let limit = ["--limit", "20/200ms"];
     let exchange = Serving::start(
-        &[&["exchange", "--latency-in", "0ms..20ms", "--latency-out", "0ms..20ms"], &limit[..]].concat(),
+        &[&["ratelimit", "--latency-in", "0ms..20ms", "--latency-out", "0ms..20ms"], &limit[..]].concat(),
     );
     let stats = || exchange.get("/stats").json();
     let weir = Weir::new();
@@ -263,7 +263,7 @@ fn after_a_kill_no_limit_is_broken_and_no_nonce_comes_again() {
         let begun = accepted();
         let (running, stdin) = start(&weir, &args, &lines(number, 150));
         let after = dice.bits() % 150;
-        until("some requests", PATIENCE, || accepted() >= begun + after);
+        until("some requests", TIMEOUT, || accepted() >= begun + after);
         running.signal(Signal::KILL);
         assert_eq!(running.finish().code, -1);
         drop(stdin);
@@ -273,9 +273,9 @@ fn after_a_kill_no_limit_is_broken_and_no_nonce_comes_again() {
     let output = running.finish();
     assert_eq!(output.code, 0, "{output:?}");
     let told = stats();
-    let refused: u64 = told["refused"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
-    assert_eq!(refused, 0, "{}", told["refused"]);
+    let rejected: u64 = told["rejected"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(rejected, 0, "{}", told["rejected"]);
     let all = kept(&weir, 0);
     assert!(all.iter().all(|(.., state)| *state == State::Done) && all.len() as u64 >= kills * 20, "{}", all.len());
-    println!("{kills} kills, {} jobs, {} accepted, none refused", all.len(), told["accepted"]);
+    println!("{kills} kills, {} jobs, {} accepted, none rejected", all.len(), told["accepted"]);
 }

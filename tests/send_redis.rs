@@ -10,8 +10,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::{Output, Running, SYNCED, Setting, Terms, until};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn four_senders_share_keys_and_jobs_and_none_of_them_breaks_a_limit() {
@@ -43,9 +43,9 @@ fn a_person_sees_and_changes_a_queue_on_a_server_as_one_in_a_file() {
     let nowhere = "http://127.0.0.1:1/{id}";
     let args = ["send", "jobs.jsonl", "--url", nowhere, "--store", &store, "--grace", "100ms", "-q"];
     let running = setting.weir.start(&args);
-    until("a sender to be there", PATIENCE, || setting.queue(&["status"]).stdout.contains("1 process sends: "));
-    until("jobs to be there", PATIENCE, || {
-        setting.state("queued") + setting.state("leased") + setting.state("dead") == 2
+    until("a sender to be there", TIMEOUT, || setting.queue(&["status"]).stdout.contains("1 process sends: "));
+    until("jobs to be there", TIMEOUT, || {
+        setting.state("queued") + setting.state("leased") + setting.state("retrying") == 2
     });
     running.signal(Signal::INT);
     assert_eq!(running.finish().code, 130);
@@ -56,12 +56,12 @@ fn a_person_sees_and_changes_a_queue_on_a_server_as_one_in_a_file() {
     let purged = setting.queue(&["purge", "b", "--state", "queued,dead"]);
     assert_eq!(purged.code, 0, "{purged:?}");
     let told: Value = serde_json::from_str(&setting.queue(&["status", "--format", "json"]).stdout).unwrap();
-    let open: u64 = ["queued", "dead"].iter().map(|state| told["jobs"][*state]["jobs"].as_u64().unwrap()).sum();
+    let open: u64 = ["queued", "retrying"].iter().map(|state| told["jobs"][*state]["jobs"].as_u64().unwrap()).sum();
     assert_eq!(open, 1, "{told}");
     let other = setting.server.url("queue=nobodys");
     let output = setting.weir.run(&["send", "status", &other]);
     assert_eq!(output.code, 2);
-    assert!(output.one_line().contains("there is no store"), "{output:?}");
+    assert!(output.one_line().contains("no job store"), "{output:?}");
     let strict = setting.server.url("strict=1");
     let output = setting.weir.run(&["send", "jobs.jsonl", "--url", nowhere, "--store", &strict]);
     assert_eq!(output.code, 2);

@@ -10,8 +10,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 use support::{Authority, Output, Proxy, RedisServer, Reply, Server, Weir, until};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends two jobs through this store; the output, and how many came.
 fn send(weir: &Weir, store: &str) -> (Output, u64) {
@@ -33,7 +33,7 @@ fn check_sent(weir: &Weir, store: &str) {
 }
 
 /// It ends with one line that says why, and no secret.
-fn check_refused(weir: &Weir, store: &str, why: &str) {
+fn check_rejected(weir: &Weir, store: &str, why: &str) {
     let (output, requests) = send(weir, store);
     assert_eq!((output.code, requests), (2, 0), "{store}: {output:?}");
     let line = output.one_line();
@@ -60,9 +60,9 @@ fn a_server_is_believed_over_tls_if_its_authority_is() {
     let weir = Weir::new();
     let Some(server) = over_tls(&weir, "no") else { return };
     let store = |asked: &str| format!("rediss://127.0.0.1:{}?{asked}", server.tls_port);
-    check_refused(&weir, &store("queue=orders"), "certificate");
-    check_refused(&weir, &store("cacert=other.pem"), "name its authority with cacert=FILE");
-    check_refused(&weir, &store("cacert=jobs.jsonl"), "cacert jobs.jsonl: ");
+    check_rejected(&weir, &store("queue=orders"), "certificate");
+    check_rejected(&weir, &store("cacert=other.pem"), "name its authority with cacert=FILE");
+    check_rejected(&weir, &store("cacert=jobs.jsonl"), "cacert jobs.jsonl: ");
     assert!(server.say(&["KEYS", "*"]).starts_with("*0"), "nobody has written anything");
     check_sent(&weir, &store("queue=known&cacert=ca.pem"));
     check_sent(&weir, &store("queue=any&insecure=1"));
@@ -73,9 +73,9 @@ fn a_server_that_wants_to_know_its_clients_is_shown_a_certificate() {
     let weir = Weir::new();
     let Some(server) = over_tls(&weir, "yes") else { return };
     let store = |asked: &str| format!("rediss://127.0.0.1:{}?cacert=ca.pem{asked}", server.tls_port);
-    check_refused(&weir, &store(""), "does not answer");
-    check_refused(&weir, &store("&cert=client.pem"), "cert and key go together");
-    check_sent(&weir, &store("&cert=client.pem&key=client.key"));
+    check_rejected(&weir, &store(""), "is unreachable");
+    check_rejected(&weir, &store("&cert=client.pem"), "go together");
+    check_sent(&weir, &store("&cert=client.pem&cert_key=client.key"));
 }
 
 /// What a sender has to be allowed.
@@ -106,11 +106,11 @@ fn a_user_with_a_password_and_few_rights_has_a_queue_in_a_database_of_its_own() 
     let keys = server.say(&["INFO", "keyspace"]);
     assert!(keys.contains("db3:") && !keys.contains("db0:"), "{keys}");
 
-    check_refused(&weir, &store("clerk:secretly"), "cannot be used: ");
-    check_refused(&weir, &store("nobody:secret"), "cannot be used: ");
+    check_rejected(&weir, &store("clerk:secretly"), "cannot be used: ");
+    check_rejected(&weir, &store("stranger:secret"), "cannot be used: ");
     let said = server.say(&["ACL", "SETUSER", "clerk", "-info"]);
     assert!(said.starts_with("+OK"), "{said}");
-    check_refused(&weir, &store("clerk:secret"), "info");
+    check_rejected(&weir, &store("clerk:secret"), "info");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn all_connections_of_a_sender_are_the_users_and_to_its_database() {
         let list = server.say(&["CLIENT", "LIST"]);
         list.lines().filter(|line| line.contains(" user=clerk ")).map(str::to_owned).collect::<Vec<_>>()
     };
-    until("one that writes, one that reads, and one that listens", PATIENCE, || of_clerk().len() == 3);
+    until("one that writes, one that reads, and one that listens", TIMEOUT, || of_clerk().len() == 3);
     let connections = of_clerk();
     assert!(connections.iter().all(|line| line.contains(" db=3 ")), "{connections:?}");
     // It may not know yet how to end in good order.
@@ -143,6 +143,6 @@ fn a_server_that_is_not_there_is_told_in_one_line_without_the_password() {
     let output = weir.run(&["send", "jobs.jsonl", "--url", "http://127.0.0.1:1/", "--store", store]);
     assert_eq!(output.code, 2);
     let line = output.one_line();
-    assert!(line.contains("'redis://127.0.0.1:1/0?queue=orders' does not answer"), "{line}");
+    assert!(line.contains("'redis://127.0.0.1:1/0?queue=orders' is unreachable"), "{line}");
     assert!(!output.stderr.contains("secret"));
 }

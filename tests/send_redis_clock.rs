@@ -11,8 +11,8 @@ use rustix::process::Signal;
 use support::{Running, SYNCED, Setting, Terms, Weir, until};
 use weir::send::wall_ms;
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(60);
 const HOUR_MS: i64 = 3_600_000;
 /// A program whose library says so is not told the time by the kernel, but by this much ahead of it.
 const SHIFTED: &str = "#define _GNU_SOURCE\n\
@@ -50,14 +50,14 @@ fn senders_whose_clocks_are_hours_apart_share_jobs_and_keys_and_break_no_limit()
     };
     // The one that takes the jobs in, and sends by all keys first, is ahead: its nonces are, too.
     let ahead = send(0, 1);
-    until("it to send by all keys", PATIENCE, || {
+    until("it to send by all keys", TIMEOUT, || {
         setting.owned(ahead.pid()) == setting.keys && setting.accepted() > 100
     });
     let others = [send(1, 0), send(2, -1)];
     let have = |sender: &Running| setting.owned(sender.pid()) > 0;
-    until("all to have keys", PATIENCE, || have(&ahead) && others.iter().all(have));
+    until("all to have keys", TIMEOUT, || have(&ahead) && others.iter().all(have));
     let then = setting.accepted();
-    until("all to send", PATIENCE, || setting.accepted() > then + 200);
+    until("all to send", TIMEOUT, || setting.accepted() > then + 200);
     // What it hands on in good order was handed on already; now the rest goes without a word.
     ahead.signal(Signal::KILL);
     assert_eq!(ahead.finish().code, -1);

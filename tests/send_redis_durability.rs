@@ -11,8 +11,8 @@ use support::{ALWAYS, Running, SYNCED, Setting, Terms, until};
 use weir::send::store::{JobOrder, QueueAddress, QueueBounds, RedisStore, Store};
 use weir::send::wall_ms;
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// A server that syncs each second may lose what came within the last one; within the last two if its disk is slow.
 const MAY_LOSE_MS: i64 = 2000;
 /// Jobs that senders begin with, so that they do not run out of them.
@@ -69,7 +69,7 @@ fn killed_while_it_accepts(args: &[&str], strict: bool) -> Option<(usize, usize,
     setting.jobs(FIRST);
     let senders: Vec<Running> = (0..2).map(|number| setting.send(number)).collect();
     // They have been there for longer than what may be lost.
-    until("some to be sent", PATIENCE, || setting.accepted() > 400);
+    until("some to be sent", TIMEOUT, || setting.accepted() > 400);
     let (mut accepted, mut kills_ms) = (BTreeMap::new(), Vec::new());
     for kill in 0..KILLS {
         let mut producer = Producer::new(&setting, strict);
@@ -81,7 +81,7 @@ fn killed_while_it_accepts(args: &[&str], strict: bool) -> Option<(usize, usize,
         setting.server.kill();
         let then = setting.accepted();
         setting.server.begin();
-        until("senders to go on", PATIENCE, || setting.accepted() > then + 50);
+        until("senders to go on", TIMEOUT, || setting.accepted() > then + 50);
     }
     for sender in senders {
         let output = sender.finish();
@@ -117,7 +117,7 @@ fn a_failover_with_lost_writes_gives_no_key_two_senders_and_loses_only_jobs_of_t
     setting.jobs(FIRST);
     let senders: Vec<Running> = (0..2).map(|number| setting.send(number)).collect();
     let meta = |setting: &Setting, field: &str| setting.server.number("weir:orders:meta", field);
-    until("all to be in, and some sent", PATIENCE, || {
+    until("all to be in, and some sent", TIMEOUT, || {
         meta(&setting, "last_number") >= i64::from(FIRST) && setting.accepted() > 50
     });
     let mut producer = Producer::new(&setting, false);
@@ -127,13 +127,13 @@ fn a_failover_with_lost_writes_gives_no_key_two_senders_and_loses_only_jobs_of_t
     let then = setting.accepted();
     // Work of all kinds is done that will be forgotten: jobs come in, are claimed, sent, and recorded.
     producer.put("late", 50);
-    until("more to be sent", PATIENCE, || setting.accepted() > then + 60);
+    until("more to be sent", TIMEOUT, || setting.accepted() > then + 60);
     let accepted = std::mem::take(&mut producer.accepted);
     drop(producer);
     let before = [meta(&setting, "last_number"), meta(&setting, "last_lease")];
     setting.server.fail_over(&kept);
 
-    until("senders to go on", PATIENCE, || meta(&setting, "last_lease") > before[1]);
+    until("senders to go on", TIMEOUT, || meta(&setting, "last_lease") > before[1]);
     assert!(meta(&setting, "last_number") > before[0], "a number that was given is not given again");
     let mut producer = Producer::new(&setting, false);
     producer.put("after", 20);

@@ -10,8 +10,8 @@ use std::time::Duration;
 use support::{Manner, Proxy, Running, SYNCED, Setting, Terms, until};
 use weir::send::wall_ms;
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Both clocks are read in whole milliseconds, on the way there and back.
 const ROUNDED_MS: i64 = 5;
 /// Of what the limits are sure to allow. A sender that fetched a job for each key in each journey, and no more, would not come
@@ -25,21 +25,21 @@ fn cut_off(manner: Manner) {
     setting.jobs(4000);
     let proxy = Proxy::start(&setting.server);
     let (cut, other) = (setting.send_by(0, &proxy.url(&setting.asked())), setting.send(1));
-    until("both to have keys", PATIENCE, || setting.owned(cut.pid()) >= 2 && setting.owned(other.pid()) >= 2);
+    until("both to have keys", TIMEOUT, || setting.owned(cut.pid()) >= 2 && setting.owned(other.pid()) >= 2);
     let begun = setting.accepted();
-    until("both to send", PATIENCE, || setting.accepted() > begun + 100);
+    until("both to send", TIMEOUT, || setting.accepted() > begun + 100);
 
     proxy.set(manner);
     let cut_ms = wall_ms().0;
     let owners = setting.owners().into_iter().filter(|(_, owner)| *owner == cut.pid());
     let left: BTreeMap<String, i64> = owners.map(|(key, _)| (key.clone(), setting.until_ms(&key))).collect();
     assert!(left.len() >= 2, "{left:?}");
-    until("the other one to have all keys", PATIENCE, || setting.owned(other.pid()) == setting.keys);
+    until("the other one to have all keys", TIMEOUT, || setting.owned(other.pid()) == setting.keys);
     let all_ms = wall_ms().0;
     let then = setting.accepted();
-    until("it to send by them", PATIENCE, || setting.accepted() > then + 200);
+    until("it to send by them", TIMEOUT, || setting.accepted() > then + 200);
     proxy.set(Manner::Pass);
-    until("the one that was cut off to have keys again", PATIENCE, || setting.owned(cut.pid()) >= 2);
+    until("the one that was cut off to have keys again", TIMEOUT, || setting.owned(cut.pid()) >= 2);
     let healed_ms = wall_ms().0;
     for sender in [cut, other] {
         let output = sender.finish();
@@ -106,7 +106,7 @@ fn a_server_that_stands_still_for_longer_than_a_lease_breaks_no_limit() {
     // In turn it does nothing at all, and hears nobody while its clock goes on.
     for still in [&["DEBUG", "SLEEP", "1.5"][..], &["CLIENT", "PAUSE", "1500", "ALL"], &["DEBUG", "SLEEP", "0.5"]] {
         let then = setting.accepted();
-        until("senders to send", PATIENCE, || setting.accepted() > then + 100);
+        until("senders to send", TIMEOUT, || setting.accepted() > then + 100);
         assert!(setting.server.say(still).starts_with("+OK"), "{still:?}");
     }
     for sender in senders {

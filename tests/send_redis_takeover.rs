@@ -13,8 +13,8 @@ use support::{Running, SYNCED, Setting, Terms, until};
 use weir::decide::dice::Dice;
 use weir::send::wall_ms;
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// What a busy machine may add to the time until a key is sent by again: half a lease. Whoever waited for another lease, or
 /// looked too seldom, would come later than that.
 const BUSY_MS: i64 = 1500;
@@ -28,10 +28,10 @@ fn the_keys_of_a_sender_that_was_killed_go_on_when_its_lease_a_window_and_the_bo
     setting.jobs(1200);
     let (victim, heir) = (setting.send(0), setting.send(1));
     let pid = victim.pid();
-    until("each to have keys", PATIENCE, || setting.owned(pid) >= 2 && setting.owned(heir.pid()) >= 2);
+    until("each to have keys", TIMEOUT, || setting.owned(pid) >= 2 && setting.owned(heir.pid()) >= 2);
     // By then windows are full, and requests under way.
     let begun = setting.accepted();
-    until("both to send", PATIENCE, || setting.accepted() > begun + 200);
+    until("both to send", TIMEOUT, || setting.accepted() > begun + 200);
 
     victim.signal(Signal::KILL);
     assert_eq!(victim.finish().code, -1);
@@ -74,7 +74,7 @@ fn however_often_senders_are_killed_no_limit_is_broken_and_no_job_is_lost() {
     for kill in 0..kills as usize {
         // In the middle of all keys, or just as they move.
         let then = setting.accepted() + 1 + dice.bits() % 100;
-        until("some to be sent", PATIENCE, || setting.accepted() >= then);
+        until("some to be sent", TIMEOUT, || setting.accepted() >= then);
         let oldest = senders.pop_front().unwrap();
         oldest.signal(Signal::KILL);
         assert_eq!(oldest.finish().code, -1);

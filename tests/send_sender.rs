@@ -15,8 +15,8 @@ use weir::send::{
     ApiKey, FinishedJob, Job, JobEntry, JobRequest, Listener, Options, Sender, SenderError, SenderEvent, State, UnixMs,
 };
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Passes on what ended.
 struct Ends(Mutex<Pipe<FinishedJob>>);
@@ -71,7 +71,7 @@ fn jobs_that_come_while_it_runs_are_sent_and_told_of() {
         let receipts = sender.submit(vec![job(&server, &format!("{round}-a")), job(&server, &format!("{round}-b"))]);
         assert_eq!(receipts.wait().unwrap().len(), 2);
         for _ in 0..2 {
-            let ended = ended.recv_timeout(PATIENCE).unwrap();
+            let ended = ended.recv_timeout(TIMEOUT).unwrap();
             assert_eq!(ended.state, State::Done);
             let id = ended.entry.job.id.unwrap();
             assert!(id.starts_with(&round.to_string()));
@@ -110,7 +110,7 @@ fn what_cannot_be_told_is_not_recorded_as_done() {
     let store = store();
     let sender = Sender::start(Arc::clone(&store), Options::default(), Box::new(Full)).unwrap();
     sender.submit(vec![job(&server, "a")]).wait().unwrap();
-    until("its end", PATIENCE, || sender.has_ended());
+    until("its end", TIMEOUT, || sender.has_ended());
     let why = sender.join().unwrap_err();
     assert!(matches!(&why, SenderError::Listener(text) if text.contains("no room")), "{why}");
     assert_eq!(store.counts().unwrap().jobs_in(State::Done), 0);
@@ -121,7 +121,7 @@ fn one_that_is_dropped_ends() {
     let server = Server::start(|_| Reply::nothing().freeze());
     let sender = Sender::start(store(), Options::default(), Box::new(())).unwrap();
     sender.submit(vec![job(&server, "a")]).wait().unwrap();
-    until("a request", PATIENCE, || server.requests() == 1);
+    until("a request", TIMEOUT, || server.requests() == 1);
     drop(sender);
 }
 
@@ -132,7 +132,7 @@ fn a_job_whose_time_is_over_is_told_of_as_expired() {
     let sender = Sender::start(store(), Options::default(), Box::new(Ends(Mutex::new(ends)))).unwrap();
     let late = Job { expires_at: Some(UnixMs(1)), ..job(&server, "late") };
     sender.submit(vec![late]).wait().unwrap();
-    let ended = ended.recv_timeout(PATIENCE).unwrap();
+    let ended = ended.recv_timeout(TIMEOUT).unwrap();
     assert_eq!((ended.state, ended.attempts, server.requests()), (State::Expired, 0, 0));
     sender.drain(Nanos::SECOND);
     sender.join().unwrap();

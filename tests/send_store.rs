@@ -62,11 +62,11 @@ fn what_cannot_be_opened_is_told_in_one_line_and_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let existing = Options { create: false, ..Options::default() };
-    assert_eq!(told(&at("none.db"), &existing), "there is no store 'FILE'; check the name");
+    assert_eq!(told(&at("none.db"), &existing), "no job store 'FILE'; check the name");
     assert!(!at("none.db").exists());
 
     fs::write(at("text.db"), "GET http://127.0.0.1/\n").unwrap();
-    let not_ours = "'FILE' is no store of weir's; name another file, it was left as it is";
+    let not_ours = "'FILE' is not a job store; name another file, this one is unchanged";
     assert_eq!(told(&at("text.db"), &existing), not_ours);
     assert_eq!(fs::read(at("text.db")).unwrap(), b"GET http://127.0.0.1/\n");
 
@@ -81,7 +81,7 @@ fn what_cannot_be_opened_is_told_in_one_line_and_left_as_it_is() {
     Connection::open(at("new.db")).unwrap().execute_batch("UPDATE meta SET value = 7 WHERE name = 'version'").unwrap();
     assert_eq!(
         told(&at("new.db"), &existing),
-        "the store 'FILE' is of version 7, and this weir knows version 2; use the weir that made it, or another file"
+        "the store 'FILE' has version 7; this weir reads version 3: use the weir that created it, or another store"
     );
 
     let remedy = "; name a file in a folder that can be written";
@@ -177,7 +177,7 @@ fn a_person_reads_the_file_with_any_tool_for_sqlite() {
     assert_eq!(done(&store, 1), 1);
     let person = Connection::open(&path).unwrap();
     let mut jobs = person
-        .prepare("SELECT concat_ws('|', number, id, state, reason, changed, method, url, tries, code, key, sent, expires) FROM jobs")
+        .prepare("SELECT concat_ws('|', number, id, state, reason, changed, method, url, attempts, code, last_key, sent, expires) FROM jobs")
         .unwrap();
     let rows: Vec<String> = jobs.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     assert_eq!(
@@ -204,8 +204,8 @@ fn fill(store: &SqliteStore, path: &Path) {
         assert!(accepted < 100_000, "it is never full");
     };
     assert_eq!(told, StoreError::NoSpace(path.to_owned(), 0));
-    let line = "; 0 jobs of this batch are accepted, submit the others when there is room";
-    assert!(told.to_string().contains("no space is left") && told.to_string().ends_with(line), "{told}");
+    let line = "; 0 jobs of this batch are accepted, submit the others when there is space";
+    assert!(told.to_string().contains("no space left") && told.to_string().ends_with(line), "{told}");
     let all = store.list(&JobFilter::of(&[State::Queued]), 0, usize::MAX).unwrap();
     let ids: Vec<_> = all.into_iter().filter_map(|entry| entry.job.id).collect();
     assert_eq!(ids, (0..accepted).map(|n| n.to_string()).collect::<Vec<_>>());

@@ -22,8 +22,8 @@ use support::{Reply, Running, Server, Serving, Stalling, Stalls, Weir, until};
 use weir::send::store::{self, JobFilter, JobSelector, SqliteStore, Store, StoreError};
 use weir::send::{Job, JobRequest, State};
 
-/// Nothing that a test waits for takes longer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each wait of a test.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const LIMIT: &str = "20/200ms";
 
 fn jobs(weir: &Weir, count: usize) {
@@ -46,7 +46,7 @@ fn send(weir: &Weir, url: &str, args: &[&str]) -> Running {
 }
 
 fn exchange(args: &[&str]) -> Serving {
-    let ways = ["exchange", "--latency-in", "0ms..20ms", "--latency-out", "0ms..20ms", "--limit", LIMIT];
+    let ways = ["ratelimit", "--latency-in", "0ms..20ms", "--latency-out", "0ms..20ms", "--limit", LIMIT];
     Serving::start(&[&ways, args].concat())
 }
 
@@ -65,7 +65,7 @@ fn accepted(exchange: &Serving) -> u64 {
 
 fn refused(exchange: &Serving) -> u64 {
     let stats = exchange.get("/stats").json();
-    stats["refused"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
+    stats["rejected"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
     jobs(&weir, 800);
     let running = send_to(&exchange, &weir);
     for round in 1..=4 {
-        until("some requests", PATIENCE, || accepted(&exchange) >= round * 120);
+        until("some requests", TIMEOUT, || accepted(&exchange) >= round * 120);
         running.signal(Signal::STOP);
         // Longer than the window, and than window and bound together.
         std::thread::sleep(Duration::from_millis(250 * round));
@@ -91,7 +91,7 @@ fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
 fn has_put_back(queue: &SqliteStore) -> bool {
     let filter = JobFilter {
         states: vec![State::Queued],
-        text: Some("its host does not answer".into()),
+        text: Some("the host is down".into()),
         ..JobFilter::default()
     };
     !queue.list(&filter, 0, 1).unwrap().is_empty()
@@ -103,7 +103,7 @@ fn a_sender_on_a_host_that_stalls_breaks_no_limit_and_sends_each_job_once() {
     let weir = Weir::new();
     jobs(&weir, 600);
     let running = send_to(&exchange, &weir);
-    until("some requests", PATIENCE, || accepted(&exchange) > 0);
+    until("some requests", TIMEOUT, || accepted(&exchange) > 0);
     let stalls = Stalls::of(running.pid(), Stalling { per_s: 10.0, ..Stalling::default() });
     let output = running.finish();
     assert!(stalls.count() >= 10, "{} stalls", stalls.count());
@@ -119,13 +119,13 @@ fn a_service_that_restarts_loses_no_job_and_refuses_none() {
     let weir = Weir::new();
     jobs(&weir, 600);
     let running = send_to(&first, &weir);
-    until("some requests", PATIENCE, || accepted(&first) >= 200);
+    until("some requests", TIMEOUT, || accepted(&first) >= 200);
     let known = accepted(&first);
     assert_eq!(refused(&first), 0);
     first.signal(Signal::KILL);
     assert_eq!(first.finish().code, -1);
     let options = store::Options { create: false, ..store::Options::default() };
-    until("connections to be refused", PATIENCE, || {
+    until("connections to be refused", TIMEOUT, || {
         let queue = SqliteStore::open(&weir.path("jobs.db"), &options).unwrap();
         has_put_back(&queue)
     });
@@ -148,7 +148,7 @@ fn a_service_that_is_away_is_tried_now_and_then_and_not_by_every_job() {
     drop(place);
     let running = send(&weir, &url, &[]);
     let options = store::Options { create: false, ..store::Options::default() };
-    until("all jobs to be accepted, and some to be tried", PATIENCE, || {
+    until("all jobs to be accepted, and some to be tried", TIMEOUT, || {
         let Ok(queue) = SqliteStore::open(&weir.path("jobs.db"), &options) else { return false };
         let counts = queue.counts().unwrap();
         counts.open_jobs() == 5000 && has_put_back(&queue)
@@ -220,13 +220,13 @@ fn a_name_that_is_not_known_keeps_its_job_and_holds_nobody_up() {
     let weir = Weir::new();
     let others: String = (0..50).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
     weir.write("jobs.jsonl", format!("{{\"id\":\"gone\",\"url\":\"http://nowhere.invalid/\"}}\n{others}"));
-    let running = send(&weir, &server.url("/"), &["--concurrency", "2", "--retries", "0"]);
+    let running = send(&weir, &server.url("/"), &["--max-concurrency", "2", "--retries", "0"]);
     let options = store::Options { create: false, ..store::Options::default() };
     let state = |id: &str| {
         let queue = SqliteStore::open(&weir.path("jobs.db"), &options).ok()?;
         Some(queue.inspect(&JobSelector::Id(id.into())).unwrap()?.entry.status)
     };
-    until("the others", PATIENCE, || server.requests() == 50);
+    until("the others", TIMEOUT, || server.requests() == 50);
     running.interrupt();
     let output = running.finish();
     assert_eq!(output.code, 130, "{output:?}");
@@ -258,11 +258,11 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
         "out.jsonl",
         "--url",
         &url,
-        "--concurrency",
+        "--max-concurrency",
         "1",
         "-q",
     ]);
-    until("some requests", PATIENCE, || server.requests() >= 20);
+    until("some requests", TIMEOUT, || server.requests() >= 20);
     let ballast = small.join("ballast");
     fill(&ballast);
     // Another process submits: that is refused in a line, and what is there goes on when there is room.
@@ -281,7 +281,7 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
     let told = queue.submit((0..100).map(|number| more(format!("a{number}"))).collect()).wait().unwrap_err();
     let StoreError::NoSpace(_, taken) = told else { panic!("{told}") };
     assert!(
-        told.to_string().starts_with("no space is left for the store") && !told.to_string().contains('\n'),
+        told.to_string().starts_with("no space left for the store") && !told.to_string().contains('\n'),
         "{told}"
     );
     fs::remove_file(&ballast).unwrap();
@@ -305,18 +305,18 @@ fn a_bound_on_the_size_of_files_is_as_a_disk_that_is_full() {
     let url = server.url("/{id}");
     // A write beyond the bound would end the process by a signal; `trap` has it fail instead.
     let trapped = ["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_weir")];
-    let args = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "out.jsonl", "--concurrency", "1", "-q", "--url"];
+    let args = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "out.jsonl", "--max-concurrency", "1", "-q", "--url"];
     let mut command = Command::new("sh");
     command.args(trapped).args(args).arg(&url).current_dir(weir.path("."));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = Running::new(&mut command);
-    until("some requests", PATIENCE, || server.requests() >= 20);
+    until("some requests", TIMEOUT, || server.requests() >= 20);
     let pid = Pid::from_raw(running.pid() as i32);
     let bound = |bytes| prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
     bound(Some(4096));
     // What is on its way and was claimed before is answered yet; then nothing can be recorded, and nothing more is sent.
     let mut before = server.requests();
-    until("the sender to stand still", PATIENCE, || {
+    until("the sender to stand still", TIMEOUT, || {
         std::thread::sleep(Duration::from_millis(300));
         std::mem::replace(&mut before, server.requests()) == server.requests()
     });
@@ -344,13 +344,13 @@ fn results_that_find_no_room_are_told_when_there_is_some() {
     jobs(&weir, COUNT);
     let url = server.url("/{id}");
     let args = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "small/out.jsonl", "--url", &url, "-q"];
-    let running = weir.start(&[&args[..], &["--concurrency", "1"]].concat());
-    until("some requests", PATIENCE, || server.requests() >= 20);
+    let running = weir.start(&[&args[..], &["--max-concurrency", "1"]].concat());
+    until("some requests", TIMEOUT, || server.requests() >= 20);
     let ballast = small.join("ballast");
     fill(&ballast);
     let stuck = fs::metadata(small.join("out.jsonl")).unwrap().len();
     let told = || fs::read(small.join("out.jsonl")).unwrap().iter().filter(|byte| **byte == b'\n').count();
-    until("answers that there is no room for", PATIENCE, || server.requests() as usize >= told() + 2);
+    until("answers that there is no room for", TIMEOUT, || server.requests() as usize >= told() + 2);
     assert!(fs::metadata(small.join("out.jsonl")).unwrap().len() < stuck + 4096 * 2, "there was room");
     fs::remove_file(&ballast).unwrap();
     let output = running.finish();

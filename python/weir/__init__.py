@@ -36,7 +36,7 @@ from weir._errors import (
 )
 from weir._flags import Flag
 from weir._headers import Headers
-from weir._job import Job, JobTypes, Result, Tally
+from weir._job import Job, JobResult, JobTypes, SenderStats
 from weir._load import Stage, Time, load
 from weir._policy import Budget, Hedge, Retry, Success
 from weir._response import Attempt, Request, Response
@@ -92,6 +92,7 @@ __all__ = [
     "Job",
     "JobExpired",
     "JobFailed",
+    "JobResult",
     "JobTypes",
     "Limits",
     "Manifest",
@@ -105,12 +106,12 @@ __all__ = [
     "Requests",
     "Response",
     "Responses",
-    "Result",
     "Retry",
     "Run",
     "SendError",
     "Sender",
     "SenderEnded",
+    "SenderStats",
     "Service",
     "SetupError",
     "Side",
@@ -120,7 +121,6 @@ __all__ = [
     "Stage",
     "Standing",
     "Success",
-    "Tally",
     "Target",
     "Ticket",
     "Time",

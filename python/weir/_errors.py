@@ -7,7 +7,7 @@
         ├── UsageError             a value that makes no sense; also a ValueError
         ├── SetupError             the run could not start: nobody there, no TLS, too few open files
         ├── SendError              of Sender or AsyncSender
-        │   ├── JobFailed          the job was not delivered: `Result.raise_for_state`
+        │   ├── JobFailed          the job was not delivered: `JobResult.raise_for_state`
         │   │   └── JobExpired     its time was over before that; also a TimeoutError
         │   ├── NotAccepted        the queue does not take the job: too large, or no room on the disk
         │   └── SenderEnded        the sender has ended before the job did
@@ -22,7 +22,7 @@
     └── Interrupted                Ctrl-C during a run; has what was measured
 
 A failed *request* of a load is never an exception: it is counted, by kind, in `Run.failures` and `Run.status`. A
-failed *call* of a client is one. A failed *job* of a sender is a `Result` that says so, and raises if asked to. An
+failed *call* of a client is one. A failed *job* of a sender is a `JobResult`, and raises if asked to. An
 argument of the wrong type is a plain `TypeError`.
 """
 
@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weir._job import Result
+    from weir._job import JobResult
     from weir._response import Attempt, Response
     from weir._run import Run
 
@@ -146,10 +146,10 @@ class JobFailed(SendError):  # noqa: N818  says what happened
 
     __module__ = "weir"
 
-    result: Result
+    result: JobResult
     """What became of it. It does not go along when the error is pickled."""
 
-    def __init__(self, message: str, result: Result | None = None) -> None:
+    def __init__(self, message: str, result: JobResult | None = None) -> None:
         """Say what happened, and keep what is known of it."""
         super().__init__(message)
         if result is not None:

@@ -1,4 +1,4 @@
-"""`weir.get` and its kin: calls through one client that the whole program shares."""
+"""`weir.get`, `weir.post`, ...: calls through one client that the whole program shares."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 __all__ = ["delete", "get", "head", "options", "patch", "post", "put", "request"]
 
-# It has no connections before the first call. Each thread keeps its own, and a child of a fork makes new ones.
+# Without connections before the first call. Each thread has its own; a child of a fork makes new ones.
 _client = Client()
 
 
 def request(method: str, url: str, **options: Unpack[_Options]) -> Response:
     """Make a call through a client that the whole program shares; see `Client.request`.
 
-    Connections are kept from call to call, for each thread its own. It waits: in a coroutine use an `AsyncClient`.
+    Connections are reused, by thread. The call blocks: in a coroutine use an `AsyncClient`.
 
     Args:
-        method: Such as ``"GET"``.
-        url: Where to; absolute.
-        options: ``params``, ``headers``, ``auth``; ``json``, ``content`` or ``data``; and all of `Limits`.
+        method: Request method, e.g. ``"GET"``.
+        url: Absolute URL.
+        options: ``params``, ``headers``, ``auth``; ``json``, ``content`` or ``data``; and all of `CallOptions`.
 
     Returns:
         The response, whatever its status.
 
     Raises:
-        UsageError: A value makes no sense.
+        UsageError: A value is invalid.
         DeadlineExceeded: The deadline came first.
-        AllAttemptsFailed: No attempt was a success, and there is no response.
+        AllAttemptsFailed: All attempts failed without a response.
 
     >>> weir.get("http://localhost:8080/orders", params={"page": 2}, deadline=1).json()  # doctest: +SKIP
     """
@@ -42,35 +42,63 @@ def request(method: str, url: str, **options: Unpack[_Options]) -> Response:
 
 
 def get(url: str, **options: Unpack[_Options]) -> Response:
-    """Make a GET call through the shared client; see `request`."""
+    """Make a GET call through the shared client; see `request`.
+
+    Returns:
+        The response.
+    """
     return _client.request("GET", url, **options)
 
 
 def head(url: str, **options: Unpack[_Options]) -> Response:
-    """Make a HEAD call through the shared client; see `request`."""
+    """Make a HEAD call through the shared client; see `request`.
+
+    Returns:
+        The response.
+    """
     return _client.request("HEAD", url, **options)
 
 
 def options(url: str, **options: Unpack[_Options]) -> Response:
-    """Make an OPTIONS call through the shared client; see `request`."""
+    """Make an OPTIONS call through the shared client; see `request`.
+
+    Returns:
+        The response.
+    """
     return _client.request("OPTIONS", url, **options)
 
 
 def post(url: str, **options: Unpack[_Options]) -> Response:
-    """Make a POST call through the shared client; see `request`."""
+    """Make a POST call through the shared client; see `request`.
+
+    Returns:
+        The response.
+    """
     return _client.request("POST", url, **options)
 
 
 def put(url: str, **options: Unpack[_Options]) -> Response:
-    """Make a PUT call through the shared client; see `request`."""
+    """Make a PUT call through the shared client; see `request`.
+
+    Returns:
+        The response.
+    """
     return _client.request("PUT", url, **options)
 
 
 def patch(url: str, **options: Unpack[_Options]) -> Response:
-    """Make a PATCH call through the shared client; see `request`."""
+    """Make a PATCH call through the shared client; see `request`.
+
+    Returns:
+        The response.
+    """
     return _client.request("PATCH", url, **options)
 
 
 def delete(url: str, **options: Unpack[_Options]) -> Response:
-    """Make a DELETE call through the shared client; see `request`."""
+    """Make a DELETE call through the shared client; see `request`.
+
+    Returns:
+        The response.
+    """
     return _client.request("DELETE", url, **options)

@@ -203,7 +203,7 @@ impl JobDefaults {
     /// Where a job's request goes.
     fn resolve_url(&self, own: Option<String>) -> Result<String, String> {
         let url = match (own, &self.url) {
-            (None, None) => return Err("no url, and no --url".into()),
+            (None, None) => return Err("no url, and there is no --url".into()),
             // Whoever made the form has checked it.
             (None, Some(url)) => return Ok(url.clone()),
             (Some(path), Some(base)) if path.starts_with('/') => {

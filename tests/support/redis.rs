@@ -29,7 +29,7 @@ pub struct RedisServer {
 }
 
 /// A server takes longer to begin on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// A port that is free may be taken a moment later.
 const TRIES: usize = 20;
 
@@ -91,7 +91,7 @@ impl RedisServer {
             if ended {
                 return false;
             }
-            assert!(begun.elapsed() < PATIENCE, "redis-server does not begin: {id}");
+            assert!(begun.elapsed() < TIMEOUT, "redis-server does not begin: {id}");
             std::thread::sleep(Duration::from_millis(10));
         }
         true

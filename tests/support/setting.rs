@@ -75,7 +75,7 @@ impl Setting {
         let server = RedisServer::with(args)?;
         let way = format!("0ms..{}ms", terms.way_ms);
         let exchange =
-            Serving::start(&["exchange", "--latency-in", &way, "--latency-out", &way, "--limit", &terms.limit()]);
+            Serving::start(&["ratelimit", "--latency-in", &way, "--latency-out", &way, "--limit", &terms.limit()]);
         let weir = Weir::new();
         let stats: Value = exchange.get("/stats").json();
         let keys: Vec<String> = stats["keys"].as_object().unwrap().keys().cloned().collect();
@@ -133,7 +133,7 @@ impl Setting {
     /// The exchange has refused nothing: neither was a limit broken, nor did a nonce come too late.
     pub(crate) fn check_refusals(&self) {
         let stats: Value = self.exchange.get("/stats").json();
-        let refused: u64 = stats["refused"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+        let refused: u64 = stats["rejected"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
         assert_eq!(refused, 0, "{stats}");
     }
 

@@ -347,10 +347,10 @@ fn a_server_that_may_lose_a_second_is_refused_if_that_is_asked_for_and_one_that_
     };
     for (args, asked, why) in [
         (&["--appendonly", "yes"][..], "strict=1", Some("it may lose the last second (appendfsync everysec)")),
-        (&["--appendonly", "no"], "strict=1", Some("it keeps no log of changes")),
+        (&["--appendonly", "no"], "strict=1", Some("it has no append-only file")),
         (&["--appendonly", "no"], "strict=0", None),
         (&["--appendonly", "yes", "--appendfsync", "always"], "strict=1", None),
-        (&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"], "", Some("it throws keys away")),
+        (&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"], "", Some("it evicts keys")),
     ] {
         let Some(said) = told(args, asked) else { return };
         match (&said, why) {
