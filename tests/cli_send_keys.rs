@@ -48,8 +48,11 @@ fn a_job_goes_by_the_key_that_it_names() {
         .collect();
     weir.write("jobs", lines);
     weir.write("keys", "# some keys\nbob=second\nthird\n");
-    let (code, summary, stderr) =
-        send(&weir, &server, &["--key", "alice=first", "--keys-file", "keys", "--out", "out", "--max-concurrency", "8"]);
+    let (code, summary, stderr) = send(
+        &weir,
+        &server,
+        &["--key", "alice=first", "--keys-file", "keys", "--out", "out", "--max-concurrency", "8"],
+    );
     assert_eq!((code, &summary["done"], stderr.as_str()), (0, &600.into(), ""), "{summary}");
     for (id, key) in keys(&server) {
         let expected = ["first", "second", "third"].get(id.parse::<usize>().unwrap() % 4);
@@ -157,16 +160,24 @@ fn jobs_of_a_key_that_the_service_does_not_know_stay_in_the_store() {
     let server =
         Server::start(|seen| if seen.line().contains("key=bad") { Reply::status(401, "who?") } else { Reply::ok("") });
     let weir = Weir::new();
-    let lines = (0..30).map(|number| format!("{{\"id\":\"{number}\",\"pinned_key\":\"{}\"}}\n", ["a", "b"][number % 2]));
+    let lines =
+        (0..30).map(|number| format!("{{\"id\":\"{number}\",\"pinned_key\":\"{}\"}}\n", ["a", "b"][number % 2]));
     weir.write("jobs", lines.collect::<String>());
     let (code, summary, stderr) = send(&weir, &server, &["--key", "a=bad", "--key", "b=good", "-q"]);
-    assert_eq!((code, &summary["done"], &summary["queue"]["queued"]), (2, &15.into(), &15.into()), "{summary} {stderr}");
+    assert_eq!(
+        (code, &summary["done"], &summary["queue"]["queued"]),
+        (2, &15.into(), &15.into()),
+        "{summary} {stderr}"
+    );
     assert!(stderr.contains("15 jobs wait for unusable keys: a;"), "{stderr}");
     assert!(summary["per_key"]["a"]["disabled"].as_str().unwrap().contains("401"), "{summary}");
     let listed = weir.run(&["send", "list", "q.db", "--state", "queued", "--format", "json"]).stdout;
     let attempts: Vec<Value> =
         listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["attempts"].clone()).collect();
-    assert!(attempts.len() == 15 && attempts.iter().all(|count| *count == 0), "an unusable key costs no attempt: {attempts:?}");
+    assert!(
+        attempts.len() == 15 && attempts.iter().all(|count| *count == 0),
+        "an unusable key costs no attempt: {attempts:?}"
+    );
     let (code, summary, _) = send(&weir, &server, &["--key", "a=fine", "--key", "b=good", "-q"]);
     assert_eq!((code, &summary["done"]), (0, &15.into()), "{summary}");
 }

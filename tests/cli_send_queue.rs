@@ -98,7 +98,10 @@ fn all_that_is_known_of_a_job_is_shown_without_secrets() {
     let bad = &listed(&weir, &["bad", "--history"])[0];
     assert_eq!(bad["response"]["body"], "broken", "{bad}");
     let last = bad["history"].as_array().unwrap().last().unwrap();
-    assert_eq!((&last["state"], &last["status"], &last["last_key"]), (&"dead_lettered".into(), &500.into(), &bad["last_key"]));
+    assert_eq!(
+        (&last["state"], &last["status"], &last["last_key"]),
+        (&"dead_lettered".into(), &500.into(), &bad["last_key"])
+    );
     let text = ask(&weir, "list", &["--history"]).stdout;
     assert!(text.contains("Authorization: ***") && text.contains("?k={key}"), "{text}");
     for all in [text, bad.to_string(), told(&weir, "status", &[]).to_string()] {
@@ -213,8 +216,19 @@ fn all_of_it_works_beside_a_sender() {
     let jobs: String = (0..40).map(|number| format!("{{\"id\":\"{number}\",\"url\":\"/slow\"}}\n")).collect();
     weir.write("jobs", jobs + "{\"id\":\"last\",\"url\":\"/slow\"}\n");
     let url = server.url("/");
-    let running =
-        weir.start(&["send", "jobs", "--url", &url, "--store", "q.db", "--max-concurrency", "1", "--grace", "0s", "-q"]);
+    let running = weir.start(&[
+        "send",
+        "jobs",
+        "--url",
+        &url,
+        "--store",
+        "q.db",
+        "--max-concurrency",
+        "1",
+        "--grace",
+        "0s",
+        "-q",
+    ]);
     until("a request to be out", TIMEOUT, || server.requests() > 0);
     until("the last job to be in", TIMEOUT, || ask(&weir, "list", &["last"]).code == 0);
     let status = told(&weir, "status", &[]);

@@ -41,7 +41,8 @@ fn run() -> (Value, Vec<Value>) {
         ["plain", "bytes", "bad", "reset"].map(|id| format!("{{\"id\":\"{id}\",\"url\":\"/{id}?key={{key}}\"}}\n"));
     weir.write(
         "jobs",
-        jobs.concat() + "{\"id\":\"late\",\"ttl\":0}\n{\"id\":\"pinned\",\"url\":\"/p?key={key}\",\"pinned_key\":\"b\"}\nno\n",
+        jobs.concat()
+            + "{\"id\":\"late\",\"ttl\":0}\n{\"id\":\"pinned\",\"url\":\"/p?key={key}\",\"pinned_key\":\"b\"}\nno\n",
     );
     let url = server.url("/");
     let output = weir.run(&[
@@ -84,7 +85,10 @@ fn what_is_written_fits_the_schema_and_all_its_fields_occur() {
     let known: BTreeSet<&str> =
         schema["$defs"]["result"]["properties"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(seen, known);
-    assert_eq!((summary["per_key"]["a"]["disabled"].is_string(), &summary["per_key"]["b"]["disabled"]), (true, &Value::Null));
+    assert_eq!(
+        (summary["per_key"]["a"]["disabled"].is_string(), &summary["per_key"]["b"]["disabled"]),
+        (true, &Value::Null)
+    );
 }
 
 #[test]
@@ -127,9 +131,12 @@ fn what_is_wrong_does_not_fit() {
         wrong[name] = value;
         assert!(!summary_fits.is_valid(&wrong), "{name}");
     }
-    for (name, value) in
-        [("state", json!("retrying")), ("attempts", json!("1")), ("maybe_sent", json!(false)), ("ended_ms", json!(null))]
-    {
+    for (name, value) in [
+        ("state", json!("retrying")),
+        ("attempts", json!("1")),
+        ("maybe_sent", json!(false)),
+        ("ended_ms", json!(null)),
+    ] {
         let mut wrong = results[0].clone();
         wrong[name] = value;
         assert!(!line_fits.is_valid(&wrong), "{name}");

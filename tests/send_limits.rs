@@ -55,7 +55,11 @@ fn the_documents_setting_is_served_to_the_last_job_without_a_refusal() {
     let weir = Weir::new();
     jobs(&weir, 300);
     let summary = send(&weir, &exchange, &["--limit", "20/1s", "--delay-bound", "500ms", "--ordered"]);
-    assert_eq!((&summary["done"], &summary["failed"], &summary["dead_lettered"]), (&300.into(), &0.into(), &0.into()), "{summary}");
+    assert_eq!(
+        (&summary["done"], &summary["failed"], &summary["dead_lettered"]),
+        (&300.into(), &0.into(), &0.into()),
+        "{summary}"
+    );
     assert_eq!(summary["rejected"], serde_json::json!({ "429": 0, "400": 0 }));
     assert_eq!(refusals(&exchange), 0);
     let results = weir.read("out.jsonl");
@@ -96,7 +100,11 @@ fn a_run_that_follows_knows_what_the_one_before_it_sent() {
     assert_eq!(send(&weir, &exchange, &args)["done"], 100);
     jobs(&weir, 200);
     let summary = send(&weir, &exchange, &args);
-    assert_eq!((&summary["done"], &summary["duplicates"], refusals(&exchange)), (&100.into(), &100.into(), 0), "{summary}");
+    assert_eq!(
+        (&summary["done"], &summary["duplicates"], refusals(&exchange)),
+        (&100.into(), &100.into(), 0),
+        "{summary}"
+    );
 }
 
 #[test]

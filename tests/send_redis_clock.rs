@@ -50,9 +50,7 @@ fn senders_whose_clocks_are_hours_apart_share_jobs_and_keys_and_break_no_limit()
     };
     // The one that takes the jobs in, and sends by all keys first, is ahead: its nonces are, too.
     let ahead = send(0, 1);
-    until("it to send by all keys", TIMEOUT, || {
-        setting.owned(ahead.pid()) == setting.keys && setting.accepted() > 100
-    });
+    until("it to send by all keys", TIMEOUT, || setting.owned(ahead.pid()) == setting.keys && setting.accepted() > 100);
     let others = [send(1, 0), send(2, -1)];
     let have = |sender: &Running| setting.owned(sender.pid()) > 0;
     until("all to have keys", TIMEOUT, || have(&ahead) && others.iter().all(have));

@@ -89,11 +89,8 @@ fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
 
 /// Whether the sender has found out that nobody is there: it holds no more jobs than it needs.
 fn has_put_back(queue: &SqliteStore) -> bool {
-    let filter = JobFilter {
-        states: vec![State::Queued],
-        text: Some("the host is down".into()),
-        ..JobFilter::default()
-    };
+    let filter =
+        JobFilter { states: vec![State::Queued], text: Some("the host is down".into()), ..JobFilter::default() };
     !queue.list(&filter, 0, 1).unwrap().is_empty()
 }
 
@@ -280,10 +277,7 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
     };
     let told = queue.submit((0..100).map(|number| more(format!("a{number}"))).collect()).wait().unwrap_err();
     let StoreError::NoSpace(_, taken) = told else { panic!("{told}") };
-    assert!(
-        told.to_string().starts_with("no space left for the store") && !told.to_string().contains('\n'),
-        "{told}"
-    );
+    assert!(told.to_string().starts_with("no space left for the store") && !told.to_string().contains('\n'), "{told}");
     fs::remove_file(&ballast).unwrap();
     assert_eq!(queue.submit(vec![more("b".into())]).wait().unwrap().len(), 1);
     drop(queue);
@@ -305,7 +299,8 @@ fn a_bound_on_the_size_of_files_is_as_a_disk_that_is_full() {
     let url = server.url("/{id}");
     // A write beyond the bound would end the process by a signal; `trap` has it fail instead.
     let trapped = ["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_weir")];
-    let args = ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "out.jsonl", "--max-concurrency", "1", "-q", "--url"];
+    let args =
+        ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "out.jsonl", "--max-concurrency", "1", "-q", "--url"];
     let mut command = Command::new("sh");
     command.args(trapped).args(args).arg(&url).current_dir(weir.path("."));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

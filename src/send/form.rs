@@ -106,9 +106,7 @@ impl JobDefaults {
         let body = self.body.as_deref().and_then(|body| std::str::from_utf8(body).ok()).map(|body| ("body", body));
         for (place, text) in texts.chain(headers).chain(body) {
             if let Some(name) = unknown_field(text) {
-                return Err(format!(
-                    "--{place}: unknown field '{{{name}}}'; choose {{key}}, {{nonce}} or {{id}}"
-                ));
+                return Err(format!("--{place}: unknown field '{{{name}}}'; choose {{key}}, {{nonce}} or {{id}}"));
             }
         }
         if let Some(url) = &self.url {

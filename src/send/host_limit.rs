@@ -21,7 +21,9 @@ impl HostLimit {
         let (host, window) = match text.trim().strip_prefix("host=") {
             None => (None, text),
             Some(rest) => {
-                let wrong = || format!("invalid limit '{text}': a host without a limit; write e.g. 'host=api.example.com 20/1s'");
+                let wrong = || {
+                    format!("invalid limit '{text}': a host without a limit; write e.g. 'host=api.example.com 20/1s'")
+                };
                 let (host, window) = rest.split_once(char::is_whitespace).ok_or_else(wrong)?;
                 if host.is_empty() || host.contains('/') {
                     return Err(format!("invalid host '{host}': has a scheme or path; write e.g. api.example.com"));

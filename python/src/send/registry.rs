@@ -165,7 +165,12 @@ impl Drop for SenderListener {
 type ResultDelivery = (Arc<Group>, Option<usize>, Arc<JobResult>);
 
 impl WaiterTable {
-    fn on_job_ended(&mut self, number: u64, outcome: impl FnOnce() -> Arc<JobResult>, deliveries: &mut Vec<ResultDelivery>) {
+    fn on_job_ended(
+        &mut self,
+        number: u64,
+        outcome: impl FnOnce() -> Arc<JobResult>,
+        deliveries: &mut Vec<ResultDelivery>,
+    ) {
         let mut next = self.by_job.remove(&number).map(Box::new);
         let is_early = next.is_none() && self.submissions.iter().any(|submission| number > submission.highest_before);
         if next.is_none() && self.all.is_none() && !is_early {

@@ -287,8 +287,8 @@ impl SendArgs {
             keys.extend(lines.map(str::to_owned));
         }
         if let Some(name) = &self.keys_env {
-            let text =
-                std::env::var(name).map_err(|_| format!("environment variable {name} is not set; set it, or give --key"))?;
+            let text = std::env::var(name)
+                .map_err(|_| format!("environment variable {name} is not set; set it, or give --key"))?;
             let parts = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
             keys.extend(parts.map(str::to_owned));
         }

@@ -161,7 +161,8 @@ impl JobReader {
             counts.invalid_location = path.display().to_string();
         }
         let text = String::from_utf8_lossy(line);
-        let entry = serde_json::json!({ "line": number, "reason": reason, "text": text.trim_end_matches(['\n', '\r']) });
+        let entry =
+            serde_json::json!({ "line": number, "reason": reason, "text": text.trim_end_matches(['\n', '\r']) });
         file.as_mut().map_or(Ok(()), |file| writeln!(file, "{entry}").map_err(cannot))
     }
 }

@@ -115,7 +115,9 @@ fn try_run(asked: &SendArgs, messages: &Messages) -> Result<u8, String> {
             is_unreachable = unreachable.is_some();
             let text = match unreachable {
                 Some(reason) => {
-                    format!("the store is unreachable ({reason}); leased jobs go on until the leases of their keys expire")
+                    format!(
+                        "the store is unreachable ({reason}); leased jobs go on until the leases of their keys expire"
+                    )
                 }
                 None => "the store is reachable again".into(),
             };

@@ -20,9 +20,12 @@ mod claims;
 mod crash;
 mod ending;
 mod hosts;
+mod leased_job;
 mod marks;
+mod nonces;
 mod outcome;
 mod owning;
+mod progress;
 mod records;
 mod stranded;
 
@@ -31,82 +34,26 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use tokio::sync::{Notify, oneshot, watch};
-use tokio::task::AbortHandle;
 
 use self::attempt::QueuedAttempt;
 pub use self::hosts::HostProgress;
 use self::hosts::{SenderHosts, StoreLanes};
-use self::marks::SentMark;
+use self::leased_job::{InFlightAttempt, LastAttempt, LeasedJob};
+pub use self::progress::SenderProgress;
 use super::job::{JobEntry, UnixMs};
-use super::news::{AttemptRecord, Listener, SenderEvent};
+use super::news::{Listener, SenderEvent};
 use super::note::{ClockSample, KeyState};
 use super::options::Options;
-use super::sender::{SenderError, StopMode, lock, wall_ms};
-use super::store::{JobChange, JobLease, JobStep, Store};
+use super::sender::{SenderError, StopMode, wall_ms};
+use super::store::{JobChange, JobStep, Store};
 use crate::decide::Nanos;
 use crate::decide::dispatch::{Dispatch, DispatchAction, DispatchFailure, Event, HostId, JobId, JobSubmission};
 use crate::decide::marking::MarkAhead;
 use crate::decide::ownership::KeyLeases;
-use crate::decide::window::KeyWindows;
 use crate::http::client::{Client, Options as ClientOptions, Origin};
 use crate::machine::clock::Clock;
 use crate::machine::timer::Timer;
-
-/// Where a sender is.
-#[derive(Clone, Debug, Default)]
-pub struct SenderProgress {
-    /// Jobs in its hands that are not sent yet.
-    pub ready: usize,
-    /// Requests without an answer.
-    pub in_flight: usize,
-    /// Keys that can be used.
-    pub usable_keys: usize,
-    /// The bound on the way in, if there is one.
-    pub delay_bound: Option<Nanos>,
-    /// By key: how many requests per second its limits let through at the hosts that have something to do, as far as they
-    /// are believed; 0 if it is used no more.
-    pub allowed_per_s: Vec<f64>,
-    /// The hosts that answer nobody.
-    pub hosts_down: Vec<HostProgress>,
-}
-
-/// A job in hand.
-#[derive(Debug)]
-struct LeasedJob {
-    lease: JobLease,
-    entry: JobEntry,
-    /// The one key that may send it.
-    key: Option<u32>,
-    attempts: u32,
-    /// How often it was sent since it was taken in hand.
-    attempts_since_claim: u32,
-    /// What is out.
-    in_flight: Option<InFlightAttempt>,
-    /// What was out last.
-    last_attempt: Option<LastAttempt>,
-    /// Whether the store has it as sent.
-    mark: SentMark,
-}
-
-#[derive(Debug)]
-struct InFlightAttempt {
-    task: AbortHandle,
-    key: usize,
-    attempt: u32,
-    started_at: Nanos,
-    sent_at: UnixMs,
-    due: Nanos,
-    last_byte_at: Option<Nanos>,
-}
-
-#[derive(Debug)]
-struct LastAttempt {
-    record: AttemptRecord,
-    headers: Vec<(String, String)>,
-    body: Bytes,
-}
 
 #[derive(Debug)]
 struct SenderState {
@@ -397,16 +344,6 @@ impl SenderRuntime {
         }
     }
 
-    /// A new mark for a key. It is set higher than it has to be, so that nobody has to wait for the next one.
-    fn raise_mark(&self, hand: &mut SenderState, key: u32, high_water: u64) {
-        if let Some((_, wanted)) = hand.high_water_marks.get_mut(key as usize)
-            && high_water + MARK_MARGIN_NONCES > *wanted
-        {
-            *wanted = high_water + MARK_AHEAD_NONCES;
-            self.changes_pending.notify_one();
-        }
-    }
-
     /// Ticks when the dispatch wants it.
     async fn tick(self: Rc<Self>) {
         loop {
@@ -435,39 +372,6 @@ impl SenderRuntime {
         }
     }
 
-    fn publish_progress(&self) {
-        let hand = self.state.borrow();
-        let (ready, _, out) = hand.dispatch.sizes();
-        let keys = 0..u32::try_from(self.options.keys.len()).unwrap_or(u32::MAX);
-        *lock(&self.progress) = SenderProgress {
-            ready,
-            in_flight: out,
-            usable_keys: hand.dispatch.usable_keys(),
-            delay_bound: hand.dispatch.delay_bound(),
-            allowed_per_s: keys.map(|key| self.allowed_per_s(&hand, key)).collect(),
-            hosts_down: Self::hosts_down(&hand),
-        };
-    }
-
-    /// How many requests per second a key may send to all hosts that have something to do, or that had.
-    fn allowed_per_s(&self, hand: &SenderState, key: u32) -> f64 {
-        let hosts = || hand.hosts.names().map(|(host, _)| host).take(MAX_SUMMED_HOSTS);
-        let is_busy = |host: &HostId| {
-            hand.dispatch
-                .host_status(*host)
-                .is_some_and(|host| host.queued + host.in_flight > 0 && host.down_for.is_none())
-        };
-        let allowed = |host: HostId| hand.dispatch.allowed_per_s(host, key);
-        if hosts().any(|host| is_busy(&host)) {
-            hosts().filter(is_busy).map(allowed).sum()
-        } else {
-            hosts()
-                .map(allowed)
-                .reduce(f64::max)
-                .unwrap_or_else(|| KeyWindows::new(&self.options.rules.key).rate_per_s())
-        }
-    }
-
     /// What is asked of the dispatch for a job.
     fn dispatch_request(&self, entry: &JobEntry, host: HostId, key: Option<u32>) -> JobSubmission {
         let wall = wall_ms();
@@ -486,10 +390,3 @@ impl SenderRuntime {
         }
     }
 }
-
-/// What is allowed is summed up over so many hosts.
-const MAX_SUMMED_HOSTS: usize = 256;
-/// A mark is set so far above what is asked for, in nonces: milliseconds, mostly.
-const MARK_AHEAD_NONCES: u64 = 10_000;
-/// And anew when so little of it is left.
-const MARK_MARGIN_NONCES: u64 = 3_000;

@@ -3,7 +3,7 @@
 //!
 //! Delivery is at least once. A claim leases jobs, and a job is marked as sent before its first byte leaves
 //! ([`Store::mark_sent`]; [`JobStep::Sent`] where a store cannot mark at once; [`ClaimRequest::marks_sent`] for a whole
-//! claim). After a crash, jobs with a mark are requeued with [`maybe_sent`](super::Status::maybe_sent), the others as if
+//! claim). After a crash, jobs with a mark are requeued with [`maybe_sent`](super::JobStatus::maybe_sent), the others as if
 //! they had not been claimed. A record under an expired lease changes nothing.
 //!
 //! A store has one sender at a time, and any number of processes that submit and inspect. Two senders of one file would

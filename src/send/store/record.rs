@@ -76,6 +76,6 @@ pub struct RecordReply {
 pub struct StoredKeyState {
     /// Name of the key, never the secret.
     pub key: String,
-    /// State, in the format of [`KeyState`](crate::send::note::KeyState).
+    /// State, as the sender serializes it.
     pub state: String,
 }

@@ -50,7 +50,8 @@ impl PurgeArgs {
                 None => skipped.push((job_name(which), "no such job".into())),
                 Some(entry) if !any.matches(&entry) => {
                     let state = entry.status.state;
-                    skipped.push((job_name(which), format!("it is {}; the filter does not match", state_phrase(state))));
+                    skipped
+                        .push((job_name(which), format!("it is {}; the filter does not match", state_phrase(state))));
                 }
                 Some(_) => {}
             }

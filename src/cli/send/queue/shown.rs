@@ -26,8 +26,7 @@ pub(super) fn row(entry: &JobEntry, now: UnixMs) -> String {
 }
 
 /// Heading of the rows.
-pub(super) const HEADING: &str =
-    "  NUMBER  STATE          ATTEMPTS  SINCE       ID                    REQUEST, REASON";
+pub(super) const HEADING: &str = "  NUMBER  STATE          ATTEMPTS  SINCE       ID                    REQUEST, REASON";
 
 /// Job as a JSON object.
 pub(super) fn json(entry: &JobEntry) -> Map<String, Value> {

@@ -7,8 +7,8 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{job_count, state_phrase};
 use super::shown::{ago, single_line, size};
+use super::{job_count, state_phrase};
 use crate::cli::exit;
 use crate::send::store::{ActiveSenders, JobFilter, KeyUsage, Store, StoreError, StoreUrl};
 use crate::send::{JobEntry, State, UnixMs, wall_ms};

@@ -47,7 +47,9 @@ impl QueueAddress {
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if queue.is_empty() || queue.len() > 100 || !queue.chars().all(is_name) {
-            return Err(wrong(format!("invalid queue '{queue}': not a word of letters, digits, '-', '_' and '.'; write e.g. orders")));
+            return Err(wrong(format!(
+                "invalid queue '{queue}': not a word of letters, digits, '-', '_' and '.'; write e.g. orders"
+            )));
         }
         if lease < LEASE_RANGE.0 || lease > LEASE_RANGE.1 {
             return Err(wrong("invalid lease: not between 200ms and 1h; write e.g. 3s".into()));

@@ -12,9 +12,7 @@ pub(super) fn check(connection: &mut Connection, info: &str, address: &QueueAddr
     let reject = |why: &str| Err(StoreError::NotDurable(address.path(), why.to_owned()));
     let policy = field(info, "maxmemory_policy").unwrap_or("noeviction");
     if policy != "noeviction" && field(info, "maxmemory").is_some_and(|most| most != "0") {
-        return reject(&format!(
-            "it evicts keys when memory is full ({policy}); set maxmemory-policy noeviction"
-        ));
+        return reject(&format!("it evicts keys when memory is full ({policy}); set maxmemory-policy noeviction"));
     }
     if !address.strict {
         return Ok(());

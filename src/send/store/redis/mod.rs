@@ -10,12 +10,15 @@
 //! `docs/design/redis.md`.
 
 mod address;
+mod bulk;
+mod calls;
 mod durability;
 mod ear;
 mod in_hand;
 mod jobs;
 mod keys;
 mod link;
+mod list;
 mod reply;
 mod script;
 #[cfg(test)]
@@ -27,7 +30,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
-use ::redis::Value;
 use tokio::sync::watch;
 
 #[cfg(test)]
@@ -36,8 +38,9 @@ pub(super) use crate::redis::server;
 pub use self::address::QueueAddress;
 use self::in_hand::LocalLeases;
 use self::link::{QueueContext, RedisConnection, RedisFailure};
+use self::list::{inspect_call, list_call, parse_entries, selected_entries};
 use self::script::{RedisScript, ScriptCall};
-use self::writer::{RedisStoreShared, RedisTask, RedisWriter};
+use self::writer::{RedisStoreShared, RedisWriter};
 use super::inbox::WorkQueue;
 use super::keys::SharedKeys;
 use super::uses::KeyUsageCounter;
@@ -124,96 +127,8 @@ impl RedisStore {
         Ok(store)
     }
 
-    /// Asks on the caller's thread; once more if the connection was lost since the last time.
-    fn read(&self, ask: &ScriptCall) -> Result<Value, StoreError> {
-        if let Some(why) = self.unreachable_reason() {
-            // Nobody waits twice: the writer finds out when it is there again.
-            return Err(StoreError::Unreachable(self.shared.context.address.path(), why));
-        }
-        let mut link = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut last = StoreError::Closed;
-        for _ in 0..2 {
-            match link.call_all(&[(0, ask)]) {
-                Ok(mut answers) => return answers.pop().unwrap_or(Err(StoreError::Closed)),
-                Err(trouble) => last = store_error(&self.shared.context.address, trouble),
-            }
-        }
-        Err(last)
-    }
-
-    fn overview(&self) -> Result<RedisValues, StoreError> {
-        self.read(&ScriptCall::new(RedisScript::Overview)).map(RedisValues::of)
-    }
-
-    /// Asks, and makes an answer of what is said, and of what has happened.
-    fn call_then<T: Send + 'static>(
-        &self,
-        ask: ScriptCall,
-        reads: impl FnOnce(Value) -> (T, i64) + Send + 'static,
-    ) -> StoreFuture<T> {
-        let (reply, ticket) = StoreFuture::new();
-        let shared = Arc::clone(&self.shared);
-        let hears = move |said: Result<Value, StoreError>| {
-            let read = said.map(reads);
-            let what = read.as_ref().map_or(0, |(_, what)| *what);
-            // First: whoever waits for the answer may look at once whether something has happened.
-            shared.notify(what);
-            reply.send(read.map(|(answer, _)| answer));
-        };
-        self.shared.work_queue.push(RedisTask::Call { ask, hears: Box::new(hears) });
-        ticket
-    }
-
-    /// Does what takes several questions, on the writer's thread.
-    fn call_sequence<T: Send + 'static>(
-        &self,
-        does: impl FnOnce(
-            &mut dyn FnMut(ScriptCall) -> Result<Value, StoreError>,
-            &RedisStoreShared,
-        ) -> Result<T, StoreError>
-        + Send
-        + 'static,
-    ) -> StoreFuture<T> {
-        let (reply, ticket) = StoreFuture::new();
-        let shared = Arc::clone(&self.shared);
-        self.shared.work_queue.push(RedisTask::Sequence(Box::new(move |asks| reply.send(does(asks, &shared)))));
-        ticket
-    }
-
     fn is_sender(&self) -> bool {
         self.shared.is_sender.load(Ordering::Relaxed)
-    }
-
-    /// Retries or removes what fits, page by page.
-    fn bulk_update(&self, filter: JobFilter, purges: bool, expires: Option<UnixMs>, now: UnixMs) -> StoreFuture<u64> {
-        let order = self.order;
-        self.call_sequence(move |asks, shared| {
-            let may = |entry: &JobEntry| {
-                filter.matches(entry)
-                    && if purges { entry.status.state != State::Leased } else { entry.may_retry(expires, now) }
-            };
-            let (mut swept, mut after) = (0, 0);
-            let only = selected_entries(&filter, asks, &shared.context)?;
-            loop {
-                let page = match &only {
-                    Some(only) => only.clone(),
-                    None => parse_entries(asks(list_call(&filter, after, PAGE_JOBS))?, &shared.context),
-                };
-                let Some(last) = page.last() else { break };
-                after = last.number;
-                let numbers: Vec<u64> = page.iter().filter(|entry| may(entry)).map(|entry| entry.number).collect();
-                if !numbers.is_empty() {
-                    let ask = jobs::bulk_update_call(&numbers, purges, expires, now, order, &shared.context);
-                    let mut said = RedisValues::of(asks(ask)?);
-                    shared.notify(said.next_value().int());
-                    swept += said.next_value().count();
-                }
-                if only.is_some() {
-                    break;
-                }
-            }
-            Ok(swept)
-        })
     }
 }
 
@@ -222,53 +137,6 @@ fn store_error(address: &QueueAddress, trouble: RedisFailure) -> StoreError {
         RedisFailure::Unreachable(why) => StoreError::Unreachable(address.path(), why),
         RedisFailure::Fatal(why) => why,
     }
-}
-
-/// The lists in which jobs of the filter are.
-fn list_call(filter: &JobFilter, after: u64, most: usize) -> ScriptCall {
-    let mut ask = ScriptCall::new(RedisScript::List);
-    ask.number(after).number(most);
-    let has = |states: &[State]| filter.states.is_empty() || filter.states.iter().any(|state| states.contains(state));
-    let lists: [(&str, &[State]); 3] = [
-        ("open", &[State::Queued, State::Leased, State::Retrying]),
-        ("done", &[State::Done]),
-        ("failed", &[State::DeadLettered, State::Expired]),
-    ];
-    for (name, _) in lists.iter().filter(|(_, states)| has(states)) {
-        ask.arg(name);
-    }
-    ask
-}
-
-fn parse_entries(said: Value, terms: &QueueContext) -> Vec<JobEntry> {
-    RedisValue::list(said).into_iter().map(|row| reply::parse_entry(row.0, terms)).collect()
-}
-
-fn inspect_call(which: &JobSelector) -> ScriptCall {
-    let mut ask = ScriptCall::new(RedisScript::Inspect);
-    match which {
-        JobSelector::Number(number) => ask.arg("number").number(number),
-        JobSelector::Id(id) => ask.arg("id").arg(id),
-    };
-    ask
-}
-
-/// The jobs that a filter names, in order; None: it names none.
-fn selected_entries(
-    filter: &JobFilter,
-    asks: &mut dyn FnMut(ScriptCall) -> Result<Value, StoreError>,
-    terms: &QueueContext,
-) -> Result<Option<Vec<JobEntry>>, StoreError> {
-    if filter.only.is_empty() {
-        return Ok(None);
-    }
-    let mut entries = Vec::with_capacity(filter.only.len());
-    for job in &filter.only {
-        entries.extend(reply::parse_detail(asks(inspect_call(job))?, terms).map(|detail| detail.entry));
-    }
-    entries.sort_unstable_by_key(|entry| entry.number);
-    entries.dedup_by_key(|entry| entry.number);
-    Ok(Some(entries))
 }
 
 impl Drop for RedisStore {

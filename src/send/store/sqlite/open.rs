@@ -172,7 +172,8 @@ mod tests {
         let error = SqliteStore::open(&path, &Options::default()).unwrap_err().to_string();
         assert!(error.contains("has version 2; this weir reads version 3"), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
-        let version: u32 = connection.query_row("SELECT value FROM meta WHERE name = 'version'", [], |row| row.get(0)).unwrap();
+        let version: u32 =
+            connection.query_row("SELECT value FROM meta WHERE name = 'version'", [], |row| row.get(0)).unwrap();
         assert_eq!(version, 2);
     }
 }

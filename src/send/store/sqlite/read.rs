@@ -78,9 +78,9 @@ impl TableReader<'_> {
             self.0.query_row("SELECT headers, body FROM response WHERE number = ?1", [to_signed(number)], |row| {
                 Ok(StoredResponse { headers: row::headers(row, 0)?, body: row::bytes(row, 1)? })
             });
-        let mut events = self
-            .0
-            .prepare("SELECT at_ms, state, reason, last_key, sent_ms, code FROM history WHERE number = ?1 ORDER BY nth")?;
+        let mut events = self.0.prepare(
+            "SELECT at_ms, state, reason, last_key, sent_ms, code FROM history WHERE number = ?1 ORDER BY nth",
+        )?;
         let history: ReadResult<Vec<_>> = events.query_map([to_signed(number)], row::event)?.collect();
         Ok(Some(JobDetail { entry, response: response.optional()?, history: history? }))
     }

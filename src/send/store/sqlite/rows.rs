@@ -1,4 +1,7 @@
-//! What is done to the tables in one transaction.
+//! Writes of the tables in one transaction.
+
+mod claim;
+mod edit;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,14 +13,13 @@ use super::row::{self, headers_text, text_or_blob, to_signed};
 use super::statements::Statements;
 use crate::decide::Nanos;
 use crate::machine::clock::Clock;
-use crate::send::job::{Job, JobEdit, JobEntry, MAX_JOB_EVENTS, StoredAttempt, UnixMs};
+use crate::send::job::{Job, JobEntry, MAX_JOB_EVENTS, StoredAttempt, UnixMs};
 use crate::send::state::State;
-use crate::send::store::lane::MAX_CLAIM_LANES;
 use crate::send::store::leases::Leases;
 use crate::send::store::waiting::SubmitResult;
 use crate::send::store::{
-    ClaimReply, ClaimRequest, JobChange, JobCounts, JobLane, JobOrder, JobStep, QueueBounds, Receipt, RecordReply,
-    RecordRequest, Recovery, reason,
+    JobChange, JobCounts, JobLane, JobOrder, JobStep, QueueBounds, Receipt, RecordReply, RecordRequest, Recovery,
+    reason,
 };
 
 /// A claim ends the time of so many jobs at once, and queues so many that are due.
@@ -173,118 +175,6 @@ impl<'c> TableWriter<'c> {
         Ok(SubmitResult::Admitted(Receipt::Accepted(self.last_number)))
     }
 
-    pub(super) fn claim(&mut self, claim: &ClaimRequest) -> WriteResult<ClaimReply> {
-        let now = self.clock.now();
-        let lapsed = self.lock_leases().expired(now);
-        for (number, bytes) in lapsed {
-            self.lock_leases().release(number);
-            self.expired_leases.push((number, bytes));
-            let Some((entry, _)) = self.entry(number)? else { continue };
-            let sent = entry.status.last_attempt.map(|last| last.sent_at).or_else(|| self.marks.get(number));
-            self.requeue(number, claim.now, reason::LEASE_EXPIRED, sent, bytes)?;
-        }
-        let mut claimed = ClaimReply { expired: self.expire(claim.now)?, ..ClaimReply::default() };
-        self.queue_due(claim.now)?;
-        let mut left = claim.max_bytes;
-        for want in &claim.lanes {
-            self.lease_lane(claim, &want.lane, want.max_jobs, now, &mut left, &mut claimed)?;
-        }
-        claimed.next_due = self.sql.next_due.query_row([], |row| row.get::<_, Option<i64>>(0))?.map(UnixMs);
-        claimed.lanes = self.list_lanes()?;
-        Ok(claimed)
-    }
-
-    /// Lanes that are not empty; if there are too many, those that were not told last. From one to the next in the index.
-    fn list_lanes(&mut self) -> WriteResult<Vec<JobLane>> {
-        let after = std::mem::take(&mut self.last_listed_lane);
-        let (mut last, mut lanes, mut is_second) = (after.clone(), Vec::new(), after.is_empty());
-        while lanes.len() < MAX_CLAIM_LANES {
-            let next = self.sql.next_lane.query_row([&last], |row| row.get::<_, Option<String>>(0))?;
-            match next.filter(|next| after.is_empty() || !is_second || *next <= after) {
-                Some(next) => {
-                    lanes.push(JobLane::read(&next));
-                    last = next;
-                }
-                None if is_second => return Ok(lanes),
-                None => {
-                    is_second = true;
-                    last.clear();
-                }
-            }
-        }
-        self.last_listed_lane = last;
-        Ok(lanes)
-    }
-
-    fn lease_lane(
-        &mut self,
-        claim: &ClaimRequest,
-        lane: &JobLane,
-        most: usize,
-        now: Nanos,
-        left: &mut u64,
-        claimed: &mut ClaimReply,
-    ) -> WriteResult<()> {
-        let first = claimed.jobs.len();
-        let mut found = Vec::new();
-        let mut rows = self.sql.queued.query(params![lane.to_text(), to_signed(most as u64)])?;
-        while *left > 0 {
-            let Some(row) = rows.next()? else { break };
-            let (entry, bytes) = row::entry(row)?;
-            *left = left.saturating_sub(bytes);
-            found.push((entry, bytes));
-        }
-        drop(rows);
-        let sent = claim.marks_sent.then_some(claim.now.0);
-        let key = claim.marks_sent.then_some(lane.key_hint.as_deref()).flatten();
-        for (entry, _) in &mut found {
-            self.sql.lease.execute(params![to_signed(entry.number), reason::CLAIMED, claim.now.0, key, sent])?;
-            let status = &mut entry.status;
-            (status.state, status.changed_at) = (State::Leased, claim.now);
-            reason::CLAIMED.clone_into(&mut status.reason);
-            status.last_attempt =
-                sent.map(|sent| StoredAttempt { key: key.map(str::to_owned), sent_at: UnixMs(sent), status: None });
-        }
-        claimed.jobs.reserve(found.len());
-        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
-        for (entry, bytes) in found {
-            self.counts.shift(State::Queued, State::Leased, bytes);
-            claimed.jobs.push((leases.acquire(entry.number, now + claim.lease_duration, bytes), entry));
-        }
-        self.new_leases.extend(claimed.jobs[first..].iter().map(|(lease, _)| lease.number));
-        Ok(())
-    }
-
-    fn expire(&mut self, now: UnixMs) -> WriteResult<Vec<JobEntry>> {
-        let found: WriteResult<Vec<_>> =
-            self.sql.expiring.query_map(params![now.0, MAX_DUE_PER_CLAIM], row::entry)?.collect();
-        let mut expired = Vec::new();
-        for (mut entry, bytes) in found? {
-            self.set_state(entry.number, State::Expired, now, reason::EXPIRED, None, false)?;
-            self.add_event(entry.number, State::Expired, now, reason::EXPIRED, None)?;
-            self.counts.shift(entry.status.state, State::Expired, bytes);
-            let status = &mut entry.status;
-            (status.state, status.changed_at, status.retry_at) = (State::Expired, now, None);
-            reason::EXPIRED.clone_into(&mut status.reason);
-            expired.push(entry);
-        }
-        Ok(expired)
-    }
-
-    fn queue_due(&mut self, now: UnixMs) -> WriteResult<()> {
-        let due: WriteResult<Vec<(u64, u64)>> = self
-            .sql
-            .due
-            .query_map(params![now.0, MAX_DUE_PER_CLAIM], |row| Ok((row::number(row, 0)?, row::number(row, 1)?)))?
-            .collect();
-        for (number, bytes) in due? {
-            self.set_state(number, State::Queued, now, reason::RETRY_DUE, None, false)?;
-            self.counts.shift(State::Retrying, State::Queued, bytes);
-            self.arrival_count += 1;
-        }
-        Ok(())
-    }
-
     pub(super) fn record(&mut self, record: &RecordRequest) -> WriteResult<RecordReply> {
         let mut recorded = RecordReply::default();
         for change in &record.changes {
@@ -371,65 +261,6 @@ impl<'c> TableWriter<'c> {
         }
         self.sql.set_session.execute([session])?;
         Ok(recovered)
-    }
-
-    pub(super) fn edit(&mut self, number: u64, edit: &JobEdit, now: UnixMs) -> WriteResult<bool> {
-        let Some((mut entry, before)) = self.entry(number)? else { return Ok(false) };
-        let state = entry.status.state;
-        if !state.is_editable() {
-            return Ok(false);
-        }
-        edit.clone().apply(&mut entry.job);
-        let Job { request, expires_at: expires, priority, weight, key_hint, .. } = &entry.job;
-        let bytes = entry.job.bytes();
-        self.sql.edit_job.execute(params![
-            to_signed(number),
-            reason::EDITED,
-            now.0,
-            expires.map(|at| at.0),
-            priority,
-            self.order.rank(*expires),
-            weight,
-            key_hint.as_deref().unwrap_or_default(),
-            to_signed(bytes),
-            JobLane::of(&entry.job).to_text(),
-        ])?;
-        self.sql.edit_request.execute(params![
-            to_signed(number),
-            request.method,
-            request.url,
-            headers_text(&request.headers),
-            TextOrBlob(&request.body),
-        ])?;
-        self.add_event(number, state, now, reason::EDITED, None)?;
-        self.counts.remove(state, before);
-        self.counts.add(state, bytes);
-        self.arrival_count += u64::from(state == State::Queued);
-        Ok(true)
-    }
-
-    pub(super) fn retry(
-        &mut self,
-        entry: &JobEntry,
-        bytes: u64,
-        expires: Option<UnixMs>,
-        now: UnixMs,
-    ) -> WriteResult<()> {
-        let expires = expires.or(entry.job.expires_at);
-        let (number, rank) = (to_signed(entry.number), self.order.rank(expires));
-        self.sql.retry.execute(params![number, reason::RETRIED, now.0, expires.map(|at| at.0), rank])?;
-        self.add_event(entry.number, State::Queued, now, reason::RETRIED, None)?;
-        self.counts.shift(entry.status.state, State::Queued, bytes);
-        self.arrival_count += 1;
-        Ok(())
-    }
-
-    pub(super) fn delete(&mut self, entry: &JobEntry, bytes: u64) -> WriteResult<()> {
-        for statement in &mut self.sql.delete_job {
-            statement.execute([to_signed(entry.number)])?;
-        }
-        self.counts.remove(entry.status.state, bytes);
-        Ok(())
     }
 
     fn entry(&mut self, number: u64) -> WriteResult<Option<(JobEntry, u64)>> {

@@ -74,8 +74,10 @@ impl<'c> Statements<'c> {
             ))?,
             due: sql("SELECT number, bytes FROM job WHERE state = 'retrying' AND retry_at_ms <= ?1 \
                  ORDER BY retry_at_ms, number LIMIT ?2")?,
-            next_due: sql("SELECT min(at) FROM (SELECT min(retry_at_ms) AS at FROM job WHERE state = 'retrying' UNION ALL \
-                 SELECT min(expires_ms) FROM job WHERE expires_ms IS NOT NULL AND (state = 'queued' OR state = 'retrying'))")?,
+            next_due: sql(
+                "SELECT min(at) FROM (SELECT min(retry_at_ms) AS at FROM job WHERE state = 'retrying' UNION ALL \
+                 SELECT min(expires_ms) FROM job WHERE expires_ms IS NOT NULL AND (state = 'queued' OR state = 'retrying'))",
+            )?,
             leased: sql("SELECT number, bytes, sent_ms, changed_ms FROM job WHERE state = 'leased' LIMIT ?1")?,
             set_sent: sql("UPDATE job SET last_key = ?2, sent_ms = ?3 WHERE number = ?1 AND state = 'leased'")?,
             set_state: sql("UPDATE job SET state = ?2, reason = ?3, changed_ms = ?4, retry_at_ms = ?5, \
