@@ -1,13 +1,13 @@
-//! A store on a Redis server: as many processes submit, inspect and send as there are.
+//! Store on a Redis server, shared by any number of processes that submit, inspect and send.
 //!
-//! Each step of a job's life is one script on the server ([`script`], `lua/`), so that no two processes see half of it.
-//! One thread asks them ([`writer`]): all that waits goes in one journey, and what is asked again, as the connection was
-//! lost before the answer came, is not done again. Another thread hears of what others have changed ([`ear`]). What reads
-//! has a connection of its own, on the caller's thread.
+//! Each step of a job is one script on the server ([`script`], `lua/`), so that no process sees half of it. One thread
+//! makes the calls ([`writer`]): all pending ones share a round trip, and a call that is repeated after a lost
+//! connection is executed once. Another thread listens for changes by other processes ([`ear`]). Reads have a
+//! connection of their own, on the caller's thread.
 //!
-//! The server's clock is everybody's: times are translated on their way there and back. A sender's jobs are leased to
-//! its *session*, which lives as long as it is heard of; so a lease is not renewed job by job. What lies where is said in
-//! `docs/design/redis.md`.
+//! All times on the server are those of its clock, translated in both directions. Jobs are leased to a sender's
+//! *session*, which lives as long as its heartbeats, so that leases need not be renewed job by job.
+//! `docs/design/redis.md` describes the data.
 
 mod address;
 mod bulk;
@@ -54,13 +54,13 @@ use crate::redis::{RedisValue, RedisValues, unique_name};
 use crate::send::job::{Job, JobDetail, JobEdit, JobEntry, UnixMs};
 use crate::send::state::State;
 
-/// So many jobs are looked at, or swept, in one step: the server does nothing else meanwhile.
+/// Jobs per script; the server does nothing else meanwhile.
 const PAGE_JOBS: usize = 500;
 
-/// Jobs on a server.
+/// Store on a Redis server.
 ///
-/// When it is dropped, what was asked of it is done if the server answers within two seconds; batches that wait for room
-/// get [`StoreError::Closed`].
+/// Pending calls are finished on drop if the server replies within two seconds; batches that wait for room get
+/// [`StoreError::Closed`].
 pub struct RedisStore {
     shared: Arc<RedisStoreShared>,
     reader: Mutex<RedisConnection>,
@@ -75,11 +75,11 @@ impl fmt::Debug for RedisStore {
 }
 
 impl RedisStore {
-    /// Connects to the server, and makes the queue if there is none and `create` says so. The order is that of a new queue;
-    /// of one that is there already, what it was made with holds.
+    /// Connects to the server; with `create`, a missing queue is created. The order applies to a new queue only.
     ///
     /// # Errors
-    /// The server does not answer, refuses, or may lose what it is given ([`StoreError::NotDurable`]); there is no queue.
+    /// The server is unreachable, rejects the connection, or may lose jobs ([`StoreError::NotDurable`]); the queue does
+    /// not exist.
     pub fn open(
         address: &QueueAddress,
         create: bool,
@@ -118,11 +118,11 @@ impl RedisStore {
         let writer = thread("weir-store").spawn(move || writer.run()).map_err(|error| cannot(&error.to_string()))?;
         let store = Self { shared, reader: Mutex::new(reader), order, writer: Some(writer) };
         let shared = Arc::clone(&store.shared);
-        // It ends by itself within a second; nobody waits for that.
+        // The listener ends by itself within a second, and is not joined.
         let (says, begun) = mpsc::channel();
         let ear = thread("weir-store-ear").spawn(move || ear::listen(&shared, says));
         ear.map_err(|error| cannot(&error.to_string()))?;
-        // If it takes long it goes on by timers until then.
+        // A slow start is harmless: until then the store works by polling.
         let _ = begun.recv_timeout(std::time::Duration::from_secs(1));
         Ok(store)
     }
@@ -174,7 +174,7 @@ impl Store for RedisStore {
             (Arc::clone(&self.shared), claim.lease_duration == Nanos::NEVER, claim.marks_sent);
         self.call_then(jobs::claim_call(&claim, &self.shared.context), move |said| {
             let (claimed, what) = jobs::parse_claim(said, &shared.context);
-            // The others run out by themselves.
+            // Leases with an end expire by themselves.
             if is_endless {
                 shared.local_leases.add_claimed(claimed.jobs.iter().map(|(lease, _)| *lease), sent);
             }
@@ -194,7 +194,7 @@ impl Store for RedisStore {
         })
     }
 
-    /// Whoever takes the job over may be on another machine: only the server can tell it.
+    /// The next owner of the job may be on another machine, so only the server can have the mark.
     fn mark_sent(&self, _: JobLease, _: UnixMs) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Reads what scripts say of jobs.
+//! Parsers of replies about jobs.
 
 use ::redis::Value;
 
@@ -9,7 +9,7 @@ use crate::send::job::{
 };
 use crate::send::state::State;
 
-/// Reads a row, in the order of `FIELDS` in `head.lua`: the job, and the rank by which it stands in line.
+/// Job of a row, in the order of `FIELDS` in `head.lua`.
 pub(super) fn parse_entry(value: Value, terms: &QueueContext) -> JobEntry {
     let mut row = RedisValues::of(value);
     let mut next = || row.next_value();
@@ -54,7 +54,7 @@ pub(super) fn parse_entry(value: Value, terms: &QueueContext) -> JobEntry {
     }
 }
 
-/// Reads what `inspect.lua` says.
+/// Job of a reply of `inspect.lua`.
 pub(super) fn parse_detail(value: Value, terms: &QueueContext) -> Option<JobDetail> {
     let mut said = RedisValues::of(value);
     if said.is_empty() {
@@ -69,7 +69,7 @@ pub(super) fn parse_detail(value: Value, terms: &QueueContext) -> Option<JobDeta
 
 fn parse_event(text: &str, terms: &QueueContext) -> Option<JobEvent> {
     let event: serde_json::Value = serde_json::from_str(text).ok()?;
-    // Lua has one kind of numbers.
+    // Lua has only one type of numbers.
     let number = |name: &str| event[name].as_f64().map(|number| number as i64);
     let time = |name: &str| number(name).map(|at| terms.to_local_time(at));
     let word = |name: &str| event[name].as_str().map(str::to_owned);
@@ -82,18 +82,18 @@ fn parse_headers(text: Option<&str>) -> Vec<(String, String)> {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
-/// As they are kept; none at all if there are none.
+/// Headers as stored; None without headers.
 pub(super) fn headers_text(headers: &[(String, String)]) -> Option<String> {
     if headers.is_empty() { None } else { serde_json::to_string(headers).ok() }
 }
 
 impl QueueContext {
-    /// A time of the server's on this machine's clock.
+    /// Local time of a server's time.
     pub(super) fn to_local_time(&self, at: i64) -> UnixMs {
         UnixMs(at.saturating_sub(self.clock_offset_ms.load(std::sync::atomic::Ordering::Relaxed)))
     }
 
-    /// The other way.
+    /// Server's time of a local time.
     pub(super) fn to_server_time(&self, at: UnixMs) -> i64 {
         at.0.saturating_add(self.clock_offset_ms.load(std::sync::atomic::Ordering::Relaxed))
     }

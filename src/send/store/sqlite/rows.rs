@@ -22,14 +22,14 @@ use crate::send::store::{
     reason,
 };
 
-/// A claim ends the time of so many jobs at once, and queues so many that are due.
+/// Maximum number of jobs that one claim expires, and that it requeues.
 const MAX_DUE_PER_CLAIM: i64 = 1000;
 
 type WriteResult<T> = rusqlite::Result<T>;
-/// Number, size, when it was marked as sent by the store itself, and when it was leased.
+/// Number, size, time of the send in the table, time of the lease.
 type LeasedRow = (u64, u64, Option<i64>, i64);
 
-/// The tables, with their statements prepared, and what belongs to the transaction that goes on.
+/// Tables with prepared statements, and the state of the current transaction.
 pub(super) struct TableWriter<'c> {
     sql: Statements<'c>,
     bounds: QueueBounds,
@@ -38,17 +38,17 @@ pub(super) struct TableWriter<'c> {
     leases: Arc<Mutex<Leases>>,
     marks: Arc<SentMarks>,
     counts: JobCounts,
-    /// As they were when the transaction began.
+    /// Counts at the beginning of the transaction.
     at_begin: (JobCounts, u64),
     last_number: u64,
     new_leases: Vec<u64>,
-    /// Leases that were over, with the sizes of their jobs.
+    /// Expired leases, with the sizes of their jobs.
     expired_leases: Vec<(u64, u64)>,
-    /// Jobs whose leases end, and whether they are delivered.
+    /// Jobs whose leases end, and whether they are done.
     ended_leases: Vec<(u64, bool)>,
-    /// So many jobs became claimable.
+    /// Number of jobs that became claimable.
     pub(super) arrival_count: u64,
-    /// The last lane that a claim told of, if it did not tell of all.
+    /// Last lane that a claim returned, if there were more.
     last_listed_lane: String,
 }
 
@@ -82,7 +82,7 @@ impl<'c> TableWriter<'c> {
         })
     }
 
-    /// A transaction has begun: others may have changed the tally.
+    /// Begins a transaction: other processes may have changed the tally.
     pub(super) fn begin(&mut self) -> WriteResult<()> {
         self.counts = read_tally(&mut self.sql.tally)?;
         self.last_number = self.sql.last_number.query_row([], |row| row::number(row, 0))?;
@@ -91,7 +91,7 @@ impl<'c> TableWriter<'c> {
         Ok(())
     }
 
-    /// What is kept with each transaction.
+    /// Writes tally and last number at the end of a transaction.
     pub(super) fn end(&mut self) -> WriteResult<()> {
         for state in State::ALL {
             let now = (self.counts.jobs_in(state), self.counts.bytes_in(state));
@@ -108,7 +108,7 @@ impl<'c> TableWriter<'c> {
     pub(super) fn commit(&mut self) {
         self.new_leases.clear();
         let (ended, lapsed) = (std::mem::take(&mut self.ended_leases), std::mem::take(&mut self.expired_leases));
-        // Before anything is answered: none of them is leased again until then.
+        // Before any reply: until then none of them is leased again.
         self.marks.clear(lapsed.iter().map(|(number, _)| (*number, false)).chain(ended.iter().copied()));
         let mut leases = self.lock_leases();
         for (number, _) in ended {
@@ -188,7 +188,7 @@ impl<'c> TableWriter<'c> {
         Ok(recorded)
     }
 
-    /// Says whether the lease was in force.
+    /// Applies a change; false if its lease has expired.
     fn apply_change(&mut self, change: &JobChange) -> WriteResult<bool> {
         let number = change.lease.number;
         let Some(bytes) = self.lock_leases().get(change.lease).map(|held| held.bytes) else { return Ok(false) };
@@ -231,7 +231,7 @@ impl<'c> TableWriter<'c> {
         Ok(true)
     }
 
-    /// A new sender has come, and begins a session: what was leased was left, and the marks tell what of it was sent.
+    /// Starts a session: requeues leased jobs, as maybe sent by the evidence of the marks.
     pub(super) fn recover(&mut self, now: UnixMs, marks: &PreviousMarks, session: &str) -> WriteResult<Recovery> {
         let before: Option<String> = self.sql.session.query_row([], |row| row.get(0)).optional()?;
         let mut recovered = Recovery::default();
@@ -313,7 +313,7 @@ pub(super) fn read_tally(statement: &mut Statement<'_>) -> WriteResult<JobCounts
     Ok(counts)
 }
 
-/// Bytes that are text where they can be.
+/// Bytes as TEXT if they are valid UTF-8, else as BLOB.
 struct TextOrBlob<'a>(&'a [u8]);
 
 impl ToSql for TextOrBlob<'_> {
