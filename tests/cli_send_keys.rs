@@ -1,4 +1,4 @@
-//! `weir send` with jobs that name a key: they go by it and by no other, hold nobody up, and are not waited for in vain.
+//! `weir send` with pinned jobs: only their keys send them, they do not block others, and are not waited for in vain.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -14,7 +14,7 @@ use weir::send::{ApiKey, Job, JobRequest, wall_ms};
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// `weir send jobs --url SERVER/?key={key}&id={id} --store q.db ...`: exit code, what it says, and stderr.
+/// `weir send jobs --url SERVER/?key={key}&id={id} --store q.db ...`: exit code, summary, and stderr.
 fn send(weir: &Weir, server: &Server, args: &[&str]) -> (i32, Value, String) {
     let url = server.url("/?key={key}&id={id}");
     let plain = ["send", "jobs", "--url", &url, "--store", "q.db", "--format", "json"];
@@ -22,7 +22,7 @@ fn send(weir: &Weir, server: &Server, args: &[&str]) -> (i32, Value, String) {
     (output.code, serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}")), output.stderr)
 }
 
-/// By the job's id: with which key it came, last.
+/// Key of the last request, by job ID.
 fn keys(server: &Server) -> BTreeMap<String, String> {
     let seen = server.seen();
     let parts = seen.iter().map(|seen| {
@@ -34,7 +34,7 @@ fn keys(server: &Server) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_job_goes_by_the_key_that_it_names() {
+fn a_pinned_job_is_sent_with_its_key() {
     let server = Server::hello();
     let weir = Weir::new();
     let unnamed = ApiKey::new("third").name().to_owned();
@@ -66,7 +66,7 @@ fn a_job_goes_by_the_key_that_it_names() {
 }
 
 #[test]
-fn a_job_whose_key_is_not_given_is_rejected_by_its_line() {
+fn a_line_with_an_unknown_pinned_key_is_invalid() {
     let server = Server::hello();
     let weir = Weir::new();
     weir.write("jobs", "{\"id\":\"a\"}\n{\"id\":\"b\",\"pinned_key\":\"s3cret-of-mine\"}\n");
@@ -78,7 +78,7 @@ fn a_job_whose_key_is_not_given_is_rejected_by_its_line() {
 }
 
 #[test]
-fn keys_that_are_the_same_or_have_one_name_are_refused() {
+fn duplicate_keys_and_names_are_rejected() {
     let weir = Weir::new();
     weir.write("jobs", "{}\n");
     for (first, second, part) in [("a=x", "b=x", "given twice"), ("a=x", "a=y", "two keys have the name 'a'")] {
@@ -95,7 +95,7 @@ fn jobs_for_a_busy_key_hold_up_no_others() {
     let free: String = (0..300).map(|number| format!("{{\"id\":\"f{number}\"}}\n")).collect();
     weir.write("jobs", pinned + &free);
     let url = server.url("/?key={key}&id={id}");
-    // Two thirds of an hour's worth for key a.
+    // Two thirds of an hour's requests of key a.
     let running = weir.start(&[
         "send",
         "jobs",
@@ -124,7 +124,7 @@ fn jobs_for_a_busy_key_hold_up_no_others() {
 }
 
 #[test]
-fn jobs_for_a_key_that_is_not_there_are_left_and_said() {
+fn jobs_pinned_to_a_missing_key_stay_and_are_reported() {
     let server = Server::hello();
     let weir = Weir::new();
     weir.write("jobs", "");
@@ -156,7 +156,7 @@ fn jobs_for_a_key_that_is_not_there_are_left_and_said() {
 }
 
 #[test]
-fn jobs_of_a_key_that_the_service_does_not_know_stay_in_the_store() {
+fn jobs_pinned_to_a_disabled_key_stay_in_the_store() {
     let server =
         Server::start(|seen| if seen.line().contains("key=bad") { Reply::status(401, "who?") } else { Reply::ok("") });
     let weir = Weir::new();

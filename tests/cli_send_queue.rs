@@ -1,5 +1,4 @@
-//! `weir send status`, `list`, `retry`, `edit` and `purge`, by the real binary: what a person sees and does while a sender is
-//! at the store, and when none is.
+//! `weir send status`, `list`, `retry`, `edit` and `purge`, by the real binary, with and without a running sender.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -19,14 +18,14 @@ fn ask(weir: &Weir, command: &str, args: &[&str]) -> Output {
     weir.run(&[&["send", command, "q.db"], args].concat())
 }
 
-/// What it says as JSON, when all is well.
+/// JSON output of a successful command.
 fn told(weir: &Weir, command: &str, args: &[&str]) -> Value {
     let output = ask(weir, command, &[args, &["--format", "json"]].concat());
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{command} {args:?}: {output:?}");
     serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-/// The jobs that are listed.
+/// Jobs of `list`.
 fn listed(weir: &Weir, args: &[&str]) -> Vec<Value> {
     let output = ask(weir, "list", &[args, &["--format", "json", "-q"]].concat());
     assert_eq!(output.code, 0, "{args:?}: {output:?}");
@@ -37,7 +36,7 @@ fn ids(jobs: &[Value]) -> Vec<&str> {
     jobs.iter().map(|job| job["id"].as_str().unwrap()).collect()
 }
 
-/// A store with jobs that ended in all ways: good and fine are done, bad and worse are dead-lettered, late is expired.
+/// Store with jobs that ended in all ways: good and fine are done, bad and worse are dead-lettered, late is expired.
 fn ended(server: &Server) -> Weir {
     let weir = Weir::new();
     let lines = ["good", "bad", "fine", "worse"].map(|id| format!("{{\"id\":\"{id}\",\"url\":\"/{id}?k={{key}}\"}}\n"));
@@ -58,7 +57,7 @@ fn moody() -> Server {
 }
 
 #[test]
-fn a_store_at_a_glance() {
+fn status_is_an_overview_of_the_store() {
     let weir = ended(&moody());
     let status = told(&weir, "status", &[]);
     let jobs = |state: &str| status["jobs"][state]["jobs"].as_u64().unwrap();
@@ -72,7 +71,7 @@ fn a_store_at_a_glance() {
 }
 
 #[test]
-fn jobs_are_listed_by_what_they_are_and_page_by_page() {
+fn jobs_are_listed_by_filters_and_pages() {
     let weir = ended(&moody());
     assert_eq!(ids(&listed(&weir, &[])), ["good", "bad", "fine", "worse", "late"]);
     assert_eq!(ids(&listed(&weir, &["--state", "dead_lettered,expired"])), ["bad", "worse", "late"]);
@@ -93,7 +92,7 @@ fn jobs_are_listed_by_what_they_are_and_page_by_page() {
 }
 
 #[test]
-fn all_that_is_known_of_a_job_is_shown_without_secrets() {
+fn history_has_all_of_a_job_without_secrets() {
     let weir = ended(&moody());
     let bad = &listed(&weir, &["bad", "--history"])[0];
     assert_eq!(bad["response"]["body"], "broken", "{bad}");
@@ -110,7 +109,7 @@ fn all_that_is_known_of_a_job_is_shown_without_secrets() {
 }
 
 #[test]
-fn what_failed_is_sent_again_when_a_person_says_so() {
+fn failed_jobs_are_requeued_by_retry() {
     let healed = Arc::new(AtomicBool::new(false));
     let is_healed = Arc::clone(&healed);
     let server = Server::start(move |seen| {
@@ -136,7 +135,7 @@ fn what_failed_is_sent_again_when_a_person_says_so() {
 }
 
 #[test]
-fn one_job_is_changed() {
+fn edit_changes_one_job() {
     let weir = ended(&moody());
     let edited = ask(
         &weir,
@@ -190,7 +189,7 @@ fn one_job_is_changed() {
 }
 
 #[test]
-fn only_what_is_named_is_removed() {
+fn purge_removes_only_the_selected_jobs() {
     let weir = ended(&moody());
     let output = ask(&weir, "purge", &[]);
     assert!(output.code == 2 && output.one_line().contains("--state done"), "{output:?}");
@@ -205,7 +204,7 @@ fn only_what_is_named_is_removed() {
 }
 
 #[test]
-fn all_of_it_works_beside_a_sender() {
+fn all_commands_work_beside_a_sender() {
     let thawed = Arc::new(AtomicBool::new(false));
     let is_thawed = Arc::clone(&thawed);
     let server = Server::start(move |seen| {
@@ -252,7 +251,7 @@ fn all_of_it_works_beside_a_sender() {
 }
 
 #[test]
-fn what_is_no_store_is_one_line_and_stays_as_it_is() {
+fn a_file_that_is_not_a_store_is_one_line_and_stays_as_it_is() {
     let weir = ended(&moody());
     let connection = rusqlite::Connection::open(weir.path("q.db")).unwrap();
     connection.execute_batch("UPDATE meta SET value = 7 WHERE name = 'version'").unwrap();
@@ -290,7 +289,7 @@ fn what_is_no_store_is_one_line_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_file_of_jobs_that_is_called_like_a_command_is_sent_by_its_path() {
+fn a_file_of_jobs_named_like_a_command_is_sent_by_its_path() {
     let server = Server::hello();
     let weir = Weir::new();
     weir.write("status", "{}\n");

@@ -13,7 +13,7 @@ fn schema() -> Value {
     serde_json::from_str(include_str!("../docs/send.schema.json")).unwrap()
 }
 
-/// Of the summary, and of a line of results.
+/// Validators of the summary, and of a result line.
 fn validators() -> [Validator; 2] {
     let summary = schema();
     let mut line = schema()["$defs"]["result"].clone();
@@ -27,7 +27,7 @@ fn assert_fits(validator: &Validator, value: &Value) {
     assert!(errors.is_empty(), "{errors:?}: {value}");
 }
 
-/// A run with jobs that end in all ways: its summary, and its results.
+/// Summary and results of a run with jobs that end in all ways.
 fn run() -> (Value, Vec<Value>) {
     let server = Server::start(|seen| match seen.line() {
         line if line.contains("/bytes") => Reply::raw(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n\xff\xfe"),
@@ -70,14 +70,14 @@ fn run() -> (Value, Vec<Value>) {
 }
 
 #[test]
-fn what_is_written_fits_the_schema_and_all_its_fields_occur() {
+fn output_conforms_to_the_schema_and_has_all_its_fields() {
     let [summary_fits, line_fits] = validators();
     let (summary, results) = run();
     assert_fits(&summary_fits, &summary);
     results.iter().for_each(|line| assert_fits(&line_fits, line));
     let states: BTreeSet<&str> = results.iter().map(|line| line["state"].as_str().unwrap()).collect();
     assert_eq!(states.into_iter().collect::<Vec<_>>(), ["dead_lettered", "done", "expired"]);
-    // A crash is another test's.
+    // Another test covers crashes.
     let mut seen: BTreeSet<&str> = ["maybe_sent"].into();
     let filled = results.iter().flat_map(|line| line.as_object().unwrap()).filter(|(_, value)| !value.is_null());
     seen.extend(filled.map(|(name, _)| name.as_str()));
@@ -116,7 +116,7 @@ fn every_object_is_closed_and_every_field_is_described() {
 }
 
 #[test]
-fn what_is_wrong_does_not_fit() {
+fn invalid_output_does_not_conform() {
     let [summary_fits, line_fits] = validators();
     let (summary, results) = run();
     for (name, value) in [
@@ -144,7 +144,7 @@ fn what_is_wrong_does_not_fit() {
 }
 
 #[test]
-fn the_page_names_every_field() {
+fn the_page_has_every_field() {
     let page = std::fs::read_to_string(format!("{}/docs/send/results.md", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let schema = schema();
     for object in [&schema, &schema["$defs"]["result"], &schema["$defs"]["key"], &schema["$defs"]["queue"]] {

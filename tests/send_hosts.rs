@@ -1,5 +1,5 @@
-//! `weir send` and hosts that are down, hang, or fail one job: an outage costs no job its tries, a poisoned job ends in its
-//! own, and no host stands in the way of another.
+//! `weir send` and hosts that are down, hang, or fail one job: an outage costs jobs no attempts, a bad job ends by its
+//! own, and hosts are independent.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "a test has a clock of its own")]
 
@@ -26,7 +26,7 @@ fn jobs(weir: &Weir, count: usize) {
     weir.write("jobs.jsonl", (0..count).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect::<String>());
 }
 
-/// How many jobs came to each end.
+/// Number of jobs by final state.
 fn ends(weir: &Weir) -> HashMap<String, usize> {
     let mut ends = HashMap::new();
     for line in weir.read("out.jsonl").lines() {
@@ -40,7 +40,7 @@ fn summary(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-/// A service that is down until it is told to be well.
+/// Service that is down until it is repaired.
 fn outage(status: u16) -> (Server, Arc<AtomicBool>) {
     let well = Arc::new(AtomicBool::new(false));
     let is_well = Arc::clone(&well);
@@ -53,14 +53,14 @@ fn outage(status: u16) -> (Server, Arc<AtomicBool>) {
 }
 
 #[test]
-fn an_outage_is_not_the_jobs_fault_and_costs_few_requests() {
+fn an_outage_costs_jobs_no_attempts_and_few_requests() {
     for status in [503, 500, 0] {
         let (server, well) = outage(status);
         let weir = Weir::new();
         jobs(&weir, 200);
         let running = send(&weir, &["--url", &server.url("/"), "--retries", "1", "--backoff", "100ms..1s"]);
         until("some probes", TIMEOUT, || server.requests() >= 20);
-        // Twelve probes more at a tenth of a second each, after eight at once.
+        // Twelve probes at a tenth of a second each, after eight at once.
         assert!(server.seen().first().unwrap().at.elapsed() >= Duration::from_millis(500), "{status}");
         well.store(true, Relaxed);
         let at = Instant::now();
@@ -71,13 +71,13 @@ fn an_outage_is_not_the_jobs_fault_and_costs_few_requests() {
         let told = summary(&output);
         let failed = told["failed"].as_u64().unwrap();
         assert!((20..60).contains(&failed), "{told}");
-        // Every request after the first of its job, and each job that failed was sent again.
+        // Attempts after the first of a job; each failed job was sent again.
         assert_eq!(told["retried"].as_u64().unwrap(), server.requests() - 200, "{told}");
     }
 }
 
 #[test]
-fn a_poisoned_job_among_good_ones_ends_in_its_own_tries() {
+fn a_bad_job_among_good_ones_ends_by_its_own_attempts() {
     let server = Server::start(|seen| match seen.line() {
         line if line.contains("/j3 ") => Reply::status(500, "never"),
         _ => Reply::ok("fine").after(Duration::from_millis(2)),
@@ -92,7 +92,7 @@ fn a_poisoned_job_among_good_ones_ends_in_its_own_tries() {
 }
 
 #[test]
-fn a_host_that_answers_nobody_is_given_up_only_if_that_is_asked_for() {
+fn jobs_of_a_down_host_are_dead_lettered_only_with_give_up_after() {
     let (server, _) = outage(500);
     let weir = Weir::new();
     jobs(&weir, 100);
@@ -103,7 +103,7 @@ fn a_host_that_answers_nobody_is_given_up_only_if_that_is_asked_for() {
 }
 
 #[test]
-fn a_refusal_for_rate_is_no_try() {
+fn a_429_does_not_count_as_an_attempt() {
     let server = Server::start(|seen| match seen.number {
         0..20 => Reply::raw("HTTP/1.1 429 Slow\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"),
         20..40 => Reply::raw("HTTP/1.1 503 Slow\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"),
@@ -138,7 +138,7 @@ fn jobs_survive_a_restart_in_an_outage() {
     assert_eq!(ends(&weir), HashMap::from([("done".to_owned(), 100)]));
 }
 
-/// Six hosts of which the first hangs, whose jobs stand before all others.
+/// Six hosts of which the first hangs, with its jobs first in the file.
 #[test]
 fn a_host_that_hangs_does_not_hide_the_others_behind_it() {
     const EACH: usize = 200;

@@ -19,7 +19,7 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The result of the job with this id.
+/// Result of the job with this ID.
 fn result(weir: &Weir, id: &str) -> Value {
     let all = lines(&weir.read("out.jsonl"));
     let mut found = all.iter().filter(|line| line["id"] == id);
@@ -28,7 +28,7 @@ fn result(weir: &Weir, id: &str) -> Value {
     result
 }
 
-/// `weir send jobs.jsonl ... --out out.jsonl --format json`: exit code and what it says.
+/// `weir send jobs.jsonl ... --out out.jsonl --format json`: exit code and summary.
 fn send(weir: &Weir, args: &[&str]) -> (i32, Value) {
     let plain = ["send", "jobs.jsonl", "--out", "out.jsonl", "--format", "json", "-q"];
     let output = weir.run(&[&plain, args].concat());

@@ -1,5 +1,5 @@
-//! `weir send` is killed at any moment, again and again, while it takes jobs in and sends: what it has accepted is
-//! delivered, nothing is sent twice but what was in flight at a kill, and that is flagged. `WEIR_KILLS=1000` for more of it.
+//! `kill -9` of `weir send` at any point while it reads and sends jobs: accepted jobs are delivered, and only requests
+//! in flight at a kill are sent twice, and flagged. `WEIR_KILLS=1000` for a longer test.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(
     clippy::disallowed_methods,
@@ -25,14 +25,14 @@ use weir::send::store::{JobFilter, Options, SqliteStore, Store};
 
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// So many requests are out at once.
+/// Maximum requests in flight.
 const FLIGHT: usize = 4;
 
 fn kills() -> u64 {
     std::env::var("WEIR_KILLS").map_or(20, |kills| kills.parse().unwrap())
 }
 
-/// Which jobs came in which round.
+/// Jobs by round.
 type Sends = Arc<Mutex<Vec<(u64, String)>>>;
 
 /// `weir send -` with these lines on stdin, which stays open.
@@ -41,7 +41,7 @@ fn start(weir: &Weir, args: &[&str], lines: &str) -> (Running, std::process::Chi
     let mut command = weir.command(&[&plain, args].concat());
     let mut child = spawn_tied(command.stdin(Stdio::piped())).unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // It may be killed before it has read them all, but not before they are in the pipe.
+    // It may be killed before it has read all lines, but not before they are in the pipe.
     stdin.write_all(lines.as_bytes()).unwrap();
     (Running::of(child), stdin)
 }
@@ -50,11 +50,11 @@ fn lines(round: u64, count: u64) -> String {
     (0..count).map(|number| format!("{{\"id\":\"{round}-{number}\"}}\n")).collect()
 }
 
-/// The results that have been added, and are whole.
+/// Complete result lines so far.
 #[derive(Default)]
 struct Results {
     read: u64,
-    /// By job: the round in which it was told of, and the result.
+    /// Round and result, by job.
     told: BTreeMap<String, (u64, Value)>,
 }
 
@@ -76,7 +76,7 @@ impl Results {
     }
 }
 
-/// Jobs that the store has, from this number on.
+/// Jobs of the store, from this number on.
 fn kept(weir: &Weir, after: u64) -> Vec<(u64, String, State)> {
     let options = Options { create: false, ..Options::default() };
     let Ok(store) = SqliteStore::open(&weir.path("jobs.db"), &options) else { return Vec::new() };
@@ -106,14 +106,14 @@ fn no_kill_loses_a_job_or_hides_that_it_was_sent_twice() {
         let count = 10 + dice.bits() % 60;
         let begun = server.requests();
         let (running, stdin) = start(&weir, &args, &lines(number, count));
-        // Often in the middle of the jobs, now and then as they come in, now and then when all are done.
+        // Often between jobs, sometimes while they are read, sometimes at the end.
         let after = (dice.bits() % (count + 10)).min(count);
         until("some requests", TIMEOUT, || server.requests() >= begun + after);
         std::thread::sleep(Duration::from_micros(dice.bits() % 4000));
         running.signal(Signal::KILL);
         assert_eq!(running.finish().code, -1);
         drop(stdin);
-        // What it sent last may not be read yet.
+        // The last requests may not be read yet.
         until("its connections to be closed", TIMEOUT, || server.counts().open == 0);
         results.look(&weir, number);
         if number % 2 == 0 {
@@ -159,7 +159,7 @@ fn check_sends(sends: &[(u64, String)], results: &Results, kills: u64) {
     assert_eq!(rounds.len(), results.told.len(), "what is done was sent");
     let most = twice_by_round.values().max().copied().unwrap_or(0);
     assert!(most <= FLIGHT, "{most} jobs of one kill were sent again");
-    // Killed between the mark and the first byte, or while that was on its way: no more than were out.
+    // Killed between mark and first byte, or with the request under way: at most as many as were in flight.
     assert!(in_vain <= kills as usize * FLIGHT, "{in_vain} flagged that were sent once, after {kills} kills");
     let twice: usize = twice_by_round.values().sum();
     println!(
@@ -168,8 +168,8 @@ fn check_sends(sends: &[(u64, String)], results: &Results, kills: u64) {
     );
 }
 
-/// Some jobs are delivered, then the service falls silent; the sender is killed when nothing goes on any more, and another one
-/// delivers the rest. Which jobs were out at the kill, which have a result that is flagged, and how many were claimed.
+/// Delivers some jobs, then the service hangs; the sender is killed when nothing proceeds, and another one delivers the
+/// rest. Returns the jobs in flight at the kill, those with flagged results, and the number of claimed ones.
 fn kill_with_many_claimed_ahead(store: &str, takes: Duration) -> (BTreeSet<String>, BTreeSet<String>, u64) {
     const QUICK: u64 = 600;
     const OUT: u64 = 6;
@@ -186,7 +186,7 @@ fn kill_with_many_claimed_ahead(store: &str, takes: Duration) -> (BTreeSet<Strin
     let lines: String = (0..JOBS).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
     weir.write("jobs.jsonl", lines);
     let (url, out) = (server.url("/{id}"), OUT.to_string());
-    // As many jobs are held as there are keys, however slow they go.
+    // At least as many jobs are leased as there are keys.
     weir.write("keys.txt", (0..100).map(|number| format!("key-{number}\n")).collect::<String>());
     let plain =
         ["send", "jobs.jsonl", "--url", &url, "--store", store, "--out", "out.jsonl", "-q", "--keys-file", "keys.txt"];
@@ -194,7 +194,7 @@ fn kill_with_many_claimed_ahead(store: &str, takes: Duration) -> (BTreeSet<Strin
     let name = |seen: &Seen| seen.line().split(' ').nth(1).unwrap().trim_start_matches('/').to_owned();
     let running = weir.start(&plain);
     until("all slots to be taken by requests in flight", TIMEOUT, || server.requests() == QUICK + OUT);
-    // What the others have come to is told and recorded.
+    // Results of the others are written and recorded.
     until("the rest to have its results", TIMEOUT, || {
         std::fs::read_to_string(weir.path("out.jsonl")).is_ok_and(|text| text.lines().count() as u64 == QUICK)
     });
@@ -254,7 +254,7 @@ fn after_a_kill_no_limit_is_broken_and_no_nonce_comes_again() {
     let keys: Vec<String> = stats()["keys"].as_object().unwrap().keys().cloned().collect();
     weir.write("keys.txt", keys.join("\n"));
     let url = format!("{}/api/request?api_key={{key}}&nonce={{nonce}}&req_id={{id}}", exchange.url);
-    // A busy machine delays what is on its way: the bound has room to spare.
+    // The delay bound has room for a busy machine.
     let asked = ["--url", &url, "--keys-file", "keys.txt", "--delay-bound", "400ms", "--ordered"];
     let args = [&asked, &limit[..]].concat();
     let accepted = || stats()["accepted"].as_u64().unwrap();

@@ -1,4 +1,4 @@
-//! The life of `weir send`: it is killed and goes on, and ends in good order when it is told to.
+//! Kills, signals and restarts of `weir send`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -30,7 +30,7 @@ fn results(weir: &Weir) -> Vec<Value> {
 }
 
 #[test]
-fn a_run_that_was_killed_goes_on_and_nothing_is_lost_or_told_twice() {
+fn a_killed_run_continues_without_lost_or_repeated_results() {
     let server = Server::start(|_| Reply::ok("x").after(Duration::from_millis(3)));
     let weir = Weir::new();
     jobs(&weir);
@@ -64,7 +64,7 @@ fn a_run_that_was_killed_goes_on_and_nothing_is_lost_or_told_twice() {
 }
 
 #[test]
-fn what_is_out_at_an_interruption_is_waited_for_and_the_rest_is_kept() {
+fn an_interrupted_run_waits_for_requests_in_flight_and_the_rest_stays() {
     let server = Server::start(|_| Reply::ok("x").after(Duration::from_millis(200)));
     let weir = Weir::new();
     jobs(&weir);
@@ -79,7 +79,7 @@ fn what_is_out_at_an_interruption_is_waited_for_and_the_rest_is_kept() {
     assert_eq!(results(&weir).len() as u64, done);
     assert_eq!((&told["queue"]["leased"], &told["interrupted"]), (&0.into(), &true.into()), "{told}");
     assert_eq!(told["queue"]["queued"].as_u64().unwrap() + done, JOBS as u64);
-    // SIGTERM is no failure.
+    // SIGTERM is a success.
     let running = start(&weir, &server, &["--max-concurrency", "8", "-q"]);
     let before = server.requests();
     until("more requests", TIMEOUT, || server.requests() > before);
@@ -96,7 +96,7 @@ fn a_second_signal_ends_it_at_once() {
     let running = start(&weir, &server, &["--grace", "1h"]);
     until("requests to be out", TIMEOUT, || server.requests() > 0);
     running.interrupt();
-    // The first must have been heard before the second counts as one.
+    // The first signal must have been handled before the second.
     until("the end to be asked for", TIMEOUT, || {
         running.interrupt();
         std::fs::read_to_string(format!("/proc/{}/stat", running.pid())).is_ok_and(|stat| stat.contains(" Z "))

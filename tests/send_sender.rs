@@ -1,4 +1,4 @@
-//! The sender in Rust: jobs go in, and whoever listens is told what came of them.
+//! The sender in Rust: submitted jobs, and events for a listener.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
@@ -18,7 +18,7 @@ use weir::send::{
 /// Timeout of each wait of a test.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Passes on what ended.
+/// Listener that passes ended jobs on.
 struct Ends(Mutex<Pipe<FinishedJob>>);
 
 impl Listener for Ends {
@@ -39,7 +39,7 @@ impl Listener for Ends {
     }
 }
 
-/// One that has no room.
+/// Listener without space.
 struct Full;
 
 impl Listener for Full {
@@ -62,7 +62,7 @@ fn job(server: &Server, id: &str) -> Job {
 }
 
 #[test]
-fn jobs_that_come_while_it_runs_are_sent_and_told_of() {
+fn jobs_submitted_while_it_runs_are_sent_and_reported() {
     let server = Server::start(|seen| Reply::ok(seen.line().split(' ').nth(1).unwrap()));
     let (ends, ended) = mpsc::channel();
     let options = Options { keys: vec![ApiKey::new("secret")], ..Options::default() };
@@ -87,7 +87,7 @@ fn jobs_that_come_while_it_runs_are_sent_and_told_of() {
 }
 
 #[test]
-fn a_job_that_makes_no_request_is_buried_and_the_others_go_on() {
+fn a_job_with_an_invalid_request_is_dead_lettered_and_the_others_go_on() {
     let server = Server::hello();
     let (ends, ended) = mpsc::channel();
     let options = Options { keys: vec![ApiKey::new("my secret")], ..Options::default() };
@@ -105,7 +105,7 @@ fn a_job_that_makes_no_request_is_buried_and_the_others_go_on() {
 }
 
 #[test]
-fn what_cannot_be_told_is_not_recorded_as_done() {
+fn unreported_jobs_are_not_recorded_as_done() {
     let server = Server::hello();
     let store = store();
     let sender = Sender::start(Arc::clone(&store), Options::default(), Box::new(Full)).unwrap();
@@ -117,7 +117,7 @@ fn what_cannot_be_told_is_not_recorded_as_done() {
 }
 
 #[test]
-fn one_that_is_dropped_ends() {
+fn a_dropped_sender_ends() {
     let server = Server::start(|_| Reply::nothing().freeze());
     let sender = Sender::start(store(), Options::default(), Box::new(())).unwrap();
     sender.submit(vec![job(&server, "a")]).wait().unwrap();
@@ -126,7 +126,7 @@ fn one_that_is_dropped_ends() {
 }
 
 #[test]
-fn a_job_whose_time_is_over_is_told_of_as_expired() {
+fn an_expired_job_is_reported_as_expired() {
     let server = Server::hello();
     let (ends, ended) = mpsc::channel();
     let sender = Sender::start(store(), Options::default(), Box::new(Ends(Mutex::new(ends)))).unwrap();

@@ -1,4 +1,4 @@
-//! The queue in a file: what several processes see of each other, what a person sees, and what can be wrong with a file.
+//! The SQLite store: changes by other processes, access with other tools, unusable files.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::fs;
@@ -58,7 +58,7 @@ fn told(path: &Path, options: &Options) -> String {
 }
 
 #[test]
-fn what_cannot_be_opened_is_told_in_one_line_and_left_as_it_is() {
+fn a_file_that_cannot_be_opened_is_one_line_and_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let existing = Options { create: false, ..Options::default() };
@@ -94,7 +94,7 @@ fn what_cannot_be_opened_is_told_in_one_line_and_left_as_it_is() {
 }
 
 #[test]
-fn a_store_that_another_program_keeps_locked_says_so() {
+fn a_store_locked_by_another_program_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
     let store = open(&path);
@@ -137,7 +137,7 @@ fn another_process_that_submits_wakes_the_sender_and_the_sender_makes_room_for_i
     let path = folder.path().join("jobs.db");
     let sender = open(&path);
     sender.start_sending(NOW).unwrap();
-    // Two handles know of each other what two processes do: what is in the file, and beside it.
+    // Two handles share only what two processes would: the file and those beside it.
     let bounds = QueueBounds { jobs: 10, ..QueueBounds::default() };
     let other = SqliteStore::open(&path, &Options { bounds, ..Options::default() }).unwrap();
     let mut changes = other.changes();
@@ -167,7 +167,7 @@ fn another_process_that_submits_wakes_the_sender_and_the_sender_makes_room_for_i
 }
 
 #[test]
-fn a_person_reads_the_file_with_any_tool_for_sqlite() {
+fn the_file_is_readable_with_any_tool_for_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
     let store = open(&path);
@@ -192,7 +192,7 @@ fn a_person_reads_the_file_with_any_tool_for_sqlite() {
     assert_eq!(body, r#"[["a","b"]]xxx"#);
 }
 
-/// Fills it, makes room, and goes on.
+/// Fills the store until it rejects a batch, and checks what was accepted.
 fn fill(store: &SqliteStore, path: &Path) {
     let mut accepted = store.counts().unwrap().open_jobs() as usize;
     let told = loop {
@@ -213,7 +213,7 @@ fn fill(store: &SqliteStore, path: &Path) {
 }
 
 #[test]
-fn a_full_file_refuses_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is_room() {
+fn a_full_file_rejects_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.db");
     let store = SqliteStore::open(&path, &Options { max_file_bytes: Some(1 << 20), ..Options::default() }).unwrap();
@@ -229,7 +229,7 @@ fn a_full_file_refuses_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is
 }
 
 #[test]
-fn a_full_disk_refuses_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is_room() {
+fn a_full_disk_rejects_a_batch_keeps_what_was_accepted_and_goes_on_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let Some(disk) = Disk::mount(folder.path()) else {
         eprintln!("no disk can be mounted here; the test with a file of limited size has to do");
@@ -258,7 +258,7 @@ fn check_whole(path: &Path) {
     assert_eq!(all.last().unwrap().job.id.as_deref(), Some("more"));
 }
 
-/// A disk of 4 MiB, until it is dropped.
+/// Disk of 4 MiB, unmounted on drop.
 struct Disk<'a>(&'a Path);
 
 impl<'a> Disk<'a> {

@@ -1,5 +1,5 @@
-//! `weir send` while things go wrong: the service restarts, talks nonsense and hangs up, the process is suspended, the disk
-//! is full, a name is not known. No limit is broken after it, and no job is lost.
+//! `weir send` during failures: service restarts, invalid responses, closed connections, a suspended process, a full
+//! disk, an unknown name. Limits hold afterwards, and no job is lost.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(
     clippy::disallowed_methods,
@@ -50,7 +50,7 @@ fn exchange(args: &[&str]) -> Serving {
     Serving::start(&[&ways, args].concat())
 }
 
-/// Sends to the exchange with all its keys. A busy machine delays what is on its way: the bound has room to spare.
+/// Sends to the service with all its keys. The delay bound has room for a busy machine.
 fn send_to(exchange: &Serving, weir: &Weir) -> Running {
     let stats = exchange.get("/stats").json();
     let keys: Vec<String> = stats["keys"].as_object().unwrap().keys().cloned().collect();
@@ -77,7 +77,7 @@ fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
     for round in 1..=4 {
         until("some requests", TIMEOUT, || accepted(&exchange) >= round * 120);
         running.signal(Signal::STOP);
-        // Longer than the window, and than window and bound together.
+        // Longer than the window, and than window plus bound.
         std::thread::sleep(Duration::from_millis(250 * round));
         running.signal(Signal::CONT);
     }
@@ -87,7 +87,7 @@ fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
     assert!(results.len() == 800 && results.values().all(|result| result["state"] == "done"));
 }
 
-/// Whether the sender has found out that nobody is there: it holds no more jobs than it needs.
+/// Whether the sender has noticed that the host is down: it has leased only the jobs that it needs.
 fn has_put_back(queue: &SqliteStore) -> bool {
     let filter =
         JobFilter { states: vec![State::Queued], text: Some("the host is down".into()), ..JobFilter::default() };
@@ -110,7 +110,7 @@ fn a_sender_on_a_host_that_stalls_breaks_no_limit_and_sends_each_job_once() {
 }
 
 #[test]
-fn a_service_that_restarts_loses_no_job_and_refuses_none() {
+fn a_service_that_restarts_loses_no_job_and_rejects_none() {
     let first = exchange(&[]);
     let port = first.address.rsplit(':').next().unwrap().to_owned();
     let weir = Weir::new();
@@ -137,7 +137,7 @@ fn a_service_that_restarts_loses_no_job_and_refuses_none() {
 }
 
 #[test]
-fn a_service_that_is_away_is_tried_now_and_then_and_not_by_every_job() {
+fn a_down_service_gets_probes_and_not_every_job() {
     let weir = Weir::new();
     jobs(&weir, 5000);
     let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -158,7 +158,7 @@ fn a_service_that_is_away_is_tried_now_and_then_and_not_by_every_job() {
     assert!(told["failed"].as_u64().unwrap() < 30, "{told}");
 }
 
-/// What is wrong with an answer.
+/// Ways in which a response is invalid.
 fn troubles() -> Vec<Reply> {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it";
     vec![
@@ -179,14 +179,14 @@ fn troubles() -> Vec<Reply> {
 }
 
 #[test]
-fn answers_that_are_cut_short_or_nonsense_break_no_limit_and_lose_no_job() {
+fn incomplete_or_invalid_responses_break_no_limit_and_lose_no_job() {
     const EACH: usize = 6;
     let (limit, window) = (10, Duration::from_millis(200));
     let count = troubles().len() * EACH;
     let tried = Mutex::new(HashSet::new());
     let server = Server::start(move |seen| {
         let number: usize = seen.line().split(['/', '?']).nth(1).unwrap().trim_start_matches('j').parse().unwrap();
-        // The first try of each goes wrong: an even share of all that can.
+        // The first attempt of each fails, by all ways in turn.
         let is_first = tried.lock().unwrap().insert(number);
         if is_first { troubles().swap_remove(number % troubles().len()) } else { Reply::ok("fine") }
     });
@@ -212,7 +212,7 @@ fn answers_that_are_cut_short_or_nonsense_break_no_limit_and_lose_no_job() {
 }
 
 #[test]
-fn a_name_that_is_not_known_keeps_its_job_and_holds_nobody_up() {
+fn an_unknown_name_keeps_its_job_and_blocks_no_others() {
     let server = Server::hello();
     let weir = Weir::new();
     let others: String = (0..50).map(|number| format!("{{\"id\":\"j{number}\"}}\n")).collect();
@@ -262,7 +262,7 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
     until("some requests", TIMEOUT, || server.requests() >= 20);
     let ballast = small.join("ballast");
     fill(&ballast);
-    // Another process submits: that is refused in a line, and what is there goes on when there is room.
+    // A submission by another process is rejected in one line, and existing jobs continue when there is space.
     let queue = SqliteStore::open(&small.join("jobs.db"), &store::Options::default()).unwrap();
     let more = |id: String| Job {
         id: Some(id),
@@ -291,13 +291,13 @@ fn a_disk_that_is_full_for_a_while_loses_nothing_that_was_accepted() {
 }
 
 #[test]
-fn a_bound_on_the_size_of_files_is_as_a_disk_that_is_full() {
+fn a_file_size_limit_is_handled_as_a_full_disk() {
     const COUNT: usize = 2000;
     let server = Server::start(|_| Reply::ok("x").after(Duration::from_millis(1)));
     let weir = Weir::new();
     jobs(&weir, COUNT);
     let url = server.url("/{id}");
-    // A write beyond the bound would end the process by a signal; `trap` has it fail instead.
+    // A write beyond the limit would end the process by a signal; `trap` makes it fail instead.
     let trapped = ["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_weir")];
     let args =
         ["send", "jobs.jsonl", "--store", "jobs.db", "--out", "out.jsonl", "--max-concurrency", "1", "-q", "--url"];
@@ -309,7 +309,7 @@ fn a_bound_on_the_size_of_files_is_as_a_disk_that_is_full() {
     let pid = Pid::from_raw(running.pid() as i32);
     let bound = |bytes| prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
     bound(Some(4096));
-    // What is on its way and was claimed before is answered yet; then nothing can be recorded, and nothing more is sent.
+    // Requests in flight and claimed jobs still get responses; then nothing can be recorded, and nothing more is sent.
     let mut before = server.requests();
     until("the sender to stand still", TIMEOUT, || {
         std::thread::sleep(Duration::from_millis(300));
@@ -325,7 +325,7 @@ fn a_bound_on_the_size_of_files_is_as_a_disk_that_is_full() {
 }
 
 #[test]
-fn results_that_find_no_room_are_told_when_there_is_some() {
+fn results_without_space_are_written_when_there_is_some() {
     const COUNT: usize = 200;
     let body = "x".repeat(3000);
     let server = Server::start(move |_| Reply::ok(&body).after(Duration::from_millis(2)));
@@ -364,7 +364,7 @@ fn fill(ballast: &Path) {
     }
 }
 
-/// A disk of 32 MiB, until it is dropped.
+/// Disk of 32 MiB, unmounted on drop.
 struct Disk<'a>(&'a Path);
 
 impl<'a> Disk<'a> {

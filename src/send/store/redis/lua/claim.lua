@@ -1,6 +1,6 @@
--- A sender takes jobs. ARGV: now, lease_ms (or inf), session_ms, most_bytes, sending, then lane and most of each want.
--- Says: what happened, when a job is due or expires or a sender is given up next, the lanes with more jobs, rows of
--- jobs with their leases, rows of jobs whose time was over.
+-- Claim of jobs. ARGV: now, lease_ms (or inf), session_ms, max_bytes, sending, then lane and maximum of each want.
+-- Returns: kinds of changes, next time at which a job is due or expires or a session ends, lanes with more jobs,
+-- tokens, rows of leased jobs, rows of expired jobs.
 local function rows(numbers)
   local found = {}
   for i, number in ipairs(numbers) do found[i] = row(number) end
@@ -41,7 +41,7 @@ for i, name in ipairs(call('ZRANGEBYSCORE', p .. 'ends', '-inf', now, 'LIMIT', 0
   note(number, now, 'expired', reason)
   late[i] = number
 end
--- One that was dead and is over is not due any more.
+-- An expired retrying job is not due any more.
 flush()
 for _, name in ipairs(call('ZRANGEBYSCORE', p .. 'due', '-inf', now, 'LIMIT', 0, MOST_CHORES)) do
   local number = tonumber(name)
@@ -50,7 +50,7 @@ for _, name in ipairs(call('ZRANGEBYSCORE', p .. 'due', '-inf', now, 'LIMIT', 0,
   call('HDEL', key_of(number), 'retry_at_ms')
   move(number, 'retrying', 'queued', was.bytes, was)
 end
--- Those that have just come to a line are among those that are taken.
+-- Jobs that were just queued may be taken.
 flush()
 local leases = tonumber(call('HGET', p .. 'meta', 'last_lease') or 0)
 local first, bytes, numbers, tokens, found = leases, 0, {}, {}, {}
@@ -84,7 +84,7 @@ for want = 8, #ARGV, 2 do
     numbers[#numbers + 1], tokens[#tokens + 1], found[#found + 1] = number, leases, values
   end
   for _, place in ipairs(taken) do out_of(line, place) end
-  -- The next want may be for the same line.
+  -- The next want may be of the same lane.
   flush()
   if hint then hints[hint] = true end
 end

@@ -1,5 +1,5 @@
--- A person changes a job. ARGV: number, state, changed_ms, bytes as they were seen; now, bytes, then the words of what may
--- be changed. Says what happened; -1: it is not as it was seen.
+-- Edit of a job. ARGV: number, state, changed_ms, bytes as read before; now, bytes, then the fields that may change.
+-- Returns kinds of changes; -1 if the job has changed meanwhile.
 local number = tonumber(ARGV[3])
 local key, was = key_of(number), facts(number)
 if not was or was.state ~= ARGV[4] or call('HGET', key, 'changed_ms') ~= ARGV[5] or was.bytes ~= tonumber(ARGV[6]) then

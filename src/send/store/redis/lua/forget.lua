@@ -1,4 +1,4 @@
--- Nobody has heard the answer to a claim, ARGV[3]: what it leased goes back to the queue, surely unsent.
+-- Releases jobs of the claim ARGV[3], whose reply was lost; they are certainly unsent.
 local packed = call('HGET', p .. 'client:' .. client, 'said:' .. tonumber(ARGV[3]) % 64)
 if packed then
   local number, said = cmsgpack.unpack(packed)

@@ -1,4 +1,4 @@
--- One job. ARGV: number or id, which. Says its row, response and history; nothing if there is none.
+-- One job. ARGV: `number` or `id`, value. Returns row, response and history; nothing without the job.
 local number = ARGV[3] == 'id' and call('HGET', p .. 'ids', ARGV[4]) or ARGV[3] == 'number' and ARGV[4]
 if not number or call('EXISTS', key_of(number)) == 0 then return {} end
 local response = call('HMGET', key_of(number), 'response_headers', 'response_body')

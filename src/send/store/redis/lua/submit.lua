@@ -1,7 +1,7 @@
--- Jobs come in. ARGV: most_jobs, most_bytes, count, then 14 words for each.
--- Says: what happened, why it stopped (0 all are in, 1 no room, 2 too large), then number and state of each: no state
--- if it is new.
--- It is asked again for as long as it takes, while others are asked and answered.
+-- Submission of jobs. ARGV: max_jobs, max_bytes, count, then 14 fields of each.
+-- Returns: kinds of changes, reason of a stop (0 none, 1 no room, 2 too large), then number and state of each job; an
+-- empty state for a new one.
+-- Repeated with a reply slot of its own, since it may wait for long while other calls are made.
 slot = 'said:submit'
 local before = said_before()
 if before then return before end
@@ -15,7 +15,7 @@ local first, stop, said = last, 0, { 0, 0 }
 local function add(fields, name, value)
   if value then fields[#fields + 1] = name; fields[#fields + 1] = value end
 end
--- All names at once, here and below: a call for each would cost more than what it does.
+-- All IDs at once, here and below: single calls would cost more than the work.
 local ids, number_of_id, named = {}, {}, {}
 for a = 6, #ARGV, 14 do ids[#ids + 1] = given(ARGV[a]) or nil end
 for from = 1, #ids, 1000 do
@@ -51,7 +51,7 @@ for i = 0, jobs - 1 do
     add(fields, 'body', given(ARGV[a + 11]))
     call('HSET', key_of(last), unpack(fields))
     if id then
-      -- It may come a second time.
+      -- The ID may occur again in this batch.
       number_of_id[id] = last
       named[#named + 1] = id
       named[#named + 1] = last

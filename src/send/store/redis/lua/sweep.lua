@@ -1,5 +1,5 @@
--- A person removes jobs or has them sent again. ARGV: purge or retry, now, expires, rank, then numbers. Says what happened
--- and how many.
+-- Bulk purge or retry. ARGV: purge or retry, now, expires, rank, then numbers. Returns kinds of changes, and the number
+-- of jobs.
 local before = said_before()
 if before then return before end
 local purges, now, expires, rank, jobs = ARGV[3] == 'purge', ARGV[4], given(ARGV[5]), given(ARGV[6]), 0

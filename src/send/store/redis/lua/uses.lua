@@ -1,4 +1,5 @@
--- Who has sent jobs. ARGV: after, most, list. Says the last number, then key, sent_ms and state of each that was sent.
+-- Use of keys. ARGV: after, maximum, list. Returns the last number, then key, sent_ms and state of each job with an
+-- attempt.
 local said, last = { 0 }, 0
 for _, name in ipairs(call('ZRANGEBYSCORE', p .. ARGV[5], '(' .. ARGV[3], 'inf', 'LIMIT', 0, ARGV[4])) do
   last = tonumber(name)
