@@ -75,7 +75,7 @@ fn an_interrupted_run_waits_for_requests_in_flight_and_the_rest_stays() {
     assert_eq!(output.code, 130, "{output:?}");
     let told: Value = serde_json::from_str(&output.stdout).unwrap();
     let done = told["done"].as_u64().unwrap();
-    assert_eq!(done, server.requests(), "all that was sent has its answer");
+    assert_eq!(done, server.requests(), "all that was sent has its response");
     assert_eq!(results(&weir).len() as u64, done);
     assert_eq!((&told["queue"]["leased"], &told["interrupted"]), (&0.into(), &true.into()), "{told}");
     assert_eq!(told["queue"]["queued"].as_u64().unwrap() + done, JOBS as u64);

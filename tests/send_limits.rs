@@ -68,7 +68,7 @@ fn the_reference_workload_is_delivered_without_a_rejection() {
         let line: Value = serde_json::from_str(line).unwrap();
         let id = line["id"].as_str().unwrap().to_owned();
         assert_eq!((&line["state"], &line["status"], &line["attempts"]), (&"done".into(), &200.into(), &1.into()));
-        assert_eq!(line["body"], format!("{{\"req_id\":\"{id}\",\"status\":\"OK\"}}\n"), "each has its own answer");
+        assert_eq!(line["body"], format!("{{\"req_id\":\"{id}\",\"status\":\"OK\"}}\n"), "each has its own response");
         ids.push(id);
     }
     ids.sort_unstable();

@@ -62,7 +62,7 @@ fn a_certificate_is_accepted_if_its_ca_is_trusted() {
     check_rejected(&weir, &store("queue=orders"), "certificate");
     check_rejected(&weir, &store("cacert=other.pem"), "name its authority with cacert=FILE");
     check_rejected(&weir, &store("cacert=jobs.jsonl"), "cacert jobs.jsonl: ");
-    assert!(server.say(&["KEYS", "*"]).starts_with("*0"), "nobody has written anything");
+    assert!(server.say(&["KEYS", "*"]).starts_with("*0"), "nothing was written");
     check_sent(&weir, &store("queue=known&cacert=ca.pem"));
     check_sent(&weir, &store("queue=any&insecure=1"));
 }

@@ -89,5 +89,5 @@ fn however_often_senders_are_killed_no_limit_is_broken_and_no_job_is_lost() {
     setting.check_keys(all);
     setting.check_tries(all);
     assert_eq!((setting.state("done"), setting.told(all).len()), (i64::from(jobs), jobs as usize));
-    println!("{kills} kills, {jobs} jobs, {} accepted, none refused", setting.accepted());
+    println!("{kills} kills, {jobs} jobs, {} accepted, none rejected", setting.accepted());
 }

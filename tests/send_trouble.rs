@@ -63,7 +63,7 @@ fn accepted(exchange: &Serving) -> u64 {
     exchange.get("/stats").json()["accepted"].as_u64().unwrap()
 }
 
-fn refused(exchange: &Serving) -> u64 {
+fn rejected(exchange: &Serving) -> u64 {
     let stats = exchange.get("/stats").json();
     stats["rejected"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
 }
@@ -82,7 +82,7 @@ fn a_suspended_sender_breaks_no_limit_when_it_goes_on() {
         running.signal(Signal::CONT);
     }
     let output = running.finish();
-    assert_eq!((output.code, refused(&exchange)), (0, 0), "{output:?}");
+    assert_eq!((output.code, rejected(&exchange)), (0, 0), "{output:?}");
     let results = results(&weir);
     assert!(results.len() == 800 && results.values().all(|result| result["state"] == "done"));
 }
@@ -104,7 +104,7 @@ fn a_sender_on_a_host_that_stalls_breaks_no_limit_and_sends_each_job_once() {
     let stalls = Stalls::of(running.pid(), Stalling { per_s: 10.0, ..Stalling::default() });
     let output = running.finish();
     assert!(stalls.count() >= 10, "{} stalls", stalls.count());
-    assert_eq!((output.code, refused(&exchange), accepted(&exchange)), (0, 0, 600), "{output:?}");
+    assert_eq!((output.code, rejected(&exchange), accepted(&exchange)), (0, 0, 600), "{output:?}");
     let results = results(&weir);
     assert!(results.len() == 600 && results.values().all(|result| result["state"] == "done"));
 }
@@ -118,7 +118,7 @@ fn a_service_that_restarts_loses_no_job_and_rejects_none() {
     let running = send_to(&first, &weir);
     until("some requests", TIMEOUT, || accepted(&first) >= 200);
     let known = accepted(&first);
-    assert_eq!(refused(&first), 0);
+    assert_eq!(rejected(&first), 0);
     first.signal(Signal::KILL);
     assert_eq!(first.finish().code, -1);
     let options = store::Options { create: false, ..store::Options::default() };
@@ -128,12 +128,12 @@ fn a_service_that_restarts_loses_no_job_and_rejects_none() {
     });
     let second = exchange(&["--port", &port]);
     let output = running.finish();
-    assert_eq!((output.code, refused(&second)), (0, 0), "{output:?}");
+    assert_eq!((output.code, rejected(&second)), (0, 0), "{output:?}");
     let results = results(&weir);
     assert!(results.len() == 600 && results.values().all(|result| result["state"] == "done"));
     assert!(accepted(&second) > 0 && known + accepted(&second) >= 600 - 5, "what was out is all that is unknown");
-    let tries: u64 = results.values().map(|result| result["attempts"].as_u64().unwrap()).sum();
-    assert!(tries <= 600 + 5, "{tries} tries: a connection that is refused costs none");
+    let attempts: u64 = results.values().map(|result| result["attempts"].as_u64().unwrap()).sum();
+    assert!(attempts <= 600 + 5, "{attempts} attempts: a refused connection costs none");
 }
 
 #[test]

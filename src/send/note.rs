@@ -41,7 +41,6 @@ struct StoredHistory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredWindow {
     window: String,
-    #[serde(rename = "believed")]
     estimate: u64,
     arrived: Vec<(u64, u64)>,
     full_in: Option<u64>,

@@ -211,7 +211,7 @@ impl Setting {
             for ((key, by), at) in &answered {
                 // All times are in whole milliseconds.
                 let is_over = *key != sent.key || *by == sent.by || *at <= sent.sent_ms + 2;
-                assert!(is_over, "{sent:?}, and sender {by} had an answer by that key at {at}");
+                assert!(is_over, "{sent:?}, and sender {by} had a response with that key at {at}");
             }
             let last = answered.entry((sent.key, sent.by)).or_default();
             *last = sent.answered_ms.max(*last);
@@ -223,6 +223,6 @@ impl Setting {
         let flagged = self.sent(senders).into_iter().filter(|sent| sent.maybe_sent);
         let again: u64 = flagged.map(|sent| sent.attempts.saturating_sub(1)).sum();
         let (accepted, told) = (self.accepted(), self.told(senders).len() as u64);
-        assert!(accepted <= told + again, "{accepted} accepted, {told} jobs, {again} tries that are flagged");
+        assert!(accepted <= told + again, "{accepted} accepted, {told} jobs, {again} flagged attempts");
     }
 }

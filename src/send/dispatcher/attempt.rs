@@ -83,12 +83,12 @@ impl SenderRuntime {
             upgrade: false,
         };
         let left = || self.on_sent(job, attempt);
-        let answer = match self.client.send_once(&origin, outgoing, left).await {
-            Ok(answer) => read_response(answer, self.options.max_body_bytes).await,
+        let response = match self.client.send_once(&origin, outgoing, left).await {
+            Ok(response) => read_response(response, self.options.max_body_bytes).await,
             Err(error) => Err(error),
         };
-        match answer {
-            Ok(answer) => self.on_response(job, attempt, answer),
+        match response {
+            Ok(response) => self.on_response(job, attempt, response),
             Err(error) => {
                 self.finish_attempt(job, Err(error.text.into_owned()), false, (Vec::new(), Bytes::new()));
                 if error.kind.is_unsent()
@@ -222,8 +222,8 @@ fn cached_origin(
 }
 
 /// Reads a response of at most `max_bytes`.
-async fn read_response(answer: http::Response<IncomingBody>, max_bytes: usize) -> Result<AttemptResponse, SendError> {
-    let (head, mut body) = answer.into_parts();
+async fn read_response(response: http::Response<IncomingBody>, max_bytes: usize) -> Result<AttemptResponse, SendError> {
+    let (head, mut body) = response.into_parts();
     let bytes = match body.take_complete() {
         Some(bytes) => bytes,
         None => {

@@ -185,7 +185,7 @@ impl SenderRuntime {
         } else {
             hand.extension_counts.remove(&entry.number);
             let reason = "expired before it could be sent".to_owned();
-            let tries = entry.status.attempts;
+            let attempts = entry.status.attempts;
             let ended = FinishedJob {
                 entry,
                 state: State::Expired,
@@ -193,7 +193,7 @@ impl SenderRuntime {
                 ended_at: at,
                 last_attempt: None,
                 body: bytes::Bytes::new(),
-                attempts: tries,
+                attempts,
             };
             hand.events.push(SenderEvent::JobEnded(Box::new(ended)));
         }
@@ -244,10 +244,10 @@ impl SenderRuntime {
         let key = named.flatten();
         let host = self.host_number(&mut self.state.borrow_mut(), &entry.job.request.host());
         let asked = self.dispatch_request(&entry, host, key);
-        let (tries, mark) = (entry.status.attempts, SentMark::Unset);
+        let (attempts, mark) = (entry.status.attempts, SentMark::Unset);
         let held = LeasedJob {
             lease,
-            attempts: tries,
+            attempts,
             attempts_since_claim: 0,
             entry,
             key,

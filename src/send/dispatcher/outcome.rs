@@ -61,11 +61,11 @@ impl SenderRuntime {
             sent_at: last.record.sent_at,
             status: last.record.outcome.as_ref().ok().copied(),
         });
-        let answer = last
+        let response = last
             .as_ref()
             .filter(|_| self.options.keep_responses)
             .map(|last| StoredResponse { headers: last.headers.clone(), body: last.body.to_vec() });
-        hand.changes.push(JobChange { lease: held.lease, at, reason: reason.clone(), step, attempt, response: answer });
+        hand.changes.push(JobChange { lease: held.lease, at, reason: reason.clone(), step, attempt, response });
         self.changes_pending.notify_one();
         if state == State::Retrying {
             return;

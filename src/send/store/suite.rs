@@ -20,7 +20,7 @@ use crate::send::job::{JobRequest, JobStatus, MAX_JOB_EVENTS, StoredAttempt, Sto
 const NOW: UnixMs = UnixMs(1_760_000_000_000);
 const LONG: Nanos = Nanos::from_secs(3600);
 
-/// A store of each kind, in a fresh folder, with this much room.
+/// Runs a test with a new store of each kind.
 fn each(bounds: QueueBounds, order: JobOrder, test: impl Fn(Arc<dyn Store>)) {
     let memory = MemoryStore::new(bounds, order);
     memory.start_sending(NOW).unwrap();
@@ -40,7 +40,7 @@ fn each(bounds: QueueBounds, order: JobOrder, test: impl Fn(Arc<dyn Store>)) {
 }
 
 thread_local! {
-    /// One for each test, and how many queues there are on it.
+    /// Server of a test, and the number of queues on it.
     static SERVER: Option<(RedisServer, AtomicUsize)> = RedisServer::start().map(|server| (server, AtomicUsize::new(0)));
 }
 
@@ -63,7 +63,7 @@ fn job(id: &str) -> Job {
     Job { id: Some(id.into()), request, created_at: NOW, weight: 3, idempotency_key, ..Job::default() }
 }
 
-/// The lane of these jobs.
+/// Lane of the jobs.
 fn here(hint: Option<&str>) -> JobLane {
     JobLane { key_hint: hint.map(str::to_owned), host: "127.0.0.1".into() }
 }
@@ -109,7 +109,7 @@ fn detail(store: &Arc<dyn Store>, id: &str) -> JobDetail {
     store.inspect(&JobSelector::Id(id.into())).unwrap().unwrap()
 }
 
-/// The tally is what the list says.
+/// Checks that the counts match the list.
 fn check_counts(store: &Arc<dyn Store>) -> JobCounts {
     let mut counted = JobCounts::default();
     for entry in store.list(&JobFilter::default(), 0, usize::MAX).unwrap() {
@@ -132,11 +132,11 @@ fn a_job_comes_back_as_it_was_submitted_and_ends_as_it_was_recorded() {
         let jobs: Vec<_> = claimed.iter().map(|(_, entry)| &entry.job).collect();
         assert_eq!(jobs, [&job("a"), &bare, &text]);
         assert_eq!(claimed[0].1, detail(&store, "a").entry);
-        let answer = StoredResponse { headers: vec![("a".into(), "b".into())], body: b"\xff".to_vec() };
-        let done = JobChange { response: Some(answer.clone()), ..change(claimed[0].0, JobStep::Done, attempt(200)) };
+        let response = StoredResponse { headers: vec![("a".into(), "b".into())], body: b"\xff".to_vec() };
+        let done = JobChange { response: Some(response.clone()), ..change(claimed[0].0, JobStep::Done, attempt(200)) };
         assert_eq!(record(&store, done), RecordReply::default());
         let found = detail(&store, "a");
-        assert_eq!((found.response, found.history), (Some(answer), Vec::new()));
+        assert_eq!((found.response, found.history), (Some(response), Vec::new()));
         let expected = JobStatus {
             state: State::Done,
             changed_at: NOW.plus_ms(5),
@@ -153,7 +153,7 @@ fn a_job_comes_back_as_it_was_submitted_and_ends_as_it_was_recorded() {
 }
 
 #[test]
-fn a_name_is_taken_once_and_the_second_submit_is_told_so() {
+fn an_id_is_accepted_once_and_the_second_submission_is_a_duplicate() {
     roomy(|store| {
         submit(&store, vec![job("a")]);
         let again = submit(&store, vec![job("b"), job("a"), job("b")]);
@@ -167,7 +167,7 @@ fn a_name_is_taken_once_and_the_second_submit_is_told_so() {
 }
 
 #[test]
-fn a_job_keeps_so_many_events_and_no_more() {
+fn the_history_of_a_job_is_bounded() {
     roomy(|store| {
         submit(&store, vec![job("a")]);
         for n in 0..MAX_JOB_EVENTS as u64 + 5 {
@@ -180,7 +180,7 @@ fn a_job_keeps_so_many_events_and_no_more() {
 }
 
 #[test]
-fn a_lease_that_is_over_says_nothing_of_the_job() {
+fn a_record_under_an_expired_lease_is_rejected() {
     roomy(|store| {
         submit(&store, vec![job("a"), job("b")]);
         let mut claimed = claim(&store, ClaimRequest { lease_duration: Nanos::ZERO, marks_sent: true, ..any(1) });
@@ -203,7 +203,7 @@ fn a_lease_that_is_over_says_nothing_of_the_job() {
 }
 
 #[test]
-fn what_was_marked_sent_and_then_forgotten_is_flagged() {
+fn a_job_marked_as_sent_without_an_outcome_is_flagged() {
     roomy(|store| {
         submit(&store, vec![job("sent"), job("unsent")]);
         let claimed = claim(&store, ClaimRequest { lease_duration: Nanos::ZERO, ..any(2) });
@@ -215,7 +215,7 @@ fn what_was_marked_sent_and_then_forgotten_is_flagged() {
 }
 
 #[test]
-fn a_person_edits_retries_and_purges() {
+fn jobs_are_edited_retried_and_purged() {
     roomy(|store| {
         let expires = Some(NOW.plus_ms(1));
         submit(&store, vec![job("grave"), job("done"), Job { expires_at: expires, ..job("late") }, job("leased")]);
@@ -238,7 +238,7 @@ fn a_person_edits_retries_and_purges() {
         assert_eq!((status(&store, "grave").state, status(&store, "grave").attempts), (State::Queued, 0));
         let renewed = Some(NOW.plus_ms(50));
         let only = JobFilter {
-            only: vec![JobSelector::Id("late".into()), JobSelector::Id("nobody".into())],
+            only: vec![JobSelector::Id("late".into()), JobSelector::Id("missing".into())],
             ..JobFilter::default()
         };
         assert_eq!(store.retry(only, renewed, NOW.plus_ms(2)).wait().unwrap(), 1);
@@ -253,7 +253,7 @@ fn a_person_edits_retries_and_purges() {
 }
 
 #[test]
-fn what_is_noted_of_keys_is_kept_and_the_last_note_holds() {
+fn the_last_state_of_a_key_is_stored() {
     roomy(|store| {
         let note = |key: &str, note: &str| StoredKeyState { key: key.into(), state: note.into() };
         let keys = vec![note("b", "{\"nonce\":1}"), note("a", "{}"), note("b", "{\"nonce\":2}")];
@@ -263,7 +263,7 @@ fn what_is_noted_of_keys_is_kept_and_the_last_note_holds() {
 }
 
 #[test]
-fn who_watches_is_told_of_what_came_and_not_of_a_claim_that_found_nothing() {
+fn watchers_are_notified_of_changes_and_not_of_an_empty_claim() {
     roomy(|store| {
         let (mut arrivals, mut changes) = (store.arrivals(), store.changes());
         claim(&store, any(1));
@@ -279,7 +279,7 @@ fn who_watches_is_told_of_what_came_and_not_of_a_claim_that_found_nothing() {
 }
 
 #[test]
-fn many_producers_and_one_sender_lose_nothing_and_do_nothing_twice() {
+fn many_producers_and_one_sender_lose_and_repeat_nothing() {
     each(QueueBounds { jobs: 50, ..QueueBounds::default() }, JobOrder::Fifo, |store| {
         const EACH: usize = 200;
         let mut done = BTreeMap::new();

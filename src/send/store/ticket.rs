@@ -14,7 +14,7 @@ use super::StoreError;
 ///
 /// Dropping it withdraws what has not been done yet.
 #[derive(Debug)]
-#[must_use = "nothing is known before the answer is there"]
+#[must_use = "the outcome is unknown until the reply"]
 pub struct StoreFuture<T>(oneshot::Receiver<Result<T, StoreError>>);
 
 /// Sender of a reply.
@@ -27,9 +27,9 @@ impl<T> StoreFuture<T> {
         (ReplySender(reply), Self(ticket))
     }
 
-    pub(super) fn ready(answer: Result<T, StoreError>) -> Self {
+    pub(super) fn ready(result: Result<T, StoreError>) -> Self {
         let (reply, ticket) = Self::new();
-        reply.send(answer);
+        reply.send(result);
         ticket
     }
 
@@ -42,8 +42,8 @@ impl<T> StoreFuture<T> {
         // Unconstrained, since tokio's budget would run out on a thread without a runtime that refills it.
         let mut this = pin!(tokio::task::unconstrained(self));
         loop {
-            if let Poll::Ready(answer) = this.as_mut().poll(&mut Context::from_waker(&waker)) {
-                return answer;
+            if let Poll::Ready(reply) = this.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return reply;
             }
             thread::park();
         }
@@ -54,14 +54,14 @@ impl<T> Future for StoreFuture<T> {
     type Output = Result<T, StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(context).map(|answer| answer.unwrap_or(Err(StoreError::Closed)))
+        Pin::new(&mut self.0).poll(context).map(|reply| reply.unwrap_or(Err(StoreError::Closed)))
     }
 }
 
 impl<T> ReplySender<T> {
-    pub(super) fn send(self, answer: Result<T, StoreError>) {
+    pub(super) fn send(self, reply: Result<T, StoreError>) {
         // The receiver may be dropped.
-        let _ = self.0.send(answer);
+        let _ = self.0.send(reply);
     }
 
     /// Whether the receiver is dropped.

@@ -102,9 +102,9 @@ fn push_change(ask: &mut ScriptCall, change: &JobChange, terms: &QueueContext) {
     ask.flag(attempt.is_some()).optional(attempt.and_then(|attempt| attempt.key.as_ref()));
     ask.optional(attempt.map(|attempt| time(attempt.sent_at)));
     ask.optional(attempt.and_then(|attempt| attempt.status).map(|code| code.to_string()));
-    let answer = change.response.as_ref();
-    let headers = answer.and_then(|answer| headers_text(&answer.headers)).unwrap_or_else(|| "[]".into());
-    ask.flag(answer.is_some()).arg(headers).arg(answer.map_or(&[][..], |answer| &answer.body));
+    let response = change.response.as_ref();
+    let headers = response.and_then(|response| headers_text(&response.headers)).unwrap_or_else(|| "[]".into());
+    ask.flag(response.is_some()).arg(headers).arg(response.map_or(&[][..], |response| &response.body));
 }
 
 pub(super) fn parse_record(said: Value, record: &RecordRequest) -> (RecordReply, i64) {

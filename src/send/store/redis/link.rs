@@ -145,10 +145,10 @@ impl RedisConnection {
             return Err(RedisFailure::Unreachable("no connection".into()));
         };
         connection.send_packed_command(&packed).map_err(|error| connection_lost(&error))?;
-        let mut answers = Vec::with_capacity(asks.len());
+        let mut replies = Vec::with_capacity(asks.len());
         for _ in asks {
-            let answer = connection.recv_response().map_err(|error| connection_lost(&error))?;
-            answers.push(match answer {
+            let reply = connection.recv_response().map_err(|error| connection_lost(&error))?;
+            replies.push(match reply {
                 Value::ServerError(error) => match self.classify_error(&RedisError::from(error)) {
                     RedisFailure::Fatal(why) => Err(why),
                     // The connection is dropped; the next one loads the scripts again.
@@ -158,7 +158,7 @@ impl RedisConnection {
             });
         }
         self.connection = Some(connection);
-        Ok(answers)
+        Ok(replies)
     }
 
     /// Classifies an error of the server.

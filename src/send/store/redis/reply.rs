@@ -18,7 +18,7 @@ pub(super) fn parse_entry(value: Value, terms: &QueueContext) -> JobEntry {
     let state = next().text().parse().unwrap_or(State::Queued);
     let reason = next().text();
     let changed = time(next()).unwrap_or_default();
-    let (tries, maybe_sent) = (u32::try_from(next().int()).unwrap_or(0), next().int() == 1);
+    let (attempts, maybe_sent) = (u32::try_from(next().int()).unwrap_or(0), next().int() == 1);
     let (code, key, sent) = (next().maybe_int(), next().maybe_text(), time(next()));
     let (retry_at, created, expires) = (time(next()), time(next()).unwrap_or_default(), time(next()));
     let (priority, weight) = (next().int(), next().int());
@@ -42,15 +42,7 @@ pub(super) fn parse_entry(value: Value, terms: &QueueContext) -> JobEntry {
     JobEntry {
         number,
         job,
-        status: JobStatus {
-            state,
-            changed_at: changed,
-            reason,
-            attempts: tries,
-            maybe_sent,
-            retry_at,
-            last_attempt: last,
-        },
+        status: JobStatus { state, changed_at: changed, reason, attempts, maybe_sent, retry_at, last_attempt: last },
     }
 }
 
@@ -62,9 +54,9 @@ pub(super) fn parse_detail(value: Value, terms: &QueueContext) -> Option<JobDeta
     }
     let entry = parse_entry(said.next_value().0, terms);
     let (headers, body) = (said.next_value().maybe_text(), said.next_value().bytes());
-    let answer = body.map(|body| StoredResponse { headers: parse_headers(headers.as_deref()), body });
+    let response = body.map(|body| StoredResponse { headers: parse_headers(headers.as_deref()), body });
     let history = said.next_value().items().into_iter().filter_map(|event| parse_event(&event.text(), terms)).collect();
-    Some(JobDetail { entry, response: answer, history })
+    Some(JobDetail { entry, response, history })
 }
 
 fn parse_event(text: &str, terms: &QueueContext) -> Option<JobEvent> {

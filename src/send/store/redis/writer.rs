@@ -194,8 +194,8 @@ impl RedisWriter {
 
     fn call_one(&mut self, ask: &ScriptCall) -> Result<Value, StoreError> {
         let number = self.next_call_number();
-        let mut answers = self.call_until_answered(&[(number, ask)])?;
-        answers.pop().unwrap_or(Err(StoreError::Closed))
+        let mut replies = self.call_until_replied(&[(number, ask)])?;
+        replies.pop().unwrap_or(Err(StoreError::Closed))
     }
 
     /// Makes calls and submits waiting jobs, in one round trip.
@@ -235,19 +235,19 @@ impl RedisWriter {
             .chain(entering.iter().map(|(number, ask)| (*number, ask)))
             .chain(numbered.iter().map(|(number, ask, _)| (*number, ask)))
             .collect();
-        let answers = self.call_until_answered(&all);
-        match answers {
-            Ok(answers) => {
-                let mut answers = answers.into_iter();
+        let replies = self.call_until_replied(&all);
+        match replies {
+            Ok(replies) => {
+                let mut replies = replies.into_iter();
                 self.unconfirmed_claims.clear();
-                for answer in answers.by_ref().take(forgets.len()) {
-                    self.shared.notify(answer.map_or(0, |value| RedisValue(value).int()));
+                for reply in replies.by_ref().take(forgets.len()) {
+                    self.shared.notify(reply.map_or(0, |value| RedisValue(value).int()));
                 }
                 if let Some((_, ask)) = &entering {
-                    self.finish_submit(ask, answers.next().unwrap_or(Err(StoreError::Closed)));
+                    self.finish_submit(ask, replies.next().unwrap_or(Err(StoreError::Closed)));
                 }
-                for (answer, (.., hears)) in answers.zip(numbered) {
-                    hears(answer);
+                for (reply, (.., hears)) in replies.zip(numbered) {
+                    hears(reply);
                 }
             }
             Err(why) => {
@@ -266,8 +266,8 @@ impl RedisWriter {
         }
     }
 
-    fn finish_submit(&mut self, asked: &ScriptCall, answer: Result<Value, StoreError>) {
-        let mut said = match answer {
+    fn finish_submit(&mut self, asked: &ScriptCall, reply: Result<Value, StoreError>) {
+        let mut said = match reply {
             Ok(said) => RedisValues::of(said),
             Err(why) => {
                 self.submit_queue.fail_first(why);
@@ -300,16 +300,16 @@ impl RedisWriter {
     }
 
     /// Repeats a call until there is a reply, up to a timeout; under its number it is executed once.
-    fn call_until_answered(
+    fn call_until_replied(
         &mut self,
         asks: &[(u64, &ScriptCall)],
     ) -> Result<Vec<Result<Value, StoreError>>, StoreError> {
         let (begun, mut pause) = (self.clock.now(), MIN_RETRY_PAUSE);
         loop {
             match self.connection.call_all(asks) {
-                Ok(answers) => {
+                Ok(replies) => {
                     self.shared.set_unreachable_reason(None);
-                    return Ok(answers);
+                    return Ok(replies);
                 }
                 Err(RedisFailure::Fatal(why)) => return Err(why),
                 Err(RedisFailure::Unreachable(why)) => {

@@ -218,9 +218,9 @@ impl<'c> TableWriter<'c> {
             let unsent = change.step == JobStep::Released;
             self.set_state(number, state, change.at, &change.reason, retry_at, unsent)?;
         }
-        if let Some(answer) = &change.response {
-            let headers = headers_text(&answer.headers);
-            self.sql.insert_response.execute(params![to_signed(number), headers, TextOrBlob(&answer.body)])?;
+        if let Some(response) = &change.response {
+            let headers = headers_text(&response.headers);
+            self.sql.insert_response.execute(params![to_signed(number), headers, TextOrBlob(&response.body)])?;
         }
         if change.step != JobStep::Done {
             self.add_event(number, state, change.at, &change.reason, attempt)?;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn higher_priorities_go_first_and_then_those_who_came_first() {
+fn higher_priorities_go_first_and_then_first_in_first_out() {
     roomy(|store| {
         let with = |id, priority| Job { priority, ..job(id) };
         submit(&store, vec![with("a", 0), with("b", 5), with("c", -1), with("d", 5)]);
@@ -14,7 +14,7 @@ fn higher_priorities_go_first_and_then_those_who_came_first() {
 }
 
 #[test]
-fn by_deadline_those_go_first_whose_time_is_over_first() {
+fn by_deadline_the_earliest_deadline_goes_first() {
     each(QueueBounds::default(), JobOrder::Deadline, |store| {
         let with = |id, ms| Job { expires_at: Some(NOW.plus_ms(ms)), ..job(id) };
         submit(&store, vec![job("never"), with("b", 50), with("c", 20), with("d", 50)]);
@@ -23,7 +23,7 @@ fn by_deadline_those_go_first_whose_time_is_over_first() {
 }
 
 #[test]
-fn a_key_that_can_do_nothing_holds_up_no_jobs_of_others() {
+fn jobs_of_a_blocked_key_do_not_block_others() {
     roomy(|store| {
         let with = |id, hint: &str| Job { key_hint: Some(hint.into()), ..job(id) };
         submit(&store, vec![with("a", "slow"), with("b", "slow"), with("c", "quick"), job("d")]);
@@ -44,7 +44,7 @@ fn a_claim_ends_at_its_bytes() {
 }
 
 #[test]
-fn a_job_is_not_claimed_once_its_time_is_over() {
+fn an_expired_job_is_not_claimed() {
     roomy(|store| {
         submit(&store, vec![Job { expires_at: Some(NOW.plus_ms(10)), ..job("a") }, job("b")]);
         let early = store.claim(at(9, any(0))).wait().unwrap();
@@ -59,7 +59,7 @@ fn a_job_is_not_claimed_once_its_time_is_over() {
 }
 
 #[test]
-fn a_dead_letter_is_claimed_again_when_it_is_due_and_not_before() {
+fn a_retrying_job_is_claimed_when_it_is_due_and_not_before() {
     roomy(|store| {
         submit(&store, vec![job("a")]);
         let lease = claim(&store, any(1))[0].0;

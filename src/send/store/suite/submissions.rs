@@ -3,9 +3,9 @@
 use super::*;
 
 #[test]
-fn what_there_is_room_for_gets_in_though_the_store_is_closed_at_once() {
+fn jobs_that_fit_are_accepted_though_the_store_is_closed_at_once() {
     roomy(|store| {
-        // More than any store takes in one go.
+        // More than any store submits in one transaction.
         let jobs: Vec<Job> = (0..12_000).map(|number| job(&number.to_string())).collect();
         let tickets = [store.submit(jobs), store.submit(vec![job("last")])];
         let name = format!("{store:?}");
@@ -17,7 +17,7 @@ fn what_there_is_room_for_gets_in_though_the_store_is_closed_at_once() {
 }
 
 #[test]
-fn a_submit_waits_while_the_queue_is_full_and_gets_in_by_portions() {
+fn a_submission_waits_while_the_queue_is_full_and_is_accepted_in_parts() {
     for bounds in [
         QueueBounds { jobs: 2, ..QueueBounds::default() },
         QueueBounds { bytes: 2 * job("a").bytes(), ..QueueBounds::default() },
@@ -50,7 +50,7 @@ fn a_submit_waits_while_the_queue_is_full_and_gets_in_by_portions() {
 }
 
 #[test]
-fn a_job_that_never_fits_is_refused_and_those_before_it_are_in() {
+fn a_job_that_never_fits_is_rejected_and_those_before_it_are_accepted() {
     each(QueueBounds { bytes: 200, ..QueueBounds::default() }, JobOrder::Fifo, |store| {
         let mut large = job("large");
         large.request.body = vec![b'x'; 200];
