@@ -10,7 +10,7 @@ use rustls::crypto::ring;
 use super::error_line;
 use crate::http::tls::{Tls, TlsOptions};
 
-/// A server: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`; `rediss://...[?cacert=FILE&cert=FILE&key=FILE&insecure=1]` over
+/// A server: `redis://[USER:PASSWORD@]HOST[:PORT][/DB]`; `rediss://...[?cacert=FILE&cert=FILE&cert_key=FILE&insecure=1]` over
 /// TLS; `redis+unix:///PATH[?db=N]` by a socket of the file system.
 #[derive(Clone)]
 pub struct RedisAddress {
@@ -59,7 +59,7 @@ impl RedisAddress {
                 "db" | "user" | "pass" | "protocol" => rest.push(word),
                 "cacert" => tls.cacert = Some(value.into()),
                 "cert" => tls.cert = Some(value.into()),
-                "key" => tls.key = Some(value.into()),
+                "cert_key" => tls.key = Some(value.into()),
                 "insecure" => tls.insecure = parse_flag(name, value)?,
                 _ => more.push((name.to_owned(), value.to_owned())),
             }
@@ -82,7 +82,7 @@ impl RedisAddress {
             return Client::build_with_tls(info, certificates(&self.tls)?).map_err(why);
         }
         if self.tls != TlsOptions::default() {
-            return Err("cacert, cert, key and insecure are for TLS; write rediss://".into());
+            return Err("cacert, cert, cert_key and insecure are for TLS; write rediss://".into());
         }
         Client::open(info).map_err(why)
     }
@@ -116,7 +116,7 @@ impl RedisAddress {
             // This is an error of the socket, but permanent.
             if why.contains("invalid peer certificate") {
                 let remedy = "name its authority with cacert=FILE";
-                return RedisConnectError::Rejected(format!("its certificate is not believed ({why}); {remedy}"));
+                return RedisConnectError::Rejected(format!("certificate verification failed ({why}); {remedy}"));
             }
             if is_passing { RedisConnectError::Unreachable(why) } else { RedisConnectError::Rejected(why) }
         })?;
@@ -140,7 +140,7 @@ pub fn parse_flag(name: &str, value: &str) -> Result<bool, String> {
 }
 
 fn certificates(options: &TlsOptions) -> Result<TlsCertificates, String> {
-    Tls::shared(options).map_err(|why| why.to_string().replace("--", ""))?;
+    Tls::shared(options).map_err(|why| why.to_string().replace("--cert-key", "cert_key").replace("--", ""))?;
     let read = |path: &PathBuf| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
     let client_tls = match (&options.cert, &options.key) {
         (Some(cert), Some(key)) => Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? }),
@@ -185,7 +185,7 @@ mod tests {
             ("redis://a:secret@host?cacert=ca.pem", "write rediss://"),
             ("rediss://a:secret@host?insecure=yes", "insecure is 'yes'; write 1 or 0"),
             ("rediss://a:secret@host?cacert=nowhere.pem", "cacert nowhere.pem: "),
-            ("rediss://a:secret@host?insecure=1&cert=cert.pem", "cert and key go together"),
+            ("rediss://a:secret@host?insecure=1&cert=cert.pem", "go together"),
         ] {
             let why = RedisAddress::parse(text).unwrap_err();
             assert!(why.contains(remedy) && !why.contains("secret") && why.lines().count() == 1, "{why}");
