@@ -45,9 +45,9 @@ impl CallCounts {
             ("failed", &self.failed),
             ("deadline_exceeded", &self.deadline_exceeded),
             ("client_closed", &self.client_closed),
-            ];
-            let [succeeded, failed, late, closed] = counters.map(|(name, counter)| (name, counter.load(Relaxed)));
-            [succeeded, failed, late, closed, ("rejected", self.rejections().map(|(_, _, count)| count).sum())]
+        ];
+        let [succeeded, failed, late, closed] = counters.map(|(name, counter)| (name, counter.load(Relaxed)));
+        [succeeded, failed, late, closed, ("rejected", self.rejections().map(|(_, _, count)| count).sum())]
     }
 
     /// Rejected calls, by reason and priority.
@@ -150,9 +150,9 @@ impl UpstreamCounts {
     pub fn outcomes(&self) -> [(&'static str, u64); 3] {
         [("won", &self.won), ("failed", &self.failed_attempts), ("cancelled", &self.cancelled)]
             .map(|(name, counter)| (name, counter.load(Relaxed)))
-            }
-            
-            /// Failures by kind, class of status, and gRPC code.
+    }
+
+    /// Failures by kind, class of status, and gRPC code.
     pub fn failures(&self) -> impl Iterator<Item = (&'static str, u64)> {
         const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
         let kinds =

@@ -69,7 +69,7 @@ struct AttemptJson<'a> {
     failure: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<&'a str>,
-    }
+}
 
 /// A rejected call as JSON.
 #[derive(Debug, Serialize)]
@@ -161,7 +161,7 @@ impl CallTrace {
             status,
             failure,
             detail,
-            }
+        }
     }
 }
 
@@ -207,7 +207,9 @@ impl CallTrace {
                 AttemptStatus::Running => continue,
                 AttemptStatus::Won(status) => (RESPONDED, format!("{status}: success")),
                 AttemptStatus::Cancelled => (CANCELLED, String::new()),
-                AttemptStatus::Failed(AttemptFailure::Status(status), _) => (RESPONDED, format!("{status}: no success")),
+                AttemptStatus::Failed(AttemptFailure::Status(status), _) => {
+                    (RESPONDED, format!("{status}: no success"))
+                }
                 AttemptStatus::Failed(failure, cause) => {
                     let (name, cause) = (failure.name().unwrap_or_default(), cause.as_deref());
                     ("failed: ", cause.map_or_else(|| name.to_owned(), |cause| format!("{name}: {cause}")))

@@ -117,7 +117,8 @@ impl Collector for GateMetrics {
             let of_routes = setup.routes.iter().map(|one| (route(&one.name), one.plan.permits.as_ref()));
             of_upstreams.chain(of_routes).filter_map(|(labels, pool)| Some((labels, pool?)))
         };
-        let slots = |value: fn(&Slots) -> u32| permits().map(move |(labels, it)| gauge(labels, value(it.slots()).into()));
+        let slots =
+            |value: fn(&Slots) -> u32| permits().map(move |(labels, it)| gauge(labels, value(it.slots()).into()));
         encode_family(e, MetricType::Gauge, "gate_concurrency_limit", "Concurrency limit", slots(Slots::limit))?;
         encode_family(e, MetricType::Gauge, "gate_in_flight", "Occupied slots", slots(Slots::in_flight))?;
         encode_family(e, MetricType::Gauge, "gate_queue_length", "Calls that wait for a slot", slots(Slots::waiting))?;
@@ -141,7 +142,8 @@ impl Collector for GateMetrics {
         });
         let help = "1 while the circuit is open, 0.5 while it is half-open";
         encode_family(e, MetricType::Gauge, "gate_breaker_open", help, open)?;
-        let throttled = all.iter().filter_map(|(name, one)| Some(gauge(of(name), one.upstream.throttled_fraction(now)?)));
+        let throttled =
+            all.iter().filter_map(|(name, one)| Some(gauge(of(name), one.upstream.throttled_fraction(now)?)));
         let help = "Fraction of calls not sent because of 429 and 503 responses";
         encode_family(e, MetricType::Gauge, "gate_throttled_fraction", help, throttled)?;
         let ejected = all.iter().flat_map(|(name, one)| {

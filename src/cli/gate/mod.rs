@@ -145,8 +145,7 @@ fn serve(args: &GateArgs, messages: Messages) -> Result<u8, ConfigErrors> {
         seed: args.seed,
     };
     let gate = gate::start(&config, options, &server).map_err(|error| args.gate_errors(&error))?;
-    let end =
-        life.run_until_signal(&gate.url(), || args.reload(&gate, &server, &messages)).map_err(|why| vec![why])?;
+    let end = life.run_until_signal(&gate.url(), || args.reload(&gate, &server, &messages)).map_err(|why| vec![why])?;
     let stopper = gate.stop_handle();
     Ok(life.finish(end, || stopper.stop_now(), || gate.stop(args.server_args.grace)))
 }
@@ -218,7 +217,8 @@ impl GateArgs {
             || options.builtin_paths != running.builtin_paths
             || !gate.shares_limits_as(&config)
         {
-            messages.note("changes of listen, workers, metrics, health and cluster need a restart: the old values stay");
+            messages
+                .note("changes of listen, workers, metrics, health and cluster need a restart: the old values stay");
         }
     }
 }

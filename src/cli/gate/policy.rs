@@ -42,7 +42,7 @@ enum RetryableMethods {
     Safe,
     Idempotent,
     All,
-    }
+}
 
 impl PolicyArgs {
     pub(super) fn policy(&self) -> Policy {
@@ -90,7 +90,7 @@ fn parse_stage(text: &str) -> Result<HedgeStage, String> {
     };
     let attempts = attempts.parse().ok().filter(|attempts| (1..64).contains(attempts)).ok_or_else(wrong)?;
     Ok(HedgeStage { after, on_failure: true, attempts })
-    }
+}
 
 #[cfg(test)]
 mod tests {

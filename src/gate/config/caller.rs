@@ -80,7 +80,10 @@ fn caller_from(node: &DocumentNode<'_>, captures: &[&str]) -> Option<CallerFrom>
     let (header, path) = (table.get("header"), table.get("path"));
     table.check_unknown_keys();
     if header.is_some() == path.is_some() {
-        table.error("a caller is identified by either a header or a capture", r#"write header = "x-api-key", or path = "CAPTURE""#);
+        table.error(
+            "a caller is identified by either a header or a capture",
+            r#"write header = "x-api-key", or path = "CAPTURE""#,
+        );
         return None;
     }
     if let Some(node) = header {

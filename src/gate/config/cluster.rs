@@ -35,7 +35,8 @@ impl DistributedLimitConfig {
                 "name" => read.name = value,
                 "lease" => read.lease = words::time(&value).map_err(error)?.into(),
                 "gates" => {
-                    read.gates = value.parse().map_err(|_| error(format!("invalid gates '{value}'; write a number")))?;
+                    read.gates =
+                        value.parse().map_err(|_| error(format!("invalid gates '{value}'; write a number")))?;
                 }
                 _ => return Err(error(format!("unknown parameter '{name}'; choose name, lease or gates"))),
             }

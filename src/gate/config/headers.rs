@@ -26,12 +26,7 @@ pub(super) fn pairs(node: &DocumentNode<'_>) -> Vec<(HeaderName, HeaderValue)> {
     for member in table.members() {
         let name = HeaderName::from_bytes(member.key.as_bytes()).ok();
         if name.is_none() {
-            node.diagnostics().error(
-                member.start,
-                &member.node.path,
-                "invalid header name",
-                r#"write it as "x-name""#,
-            );
+            node.diagnostics().error(member.start, &member.node.path, "invalid header name", r#"write it as "x-name""#);
         }
         let value = member.node.string().and_then(|text| value(&member.node, text));
         pairs.extend(name.zip(value));

@@ -72,7 +72,7 @@ pub(super) fn upstream_admission(table: &DocumentTable<'_>) -> Option<AdmissionC
         table.check_unknown_keys();
     }
     Some(admission)
-    }
+}
 
 /// `initial`, `min` and `max` of an adaptive limit.
 fn adaptive_bounds(table: &DocumentTable<'_>, options: &mut limit::Options) {
@@ -81,10 +81,7 @@ fn adaptive_bounds(table: &DocumentTable<'_>, options: &mut limit::Options) {
     options.min = number(&min).unwrap_or(options.min);
     options.max = number(&max).unwrap_or(options.max);
     if options.min > options.max {
-        table.error(
-            format!("min ({}) is above max ({})", options.min, options.max),
-            "write a max of at least min",
-        );
+        table.error(format!("min ({}) is above max ({})", options.min, options.max), "write a max of at least min");
     }
     match number(&initial) {
         Some(first) if first < options.min || first > options.max => {

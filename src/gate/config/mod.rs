@@ -2,6 +2,7 @@
 
 mod answer;
 mod caller;
+mod cluster;
 mod file;
 mod headers;
 mod load;
@@ -11,7 +12,6 @@ mod policy;
 mod proxies;
 mod rewrite;
 mod route;
-mod cluster;
 mod smart;
 mod upstream;
 mod words;

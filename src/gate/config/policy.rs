@@ -226,9 +226,9 @@ fn budget(node: &DocumentNode<'_>) -> Option<BudgetRule> {
     }
     table.check_unknown_keys();
     Some(read)
-    }
-    
-    fn success(table: &DocumentTable<'_>) -> SuccessRule {
+}
+
+fn success(table: &DocumentTable<'_>) -> SuccessRule {
     let mut read = SuccessRule::default();
     if let Some(statuses) = table.get("status").and_then(|node| node.statuses()) {
         read.statuses = statuses;

@@ -91,10 +91,7 @@ fn route_match<'a>(table: &DocumentTable<'a>, paths: PathRule) -> Option<RouteMa
     let text = path.string()?;
     if !pattern::is_normal(text, paths) {
         let what = format!("{text:?} is not in normal form, and matches no request");
-        path.error(
-            what,
-            "write no \"//\", no dot segments, letters and digits unescaped, and escapes in capitals",
-        );
+        path.error(what, "write no \"//\", no dot segments, letters and digits unescaped, and escapes in capitals");
     }
     Some(RouteMatchConfig { path, methods, host })
 }

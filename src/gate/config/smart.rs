@@ -25,9 +25,7 @@ pub fn smart(url: &str) -> Result<Config, String> {
     let path = if matches!(path, "" | "/") { DEFAULT_WORK_PATH } else { path };
     parse_host(host)?;
     if path.contains(['{', '}']) || !pattern::is_path(path) {
-        return Err(format!(
-            "invalid path in '{url}'; write e.g. http://HOST:PORT{DEFAULT_WORK_PATH}"
-        ));
+        return Err(format!("invalid path in '{url}'; write e.g. http://HOST:PORT{DEFAULT_WORK_PATH}"));
     }
     // Path and host have no quotes or backslashes at this point; the name of a socket may have some.
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();

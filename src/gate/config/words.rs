@@ -37,25 +37,29 @@ pub(crate) fn budget(text: &str) -> Option<BudgetRule> {
         (count.parse::<u32>().ok().filter(|_| digits)?, time(window.trim())?)
     };
     let fits = fraction <= MAX_BUDGET_FRACTION && u64::from(min_per_window) <= MAX_BUDGET_MIN_ATTEMPTS;
-    (fits && window > Nanos::ZERO && window <= MAX_BUDGET_WINDOW).then_some(BudgetRule { fraction, min_per_window, window })
+    (fits && window > Nanos::ZERO && window <= MAX_BUDGET_WINDOW).then_some(BudgetRule {
+        fraction,
+        min_per_window,
+        window,
+    })
+}
+
+/// Extra attempts per window that are always allowed, from their number per second; None if it is not whole.
+pub(super) fn min_per_window(per_s: f64, window: Nanos) -> Option<u32> {
+    let count = per_s * window.as_secs_f64();
+    let whole = count.round();
+    let fits = (count - whole).abs() <= 1e-9 * whole.max(1.0) && whole <= MAX_BUDGET_MIN_ATTEMPTS as f64;
+    fits.then_some(whole as u32)
+}
+
+/// The smallest number per second above 0 that is whole itself and per window.
+pub(super) fn whole_per_s(window: Nanos) -> u64 {
+    let (mut gcd, mut rest) = (Nanos::SECOND.0, window.0);
+    while rest > 0 {
+        (gcd, rest) = (rest, gcd % rest);
     }
-    
-    /// Extra attempts per window that are always allowed, from their number per second; None if it is not whole.
-    pub(super) fn min_per_window(per_s: f64, window: Nanos) -> Option<u32> {
-        let count = per_s * window.as_secs_f64();
-        let whole = count.round();
-        let fits = (count - whole).abs() <= 1e-9 * whole.max(1.0) && whole <= MAX_BUDGET_MIN_ATTEMPTS as f64;
-        fits.then_some(whole as u32)
-    }
-    
-    /// The smallest number per second above 0 that is whole itself and per window.
-    pub(super) fn whole_per_s(window: Nanos) -> u64 {
-        let (mut gcd, mut rest) = (Nanos::SECOND.0, window.0);
-        while rest > 0 {
-            (gcd, rest) = (rest, gcd % rest);
-        }
-        Nanos::SECOND.0 / gcd
-    }
+    Nanos::SECOND.0 / gcd
+}
 
 /// Parses `100/1s` as 100 and one second.
 pub(super) fn rate(text: &str) -> Option<(u64, Nanos)> {
@@ -111,12 +115,14 @@ mod tests {
         assert_eq!(min_per_window(0.0, Nanos::from_millis(1)), Some(0));
         assert_eq!(min_per_window(1.5, Nanos::SECOND), None);
         assert_eq!(min_per_window(1e6, Nanos::from_secs(2)), None);
-        for (window, per_s) in [(1000, 1), (10_000, 1), (500, 2), (1500, 2), (300, 10)].map(|(ms, n)| (Nanos::from_millis(ms), n)) {
+        for (window, per_s) in
+            [(1000, 1), (10_000, 1), (500, 2), (1500, 2), (300, 10)].map(|(ms, n)| (Nanos::from_millis(ms), n))
+        {
             assert_eq!(whole_per_s(window), per_s);
             assert!(min_per_window(per_s as f64, window).is_some());
         }
     }
-    
+
     #[test]
     fn rates_parse() {
         assert_eq!(rate("100/1s"), Some((100, Nanos::SECOND)));

@@ -133,7 +133,7 @@ impl RenewalThread {
         sharing: Arc<DistributedLimits>,
         current: Arc<ConfigCell>,
         logger: Logger,
-        ) -> Result<Self, String> {
+    ) -> Result<Self, String> {
         let mut table = RedisSplitTable::new(&sharing.config)?;
         let timeout = sharing.config.lease.as_duration() + STARTUP_GRACE;
         let (stop, stopped) = mpsc::channel();
@@ -164,8 +164,8 @@ fn run(
     stopped: &Receiver<()>,
     ready: &Sender<Result<(), String>>,
     logger: &Logger,
-    ) {
-        let (mut is_ready, mut is_logged) = (false, false);
+) {
+    let (mut is_ready, mut is_logged) = (false, false);
     loop {
         if let Some(renewed) = sharing.renew(table, current) {
             let (is_unreachable, fraction, has_even_share) = {
@@ -189,7 +189,9 @@ fn run(
             }
             if let (Err(why), true, false) = (&renewed, is_unreachable, is_logged) {
                 let percent = fraction * 100.0;
-                logger.log(&format!("cluster: {shown} is unreachable ({why}): this gateway keeps {percent:.3}% of each limit"));
+                logger.log(&format!(
+                    "cluster: {shown} is unreachable ({why}): this gateway keeps {percent:.3}% of each limit"
+                ));
                 is_logged = true;
             } else if let (Ok(()), true) = (&renewed, is_logged) {
                 logger.log(&format!("cluster: {shown} is reachable again"));

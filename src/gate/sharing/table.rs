@@ -164,5 +164,5 @@ fn parse_reply(value: Value) -> Option<SplitReply> {
         has_more,
         fits,
         allocations,
-        })
+    })
 }

@@ -39,7 +39,7 @@ impl TableWithModel {
             Err(why) => unreachable!("{why}"),
         }
         expected
-        }
+    }
 }
 
 #[test]
@@ -128,7 +128,10 @@ fn a_gateway_that_joins_late_gets_all_allocations_page_by_page() {
             .unwrap();
         listed += reply.allocations.len();
         seen = reply.seen_change;
-        assert_eq!((listed, reply.has_more, reply.default_fraction), (128 * number as usize, number < 3, Fraction::NONE));
+        assert_eq!(
+            (listed, reply.has_more, reply.default_fraction),
+            (128 * number as usize, number < 3, Fraction::NONE)
+        );
     }
 }
 
