@@ -104,7 +104,7 @@ fn a_caller_who_leaves_takes_all_attempts_along() {
         assert_eq!(open(&engine), (0, 0));
         server.wait_for("their ends", |counts| counts.open == 0);
         assert_eq!(ends(&plan), [0, 0, 4]);
-        assert_eq!(plan.counts.outcomes(), [("won", 0), ("failed", 0), ("late", 0), ("gone", 1), ("refused", 0)]);
+        assert_eq!(plan.counts.outcomes(), [("succeeded", 0), ("failed", 0), ("deadline_exceeded", 0), ("client_closed", 1), ("rejected", 0)]);
     });
 }
 
@@ -136,7 +136,7 @@ fn a_caller_may_leave_while_an_attempt_waits_for_a_place() {
         assert_eq!((waiting(&plan), plan.upstream.counts.in_flight()), (0, 1));
         drop(has);
         assert_eq!(ends(&plan), [0, 0, 1]);
-        assert_eq!(plan.counts.outcomes()[3], ("gone", 2));
+        assert_eq!(plan.counts.outcomes()[3], ("client_closed", 2));
     });
 }
 
@@ -211,7 +211,7 @@ fn at_the_deadline_there_is_an_answer_while_a_place_is_waited_for() {
         assert!(engine.timer().now() - failed.call_trace.began >= ms(50));
         assert!(waits.upstream.permits().unwrap().waited_s() >= 0.05);
         drop(has);
-        assert_eq!((ends(&waits), waits.counts.outcomes()[2]), ([0, 0, 1], ("late", 1)));
+        assert_eq!((ends(&waits), waits.counts.outcomes()[2]), ([0, 0, 1], ("deadline_exceeded", 1)));
     });
 }
 
@@ -281,7 +281,7 @@ fn the_least_deadline_counts_and_one_that_has_passed_sends_nothing() {
             assert_eq!((failed.reason, failed.call_trace.attempts.len()), (CallFailureReason::DeadlineExceeded, sent));
             assert!(engine.timer().now() >= begun + ms(30));
         }
-        assert_eq!(plan.counts.outcomes(), [("won", 0), ("failed", 0), ("late", 2), ("gone", 0), ("refused", 0)]);
+        assert_eq!(plan.counts.outcomes(), [("succeeded", 0), ("failed", 0), ("deadline_exceeded", 2), ("client_closed", 0), ("rejected", 0)]);
         assert_eq!(ends(&plan), [0, 0, 1]);
     });
 }

@@ -160,7 +160,7 @@ fn a_full_queue_turns_away_at_once_and_nothing_is_sent() {
         let CallFailureReason::Rejected(refusal) = failed.reason else { panic!("{failed:?}") };
         assert!(refusal.reason == RejectionReason::QueueFull && refusal.retry_after >= Nanos::SECOND, "{refusal:?}");
         assert!(failed.call_trace.to_string().contains("refused (full, priority normal)"), "{}", failed.call_trace);
-        assert!(failed.call_trace.json().get().contains(r#""refused":"full","priority":"normal""#));
+        assert!(failed.call_trace.json().get().contains(r#""rejected":"queue_full","priority":"normal""#));
         let [(_, won), (_, lost), (_, cancelled)] = places.counts.outcomes();
         let sent: u64 = places.counts.sent().iter().map(|(_, count)| count).sum();
         assert_eq!((won, cancelled, won + lost, server.requests()), (2, 0, sent, 2));

@@ -179,18 +179,18 @@ fn a_second_signal_ends_it_at_once() {
 #[test]
 fn a_line_of_the_access_log_has_the_story_of_its_call() {
     let server = Server::start(|seen| if seen.number == 0 { Reply::status(503, "") } else { Reply::ok("again") });
-    let gate = Serving::gate(&["--upstream", &server.url(""), "--retry", "1", "--access-log", "-"]);
+    let gate = Serving::gate(&["--upstream", &server.url(""), "--retries", "1", "--access-log", "-"]);
     assert_eq!(gate.get("/a").text(), "again");
     let output = gate.stop();
     let line: Value = serde_json::from_str(&output.stderr).unwrap_or_else(|why| panic!("{why}: {}", output.stderr));
     assert_eq!((line["target"].as_str(), line["status"].as_u64()), (Some("/a"), Some(200)));
-    let [first, second] = line["story"].as_array().unwrap().as_slice() else { panic!("{line}") };
-    assert_eq!((first["why"].as_str(), first["end"].as_str()), (Some("first"), Some("lost")));
+    let [first, second] = line["attempt_log"].as_array().unwrap().as_slice() else { panic!("{line}") };
+    assert_eq!((first["reason"].as_str(), first["outcome"].as_str()), (Some("first"), Some("failed")));
     assert_eq!((first["status"].as_u64(), second["status"].as_u64()), (Some(503), Some(200)));
-    assert_eq!((second["why"].as_str(), second["end"].as_str()), (Some("retry"), Some("won")));
+    assert_eq!((second["reason"].as_str(), second["outcome"].as_str()), (Some("retry"), Some("won")));
     assert_eq!(second["upstream"], server.address());
     let ms = |attempt: &Value, name: &str| attempt[name].as_f64().unwrap();
-    assert!(ms(first, "ended_ms") <= ms(second, "launched_ms"), "{line}");
+    assert!(ms(first, "ended_ms") <= ms(second, "started_ms"), "{line}");
 }
 
 #[test]
@@ -198,8 +198,8 @@ fn metrics_and_health_stand_where_the_configuration_says() {
     let server = Server::hello();
     let gate = Serving::gate(&["--upstream", &server.url("")]);
     assert_eq!((gate.get("/healthz").text(), gate.get("/x").text()), ("ok\n", "hello"));
-    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",end=\"won\"}"), 1.0);
-    assert_eq!(gate.metric("weir_gate_attempts_total{upstream=\"upstream\",why=\"first\"}"), 1.0);
+    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",outcome=\"succeeded\"}"), 1.0);
+    assert_eq!(gate.metric("weir_gate_attempts_total{upstream=\"upstream\",reason=\"first\"}"), 1.0);
     assert!(gate.get("/metrics").text().ends_with("# EOF\n"));
     drop(gate);
     let config = format!("metrics = \"/own/metrics\"\nhealth = \"\"\n{}", to(&server.url(""), &["/{*rest}"]));
@@ -222,7 +222,7 @@ fn what_a_budget_has_spent_counts_on_after_a_reload() {
     for (path, budget, expected) in [("/b", "0% + 1/1h", 3), ("/c", "0% + 2/1h", 5)] {
         gate.weir.write("gate.toml", config(path, budget));
         gate.signal(Signal::HUP);
-        let left = format!("weir_gate_budget_left{{route=\"{path}\"}}");
+        let left = format!("weir_gate_retry_budget_remaining{{route=\"{path}\"}}");
         until("the new route", PATIENCE, || gate.get("/metrics").text().contains(&left));
         assert_eq!((gate.get(path).status, server.requests()), (503, expected), "{path}");
     }
@@ -236,7 +236,7 @@ fn a_reload_reads_changed_certificates_and_keeps_idle_connections_as_it_says() {
     let config = |path: &str, idle: &str| {
         let url = server.url("");
         format!(
-            "[upstreams.backend]\nurls = [\"{url}\"]\nprotocol = \"http1\"\nkeep_idle = \"{idle}\"\ntls.cacert = \"ca.pem\"\n\
+            "[upstreams.backend]\nurls = [\"{url}\"]\nprotocol = \"http1\"\nidle_timeout = \"{idle}\"\ntls.cacert = \"ca.pem\"\n\
              [[routes]]\nmatch = {{ path = \"{path}\" }}\n"
         )
     };
@@ -277,7 +277,7 @@ fn a_caller_that_leaves_is_told_of_with_its_story() {
         let log = folder.path(&format!("{number}.log")).display().to_string();
         let server = Server::start(|_| Reply::nothing());
         let args =
-            ["--upstream", &server.url(""), "--hedge", "1ms", "--budget", "none", "--access-log", &log, "--trace"];
+            ["--upstream", &server.url(""), "--hedge", "1ms", "--budget", "none", "--access-log", &log, "--attempt-log"];
         let gate = Serving::gate(&args);
         let reset = number == 0;
         for resets in [reset, false] {
@@ -301,11 +301,11 @@ fn a_caller_that_leaves_is_told_of_with_its_story() {
         assert_eq!(lines.len(), 2, "{log}");
         for line in &lines {
             assert_eq!(
-                (&line["status"], &line["gone"], &line["target"]),
+                (&line["status"], &line["client_closed"], &line["target"]),
                 (&Value::Null, &true.into(), &"/left".into())
             );
             let ends: Vec<&str> =
-                line["story"].as_array().unwrap().iter().map(|it| it["end"].as_str().unwrap()).collect();
+                line["attempt_log"].as_array().unwrap().iter().map(|it| it["outcome"].as_str().unwrap()).collect();
             assert_eq!(ends, ["cancelled", "cancelled"], "{line}");
         }
     }

@@ -47,7 +47,7 @@ fn write(pen: &SpanSender, ids: impl IntoIterator<Item = u64>) {
             kind: SpanKind::Client,
             start_unix_ns: 1,
             end_unix_ns: 2,
-            attributes: vec![("weir.attempt.why", "first".into())],
+            attributes: vec![("weir.attempt.reason", "first".into())],
             error: None,
         });
     }

@@ -75,7 +75,7 @@ fn one_is_served_one_waits_and_the_third_is_refused_whatever_loop_they_are_on() 
     until("the second", PATIENCE, || gate.metric(WAITING) == 1.0);
     for _ in 0..8 {
         let refused = with(&gate, "");
-        assert_eq!((refused.status, refused.text()), (503, "too much load: no place is free soon (full)\n"));
+        assert_eq!((refused.status, refused.text()), (503, "overload: concurrency limit and queue are full (queue_full)\n"));
         assert!(retry_after(&refused) >= 1);
     }
     assert_eq!((server.requests(), gate.metric(IN_FLIGHT)), (1, 1.0));
@@ -84,16 +84,16 @@ fn one_is_served_one_waits_and_the_third_is_refused_whatever_loop_they_are_on() 
     until("nobody", PATIENCE, || gate.metric(IN_FLIGHT) == 0.0);
     assert_eq!((gate.metric(WAITING), server.requests()), (0.0, 2));
     assert!(gate.metric("weir_gate_queue_wait_seconds_total{upstream=\"backend\"}") > 0.0);
-    let refused = "weir_gate_refused_total{route=\"/{*rest}\",upstream=\"backend\",why=\"full\",priority=\"normal\"}";
+    let refused = "weir_gate_rejected_total{route=\"/{*rest}\",upstream=\"backend\",reason=\"queue_full\",priority=\"normal\"}";
     assert_eq!(gate.metric(refused), 8.0);
-    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",end=\"refused\"}"), 8.0);
+    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",outcome=\"rejected\"}"), 8.0);
     assert_eq!(sum(&gate, "weir_gate_calls_total"), 10.0);
 }
 
 #[test]
 fn a_refusal_has_the_body_that_the_route_gives_it_and_the_status_of_its_reason() {
     let (opens, server) = held();
-    let answer = "[routes.answer]\nrefused = { type = \"application/json\", body = '{\"message\":\"ERROR\"}' }";
+    let answer = "[routes.response]\nrejected = { content_type = \"application/json\", body = '{\"message\":\"ERROR\"}' }";
     let gate = start(&server, "max_in_flight = 1", answer, &[]);
     let mut first = asks(&gate, "");
     until("the first", PATIENCE, || server.requests() == 1);
@@ -143,7 +143,7 @@ fn a_waiter_whose_caller_leaves_waits_no_more() {
     until("the third", PATIENCE, || gate.metric(WAITING) == 1.0);
     opens.open();
     assert_eq!((first.answer().status, third.answer().status, server.requests()), (200, 200, 2));
-    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",end=\"gone\"}"), 1.0);
+    assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",outcome=\"client_closed\"}"), 1.0);
 }
 
 #[test]
@@ -154,11 +154,11 @@ fn a_reload_leaves_those_alone_that_wait() {
     until("the first", PATIENCE, || server.requests() == 1);
     let mut waits = asks(&gate, "");
     until("the second", PATIENCE, || gate.metric(WAITING) == 1.0);
-    let route = "weir_gate_limit{route=\"/{*rest}\"}";
+    let route = "weir_gate_concurrency_limit{route=\"/{*rest}\"}";
     assert_eq!(gate.metric(route), 2.0);
     gate.weir.write("gate.toml", config(&server.url(""), "max_in_flight = 7", ""));
     gate.signal(Signal::HUP);
-    until("the new limit", PATIENCE, || gate.metric("weir_gate_limit{upstream=\"backend\"}") == 7.0);
+    until("the new limit", PATIENCE, || gate.metric("weir_gate_concurrency_limit{upstream=\"backend\"}") == 7.0);
     assert_eq!(gate.metric(route), 0.0);
     let mut free = asks(&gate, "");
     until("a place of the new ones", PATIENCE, || server.requests() == 2);
@@ -182,8 +182,8 @@ fn the_lowest_go_first() {
     opens.open();
     assert_eq!((first.answer().status, gold.answer().status), (200, 200));
     let of = |priority: &str| {
-        let labels = format!("route=\"/{{*rest}}\",upstream=\"backend\",why=\"full\",priority=\"{priority}\"");
-        gate.metric(&format!("weir_gate_refused_total{{{labels}}}"))
+        let labels = format!("route=\"/{{*rest}}\",upstream=\"backend\",reason=\"queue_full\",priority=\"{priority}\"");
+        gate.metric(&format!("weir_gate_rejected_total{{{labels}}}"))
     };
     assert_eq!([of("low"), of("normal"), of("critical")], [1.0, 1.0, 0.0]);
 }
@@ -245,7 +245,7 @@ fn who_calls_everything_urgent_gets_no_more_than_its_share() {
 fn an_upstream_that_is_down_is_left_alone() {
     let server = Server::hello();
     server.stop_listening();
-    let breaker = "breaker = { least = 3, share = 1, rest = \"5m\", longest_rest = \"5m\" }\nlimit = \"none\"";
+    let breaker = "breaker = { min_samples = 3, failure_threshold = 1, open_time = \"5m\", max_open_time = \"5m\" }\nconcurrency_limit = \"none\"";
     let gate = start(&server, breaker, "", &[]);
     assert_eq!([(); 3].map(|()| gate.get("/").status), [502; 3]);
     let refused = gate.get("/");
@@ -258,18 +258,18 @@ fn an_upstream_that_is_down_is_left_alone() {
 #[test]
 fn an_upstream_that_says_that_it_has_too_many_gets_fewer() {
     let server = Server::start(|_| Reply::status(429, ""));
-    let gate = start(&server, "throttle = { floor = 10, most = 0.9 }\nlimit = \"none\"", "", &[]);
+    let gate = start(&server, "throttle = { min_samples = 10, max_throttled = 0.9 }\nconcurrency_limit = \"none\"", "", &[]);
     let mut client = gate.connect();
     let answers: Vec<Answer> = (0..300).map(|_| client.get("/")).collect();
     let dropped = answers.iter().filter(|answer| answer.text().ends_with("(throttled)\n")).count() as u64;
     assert_eq!(server.requests() + dropped, 300);
     assert!((150..290).contains(&dropped), "{dropped}");
     assert!(answers[..10].iter().all(|answer| answer.status == 429));
-    assert!(gate.metric("weir_gate_throttled_share{upstream=\"backend\"}") > 0.8);
+    assert!(gate.metric("weir_gate_throttled_fraction{upstream=\"backend\"}") > 0.8);
     let well = Server::hello();
     let gate = start(&well, "", "", &[]);
     assert!((0..100).all(|_| gate.get("/").status == 200));
-    assert_eq!(gate.metric("weir_gate_throttled_share{upstream=\"backend\"}"), 0.0);
+    assert_eq!(gate.metric("weir_gate_throttled_fraction{upstream=\"backend\"}"), 0.0);
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn ten_thousand_refusals_leave_nothing_behind_and_keep_their_connection() {
     opens.open();
     assert_eq!(first.answer().status, 200);
     until("nobody", PATIENCE, || gate.metric(IN_FLIGHT) == 0.0);
-    assert_eq!((client.get("/").status, sum(&gate, "weir_gate_refused_total")), (200, 10_001.0));
+    assert_eq!((client.get("/").status, sum(&gate, "weir_gate_rejected_total")), (200, 10_001.0));
 }
 
 #[test]
@@ -327,19 +327,19 @@ fn a_gate_without_a_word_about_it_finds_its_limit_out() {
     let server = Server::hello();
     let gate = Serving::gate(&["--upstream", &server.url("")]);
     assert!((0..50).all(|_| gate.get("/").status == 200));
-    assert!(gate.metric("weir_gate_limit{upstream=\"upstream\"}") >= 1.0);
-    let gradient = gate.metric("weir_gate_limit_gradient{upstream=\"upstream\"}");
+    assert!(gate.metric("weir_gate_concurrency_limit{upstream=\"upstream\"}") >= 1.0);
+    let gradient = gate.metric("weir_gate_concurrency_limit_gradient{upstream=\"upstream\"}");
     assert!(gradient > 0.0 && gradient <= 1.0, "{gradient}");
-    let fixed = Serving::gate(&["--upstream", &server.url(""), "--max-in-flight", "7", "--queue", "2"]);
-    assert_eq!(fixed.metric("weir_gate_limit{upstream=\"upstream\"}"), 7.0);
+    let fixed = Serving::gate(&["--upstream", &server.url(""), "--max-in-flight", "7", "--max-queue", "2"]);
+    assert_eq!(fixed.metric("weir_gate_concurrency_limit{upstream=\"upstream\"}"), 7.0);
     let none = Serving::gate(&["--smart", &server.url(""), "--max-in-flight", "none"]);
-    assert!(!none.get("/metrics").text().contains("weir_gate_limit{"));
+    assert!(!none.get("/metrics").text().contains("weir_gate_concurrency_limit{"));
 }
 
 #[test]
 fn log_and_trace_say_why() {
     let (opens, server) = held();
-    let gate = start(&server, "max_in_flight = 1", "priority = \"high\"", &["--trace", "--access-log", "log"]);
+    let gate = start(&server, "max_in_flight = 1", "priority = \"high\"", &["--attempt-log", "--access-log", "log"]);
     let mut first = asks(&gate, "");
     until("the first", PATIENCE, || server.requests() == 1);
     assert_eq!(gate.get("/no").status, 503);
@@ -351,14 +351,14 @@ fn log_and_trace_say_why() {
     assert!(output.stderr.contains("GET /no -> 503 after"), "{output:?}");
     assert!(output.stderr.contains("refused (full, priority high); to be tried again after 1s"), "{output:?}");
     let line: Value = serde_json::from_str(text.lines().find(|line| line.contains("/no")).unwrap()).unwrap();
-    let said = serde_json::json!([{ "refused": "full", "priority": "high", "retry_after_s": 1.0 }]);
-    assert_eq!((&line["status"], &line["story"]), (&Value::from(503), &said));
+    let said = serde_json::json!([{ "rejected": "queue_full", "priority": "high", "retry_after_s": 1.0 }]);
+    assert_eq!((&line["status"], &line["attempt_log"]), (&Value::from(503), &said));
 }
 
 #[test]
 fn a_pause_of_the_gates_process_refuses_nobody_who_waits_in_a_closed_loop() {
     let server = Server::start(|_| Reply::ok(""));
-    let gate = start(&server, "limit = { initial = 4, max = 4 }", "", &[]);
+    let gate = start(&server, "concurrency_limit = { initial = 4, max = 4 }", "", &[]);
     let done = AtomicU64::new(0);
     thread::scope(|scope| {
         // Four times as many as there are places: there is always somebody who waits.
@@ -377,7 +377,7 @@ fn a_pause_of_the_gates_process_refuses_nobody_who_waits_in_a_closed_loop() {
             thread::sleep(Duration::from_millis(80));
         }
     });
-    assert_eq!(sum(&gate, "weir_gate_refused_total"), 0.0);
+    assert_eq!(sum(&gate, "weir_gate_rejected_total"), 0.0);
 }
 
 #[test]
@@ -398,5 +398,5 @@ fn calls_with_little_time_take_no_place_from_one_with_enough() {
         done.fetch_add(1, Ordering::SeqCst);
         assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
     });
-    assert_eq!(sum(&gate, "weir_gate_refused_total"), 0.0);
+    assert_eq!(sum(&gate, "weir_gate_rejected_total"), 0.0);
 }

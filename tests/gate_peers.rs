@@ -204,7 +204,7 @@ fn a_tunnel_carries_bytes_both_ways_and_ends_when_either_end_does() {
 fn an_event_arrives_before_the_next_is_sent() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     // With a policy that could send it again, too.
-    for policy in [&[][..], &["--retry", "1", "--hedge", "p95"]] {
+    for policy in [&[][..], &["--retries", "1", "--hedge", "p95"]] {
         let gates: [Gate; 3] = Default::default();
         let server = Server::start({
             let gates = gates.clone();

@@ -70,7 +70,7 @@ fn a_host_that_hangs_costs_a_hedge_and_no_answer() {
 fn while_everything_fails_no_second_has_more_extra_attempts_than_the_budget_allows() {
     let server = Server::start(|_| Reply::status(503, ""));
     let gate =
-        before(&server, &["--retry", "3", "--hedge", "failure:2", "--budget", "5%+1/1s", "--max-in-flight", "none"]);
+        before(&server, &["--retries", "3", "--hedge", "failure:2", "--budget", "5%+1/1s", "--max-in-flight", "none"]);
     let begun = Instant::now();
     let mut calls = Vec::new();
     let mut client = gate.connect();
@@ -98,7 +98,7 @@ fn while_everything_fails_no_second_has_more_extra_attempts_than_the_budget_allo
 #[test]
 fn a_gate_that_stalls_beside_a_neighbour_sends_each_call_once_and_loses_none() {
     let server = Server::start(|_| Reply::ok("hello").after(Duration::from_millis(1)));
-    let gate = before(&server, &["--retry", "2"]);
+    let gate = before(&server, &["--retries", "2"]);
     let stalls = Stalls::of(gate.pid(), Stalling { per_s: 20.0, ..Stalling::default() });
     let neighbour = Burner::on(0, Duration::from_millis(20), Duration::from_millis(200));
     let enough = || stalls.count() >= 20 && neighbour.count() >= 5;
@@ -190,7 +190,7 @@ fn callers_that_leave_take_all_attempts_along() {
 fn a_gate_stays_as_large_as_it_is_when_callers_leave() {
     const CALLERS: u32 = 4;
     let body = Serving::start(&["body"]);
-    let policy = ["--hedge", "5ms", "--retry", "1", "--deadline", "5s", "--max-in-flight", "none"];
+    let policy = ["--hedge", "5ms", "--retries", "1", "--deadline", "5s", "--max-in-flight", "none"];
     let mut gate = Serving::gate(&[&["--upstream", &body.url], &policy[..]].concat());
     let some = |calls: u32| {
         thread::scope(|scope| {

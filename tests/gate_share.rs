@@ -12,10 +12,10 @@ use rustix::process::Signal;
 use support::{RedisServer, Server, Serving, Weir, until};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-const SHARE: &str = "weir_gate_share{share=\"test\"}";
-const GATES: &str = "weir_gate_share_gates{share=\"test\"}";
-const CLAIMS: &str = "weir_gate_share_claims{share=\"test\"}";
-const AWAY: &str = "weir_gate_share_away{share=\"test\"}";
+const SHARE: &str = "weir_gate_cluster_fraction{cluster=\"test\"}";
+const GATES: &str = "weir_gate_cluster_gates{cluster=\"test\"}";
+const CLAIMS: &str = "weir_gate_cluster_allocations{cluster=\"test\"}";
+const AWAY: &str = "weir_gate_cluster_disconnected{cluster=\"test\"}";
 
 /// A service, a Redis server, and gates that share.
 struct Setting {
@@ -33,7 +33,7 @@ impl Setting {
 
     fn config(&self) -> String {
         format!(
-            "share = \"{}\"\nupstreams.backend.urls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n{}\n",
+            "cluster = \"{}\"\nupstreams.backend.urls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n{}\n",
             self.redis.url(&format!("name=test&lease={}&gates=4", self.lease)),
             self.service.url(""),
             self.route
@@ -84,7 +84,7 @@ fn accepted_by_all(gates: &[&Serving], caller: &str, time: Duration) -> (Vec<u64
     (counts, begun.elapsed().as_secs_f64())
 }
 
-const RATE: &str = "caller = { header = \"x-caller\" }\nrate = { limit = \"100/1s\", burst = 20 }";
+const RATE: &str = "caller = { header = \"x-caller\" }\nrate_limit = { rate = \"100/1s\", burst = 20 }";
 
 #[test]
 fn three_gates_let_a_caller_have_its_rate_once() {
@@ -170,10 +170,10 @@ fn a_gate_that_finds_no_server_begins_with_what_it_is_told_to_and_says_so() {
 
 #[test]
 fn the_floor_of_a_budget_is_shared() {
-    let route = "policy = { retry = 1, budget = \"0% + 4/1h\" }";
+    let route = "policy = { retries = 1, budget = \"0% + 4/1h\" }";
     let Some(setting) = Setting::new(route, "1s") else { return };
     let gates = setting.gates(2);
-    let left = "weir_gate_budget_left{route=\"/{*rest}\"}";
+    let left = "weir_gate_retry_budget_remaining{route=\"/{*rest}\"}";
     // What one has given up counts for another after a window: the first had all four, and keeps two.
     assert_eq!((gates[0].metric(left), gates[1].metric(left)), (2.0, 2.0));
 }
@@ -184,9 +184,9 @@ fn a_share_that_cannot_be_is_one_line_and_another_one_needs_a_restart() {
         ("http://me:secret@h", "write redis://HOST:PORT"),
         ("redis://me:secret@h?lease=1ms", "a lease of 1ms is not possible"),
     ] {
-        let output = Weir::new().run(&["gate", "--upstream", "http://127.0.0.1:9", "--share", url]);
+        let output = Weir::new().run(&["gate", "--upstream", "http://127.0.0.1:9", "--cluster", url]);
         let line = output.one_line();
-        assert!(output.code == 2 && line.contains(why) && line.contains("--share"), "{line}");
+        assert!(output.code == 2 && line.contains(why) && line.contains("--cluster"), "{line}");
         assert!(!line.contains("secret"), "{line}");
     }
     let Some(setting) = Setting::new(RATE, "1s") else { return };

@@ -43,7 +43,7 @@ fn answers_of_the_gates_own_are_trailers_only_with_the_code_that_they_mean() {
         "[upstreams.silent]\nurls = [\"{}\"]\n[upstreams.gone]\nurls = [\"{}\"]\n\
          [upstreams.full]\nurls = [\"{}\"]\n\
          [[routes]]\nmatch = {{ path = \"/late\" }}\nupstream = \"silent\"\npolicy = {{ deadline = \"30ms\" }}\n\
-         answer = {{ late = {{ body = \"never mind: 100%\" }} }}\n\
+         response = {{ deadline_exceeded = {{ body = \"never mind: 100%\" }} }}\n\
          [[routes]]\nmatch = {{ path = \"/gone\" }}\nupstream = \"gone\"\n\
          [[routes]]\nmatch = {{ path = \"/get\", methods = [\"GET\"] }}\nupstream = \"gone\"\n\
          [[routes]]\nmatch = {{ path = \"/rate\" }}\nupstream = \"gone\"\ncaller = \"address\"\nrate = \"1/1h\"\n",
@@ -136,7 +136,7 @@ fn a_code_that_says_that_the_service_failed_is_retried_and_counted_as_a_status_i
         ] {
             let (url, count) = service(codes, style);
             let policy = format!(
-                "repeat = \"every\"\nbudget = \"none\"\nretry = {{ {policy} times = 2, backoff = \"1ms..2ms\" }}"
+                "retry_methods = \"all\"\nbudget = \"none\"\nretry = {{ {policy} times = 2, backoff = \"1ms..2ms\" }}"
             );
             let gate = configured(&to(&url, "protocol = \"http2\"", &policy));
             let (head, body, trailers) = call(&gate, "/pkg.Service/Method", "POST");
@@ -152,8 +152,8 @@ fn a_code_that_says_that_the_service_failed_is_retried_and_counted_as_a_status_i
 #[test]
 fn which_codes_are_failures_and_which_are_retried_can_be_said() {
     let (url, count) = service(&["10", "14"], "trailers");
-    let policy = "repeat = \"every\"\nbudget = \"none\"\nsuccess = { grpc_failures = [10] }\n\
-                  retry = { times = 2, on = [\"grpc-10\"], backoff = \"1ms..2ms\" }";
+    let policy = "retry_methods = \"all\"\nbudget = \"none\"\nsuccess = { grpc_failures = [10] }\n\
+                  retries = { times = 2, on = [\"grpc-10\"], backoff = \"1ms..2ms\" }";
     let gate = configured(&to(&url, "protocol = \"http2\"", policy));
     let (_, _, trailers) = call(&gate, "/pkg.Service/Method", "POST");
     assert_eq!((count.load(Ordering::SeqCst), trailers["grpc-status"].to_str().unwrap()), (2, "14"));
@@ -162,14 +162,14 @@ fn which_codes_are_failures_and_which_are_retried_can_be_said() {
 #[test]
 fn a_failure_behind_a_message_that_was_passed_on_is_told_to_whom_it_concerns() {
     let (url, count) = service(&["14"; 50], "message");
-    let table = "protocol = \"http2\"\nbreaker = { least = 4, share = 0.5 }\nthrottle = { floor = 5 }";
-    let gate = configured(&to(&url, table, "repeat = \"every\"\nretry = 1"));
+    let table = "protocol = \"http2\"\nbreaker = { min_samples = 4, failure_threshold = 0.5 }\nthrottle = { min_samples = 5 }";
+    let gate = configured(&to(&url, table, "retry_methods = \"all\"\nretry = 1"));
     let (_, body, trailers) = call(&gate, "/pkg.Service/Method", "POST");
     assert_eq!((&body[..], trailers["grpc-status"].to_str().unwrap()), (&b"message"[..], "14"));
     assert_eq!((failed(&gate, "grpc-14"), count.load(Ordering::SeqCst)), (1.0, 1), "what has begun is not sent again");
     for _ in 0..30 {
         call(&gate, "/pkg.Service/Method", "POST");
     }
-    let share = gate.metric("weir_gate_throttled_share{upstream=\"backend\"}");
+    let share = gate.metric("weir_gate_throttled_fraction{upstream=\"backend\"}");
     assert!(share > 0.3, "the throttle takes it for a 503: {share}");
 }

@@ -7,7 +7,7 @@ use super::support::{Reply, Server, Serving};
 fn guarded(server: &Server, top: &str) -> Serving {
     configured(&format!(
         "{top}\n[upstreams.backend]\nurls = [\"{}\"]\n[[routes]]\nmatch = {{ path = \"/login\" }}\ncaller = \"address\"\n\
-         rate = \"1/1h\"\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n",
+         rate_limit = \"1/1h\"\n[[routes]]\nmatch = {{ path = \"/{{*rest}}\" }}\n",
         server.url("")
     ))
 }

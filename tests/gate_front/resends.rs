@@ -6,7 +6,7 @@ use super::support::{Reply, Server, Serving};
 use super::{configured, to};
 
 fn sent(gate: &Serving) -> f64 {
-    let of = |why| gate.metric(&format!("weir_gate_attempts_total{{upstream=\"backend\",why=\"{why}\"}}"));
+    let of = |why| gate.metric(&format!("weir_gate_attempts_total{{upstream=\"backend\",reason=\"{why}\"}}"));
     ["first", "stage", "failure", "retry"].map(of).iter().sum()
 }
 
@@ -14,8 +14,8 @@ fn sent(gate: &Serving) -> f64 {
 fn a_reset_on_a_kept_connection_is_an_attempt_that_failed_like_any_other() {
     for (policy, status, attempts) in [
         ("", 502, 1),
-        ("retry = 1", 200, 2),
-        ("stages = [{ after = \"20ms\", copies = 2 }]\nbudget = \"none\"\ndeadline = \"280ms\"", 504, 3),
+        ("retries = 1", 200, 2),
+        ("hedge = [{ after = \"20ms\", attempts = 2 }]\nbudget = \"none\"\ndeadline = \"280ms\"", 504, 3),
     ] {
         let hangs = status == 504;
         let server = Server::start(move |seen| match (seen.number, seen.line().contains("/warm")) {

@@ -6,7 +6,7 @@ use super::{PATIENCE, configured, to};
 /// Hosts are out after one failure, and the breaker opens after a few.
 fn strict(hosts: &[&Server], policy: &str) -> Serving {
     let urls: Vec<String> = hosts.iter().map(|host| host.url("")).collect();
-    let table = "health = { failures = 1, rest = \"60s\" }\nbreaker = { least = 4, share = 0.3 }";
+    let table = "health = { consecutive_failures = 1, ejection_time = \"60s\" }\nbreaker = { min_samples = 4, failure_threshold = 0.3 }";
     configured(&to(&urls.join("\", \""), table, policy))
 }
 
@@ -18,7 +18,7 @@ fn check_no_blame(gate: &Serving, hosts: &[&Server]) {
     for host in hosts {
         let seen = host.seen().iter().filter(|seen| seen.line().contains("/good")).count();
         assert!(seen > 0, "{} gets calls", host.address());
-        let out = format!("weir_gate_host_out{{upstream=\"backend\",host=\"{}\"}}", host.address());
+        let out = format!("weir_gate_host_ejected{{upstream=\"backend\",host=\"{}\"}}", host.address());
         assert_eq!(gate.metric(&out), 0.0);
     }
     assert_eq!(gate.metric("weir_gate_breaker_open{upstream=\"backend\"}"), 0.0);
