@@ -104,7 +104,10 @@ fn a_caller_who_leaves_takes_all_attempts_along() {
         assert_eq!(open(&engine), (0, 0));
         server.wait_for("their ends", |counts| counts.open == 0);
         assert_eq!(ends(&plan), [0, 0, 4]);
-        assert_eq!(plan.counts.outcomes(), [("succeeded", 0), ("failed", 0), ("deadline_exceeded", 0), ("client_closed", 1), ("rejected", 0)]);
+        assert_eq!(
+            plan.counts.outcomes(),
+            [("succeeded", 0), ("failed", 0), ("deadline_exceeded", 0), ("client_closed", 1), ("rejected", 0)]
+        );
     });
 }
 
@@ -281,7 +284,10 @@ fn the_least_deadline_counts_and_one_that_has_passed_sends_nothing() {
             assert_eq!((failed.reason, failed.call_trace.attempts.len()), (CallFailureReason::DeadlineExceeded, sent));
             assert!(engine.timer().now() >= begun + ms(30));
         }
-        assert_eq!(plan.counts.outcomes(), [("succeeded", 0), ("failed", 0), ("deadline_exceeded", 2), ("client_closed", 0), ("rejected", 0)]);
+        assert_eq!(
+            plan.counts.outcomes(),
+            [("succeeded", 0), ("failed", 0), ("deadline_exceeded", 2), ("client_closed", 0), ("rejected", 0)]
+        );
         assert_eq!(ends(&plan), [0, 0, 1]);
     });
 }

@@ -1,4 +1,4 @@
-//! Which host an attempt goes to, and how many may be at one upstream.
+//! Load balancing of attempts, and concurrency limits of upstreams.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;

@@ -275,7 +275,8 @@ fn the_attempt_log_is_one_line_with_json_messages() {
     let gate = Serving::gate(&args);
     assert_eq!(gate.get("/late").status, 504);
     let output = gate.stop();
-    let message: Value = serde_json::from_str(&output.stderr).unwrap_or_else(|error| panic!("{error}: {}", output.stderr));
+    let message: Value =
+        serde_json::from_str(&output.stderr).unwrap_or_else(|error| panic!("{error}: {}", output.stderr));
     assert_eq!(message["level"], "trace");
     let text = message["message"].as_str().unwrap();
     assert!(text.starts_with("GET /late -> 504 after ") && text.contains(": deadline exceeded\n"), "{text}");

@@ -106,7 +106,7 @@ fn an_empty_file_is_an_error() {
 fn routes_in_single_brackets_are_an_error() {
     let text = "upstreams.a.urls = [\"http://h\"]\n[routes]\nmatch = { path = \"/\" }";
     let problems = config::parse(text, Path::new("")).unwrap_err();
-    assert_eq!(lines(&problems), ["2:1: routes: a table is no list of routes; write its head as [[routes]]"]);
+    assert_eq!(lines(&problems), ["2:1: routes: invalid list of routes: a table; write its head as [[routes]]"]);
     let problems = config::parse("routes = []\nupstreams = {}", Path::new("")).unwrap_err();
     assert_eq!(problems.len(), 2, "{problems:?}");
 }
@@ -364,7 +364,7 @@ fn routes_are_read() {
         match = { path = "/api/{user}/{*rest}", methods = ["GET", "POST"], host = "Api.Example" }
         policy = { retries = 1 }
         rewrite = { path = "/v2/{rest}", query = "a={user}", host = "b.example", set = { "X-A" = "b" }, remove = ["Cookie"], response_set = { server = "weir" }, response_remove = ["x-b"] }
-        deadline_from = { path = "user", unit = "s", above = 3, low = { status = 422, type = "application/json", body = "{}" } }
+        deadline_from = { path = "user", unit = "s", above = 3, too_low = { status = 422, content_type = "application/json", body = "{}" } }
         response = { merge = { a = [1, 2.5, true, "x"], b = { c = 0x10 } }, deadline_exceeded = { body = "late" }, failed = { status = 204 }, rejected = { body = "later" } }
         [[routes]]
         match = { path = "/{*rest}" }

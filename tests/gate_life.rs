@@ -1,4 +1,4 @@
-//! A gateway from its start to its end: signals, configurations read again, access log, metrics.
+//! A gateway from its start to its end: signals, reloads, access log, metrics.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the client's end of a test has a clock of its own")]
 
@@ -93,7 +93,7 @@ fn sighup_reads_the_file_again_and_drops_no_call() {
     assert_eq!(slow.answer().text(), "slow");
     assert_eq!(slow.get("/new").text(), "fast", "the connection goes on");
     let output = gate.stop();
-    assert_eq!((output.code, output.one_line()), (0, "configuration read again: 2 routes, 1 upstream, 1 policy"));
+    assert_eq!((output.code, output.one_line()), (0, "configuration reloaded: 2 routes, 1 upstream, 1 policy"));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn without_a_file_sighup_changes_nothing_and_says_so() {
     assert_eq!(gate.get("/").text(), "hello");
     let output = gate.stop();
     assert_eq!(output.code, 0);
-    assert_eq!(output.one_line(), "SIGHUP: nothing to read again without --config");
+    assert_eq!(output.one_line(), "SIGHUP: no --config to reload");
 }
 
 #[test]
@@ -276,8 +276,17 @@ fn a_caller_that_leaves_is_told_of_with_its_story() {
     for (number, http2) in [false, true].into_iter().enumerate() {
         let log = folder.path(&format!("{number}.log")).display().to_string();
         let server = Server::start(|_| Reply::nothing());
-        let args =
-            ["--upstream", &server.url(""), "--hedge", "1ms", "--budget", "none", "--access-log", &log, "--attempt-log"];
+        let args = [
+            "--upstream",
+            &server.url(""),
+            "--hedge",
+            "1ms",
+            "--budget",
+            "none",
+            "--access-log",
+            &log,
+            "--attempt-log",
+        ];
         let gate = Serving::gate(&args);
         let reset = number == 0;
         for resets in [reset, false] {
@@ -295,7 +304,7 @@ fn a_caller_that_leaves_is_told_of_with_its_story() {
         let output = gate.stop();
         assert_eq!(output.stderr.matches("GET /left -> no answer after ").count(), 2, "{}", output.stderr);
         assert_eq!(output.stderr.matches(": the caller has left\n").count(), 2, "{}", output.stderr);
-        assert!(output.stderr.contains("attempts 1 and 2 are not wanted any more"), "{}", output.stderr);
+        assert!(output.stderr.contains("attempts 1 and 2 cancelled"), "{}", output.stderr);
         let log = std::fs::read_to_string(log).unwrap();
         let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 2, "{log}");

@@ -153,9 +153,9 @@ fn an_outage_is_told_once_and_so_is_its_end() {
     assert_eq!(
         told.all(),
         [
-            format!("the collector {url} takes no spans (status 400): they are lost"),
-            format!("the collector {url} takes spans again; 1024 were lost meanwhile"),
-            "1024 spans were lost".to_owned(),
+            format!("otlp: {url} accepts no spans (status 400): they are dropped"),
+            format!("otlp: {url} accepts spans again; 1024 were dropped meanwhile"),
+            "otlp: 1024 spans were dropped".to_owned(),
         ]
     );
 }
@@ -177,7 +177,7 @@ fn a_queue_that_nobody_empties_stays_short_and_no_writer_waits() {
     assert_eq!(exporter.close(Duration::from_millis(50)), counts(0, 100_000));
     assert_eq!(
         told.all(),
-        ["spans come faster than the collector takes them: some are lost", "100000 spans were lost"]
+        ["otlp: the queue of spans is full, some are dropped", "otlp: 100000 spans were dropped"]
     );
 }
 
@@ -211,7 +211,7 @@ fn spans_that_a_collector_rejects_are_counted_and_told_of_once() {
     let [first, last] = told.all().try_into().unwrap();
     let begins = format!("the collector {} rejects 2 spans of ", server.url("/v1/traces"));
     assert!(first.starts_with(&begins) && first.ends_with(": too old"), "{first}");
-    assert_eq!(last, "4 spans were lost");
+    assert_eq!(last, "otlp: 4 spans were dropped");
 }
 
 #[test]

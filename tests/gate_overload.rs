@@ -75,7 +75,10 @@ fn one_is_served_one_waits_and_the_third_is_refused_whatever_loop_they_are_on() 
     until("the second", PATIENCE, || gate.metric(WAITING) == 1.0);
     for _ in 0..8 {
         let refused = with(&gate, "");
-        assert_eq!((refused.status, refused.text()), (503, "overload: concurrency limit and queue are full (queue_full)\n"));
+        assert_eq!(
+            (refused.status, refused.text()),
+            (503, "overload: concurrency limit and queue are full (queue_full)\n")
+        );
         assert!(retry_after(&refused) >= 1);
     }
     assert_eq!((server.requests(), gate.metric(IN_FLIGHT)), (1, 1.0));
@@ -84,7 +87,8 @@ fn one_is_served_one_waits_and_the_third_is_refused_whatever_loop_they_are_on() 
     until("nobody", PATIENCE, || gate.metric(IN_FLIGHT) == 0.0);
     assert_eq!((gate.metric(WAITING), server.requests()), (0.0, 2));
     assert!(gate.metric("weir_gate_queue_wait_seconds_total{upstream=\"backend\"}") > 0.0);
-    let refused = "weir_gate_rejected_total{route=\"/{*rest}\",upstream=\"backend\",reason=\"queue_full\",priority=\"normal\"}";
+    let refused =
+        "weir_gate_rejected_total{route=\"/{*rest}\",upstream=\"backend\",reason=\"queue_full\",priority=\"normal\"}";
     assert_eq!(gate.metric(refused), 8.0);
     assert_eq!(gate.metric("weir_gate_calls_total{route=\"/{*rest}\",outcome=\"rejected\"}"), 8.0);
     assert_eq!(sum(&gate, "weir_gate_calls_total"), 10.0);
@@ -93,7 +97,8 @@ fn one_is_served_one_waits_and_the_third_is_refused_whatever_loop_they_are_on() 
 #[test]
 fn a_refusal_has_the_body_that_the_route_gives_it_and_the_status_of_its_reason() {
     let (opens, server) = held();
-    let answer = "[routes.response]\nrejected = { content_type = \"application/json\", body = '{\"message\":\"ERROR\"}' }";
+    let answer =
+        "[routes.response]\nrejected = { content_type = \"application/json\", body = '{\"message\":\"ERROR\"}' }";
     let gate = start(&server, "max_in_flight = 1", answer, &[]);
     let mut first = asks(&gate, "");
     until("the first", PATIENCE, || server.requests() == 1);
@@ -258,7 +263,8 @@ fn an_upstream_that_is_down_is_left_alone() {
 #[test]
 fn an_upstream_that_says_that_it_has_too_many_gets_fewer() {
     let server = Server::start(|_| Reply::status(429, ""));
-    let gate = start(&server, "throttle = { min_samples = 10, max_throttled = 0.9 }\nconcurrency_limit = \"none\"", "", &[]);
+    let gate =
+        start(&server, "throttle = { min_samples = 10, max_throttled = 0.9 }\nconcurrency_limit = \"none\"", "", &[]);
     let mut client = gate.connect();
     let answers: Vec<Answer> = (0..300).map(|_| client.get("/")).collect();
     let dropped = answers.iter().filter(|answer| answer.text().ends_with("(throttled)\n")).count() as u64;

@@ -148,9 +148,9 @@ fn while_redis_is_away_each_gate_goes_on_with_its_share_and_says_so() {
     for gate in gates {
         let output = gate.stop();
         let [away, again] = output.stderr.lines().collect::<Vec<_>>().try_into().unwrap();
-        assert!(away.contains("redis.sock") && away.contains("does not answer"), "{away}");
+        assert!(away.contains("redis.sock") && away.contains("is unreachable"), "{away}");
         assert!(away.ends_with("limits go on with 50.000 % of each"), "{away}");
-        assert!(again.ends_with("answers again"), "{again}");
+        assert!(again.ends_with("is reachable again"), "{again}");
     }
 }
 

@@ -206,7 +206,7 @@ fn an_upstream_that_talks_nonsense_is_a_bad_gateway() {
         let gate = plain(&server);
         let answer = gate.connect().get("/");
         assert_eq!(answer.status, 502, "{nonsense:?}: {}", answer.text());
-        assert!(answer.text().starts_with("no answer from the upstream ("), "{}", answer.text());
+        assert!(answer.text().starts_with("no response from the upstream ("), "{}", answer.text());
     }
 }
 
@@ -324,5 +324,5 @@ fn an_upstream_that_is_not_there_is_said() {
     let gate = Fronted::new(&gone, Policy::default());
     let answer = gate.connect().get("/");
     assert_eq!(answer.status, 502);
-    assert_eq!(answer.text(), "no answer from the upstream (connect); attempts: 1\n");
+    assert_eq!(answer.text(), "no response from the upstream (connect); attempts: 1\n");
 }

@@ -145,8 +145,8 @@ impl UpstreamCounts {
         std::array::from_fn(|i| (LAUNCH_REASONS[i], self.sent[i].load(Relaxed)))
     }
 
-    /// Attempts by outcome: `won` (the call's response), `failed`, or `cancelled` (another one won, the deadline passed,
-    /// or the caller disconnected).
+    /// Attempts by outcome: `won` (the call's response), `failed`, or `cancelled` (another one won, the deadline
+    /// passed, or the caller disconnected).
     pub fn outcomes(&self) -> [(&'static str, u64); 3] {
         [("won", &self.won), ("failed", &self.failed_attempts), ("cancelled", &self.cancelled)]
             .map(|(name, counter)| (name, counter.load(Relaxed)))

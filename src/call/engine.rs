@@ -104,15 +104,15 @@ impl CallEngine {
         &self.timer
     }
 
-    /// [`CallRequest::spread`] of the next call: all values are equally frequent, and successive ones differ (golden ratio
-    /// sequence).
+    /// [`CallRequest::spread`] of the next call: all values are equally frequent, and successive ones differ (golden
+    /// ratio sequence).
     pub fn spread(&self) -> u8 {
         const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
         (self.shared.call_count.get().wrapping_mul(GOLDEN_RATIO) >> 56) as u8
     }
 
-    /// Rejects a call at once, before its body is read, if its priority is below the shedding threshold. The rejection is
-    /// counted.
+    /// Rejects a call at once, before its body is read, if its priority is below the shedding threshold. The rejection
+    /// is counted.
     pub fn shed_early(&self, plan: &CallPlan, priority: Priority, spread: u8, deadline: Nanos) -> Option<CallFailure> {
         let permits = plan.upstream.permits()?;
         let (now, arrival) = (self.timer.now(), CallArrival { deadline, priority, spread });

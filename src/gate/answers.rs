@@ -94,8 +94,8 @@ pub(super) fn not_allowed(allow: &str) -> Response<ResponseBody> {
     response
 }
 
-/// The response to a rejected call: 429 or 503 with Retry-After, and a line that ends with the reason. It must be cheap,
-/// since most calls get it under overload.
+/// The response to a rejected call: 429 or 503 with Retry-After, and a line that ends with the reason. It must be
+/// cheap, since most calls get it under overload.
 pub(super) fn rejected(rejection: Rejection) -> Response<ResponseBody> {
     const OVERLOAD: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
     let (status, line) = match rejection.reason {

@@ -1,5 +1,5 @@
-//! Prometheus metrics of the gateway. They are read from plans and upstreams when they are scraped, so that a reload of the
-//! configuration needs no bookkeeping.
+//! Prometheus metrics of the gateway. They are read from plans and upstreams when they are scraped, so that a reload of
+//! the configuration needs no bookkeeping.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};

@@ -1,8 +1,9 @@
 //! `weir gate`: a gateway with hedging, retries, deadlines and overload protection.
 //!
-//! - [`config`]: the configuration, as data; `setup`: the runtime made from it; `current`: the current one, replaced by reloads
-//! - `service`: routing of requests; `routed`: a request on its route; `routes`, `standing`, `rewrite`, `headers`, `merge`,
-//!   `answers`: their parts
+//! - [`config`]: the configuration, as data; `setup`: the runtime made from it; `current`: the current one, replaced by
+//!   reloads
+//! - `service`: routing of requests; `routed`: a request on its route; `routes`, `standing`, `rewrite`, `headers`,
+//!   `merge`, `answers`: their parts
 //! - `sharing`: cluster-wide limits
 //! - `checks`: active health checks; `metrics`: Prometheus metrics; [`otlp`], `tracing`: traces for a collector
 //!
@@ -145,9 +146,9 @@ impl Gate {
         self.server.url()
     }
 
-    /// Replaces the configuration for calls that begin from now on; calls in flight are not affected. Unchanged upstreams,
-    /// policies and routes keep their connections, health, budgets and counts. The listen address and the cluster cannot be
-    /// changed.
+    /// Replaces the configuration for calls that begin from now on; calls in flight are not affected. Unchanged
+    /// upstreams, policies and routes keep their connections, health, budgets and counts. The listen address and the
+    /// cluster cannot be changed.
     ///
     /// # Errors
     /// A part of the configuration is invalid on this machine; then nothing has changed.

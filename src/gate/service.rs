@@ -117,8 +117,8 @@ async fn sweep_connections(client: Client, timer: Timer) {
     }
 }
 
-/// Rejects a target with another scheme than `http` (RFC 9110, 7.4). Over HTTP/2 it may be `https`, since a proxy may have
-/// ended TLS (RFC 9113, 8.3.1).
+/// Rejects a target with another scheme than `http` (RFC 9110, 7.4). Over HTTP/2 it may be `https`, since a proxy may
+/// have ended TLS (RFC 9113, 8.3.1).
 fn check_scheme(parts: &Parts) -> Result<(), &'static str> {
     match parts.uri.scheme() {
         Some(scheme) if *scheme == Scheme::HTTPS && parts.version == Version::HTTP_2 => Ok(()),

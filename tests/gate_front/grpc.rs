@@ -54,11 +54,11 @@ fn answers_of_the_gates_own_are_trailers_only_with_the_code_that_they_mean() {
     call(&gate, "/rate", "POST");
     for (path, code, message) in [
         ("/late", "4", "never mind: 100%25"),
-        ("/gone", "14", "no answer from the upstream (connect); attempts: 1"),
+        ("/gone", "14", "no response from the upstream (connect); attempts: 1"),
         ("/rate", "8", "this caller has sent as many requests as it may (rate)"),
-        ("/nowhere", "12", "no route leads there"),
-        ("/get", "12", "this route takes GET"),
-        ("/a%2Fb", "3", "the path can be read in two ways: an escaped slash, or a backslash"),
+        ("/nowhere", "12", "no route matches"),
+        ("/get", "12", "allowed methods: GET"),
+        ("/a%2Fb", "3", "ambiguous path: an escaped slash, or a backslash"),
     ] {
         let (head, body, trailers) = call(&gate, path, "POST");
         let told = |name: &str| head.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -68,7 +68,7 @@ fn answers_of_the_gates_own_are_trailers_only_with_the_code_that_they_mean() {
         assert!(body.is_empty() && trailers.is_empty(), "{path}: nothing comes behind the head");
     }
     let plain = gate.get("/nowhere");
-    assert_eq!((plain.status, plain.text()), (404, "no route leads there\n"), "others hear what they understand");
+    assert_eq!((plain.status, plain.text()), (404, "no route matches\n"), "HTTP callers get HTTP errors");
 }
 
 /// A service of gRPC over HTTP/2 that answers with these codes, one after the other, then with 0: as a head without
@@ -162,7 +162,8 @@ fn which_codes_are_failures_and_which_are_retried_can_be_said() {
 #[test]
 fn a_failure_behind_a_message_that_was_passed_on_is_told_to_whom_it_concerns() {
     let (url, count) = service(&["14"; 50], "message");
-    let table = "protocol = \"http2\"\nbreaker = { min_samples = 4, failure_threshold = 0.5 }\nthrottle = { min_samples = 5 }";
+    let table =
+        "protocol = \"http2\"\nbreaker = { min_samples = 4, failure_threshold = 0.5 }\nthrottle = { min_samples = 5 }";
     let gate = configured(&to(&url, table, "retry_methods = \"all\"\nretry = 1"));
     let (_, body, trailers) = call(&gate, "/pkg.Service/Method", "POST");
     assert_eq!((&body[..], trailers["grpc-status"].to_str().unwrap()), (&b"message"[..], "14"));

@@ -59,7 +59,7 @@ fn a_path_that_can_be_read_in_two_ways_is_refused_unless_it_may_pass() {
     for path in all {
         let answer = gate.get(path);
         assert_eq!(answer.status, 400, "{path}");
-        assert!(answer.text().starts_with("the path can be read in two ways: "), "{}", answer.text());
+        assert!(answer.text().starts_with("ambiguous path: "), "{}", answer.text());
     }
     assert_eq!(server.requests(), 0);
     let gate = guarded(&server, "ambiguous_paths = \"pass\"");

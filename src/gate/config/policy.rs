@@ -176,7 +176,7 @@ fn retryable(node: &DocumentNode<'_>) -> Retryable {
                         )
                     }
                 };
-                node.expected("failure", remedy);
+                node.error(format!("unknown failure {}", node.display()), remedy);
             }
         }
     }

@@ -248,5 +248,5 @@ fn health_check(table: &DocumentTable<'_>) -> HealthCheck {
 /// Reports an unknown upstream or policy, with the nearest known name as remedy.
 pub(super) fn unknown(node: &DocumentNode<'_>, kind: &str, tables: &str, given: &str, known: &[&str]) {
     let remedy = if known.is_empty() { format!("write a table [{tables}.{given}]") } else { suggestion(given, known) };
-    node.expected(kind, remedy);
+    node.error(format!("unknown {kind} {}", node.display()), remedy);
 }

@@ -106,8 +106,8 @@ impl From<io::Error> for ExporterError {
 
 impl Exporter {
     /// Starts an exporter to the collector at `url`, as OTLP/HTTP in JSON. The default path is `/v1/traces`; user and
-    /// password in the URL are sent as basic authentication. `service_name` is OpenTelemetry's `service.name`; `logger` gets
-    /// each kind of failure once. The collector need not be reachable yet.
+    /// password in the URL are sent as basic authentication. `service_name` is OpenTelemetry's `service.name`; `logger`
+    /// gets each kind of failure once. The collector need not be reachable yet.
     ///
     /// # Errors
     /// See [`ExporterError`].

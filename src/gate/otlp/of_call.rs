@@ -42,16 +42,16 @@ pub struct CallSpanFacts<'a> {
     pub ended: Nanos,
 }
 
-/// Span ID of an attempt, from its number (from 0) and the call's span ID. It is sent upstream as the parent. Neither 0 nor
-/// the call's own.
+/// Span ID of an attempt, from its number (from 0) and the call's span ID. It is sent upstream as the parent. Neither 0
+/// nor the call's own.
 pub fn attempt_span_id(call: u64, number: u32) -> u64 {
     TraceContext { trace_id: 0, span_id: call, flags: 0 }.of_attempt(number).span_id
 }
 
 /// The span of a call and one for each of its attempts, with wall-clock times.
 ///
-/// By OpenTelemetry's conventions a server span is an error if the status is 500 or above, and a client span if the attempt
-/// has failed. A cancelled attempt is not an error: most hedges end that way.
+/// By OpenTelemetry's conventions a server span is an error if the status is 500 or above, and a client span if the
+/// attempt has failed. A cancelled attempt is not an error: most hedges end that way.
 pub fn spans_of_call(call: &CallSpanFacts<'_>, trace: Option<&CallTrace>, wall: &WallOffset) -> Vec<TraceSpan> {
     let attempts = trace.map_or(&[][..], |trace| &trace.attempts);
     let mut spans = Vec::with_capacity(1 + attempts.len());

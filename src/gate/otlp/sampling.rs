@@ -2,9 +2,9 @@
 
 /// Whether a trace is sampled at this ratio, 0 to 1; NaN is 0.
 ///
-/// OpenTelemetry's TraceIdRatioBased: the trace ID decides, so that all services decide alike, and a sample at one ratio
-/// contains those at all smaller ones. The lower 64 bits of the ID without the last one are compared, as in the SDKs for
-/// Go and Rust.
+/// OpenTelemetry's TraceIdRatioBased: the trace ID decides, so that all services decide alike, and a sample at one
+/// ratio contains those at all smaller ones. The lower 64 bits of the ID without the last one are compared, as in the
+/// SDKs for Go and Rust.
 pub fn sampled(trace_id: u128, ratio: f64) -> bool {
     const TRACE_ID_RANGE: u64 = 1 << 63;
     // Saturates; negative numbers and NaN are 0.

@@ -1,8 +1,8 @@
 //! Cluster-wide limits: this gateway's allocations, renewed by a thread through a Redis server.
 //!
 //! [`crate::decide::portion`] decides what is requested and when. Here is the rest: a thread that sends the requests
-//! ([`table`]), with the demand of rate limits and budgets, and applies the replies to them ([`limit`]). No call and no event
-//! loop waits for it.
+//! ([`table`]), with the demand of rate limits and budgets, and applies the replies to them ([`limit`]). No call and no
+//! event loop waits for it.
 
 mod limit;
 mod table;
@@ -124,8 +124,8 @@ pub(super) struct RenewalThread {
 }
 
 impl RenewalThread {
-    /// Starts the thread, and waits until this gateway has a part of each limit: until the others have made room, or Redis
-    /// has not responded. When it is dropped, the gateway leaves the cluster.
+    /// Starts the thread, and waits until this gateway has a part of each limit: until the others have made room, or
+    /// Redis has not responded. When it is dropped, the gateway leaves the cluster.
     ///
     /// # Errors
     /// Redis rejects the gateway, or the system has no thread; in one line.
