@@ -112,7 +112,7 @@ fn routes_in_single_brackets_are_an_error() {
 }
 
 #[test]
-fn hosts_beyond_the_sixty_fourth_are_too_many() {
+fn an_upstream_has_at_most_64_hosts() {
     let urls = |count: usize| format!("urls = [{}]", r#""http://h","#.repeat(count));
     assert_eq!(parsed(&document("upstream", &urls(64))).upstreams[0].hosts.len(), 64);
     let problems = config::parse(&document("upstream", &urls(65)), Path::new("")).unwrap_err();
@@ -120,7 +120,7 @@ fn hosts_beyond_the_sixty_fourth_are_too_many() {
 }
 
 #[test]
-fn three_lines_are_a_gateway() {
+fn a_minimal_configuration_has_defaults() {
     let config = parsed("upstreams.a.urls = [\"http://h\"]\n[[routes]]\nmatch = { path = \"/{*rest}\" }");
     let (upstream, route) = (&config.upstreams[0], &config.routes[0]);
     assert_eq!((config.listen.as_deref(), config.workers), (None, None));
@@ -345,7 +345,7 @@ fn policies_are_read() {
 }
 
 #[test]
-fn what_is_not_said_of_a_policy_is_as_by_default() {
+fn policies_have_defaults() {
     let policy = |text: &str| parsed(&document("policy", text)).routes[1].policy.policy.clone();
     assert_eq!(policy("retries = 2").retry, RetryPolicy { max_retries: 2, ..RetryPolicy::default() });
     assert_eq!(policy("retries = { times = 2 }").retry, RetryPolicy { max_retries: 2, ..RetryPolicy::default() });

@@ -1,4 +1,4 @@
-//! A gateway from its start to its end: signals, reloads, access log, metrics.
+//! Life cycle of a gateway: signals, reloads, access log, metrics.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "the client's end of a test has a clock of its own")]
 
@@ -28,7 +28,7 @@ fn with(config: &str) -> Weir {
 }
 
 #[test]
-fn requests_go_through_and_answers_come_back() {
+fn requests_and_responses_are_forwarded() {
     let body = Serving::start(&["body"]);
     let gate = Serving::gate(&["--upstream", &body.url]);
     assert!(gate.url.starts_with("http://127.0.0.1:"));
@@ -43,7 +43,7 @@ fn requests_go_through_and_answers_come_back() {
 }
 
 #[test]
-fn it_listens_where_it_is_told() {
+fn the_listen_address_is_used() {
     for (listen, host) in [("0", "127.0.0.1"), (":0", "127.0.0.1"), ("[::1]:0", "[::1]")] {
         let gate = Serving::gate(&["--upstream", "http://127.0.0.1:9", "--listen", listen, "-w", "2"]);
         assert!(gate.url.starts_with(&format!("http://{host}:")), "{listen}: {}", gate.url);
@@ -58,7 +58,7 @@ fn it_listens_where_it_is_told() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_one_line() {
+fn a_port_in_use_is_a_one_line_error() {
     let first = Serving::gate(&["--upstream", "http://127.0.0.1:9"]);
     let output = Weir::new().run(&["gate", "--upstream", "http://127.0.0.1:9", "--listen", &first.address]);
     assert_eq!((output.code, output.stdout.as_str()), (2, ""));
@@ -67,7 +67,7 @@ fn a_port_that_is_taken_is_one_line() {
 }
 
 #[test]
-fn sighup_reads_the_file_again_and_drops_no_call() {
+fn sighup_reloads_the_file_without_dropping_a_call() {
     let held = Gate::default();
     let server = Server::start({
         let held = held.clone();
@@ -97,11 +97,11 @@ fn sighup_reads_the_file_again_and_drops_no_call() {
 }
 
 #[test]
-fn a_bad_file_leaves_the_old_configuration_in_force() {
+fn an_invalid_file_leaves_the_old_configuration() {
     let server = Server::hello();
     let good = to(&server.url(""), &["/a"]);
     let gate = Serving::gate_in(with(&good), &["--config", "gate.toml"]);
-    // Of a pipe it is known when it has been read.
+    // A write to a pipe returns when it is read.
     let file = gate.weir.path("gate.toml");
     std::fs::remove_file(&file).unwrap();
     rustix::fs::mknodat(CWD, &file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -113,11 +113,11 @@ fn a_bad_file_leaves_the_old_configuration_in_force() {
     let [first, second, last] = output.stderr.lines().collect::<Vec<_>>().try_into().unwrap();
     assert!(first.starts_with("weir: gate.toml:1:10: listen: "), "{first}");
     assert!(second.starts_with("weir: gate.toml:4:18: routes[0].match.path: "), "{second}");
-    assert!(last.contains("the one from before stays"), "{last}");
+    assert!(last.contains("the old one stays"), "{last}");
 }
 
 #[test]
-fn what_cannot_change_while_it_runs_is_told() {
+fn settings_that_need_a_restart_are_logged() {
     let server = Server::hello();
     let good = to(&server.url(""), &["/a"]);
     let gate = Serving::gate_in(with(&good), &["--config", "gate.toml"]);
@@ -125,11 +125,11 @@ fn what_cannot_change_while_it_runs_is_told() {
     gate.signal(Signal::HUP);
     until("the new route", PATIENCE, || gate.get("/b").status == 200);
     let output = gate.stop();
-    assert!(output.stderr.lines().last().unwrap().contains("needs a restart"), "{}", output.stderr);
+    assert!(output.stderr.lines().last().unwrap().contains("need a restart"), "{}", output.stderr);
 }
 
 #[test]
-fn without_a_file_sighup_changes_nothing_and_says_so() {
+fn sighup_without_a_file_is_logged() {
     let server = Server::hello();
     let gate = Serving::gate(&["--upstream", &server.url("")]);
     gate.signal(Signal::HUP);
@@ -140,7 +140,7 @@ fn without_a_file_sighup_changes_nothing_and_says_so() {
 }
 
 #[test]
-fn a_signal_lets_calls_end_and_takes_no_more_connections() {
+fn a_signal_ends_the_gateway_gracefully() {
     for (signal, code) in [(Signal::TERM, 0), (Signal::INT, 130)] {
         let held = Gate::default();
         let server = Server::start({
@@ -153,7 +153,7 @@ fn a_signal_lets_calls_end_and_takes_no_more_connections() {
         until("the call", PATIENCE, || server.requests() == 1);
         gate.signal(signal);
         until("the end of its listening", PATIENCE, || TcpStream::connect(&gate.address).is_err());
-        // Which is no second signal.
+        // SIGHUP does not count as a second signal.
         gate.signal(Signal::HUP);
         held.open();
         assert_eq!(owed.answer().text(), "ok");
@@ -177,7 +177,7 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn a_line_of_the_access_log_has_the_story_of_its_call() {
+fn the_access_log_has_the_attempt_log() {
     let server = Server::start(|seen| if seen.number == 0 { Reply::status(503, "") } else { Reply::ok("again") });
     let gate = Serving::gate(&["--upstream", &server.url(""), "--retries", "1", "--access-log", "-"]);
     assert_eq!(gate.get("/a").text(), "again");
@@ -194,7 +194,7 @@ fn a_line_of_the_access_log_has_the_story_of_its_call() {
 }
 
 #[test]
-fn metrics_and_health_stand_where_the_configuration_says() {
+fn metrics_and_health_have_the_configured_paths() {
     let server = Server::hello();
     let gate = Serving::gate(&["--upstream", &server.url("")]);
     assert_eq!((gate.get("/healthz").text(), gate.get("/x").text()), ("ok\n", "hello"));
@@ -209,10 +209,11 @@ fn metrics_and_health_stand_where_the_configuration_says() {
 }
 
 #[test]
-fn what_a_budget_has_spent_counts_on_after_a_reload() {
+fn a_reload_keeps_what_is_spent_of_a_budget() {
     let server = Server::start(|_| Reply::status(503, ""));
     let config = |path: &str, budget: &str| {
-        let policy = format!("[policies.p]\nretry = {{ times = 1, backoff = \"1ms..1ms\" }}\nbudget = \"{budget}\"\n");
+        let policy =
+            format!("[policies.p]\nretries = {{ times = 1, backoff = \"1ms..1ms\" }}\nbudget = \"{budget}\"\n");
         let url = server.url("");
         let route = format!("[[routes]]\nmatch = {{ path = \"{path}\" }}\npolicy = \"p\"\n");
         format!("upstreams.backend.urls = [\"{url}\"]\n{policy}{route}")
@@ -230,7 +231,7 @@ fn what_a_budget_has_spent_counts_on_after_a_reload() {
 }
 
 #[test]
-fn a_reload_reads_changed_certificates_and_keeps_idle_connections_as_it_says() {
+fn a_reload_reads_changed_certificates_and_keeps_idle_connections() {
     let (first, second) = (Authority::new(), Authority::new());
     let server = Server::build().tls(second.service("127.0.0.1")).start(|_| Reply::ok("hello"));
     let config = |path: &str, idle: &str| {
@@ -256,10 +257,10 @@ fn a_reload_reads_changed_certificates_and_keeps_idle_connections_as_it_says() {
 }
 
 #[test]
-fn a_host_that_hangs_keeps_no_other_from_being_checked() {
+fn a_hanging_host_does_not_delay_health_checks_of_others() {
     let (hangs, well) = (Server::start(|_| Reply::nothing()), Server::hello());
     let config = format!(
-        "[upstreams.backend]\nurls = [\"{}\", \"{}\"]\nhealth.check = {{ path = \"/\", every = \"1s\", timeout = \"1h\" }}\n\
+        "[upstreams.backend]\nurls = [\"{}\", \"{}\"]\nhealth.check = {{ path = \"/\", interval = \"1s\", timeout = \"1h\" }}\n\
          [[routes]]\nmatch = {{ path = \"/a\" }}\n",
         hangs.url(""),
         well.url("")
@@ -271,7 +272,7 @@ fn a_host_that_hangs_keeps_no_other_from_being_checked() {
 }
 
 #[test]
-fn a_caller_that_leaves_is_told_of_with_its_story() {
+fn a_disconnected_caller_is_logged_with_its_attempts() {
     let folder = Weir::new();
     for (number, http2) in [false, true].into_iter().enumerate() {
         let log = folder.path(&format!("{number}.log")).display().to_string();
@@ -302,8 +303,8 @@ fn a_caller_that_leaves_is_told_of_with_its_story() {
             until("the end of the attempts", PATIENCE, || server.counts().open == 0);
         }
         let output = gate.stop();
-        assert_eq!(output.stderr.matches("GET /left -> no answer after ").count(), 2, "{}", output.stderr);
-        assert_eq!(output.stderr.matches(": the caller has left\n").count(), 2, "{}", output.stderr);
+        assert_eq!(output.stderr.matches("GET /left -> no response after ").count(), 2, "{}", output.stderr);
+        assert_eq!(output.stderr.matches(": the caller disconnected\n").count(), 2, "{}", output.stderr);
         assert!(output.stderr.contains("attempts 1 and 2 cancelled"), "{}", output.stderr);
         let log = std::fs::read_to_string(log).unwrap();
         let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -320,7 +321,7 @@ fn a_caller_that_leaves_is_told_of_with_its_story() {
     }
 }
 
-/// Asks over HTTP/2, and resets its stream when that is so.
+/// A request over HTTP/2, whose stream is reset when the condition holds.
 fn http2_caller_that_leaves(address: &str, when: impl Fn() -> bool) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

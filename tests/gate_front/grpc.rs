@@ -1,4 +1,4 @@
-//! gRPC: how the gate says what it says, and what it makes of what it hears.
+//! gRPC: the gateway's own responses, and the meaning of an upstream's.
 
 use std::convert::Infallible;
 use std::net::TcpListener;
@@ -35,7 +35,7 @@ fn call(gate: &Serving, path: &str, method: &str) -> Told {
 }
 
 #[test]
-fn answers_of_the_gates_own_are_trailers_only_with_the_code_that_they_mean() {
+fn own_grpc_responses_are_trailers_only() {
     let silent = Server::start(|_| Reply::nothing());
     let gone = Server::hello();
     gone.stop_listening();
@@ -46,7 +46,7 @@ fn answers_of_the_gates_own_are_trailers_only_with_the_code_that_they_mean() {
          response = {{ deadline_exceeded = {{ body = \"never mind: 100%\" }} }}\n\
          [[routes]]\nmatch = {{ path = \"/gone\" }}\nupstream = \"gone\"\n\
          [[routes]]\nmatch = {{ path = \"/get\", methods = [\"GET\"] }}\nupstream = \"gone\"\n\
-         [[routes]]\nmatch = {{ path = \"/rate\" }}\nupstream = \"gone\"\ncaller = \"address\"\nrate = \"1/1h\"\n",
+         [[routes]]\nmatch = {{ path = \"/rate\" }}\nupstream = \"gone\"\ncaller = \"address\"\nrate_limit = \"1/1h\"\n",
         silent.url(""),
         gone.url(""),
         silent.url("")
@@ -55,7 +55,7 @@ fn answers_of_the_gates_own_are_trailers_only_with_the_code_that_they_mean() {
     for (path, code, message) in [
         ("/late", "4", "never mind: 100%25"),
         ("/gone", "14", "no response from the upstream (connect); attempts: 1"),
-        ("/rate", "8", "this caller has sent as many requests as it may (rate)"),
+        ("/rate", "8", "the caller is over its rate limit (rate_limited)"),
         ("/nowhere", "12", "no route matches"),
         ("/get", "12", "allowed methods: GET"),
         ("/a%2Fb", "3", "ambiguous path: an escaped slash, or a backslash"),
@@ -71,8 +71,8 @@ fn answers_of_the_gates_own_are_trailers_only_with_the_code_that_they_mean() {
     assert_eq!((plain.status, plain.text()), (404, "no route matches\n"), "HTTP callers get HTTP errors");
 }
 
-/// A service of gRPC over HTTP/2 that answers with these codes, one after the other, then with 0: as a head without
-/// more, behind a head, or behind a message.
+/// A gRPC service that responds with these codes in turn, then with 0: in the head alone, in trailers after a head, or
+/// after a message.
 fn service(codes: &'static [&'static str], style: &'static str) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -121,13 +121,13 @@ fn failed(gate: &Serving, kind: &str) -> f64 {
 }
 
 #[test]
-fn a_code_that_says_that_the_service_failed_is_retried_and_counted_as_a_status_is() {
+fn grpc_failures_are_retried_and_counted_like_statuses() {
     for style in ["head", "trailers"] {
         for (codes, policy, attempts, code) in [
             (&["14"][..], "", 2, "0"),
             (&["4"], "", 2, "0"),
             (&["8"], "", 2, "0"),
-            // As 500: counted, and retried only by who says so.
+            // As 500: counted, and retried only if configured.
             (&["13"], "", 1, "13"),
             (&["13"], "on = [500],", 2, "0"),
             (&["10"], "", 1, "10"),
@@ -136,7 +136,7 @@ fn a_code_that_says_that_the_service_failed_is_retried_and_counted_as_a_status_i
         ] {
             let (url, count) = service(codes, style);
             let policy = format!(
-                "retry_methods = \"all\"\nbudget = \"none\"\nretry = {{ {policy} times = 2, backoff = \"1ms..2ms\" }}"
+                "retry_methods = \"all\"\nbudget = \"none\"\nretries = {{ {policy} times = 2, backoff = \"1ms..2ms\" }}"
             );
             let gate = configured(&to(&url, "protocol = \"http2\"", &policy));
             let (head, body, trailers) = call(&gate, "/pkg.Service/Method", "POST");
@@ -150,7 +150,7 @@ fn a_code_that_says_that_the_service_failed_is_retried_and_counted_as_a_status_i
 }
 
 #[test]
-fn which_codes_are_failures_and_which_are_retried_can_be_said() {
+fn grpc_failures_and_retries_can_be_configured() {
     let (url, count) = service(&["10", "14"], "trailers");
     let policy = "retry_methods = \"all\"\nbudget = \"none\"\nsuccess = { grpc_failures = [10] }\n\
                   retries = { times = 2, on = [\"grpc-10\"], backoff = \"1ms..2ms\" }";
@@ -160,11 +160,11 @@ fn which_codes_are_failures_and_which_are_retried_can_be_said() {
 }
 
 #[test]
-fn a_failure_behind_a_message_that_was_passed_on_is_told_to_whom_it_concerns() {
+fn a_grpc_failure_after_a_message_is_counted_and_not_retried() {
     let (url, count) = service(&["14"; 50], "message");
     let table =
         "protocol = \"http2\"\nbreaker = { min_samples = 4, failure_threshold = 0.5 }\nthrottle = { min_samples = 5 }";
-    let gate = configured(&to(&url, table, "retry_methods = \"all\"\nretry = 1"));
+    let gate = configured(&to(&url, table, "retry_methods = \"all\"\nretries = 1"));
     let (_, body, trailers) = call(&gate, "/pkg.Service/Method", "POST");
     assert_eq!((&body[..], trailers["grpc-status"].to_str().unwrap()), (&b"message"[..], "14"));
     assert_eq!((failed(&gate, "grpc-14"), count.load(Ordering::SeqCst)), (1.0, 1), "what has begun is not sent again");

@@ -1,4 +1,4 @@
-//! How often an upstream sees a call: as often as the gate counts it.
+//! An upstream gets as many requests as the gateway counts attempts.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn sent(gate: &Serving) -> f64 {
 }
 
 #[test]
-fn a_reset_on_a_kept_connection_is_an_attempt_that_failed_like_any_other() {
+fn a_reset_on_a_reused_connection_is_a_failed_attempt() {
     for (policy, status, attempts) in [
         ("", 502, 1),
         ("retries = 1", 200, 2),
@@ -35,11 +35,11 @@ fn a_reset_on_a_kept_connection_is_an_attempt_that_failed_like_any_other() {
 }
 
 #[test]
-fn a_connection_that_was_closed_while_it_idled_costs_no_call_and_no_attempt() {
+fn a_connection_closed_while_idle_costs_no_attempt() {
     let server = Server::build().closes_idle_after(Duration::from_millis(20)).start(|_| Reply::ok("well"));
     let gate = configured(&to(&server.url(""), "", ""));
     for k in 0..40 {
-        // Around the moment of the close, and at it.
+        // Around the time of the close.
         std::thread::sleep(Duration::from_millis(15 + k % 10));
         let answer = if k % 2 == 0 { gate.get("/") } else { gate.post("/", "body") };
         assert_eq!(answer.status, 200, "{k}: {}", answer.text());

@@ -142,7 +142,7 @@ mod tests {
             ("redis://a:secret@host?gates=x", "invalid gates 'x'"),
             ("redis://a:secret@host?size=1", "unknown parameter 'size'"),
             ("redis://a:secret@host:no", "write redis://HOST:PORT"),
-            ("http://a:secret@host", "write redis://HOST:PORT"),
+            ("http://a:secret@host", "write e.g. redis://HOST:PORT"),
         ] {
             let error = DistributedLimitConfig::parse(text).unwrap_err();
             assert!(error.contains(why) && !error.contains("secret") && error.lines().count() == 1, "{text}: {error}");

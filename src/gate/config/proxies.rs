@@ -153,9 +153,9 @@ mod tests {
         fn networks_have_what_bits_say(network: u128, address: u128, bits in 0_u32..=128, flip in 0_u32..128) {
             for address in [address, network, network ^ 1 << flip] {
                 let of = Network::V6(network.into(), bits);
-                let told = of.contains(IpAddr::V6(address.into()));
+                let contains = of.contains(IpAddr::V6(address.into()));
                 let is_mapped = IpAddr::V6(address.into()).to_canonical().is_ipv4();
-                prop_assert_eq!(told, !is_mapped && naive(network, bits, address, 128));
+                prop_assert_eq!(contains, !is_mapped && naive(network, bits, address, 128));
                 prop_assert_eq!(Network::parse(&of.first().to_string()).map(|read| read.to_string()).ok(), match of.first() {
                     Network::V6(first, bits) if bits >= 96 && first.to_ipv4_mapped().is_some() => {
                         Some(Network::V4(first.to_ipv4_mapped().unwrap(), bits - 96).to_string())
@@ -163,8 +163,8 @@ mod tests {
                     first => Some(first.to_string()),
                 });
                 let (network, address, bits) = (network as u32, address as u32, bits % 33);
-                let told = Network::V4(network.into(), bits).contains(IpAddr::V4(address.into()));
-                prop_assert_eq!(told, naive(network.into(), bits, address.into(), 32));
+                let contains = Network::V4(network.into(), bits).contains(IpAddr::V4(address.into()));
+                prop_assert_eq!(contains, naive(network.into(), bits, address.into(), 32));
             }
         }
     }
