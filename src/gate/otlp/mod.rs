@@ -11,6 +11,7 @@
 //! - [`Exporter`]: the thread; [`SpanSender`]: one event loop's sender
 //! - `encoding`: spans as JSON; `collector`: one request; `delivery`: batches and retries, on the thread
 
+mod attributes;
 mod collector;
 mod delivery;
 mod encoding;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use http::Method;
 
+use super::attributes::{push_server_address, span_name, truncate};
 use super::span::{AttributeValue, SpanKind, TraceSpan};
 use crate::call::TraceContext;
 use crate::call::story::{AttemptStatus, AttemptTrace, CallTrace, launch_reason};
@@ -11,9 +12,6 @@ use crate::decide::Nanos;
 use crate::decide::hedge::LaunchReason;
 use crate::decide::policy::AttemptFailure;
 use crate::machine::clock::WallOffset;
-
-/// Maximum length of a text from outside in a span, so that a queue of spans is bounded in bytes.
-const MAX_TEXT_BYTES: usize = 1024;
 
 /// Facts about a call beside its attempts.
 #[derive(Clone, Copy, Debug)]
@@ -152,45 +150,6 @@ fn attempt_span(call: &CallSpanFacts<'_>, number: u32, attempt: &AttemptTrace, w
     }
 }
 
-/// Name and first attributes of a span. Unknown methods are named `HTTP`, so that the number of names is bounded.
-fn span_name(method: &Method) -> (&'static str, Vec<(&'static str, AttributeValue)>) {
-    // Capacity for all attributes of a span.
-    let mut attributes = Vec::with_capacity(10);
-    let known = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
-    match known.into_iter().find(|known| *known == method.as_str()) {
-        Some(known) => {
-            attributes.push(("http.request.method", known.into()));
-            (known, attributes)
-        }
-        None => {
-            attributes.push(("http.request.method", "_OTHER".into()));
-            attributes.push(("http.request.method_original", truncate(method.as_str()).to_owned().into()));
-            ("HTTP", attributes)
-        }
-    }
-}
-
-/// Host and port, from `host`, `host:port` or `[::1]:port`.
-fn push_server_address(attributes: &mut Vec<(&'static str, AttributeValue)>, host: &str) {
-    let (name, port) = match host.rsplit_once(':') {
-        Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, port.parse::<u16>().ok()),
-        _ => (host, None),
-    };
-    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-    if !name.is_empty() {
-        attributes.push(("server.address", truncate(name).to_owned().into()));
-    }
-    if let Some(port) = port {
-        attributes.push(("server.port", port.into()));
-    }
-}
-
-/// The text, cut to [`MAX_TEXT_BYTES`].
-fn truncate(text: &str) -> &str {
-    let end = (0..=MAX_TEXT_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -199,6 +158,7 @@ mod tests {
     use super::*;
     use crate::decide::admit::{self, Priority, Rejection};
     use crate::decide::policy::FailureKind;
+    use crate::gate::otlp::attributes::MAX_TEXT_BYTES;
     use crate::http::client::{ConnectOptions, Origin};
     use crate::http::target::Target;
     use crate::machine::clock::{Clock, unix_s};
