@@ -1,98 +1,100 @@
-//! Reads `[share]`: the gates with which limits are shared.
+//! Parses `cluster`: the gateways with which limits are shared.
 
 use super::DistributedLimitConfig;
 use super::read::DocumentNode;
 use crate::decide::{Nanos, words};
 use crate::redis::RedisAddress;
 
-/// A shorter lease would be lost by a pause of any machine; a longer one holds portions up for no use.
+/// Shortest and longest lease: a shorter one would expire in an ordinary pause of a machine; a longer one holds the
+/// allocations of dead gateways for too long.
 const LEASE_RANGE: (Nanos, Nanos) = (Nanos::from_millis(200), Nanos::from_secs(3600));
-/// Beyond that an even part of a limit is nothing.
+/// Maximum cluster size: an even part of a limit would be nothing beyond it.
 const MAX_GATES: u32 = 10_000;
 
 const ADDRESS_REMEDY: &str = r#"write it as "redis://HOST:PORT""#;
 
 impl DistributedLimitConfig {
-    /// Gates that ask this server, under the name that stands when nothing is said.
+    /// A cluster at this server, with defaults.
     fn new(redis: RedisAddress) -> Self {
         Self { redis, name: "gate".to_owned(), lease: Nanos::from_secs(2), gates: 1 }
     }
 
-    /// Reads `redis://HOST:PORT[?name=NAME&lease=2s&gates=4]`.
+    /// Parses `redis://HOST:PORT[?name=NAME&lease=2s&gates=4]`.
     ///
     /// # Errors
-    /// What is wrong with it, and what to write.
+    /// The error and its remedy, without the password.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: String| format!("'{}': {why}", RedisAddress::redact(text));
+        let error = |why: String| format!("'{}': {why}", RedisAddress::redact(text));
         if !RedisAddress::is_address(text) {
-            return Err(wrong("it is no address of a Redis server; write redis://HOST:PORT".to_owned()));
+            return Err(format!("invalid Redis URL '{}'; write e.g. redis://HOST:PORT", RedisAddress::redact(text)));
         }
-        let (redis, more) = RedisAddress::parse(text).map_err(wrong)?;
+        let (redis, more) = RedisAddress::parse(text).map_err(error)?;
         let mut read = Self::new(redis);
         for (name, value) in more {
             match name.as_str() {
                 "name" => read.name = value,
-                "lease" => read.lease = words::time(&value).map_err(wrong)?.into(),
+                "lease" => read.lease = words::time(&value).map_err(error)?.into(),
                 "gates" => {
-                    read.gates = value.parse().map_err(|_| wrong(format!("gates is '{value}'; write a number")))?;
+                    read.gates =
+                        value.parse().map_err(|_| error(format!("invalid gates '{value}'; write a number")))?;
                 }
-                _ => return Err(wrong(format!("it has '{name}'; there are name, lease and gates"))),
+                _ => return Err(error(format!("unknown parameter '{name}'; choose name, lease or gates"))),
             }
         }
         match read.validation_error() {
-            Some((_, what, remedy)) => Err(wrong(format!("{what}; {remedy}"))),
+            Some((_, what, remedy)) => Err(error(format!("{what}; {remedy}"))),
             None => Ok(read),
         }
     }
 
-    /// Which of it is wrong, what, and the remedy.
+    /// The first invalid key, the error and its remedy.
     fn validation_error(&self) -> Option<(&'static str, String, &'static str)> {
         let Self { name, lease, gates, .. } = self;
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 64 || !name.chars().all(is_name) {
-            let remedy = "take up to 64 letters, digits, \"-\", \"_\" and \".\"";
-            Some(("name", format!("{name:?} is no name"), remedy))
+            let remedy = "write up to 64 letters, digits, \"-\", \"_\" and \".\"";
+            Some(("name", format!("invalid name {name:?}"), remedy))
         } else if !(LEASE_RANGE.0..=LEASE_RANGE.1).contains(lease) {
-            Some(("lease", format!("a lease of {lease} is not possible"), "write one from \"200ms\" to \"1h\""))
+            Some(("lease", format!("invalid lease {lease}"), "write one from \"200ms\" to \"1h\""))
         } else if !(1..=MAX_GATES).contains(gates) {
-            Some(("gates", format!("{gates} gates are not possible"), "write a number from 1 to 10000"))
+            Some(("gates", format!("invalid gates {gates}"), "write a number from 1 to 10000"))
         } else {
             None
         }
     }
 }
 
-/// Reads `"redis://HOST:PORT"`, or `{ redis = "redis://HOST:PORT", name = "gate", lease = "2s", gates = 4 }`.
+/// Parses `"redis://HOST:PORT"`, or `{ url = "redis://HOST:PORT", name = "gate", lease = "2s", gates = 4 }`.
 pub(super) fn distributed_limits(node: &DocumentNode<'_>) -> Option<DistributedLimitConfig> {
     if !node.is_table() {
         return DistributedLimitConfig::parse(node.string()?).map_err(|why| node.error(why, "")).ok();
     }
     let table = node.table()?;
-    let redis = table.get("redis");
+    let url = table.get("url");
     let name = table.get("name").and_then(|node| Some((node.string()?.to_owned(), node)));
     let lease = table.get("lease").and_then(|node| Some((node.time()?, node)));
     let gates = table.get("gates").and_then(|node| Some((node.integer(1..=u64::from(MAX_GATES))?, node)));
     table.check_unknown_keys();
-    let Some(redis) = redis else {
-        table.error("it has no redis", r#"write redis = "redis://HOST:PORT""#);
+    let Some(url) = url else {
+        table.error("url missing", r#"write url = "redis://HOST:PORT""#);
         return None;
     };
-    let text = redis.string()?;
-    // It may have a password, which is nothing for a terminal.
+    let text = url.string()?;
+    // A password must not be printed.
     let shown = RedisAddress::redact(text);
     let address = match RedisAddress::is_address(text).then(|| RedisAddress::parse(text)) {
         Some(Ok((address, more))) => {
             if let Some((name, _)) = more.first() {
-                redis.error(format!("{shown:?} says {name}, too"), "write name, lease and gates as keys of share");
+                url.error(format!("{shown:?} has {name}"), "write name, lease and gates as keys of cluster");
             }
             address
         }
         Some(Err(why)) => {
-            redis.error(format!("{shown:?}: {why}"), "");
+            url.error(format!("{shown:?}: {why}"), "");
             return None;
         }
         None => {
-            redis.error(format!("{shown:?} is no address of a Redis server"), ADDRESS_REMEDY);
+            url.error(format!("invalid Redis URL {shown:?}"), ADDRESS_REMEDY);
             return None;
         }
     };
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_may_say_all_of_it() {
+    fn a_url_may_have_all_settings() {
         let read =
             DistributedLimitConfig::parse("redis://me:secret@host:7000/2?name=orders&lease=500ms&gates=4").unwrap();
         assert_eq!((read.name.as_str(), read.lease, read.gates), ("orders", Nanos::from_millis(500), 4));
@@ -131,19 +133,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_it_is_told_without_its_password() {
+    fn errors_have_no_password() {
         for (text, why) in [
-            ("redis://a:secret@host?name=a b", "\"a b\" is no name"),
-            ("redis://a:secret@host?lease=1ms", "a lease of 1ms is not possible"),
-            ("redis://a:secret@host?lease=1", "'1' is not a time"),
-            ("redis://a:secret@host?gates=0", "0 gates are not possible"),
-            ("redis://a:secret@host?gates=x", "gates is 'x'"),
-            ("redis://a:secret@host?size=1", "it has 'size'"),
+            ("redis://a:secret@host?name=a b", "invalid name \"a b\""),
+            ("redis://a:secret@host?lease=1ms", "invalid lease 1ms"),
+            ("redis://a:secret@host?lease=1", "'1'"),
+            ("redis://a:secret@host?gates=0", "invalid gates 0"),
+            ("redis://a:secret@host?gates=x", "invalid gates 'x'"),
+            ("redis://a:secret@host?size=1", "unknown parameter 'size'"),
             ("redis://a:secret@host:no", "write redis://HOST:PORT"),
-            ("http://a:secret@host", "write redis://HOST:PORT"),
+            ("http://a:secret@host", "write e.g. redis://HOST:PORT"),
         ] {
-            let told = DistributedLimitConfig::parse(text).unwrap_err();
-            assert!(told.contains(why) && !told.contains("secret") && told.lines().count() == 1, "{text}: {told}");
+            let error = DistributedLimitConfig::parse(text).unwrap_err();
+            assert!(error.contains(why) && !error.contains("secret") && error.lines().count() == 1, "{text}: {error}");
         }
     }
 }
