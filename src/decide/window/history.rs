@@ -1,6 +1,6 @@
 //! What a key leaves to whoever goes on with it: after a restart, a crash, or in another process.
 
-use super::meter::CountSnapshot;
+use super::window_count::CountSnapshot;
 use super::{KeyRules, KeyWindows, LimitUnit, Nanos, limit};
 
 /// All that counts of a key's past, as ages, so that it means the same by another clock.

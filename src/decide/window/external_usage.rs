@@ -24,7 +24,7 @@
 //! Sums are of all that was ever counted, so that what windows forget meanwhile counts on both sides.
 
 use super::Nanos;
-use super::belief::HIGH_LIMIT;
+use super::limit_estimate::HIGH_LIMIT;
 
 /// What was booked for other users of a limit.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,11 +1,11 @@
 //! One window, as it must be kept so that the server's count is never above its limit.
 
-use super::belief::{HIGH_LIMIT, LimitEstimate};
-use super::bucket::WorstCaseBucket;
-use super::log::ArrivalLog;
-use super::others::{CountReport, ExternalSnapshot, ExternalUsage};
-use super::road::InTransit;
-use super::running::ConcurrencyCount;
+use super::limit_estimate::{HIGH_LIMIT, LimitEstimate};
+use super::worst_case_bucket::WorstCaseBucket;
+use super::arrival_log::ArrivalLog;
+use super::external_usage::{CountReport, ExternalSnapshot, ExternalUsage};
+use super::in_flight::InTransit;
+use super::concurrency::ConcurrencyCount;
 use super::{KeyLimit, KeyRules, Nanos, WindowHistory};
 use crate::decide::feedback::Quota;
 use crate::decide::limit::LimitModel;
