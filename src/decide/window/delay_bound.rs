@@ -1,55 +1,54 @@
-//! How long the way in can be, if nobody says so.
+//! The one-way delay bound, learnt from round trips if it is not declared.
 //!
-//! All that is seen is the way there and back. It bounds the way in, but only once it is over: at first, therefore, only
-//! an answer tells that a request has arrived, and nothing can go wrong. When many answers have come without a refusal,
-//! half of the longest round trip of late, and a tenth more, is taken for the bound: most ways are about as long in as
-//! out. A refusal takes that back at once. The next try is nearer to the whole of it and comes after four times as many
-//! answers; after five refusals there is none. A request that is out longer than any before it raises the bound while it
-//! is out.
+//! Only round trips can be measured. One bounds the one-way delay, but only once it is over: so at first only a
+//! response proves an arrival, which is always safe. After many responses without a rejection the bound is half of the
+//! recent longest round trip, plus a tenth: most delays are about the same in both directions. A rejection revokes it
+//! at once. The next attempt is nearer to the full round trip and comes after four times as many responses; after five
+//! rejections there is none. A request in flight for longer than any before it raises the bound meanwhile.
 //!
-//! A bound that is given may be broken all the same: a packet is lost and sent again, a machine stands still. Such a request
-//! shows itself by its round trip, which is longer than nearly all of late; only its answer tells that it has arrived.
+//! A declared bound may be exceeded too: a packet is retransmitted, a machine stalls. Such a request has a round trip
+//! above nearly all recent ones; then only its response proves the arrival.
 
 use super::Nanos;
 
-/// The bound on the way in, for all keys of a service.
+/// The one-way delay bound of a service, for all its keys.
 #[derive(Clone, Copy, Debug)]
 pub struct OneWayDelayBound {
     fixed: Option<Nanos>,
     learns: bool,
-    /// The longest round trip of this stretch of answers, and of the one before it.
+    /// Longest round trip of this interval of responses, and of the previous one.
     longest_round_trips: [Nanos; 2],
     responses: u32,
-    /// The longest few of this stretch, and of the one before it; the longest first.
+    /// Slowest round trips of this interval, and of the previous one; the slowest first.
     slowest_round_trips: [[Nanos; SLOW_RESPONSES]; 2],
-    /// Answers since the last refusal, and how many it takes.
+    /// Responses since the last rejection, and the number required for a bound.
     responses_since_rejection: u64,
     required_responses: u64,
-    /// Of the longest round trip, in percent; 100: only answers tell.
+    /// Percentage of the longest round trip; 100: no bound.
     percent: u64,
     next_percent: u64,
-    /// When the bound was taken back last.
+    /// Time of the last revocation.
     revoked_at: Nanos,
 }
 
 const INTERVAL_RESPONSES: u32 = 500;
 const MIN_RESPONSES_TO_LEARN: u64 = 500;
-/// In a stretch so many may be unusually slow: 2 %.
+/// Number of unusually slow responses in an interval: 2%.
 const SLOW_RESPONSES: usize = 10;
-/// Fewer answers tell nothing of what is usual.
+/// Minimum number of responses for an estimate of the usual round trip.
 const MIN_USUAL_RESPONSES: u32 = 250;
 const FIRST_PERCENT: u64 = 50;
 const MARGIN_PERCENT: u64 = 110;
-/// Shares above this gain nothing over waiting for the answer.
+/// Percentages above this gain nothing over waiting for the response.
 const MAX_PERCENT: u64 = 98;
 
 impl OneWayDelayBound {
-    /// It is never longer than this.
+    /// A declared bound.
     pub fn fixed(bound: Nanos) -> Self {
         Self { fixed: Some(bound), ..Self::unknown() }
     }
 
-    /// Only answers tell.
+    /// No bound: only responses prove arrivals.
     pub fn unknown() -> Self {
         Self {
             fixed: None,
@@ -65,12 +64,12 @@ impl OneWayDelayBound {
         }
     }
 
-    /// It is learnt from round trips and refusals.
+    /// A bound learnt from round trips and rejections.
     pub fn learnt() -> Self {
         Self { learns: true, ..Self::unknown() }
     }
 
-    /// The bound; None: only answers tell.
+    /// The bound; None: only responses prove arrivals.
     pub fn bound(&self) -> Option<Nanos> {
         let learnt = || {
             let longest = u128::from(self.longest_round_trips[0].max(self.longest_round_trips[1]).0);
@@ -80,7 +79,7 @@ impl OneWayDelayBound {
         self.fixed.or_else(learnt)
     }
 
-    /// An answer came after so long, and was no refusal.
+    /// Takes in the round trip of a response that was not a rejection.
     pub fn responded(&mut self, round_trip: Nanos) {
         self.responses += 1;
         if self.responses > INTERVAL_RESPONSES {
@@ -88,9 +87,9 @@ impl OneWayDelayBound {
             self.longest_round_trips = [Nanos::ZERO, self.longest_round_trips[0]];
             self.slowest_round_trips = [[Nanos::ZERO; SLOW_RESPONSES], self.slowest_round_trips[0]];
         }
-        if let Some(place) = self.slowest_round_trips[0].iter().position(|slow| *slow < round_trip) {
-            self.slowest_round_trips[0][place..].rotate_right(1);
-            self.slowest_round_trips[0][place] = round_trip;
+        if let Some(index) = self.slowest_round_trips[0].iter().position(|slow| *slow < round_trip) {
+            self.slowest_round_trips[0][index..].rotate_right(1);
+            self.slowest_round_trips[0][index] = round_trip;
         }
         self.outstanding_for(round_trip);
         self.responses_since_rejection += 1;
@@ -99,10 +98,10 @@ impl OneWayDelayBound {
         }
     }
 
-    /// The time that 98 % of round trips do not exceed, if the bound is given and so may be broken; NEVER: not known yet.
+    /// 98th percentile of the round trips, if the bound is declared and so may be exceeded; NEVER: unknown.
     pub fn usual_round_trip(&self) -> Nanos {
         let slow = match self.slowest_round_trips[1][SLOW_RESPONSES - 1] {
-            // Of the first stretch it is as many as there may be so far; the first to answer are the quick ones.
+            // In the first interval: 2% of the responses so far; the first ones are the quick ones.
             Nanos::ZERO => self.slowest_round_trips[0]
                 .get(self.responses as usize / 50)
                 .filter(|_| self.responses >= MIN_USUAL_RESPONSES)
@@ -112,13 +111,13 @@ impl OneWayDelayBound {
         slow.filter(|_| self.fixed.is_some()).unwrap_or(Nanos::NEVER)
     }
 
-    /// A request has been out for so long already.
+    /// Takes in the age of a request in flight.
     pub fn outstanding_for(&mut self, age: Nanos) {
         self.longest_round_trips[0] = self.longest_round_trips[0].max(age);
     }
 
-    /// A request that was sent then was refused, or overtaken. Whether a bound that was learnt may be to blame; it is none
-    /// any more.
+    /// Takes in a rejection, or an overtaken request, sent at `sent`; revokes a learnt bound. True if a learnt bound
+    /// may be the cause.
     pub fn rejected(&mut self, now: Nanos, sent: Nanos) -> bool {
         self.responses_since_rejection = 0;
         if self.percent < 100 {
@@ -141,56 +140,56 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_learnt_from_many_answers_and_raised_at_once() {
-        let mut way_in = OneWayDelayBound::learnt();
+    fn a_bound_is_learnt_from_many_responses_and_raised_at_once() {
+        let mut bound = OneWayDelayBound::learnt();
         for n in 0..MIN_RESPONSES_TO_LEARN {
-            assert_eq!(way_in.bound(), None);
-            way_in.responded(ms(n % 101));
+            assert_eq!(bound.bound(), None);
+            bound.responded(ms(n % 101));
         }
-        assert_eq!(way_in.bound(), Some(ms(55)));
-        way_in.outstanding_for(ms(200));
-        assert_eq!(way_in.bound(), Some(ms(110)));
+        assert_eq!(bound.bound(), Some(ms(55)));
+        bound.outstanding_for(ms(200));
+        assert_eq!(bound.bound(), Some(ms(110)));
     }
 
     #[test]
-    fn a_refusal_takes_the_bound_back_and_few_are_ever_risked() {
-        let mut way_in = OneWayDelayBound::learnt();
-        let mut refusals = 0;
+    fn a_rejection_revokes_the_bound_and_few_are_ever_risked() {
+        let mut bound = OneWayDelayBound::learnt();
+        let mut rejections = 0;
         for n in 1..1_000_000 {
-            way_in.responded(ms(100));
-            if way_in.bound().is_some() {
-                assert!(way_in.rejected(ms(n), ms(n - 1)));
-                assert!(!way_in.rejected(ms(n), ms(n)), "what was sent after that has another reason");
-                assert_eq!(way_in.bound(), None);
-                refusals += 1;
+            bound.responded(ms(100));
+            if bound.bound().is_some() {
+                assert!(bound.rejected(ms(n), ms(n - 1)));
+                assert!(!bound.rejected(ms(n), ms(n)), "a later request has another cause");
+                assert_eq!(bound.bound(), None);
+                rejections += 1;
             }
         }
-        assert_eq!(refusals, 5);
+        assert_eq!(rejections, 5);
     }
 
     #[test]
-    fn what_is_usual_is_what_nearly_all_of_the_last_stretch_took() {
-        let mut way_in = OneWayDelayBound::fixed(ms(50));
+    fn the_usual_round_trip_is_the_98th_percentile_of_the_last_interval() {
+        let mut bound = OneWayDelayBound::fixed(ms(50));
         for n in 0..INTERVAL_RESPONSES {
-            assert_eq!(way_in.usual_round_trip() == Nanos::NEVER, n < MIN_USUAL_RESPONSES);
-            // Five out of five hundred stand still.
-            way_in.responded(if n % 100 == 7 { ms(1000) } else { ms(u64::from(n % 100)) });
+            assert_eq!(bound.usual_round_trip() == Nanos::NEVER, n < MIN_USUAL_RESPONSES);
+            // Five of 500 are stalled.
+            bound.responded(if n % 100 == 7 { ms(1000) } else { ms(u64::from(n % 100)) });
         }
-        way_in.responded(ms(1000));
-        assert_eq!(way_in.usual_round_trip(), ms(99));
+        bound.responded(ms(1000));
+        assert_eq!(bound.usual_round_trip(), ms(99));
         let mut learnt = OneWayDelayBound::learnt();
         (0..2 * INTERVAL_RESPONSES).for_each(|_| learnt.responded(ms(100)));
-        assert_eq!(learnt.usual_round_trip(), Nanos::NEVER, "a bound that is learnt covers what was seen");
+        assert_eq!(learnt.usual_round_trip(), Nanos::NEVER, "a learnt bound covers all round trips");
     }
 
     #[test]
-    fn what_was_long_ago_is_forgotten() {
-        let mut way_in = OneWayDelayBound::learnt();
-        way_in.responded(ms(1000));
-        (0..2 * INTERVAL_RESPONSES).for_each(|_| way_in.responded(ms(10)));
-        assert_eq!(way_in.bound(), Some(Nanos(5_500_000)));
-        let mut given = OneWayDelayBound::fixed(ms(50));
-        assert!(!given.rejected(ms(2), ms(1)));
-        assert_eq!(given.bound(), Some(ms(50)));
+    fn old_round_trips_are_forgotten() {
+        let mut bound = OneWayDelayBound::learnt();
+        bound.responded(ms(1000));
+        (0..2 * INTERVAL_RESPONSES).for_each(|_| bound.responded(ms(10)));
+        assert_eq!(bound.bound(), Some(Nanos(5_500_000)));
+        let mut declared = OneWayDelayBound::fixed(ms(50));
+        assert!(!declared.rejected(ms(2), ms(1)));
+        assert_eq!(declared.bound(), Some(ms(50)));
     }
 }

@@ -173,7 +173,10 @@ impl InTransit<'_> {
     pub(super) fn iter(&self) -> impl Iterator<Item = (Nanos, u64)> {
         self.in_flight.departures.iter().filter_map(|(departed_at, number)| {
             let open = self.in_flight.request(*number).filter(|open| !open.arrived)?;
-            Some((self.delay_bound.map_or(Nanos::NEVER, |max_delay| *departed_at + max_delay), self.unit.amount(open.weight)))
+            Some((
+                self.delay_bound.map_or(Nanos::NEVER, |max_delay| *departed_at + max_delay),
+                self.unit.amount(open.weight),
+            ))
         })
     }
 }

@@ -22,7 +22,7 @@
 //! - Without J only a response proves an arrival: U = r.
 //! - A request without a response counts as arrived at s + J; without J, when it is abandoned.
 //! - Nonces that must increase *at arrival*: request k also waits until now > U(k - 1).
-//! - Several windows at once: the latest of their send times. `window_count.rs` lists which count bounds which model.
+//! - Several windows at once: the latest of their send times. `model_count.rs` lists which count bounds which model.
 //! - A [rejection](KeyWindows::rejected) disproves one of these assumptions. Sending stops for `Retry-After` (or a
 //!   window), the request counts as accepted, and the estimate of the limit is lowered.
 //! - Quotas that a response reports are [applied](KeyWindows::apply_quotas) where they leave less than the local count:
@@ -32,24 +32,27 @@
 //!
 //! What is sent, by which sender and with which outcome is not part of this module.
 
-mod server_quota;
-mod limit_estimate;
-mod worst_case_bucket;
-mod history;
 mod arrival_log;
-mod window_count;
-mod external_usage;
-#[cfg(test)]
-mod report_tests;
-mod in_flight;
 mod concurrency;
 mod delay_bound;
+mod external_usage;
+mod history;
+mod in_flight;
+mod limit_estimate;
+mod model_count;
+#[cfg(test)]
+mod report_tests;
+mod rules;
+mod server_quota;
+mod window_count;
+mod worst_case_bucket;
 
-use self::server_quota::ServerQuota;
-pub use self::history::{KeyHistory, WindowHistory};
-use self::window_count::{CountSnapshot, WindowCount};
-use self::in_flight::{InFlightRequests, OpenRequest};
 pub use self::delay_bound::OneWayDelayBound;
+pub use self::history::{KeyHistory, WindowHistory};
+use self::in_flight::{InFlightRequests, OpenRequest};
+pub use self::rules::{KeyLimit, KeyRules, LimitUnit};
+use self::server_quota::ServerQuota;
+use self::window_count::{CountSnapshot, WindowCount};
 #[cfg(test)]
 mod simulation;
 
@@ -62,58 +65,6 @@ pub const MAX_WINDOWS: usize = 8;
 
 /// Minimum timeout of a probe's response.
 const MIN_PROBE_TIMEOUT: Nanos = Nanos::from_millis(50);
-
-/// Unit in which a limit counts a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LimitUnit {
-    /// One per request.
-    Requests,
-    /// The request's weight, e.g. tokens or points.
-    #[default]
-    Weight,
-}
-
-impl LimitUnit {
-    /// Amount that a request of this weight counts.
-    pub const fn amount(self, weight: u64) -> u64 {
-        match self {
-            Self::Requests => 1,
-            Self::Weight => weight,
-        }
-    }
-}
-
-/// A limit of a key, and its unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyLimit {
-    /// Limit, window length and model, as the service states them.
-    pub window: limit::LimitWindow,
-    /// Unit of the limit.
-    pub unit: LimitUnit,
-}
-
-/// Configuration of a key's windows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyRules {
-    /// Limits that all hold at once; those after the first [`MAX_WINDOWS`] are ignored.
-    pub limits: Vec<KeyLimit>,
-    /// Whether requests must arrive in the order of their sends (nonces).
-    pub ordered: bool,
-    /// One-way delay bound: the longest time from send to arrival; None: unknown. [`KeyWindows::set_delay_bound`]
-    /// changes it.
-    pub delay_bound: Option<Nanos>,
-    /// Tick of the server's clock, by which its windows may be longer than stated: 1 ms for a server that counts whole
-    /// milliseconds and requires *more* than `per` in between; 1 ns for an exact one.
-    pub clock_tick: Nanos,
-    /// Whether a sustainable pace is learnt if no limit is stated; false: unlimited.
-    pub learns_pace: bool,
-}
-
-impl Default for KeyRules {
-    fn default() -> Self {
-        Self { limits: Vec::new(), ordered: false, delay_bound: None, clock_tick: Nanos::MILLI, learns_pace: true }
-    }
-}
 
 /// Handle of a sent request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -399,12 +350,5 @@ impl KeyWindows {
             }
         }
         self.in_flight.prune();
-    }
-}
-
-impl KeyLimit {
-    /// Limit on the weight of requests.
-    pub const fn new(window: limit::LimitWindow) -> Self {
-        Self { window, unit: LimitUnit::Weight }
     }
 }
