@@ -1,34 +1,32 @@
 //! Requests over HTTP/2: hyper's, many streams on a connection, which a task drives.
 
+mod body;
+mod connect;
+mod error;
+
 use std::cell::{Cell, RefCell};
-use std::error::Error;
 use std::future::{Future, poll_fn};
-use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, TE, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
-use http_body::{Frame, SizeHint};
-use hyper::client::conn::http2::{Builder, SendRequest};
-use hyper_util::rt::TokioIo;
-use tokio::task::AbortHandle;
+use hyper::client::conn::http2::SendRequest;
 
-use super::dial;
+use self::body::{FrameSource, OutgoingFrames};
+pub(super) use self::connect::adopt;
+use self::connect::{ConnectWait, PendingConnect};
+pub(super) use self::error::failure;
+use self::error::is_after_goaway;
 use super::error::SendError;
 use super::incoming::IncomingBody;
-use super::pool::{Checkout, ConnectionPool, PooledConnection, update_counts};
-use super::request::{BodyStream, OutgoingBody, OutgoingRequest, is_allowed_trailer};
+use super::pool::{ConnectionPool, update_counts};
+use super::request::{OutgoingBody, OutgoingRequest};
 use super::shared::ClientState;
 use super::stall::{ProgressTimeout, ProgressTimeouts};
 use crate::decide::Nanos;
-use crate::decide::policy::FailureKind;
-use crate::machine::executor::LocalExecutor;
-
-/// The longest list of headers that an answer may have.
-const MAX_HEADER_LIST_BYTES: u32 = 64 * 1024;
 
 /// The HTTP/2 connections to one origin.
 #[derive(Debug, Default)]
@@ -233,117 +231,6 @@ async fn connection(
     }
 }
 
-/// A dial that several callers wait for. A task does it, so that none of them can end it for the others; it ends when
-/// the last of them has gone.
-#[derive(Debug)]
-struct PendingConnect {
-    task: RefCell<Option<AbortHandle>>,
-    done: RefCell<Option<Result<(), SendError>>>,
-    wakers: RefCell<Vec<Waker>>,
-}
-
-impl PendingConnect {
-    fn begin(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Rc<Self> {
-        let this = Rc::new(Self { task: RefCell::default(), done: RefCell::default(), wakers: RefCell::default() });
-        *pool.http2.connecting.borrow_mut() = Rc::downgrade(&this);
-        let (shared, pool, weak) = (Rc::clone(shared), Rc::clone(pool), Rc::downgrade(&this));
-        let task = tokio::task::spawn_local(async move {
-            let dialled = connect_one(&shared, &pool).await;
-            *pool.http2.connecting.borrow_mut() = Weak::new();
-            let Some(this) = weak.upgrade() else { return };
-            *this.done.borrow_mut() = Some(dialled);
-            for waker in this.wakers.take() {
-                waker.wake();
-            }
-        });
-        *this.task.borrow_mut() = Some(task.abort_handle());
-        this
-    }
-}
-
-impl Drop for PendingConnect {
-    fn drop(&mut self) {
-        if let Some(task) = self.task.take() {
-            task.abort();
-        }
-    }
-}
-
-struct ConnectWait(Rc<PendingConnect>);
-
-impl Future for ConnectWait {
-    type Output = Result<(), SendError>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(done) = &*self.0.done.borrow() {
-            return Poll::Ready(done.clone());
-        }
-        let mut waiting = self.0.wakers.borrow_mut();
-        if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
-            waiting.push(cx.waker().clone());
-        }
-        Poll::Pending
-    }
-}
-
-async fn connect_one(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Result<(), SendError> {
-    let mut lease = match pool.check_out_new() {
-        Checkout::Connection(lease) => lease,
-        Checkout::Wait(waiting) => waiting.await,
-    };
-    if lease.socket.is_none() {
-        lease.socket = Some(dial::connect_origin(&pool.origin, &shared.timer).await?);
-        update_counts(&pool.counts, |counts| counts.connected += 1);
-    }
-    let without_tls = pool.origin.tls.is_none();
-    if without_tls || lease.socket.as_ref().is_some_and(super::socket::ClientSocket::negotiated_http2) {
-        return adopt(lease, shared.last_sweep()).await;
-    }
-    if pool.origin.protocol == super::Protocol::Http2 {
-        return Err(SendError::new(FailureKind::Tls, "the service does not speak HTTP/2"));
-    }
-    pool.http2.declined.set(true);
-    lease.return_unused(shared.last_sweep());
-    Ok(())
-}
-
-/// Makes an HTTP/2 connection of a fresh one.
-pub(super) async fn adopt(mut lease: PooledConnection, now: Nanos) -> Result<(), SendError> {
-    let Some(socket) = lease.socket.take() else { return Err(SendError::new(FailureKind::Connect, "no connection")) };
-    let mut builder = Builder::new(LocalExecutor);
-    builder.max_header_list_size(MAX_HEADER_LIST_BYTES);
-    let (sender, driver) = builder.handshake(TokioIo::new(socket)).await.map_err(|error| failure(&error))?;
-    let connection = Rc::new(Http2Connection {
-        sender,
-        streams: Cell::default(),
-        max_streams: Cell::new(driver.current_max_send_streams()),
-        is_reused: Cell::default(),
-        was_busy: Cell::default(),
-        since: Cell::new(now),
-        retired: Cell::default(),
-    });
-    let pool = Rc::clone(lease.pool());
-    pool.http2.declined.set(false);
-    pool.http2.connections.borrow_mut().push(Rc::clone(&connection));
-    let connection = Rc::downgrade(&connection);
-    tokio::task::spawn_local(async move {
-        {
-            let mut driver = pin!(driver);
-            // What ended it is told to its streams.
-            let _ = poll_fn(|cx| {
-                let done = driver.as_mut().poll(cx);
-                if let Some(connection) = connection.upgrade() {
-                    connection.max_streams.set(driver.current_max_send_streams());
-                }
-                done
-            })
-            .await;
-        }
-        drop(lease);
-    });
-    Ok(())
-}
-
 /// Method, URI and headers as HTTP/2 has them: no Host, and nothing about connections.
 fn request_head(
     pool: &ConnectionPool,
@@ -377,137 +264,4 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
         || *name == CONNECTION
         || *name == UPGRADE
         || matches!(name.as_str(), "keep-alive" | "proxy-connection")
-}
-
-/// A request's body on its way.
-struct OutgoingFrames {
-    body: FrameSource,
-    stream: Option<Rc<Http2StreamState>>,
-}
-
-enum FrameSource {
-    Bytes(Bytes),
-    /// With what is left of it, if its length was said.
-    Stream(BodyStream, Option<u64>),
-}
-
-/// A body that is there goes out in such pieces, for each shows that the one before was taken.
-const WRITE_CHUNK_BYTES: usize = 64 * 1024;
-
-impl From<Bytes> for OutgoingFrames {
-    fn from(bytes: Bytes) -> Self {
-        Self { body: FrameSource::Bytes(bytes), stream: None }
-    }
-}
-
-impl http_body::Body for OutgoingFrames {
-    type Data = Bytes;
-    type Error = Box<dyn Error + Send + Sync>;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let this = self.get_mut();
-        let over = this.stream.as_ref();
-        if over.is_some_and(|over| over.is_over.get()) {
-            return Poll::Ready(Some(Err("its answer is over".into())));
-        }
-        let frame = match &mut this.body {
-            FrameSource::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
-            FrameSource::Bytes(bytes) => {
-                Poll::Ready(Some(Ok(Frame::data(bytes.split_to(WRITE_CHUNK_BYTES.min(bytes.len()))))))
-            }
-            FrameSource::Stream(stream, left) => stream.as_mut().poll_frame(cx).map(|frame| check_length(frame, left)),
-        };
-        if let Some(over) = over {
-            if let Poll::Ready(Some(Err(error))) = &frame {
-                over.body_error.replace(Some(format!("the request's body broke off: {error}")));
-            }
-            if frame.is_ready() {
-                over.progress.on_sent();
-            } else {
-                over.progress.set_starved(true);
-                over.sender_waker.replace(Some(cx.waker().clone()));
-            }
-        }
-        frame
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match &self.body {
-            FrameSource::Bytes(bytes) => bytes.is_empty(),
-            FrameSource::Stream(stream, _) => stream.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.body {
-            FrameSource::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            FrameSource::Stream(stream, _) => stream.size_hint(),
-        }
-    }
-}
-
-/// A frame that goes out, if the body is as long as it said so far.
-fn check_length<E>(
-    frame: Option<Result<Frame<Bytes>, E>>,
-    left: &mut Option<u64>,
-) -> Option<Result<Frame<Bytes>, Box<dyn Error + Send + Sync>>>
-where
-    E: Into<Box<dyn Error + Send + Sync>>,
-{
-    const LENGTH_MISMATCH: &str = "it is not as long as it said";
-    let Some(frame) = frame else { return left.filter(|left| *left > 0).map(|_| Err(LENGTH_MISMATCH.into())) };
-    if let (Ok(frame), Some(left)) = (&frame, left) {
-        let length = frame.data_ref().map_or(0, |data| data.len() as u64);
-        match left.checked_sub(length) {
-            Some(rest) => *left = rest,
-            None => return Some(Err(LENGTH_MISMATCH.into())),
-        }
-    }
-    filter_trailers(frame.map_err(Into::into))
-}
-
-/// A frame without the trailers that are not passed on; None if that was all of it, for trailers come last.
-fn filter_trailers<E>(frame: Result<Frame<Bytes>, E>) -> Option<Result<Frame<Bytes>, E>> {
-    let frame = match frame.map(Frame::into_trailers) {
-        Ok(Ok(mut trailers)) => {
-            let unwanted: Vec<HeaderName> = trailers.keys().filter(|name| !is_allowed_trailer(name)).cloned().collect();
-            for name in unwanted {
-                trailers.remove(name);
-            }
-            return (!trailers.is_empty()).then(|| Ok(Frame::trailers(trailers)));
-        }
-        Ok(Err(frame)) => Ok(frame),
-        Err(error) => Err(error),
-    };
-    Some(frame)
-}
-
-fn root_cause(error: &hyper::Error) -> &(dyn Error + 'static) {
-    let mut cause: &(dyn Error + 'static) = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause
-}
-
-/// Whether the connection was going away before this request came: its stream is beyond the last one that the other end
-/// takes (RFC 9113, 6.8). Told by h2's words, for its type is not to be had through hyper.
-fn is_after_goaway(error: &hyper::Error) -> bool {
-    root_cause(error).to_string().starts_with("connection error received: not a result of an error")
-}
-
-pub(super) fn failure(error: &hyper::Error) -> SendError {
-    let root = root_cause(error);
-    let text = root.to_string();
-    if let Some(error) = root.downcast_ref::<io::Error>() {
-        return SendError::connection_lost(error);
-    }
-    let kind = if text.starts_with("stream error") {
-        FailureKind::Reset
-    } else if text.starts_with("connection error detected") || error.is_parse() {
-        FailureKind::Protocol
-    } else {
-        FailureKind::Closed
-    };
-    SendError::new(kind, format!("HTTP/2: {text}"))
 }
