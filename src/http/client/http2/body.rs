@@ -12,7 +12,7 @@ use http_body::{Frame, SizeHint};
 use super::super::request::{BodyStream, is_allowed_trailer};
 use super::Http2StreamState;
 
-/// A request's body on its way.
+/// A request's body that is being sent.
 pub(super) struct OutgoingFrames {
     pub(super) body: FrameSource,
     pub(super) stream: Option<Rc<Http2StreamState>>,
@@ -20,11 +20,11 @@ pub(super) struct OutgoingFrames {
 
 pub(super) enum FrameSource {
     Bytes(Bytes),
-    /// With what is left of it, if its length was said.
+    /// A stream and its remaining bytes, if the length was declared.
     Stream(BodyStream, Option<u64>),
 }
 
-/// A body that is there goes out in such pieces, for each shows that the one before was taken.
+/// Size of the pieces of a complete body, in bytes; each shows that the one before was taken.
 const WRITE_CHUNK_BYTES: usize = 64 * 1024;
 
 impl From<Bytes> for OutgoingFrames {
@@ -39,9 +39,9 @@ impl http_body::Body for OutgoingFrames {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = self.get_mut();
-        let over = this.stream.as_ref();
-        if over.is_some_and(|over| over.is_over.get()) {
-            return Poll::Ready(Some(Err("its answer is over".into())));
+        let state = this.stream.as_ref();
+        if state.is_some_and(|state| state.is_over.get()) {
+            return Poll::Ready(Some(Err("its answer is state".into())));
         }
         let frame = match &mut this.body {
             FrameSource::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
@@ -50,15 +50,15 @@ impl http_body::Body for OutgoingFrames {
             }
             FrameSource::Stream(stream, left) => stream.as_mut().poll_frame(cx).map(|frame| check_length(frame, left)),
         };
-        if let Some(over) = over {
+        if let Some(state) = state {
             if let Poll::Ready(Some(Err(error))) = &frame {
-                over.body_error.replace(Some(format!("the request's body broke off: {error}")));
+                state.body_error.replace(Some(format!("the request's body broke off: {error}")));
             }
             if frame.is_ready() {
-                over.progress.on_sent();
+                state.progress.on_sent();
             } else {
-                over.progress.set_starved(true);
-                over.sender_waker.replace(Some(cx.waker().clone()));
+                state.progress.set_starved(true);
+                state.sender_waker.replace(Some(cx.waker().clone()));
             }
         }
         frame
@@ -79,7 +79,7 @@ impl http_body::Body for OutgoingFrames {
     }
 }
 
-/// A frame that goes out, if the body is as long as it said so far.
+/// The frame to send, if the body has its declared length so far.
 fn check_length<E>(
     frame: Option<Result<Frame<Bytes>, E>>,
     left: &mut Option<u64>,
@@ -99,7 +99,7 @@ where
     filter_trailers(frame.map_err(Into::into))
 }
 
-/// A frame without the trailers that are not passed on; None if that was all of it, for trailers come last.
+/// The frame without forbidden trailers; None if nothing else is left, since trailers come last.
 fn filter_trailers<E>(frame: Result<Frame<Bytes>, E>) -> Option<Result<Frame<Bytes>, E>> {
     let frame = match frame.map(Frame::into_trailers) {
         Ok(Ok(mut trailers)) => {

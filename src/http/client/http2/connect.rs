@@ -22,8 +22,8 @@ use crate::machine::executor::LocalExecutor;
 /// Maximum size of a response's header list, in bytes.
 const MAX_HEADER_LIST_BYTES: u32 = 64 * 1024;
 
-/// A dial that several callers wait for. A task does it, so that none of them can end it for the others; it ends when
-/// the last of them has gone.
+/// A pending connection that several requests wait for. A task makes it, so that no request can cancel it for the
+/// others; it ends when the last of them has gone.
 #[derive(Debug)]
 pub(super) struct PendingConnect {
     task: RefCell<Option<AbortHandle>>,
@@ -37,10 +37,10 @@ impl PendingConnect {
         *pool.http2.connecting.borrow_mut() = Rc::downgrade(&this);
         let (shared, pool, weak) = (Rc::clone(shared), Rc::clone(pool), Rc::downgrade(&this));
         let task = tokio::task::spawn_local(async move {
-            let dialled = connect_one(&shared, &pool).await;
+            let connected = connect_one(&shared, &pool).await;
             *pool.http2.connecting.borrow_mut() = Weak::new();
             let Some(this) = weak.upgrade() else { return };
-            *this.done.borrow_mut() = Some(dialled);
+            *this.done.borrow_mut() = Some(connected);
             for waker in this.wakers.take() {
                 waker.wake();
             }
@@ -96,7 +96,7 @@ async fn connect_one(shared: &Rc<ClientState>, pool: &Rc<ConnectionPool>) -> Res
     Ok(())
 }
 
-/// Makes an HTTP/2 connection of a fresh one.
+/// Starts HTTP/2 on a new connection.
 pub(in crate::http::client) async fn adopt(mut lease: PooledConnection, now: Nanos) -> Result<(), SendError> {
     let Some(socket) = lease.socket.take() else { return Err(SendError::new(FailureKind::Connect, "no connection")) };
     let mut builder = Builder::new(LocalExecutor);
@@ -118,7 +118,7 @@ pub(in crate::http::client) async fn adopt(mut lease: PooledConnection, now: Nan
     tokio::task::spawn_local(async move {
         {
             let mut driver = pin!(driver);
-            // What ended it is told to its streams.
+            // The streams report the cause of the end.
             let _ = poll_fn(|cx| {
                 let done = driver.as_mut().poll(cx);
                 if let Some(connection) = connection.upgrade() {

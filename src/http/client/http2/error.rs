@@ -14,8 +14,8 @@ fn root_cause(error: &hyper::Error) -> &(dyn Error + 'static) {
     cause
 }
 
-/// Whether the connection was going away before this request came: its stream is beyond the last one that the other end
-/// takes (RFC 9113, 6.8). Told by h2's words, for its type is not to be had through hyper.
+/// Whether the connection was going away before this request: its stream is above the last one that the other end
+/// processes (RFC 9113, 6.8). Recognized by h2's text, since hyper does not expose its type.
 pub(super) fn is_after_goaway(error: &hyper::Error) -> bool {
     root_cause(error).to_string().starts_with("connection error received: not a result of an error")
 }

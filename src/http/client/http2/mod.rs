@@ -1,4 +1,4 @@
-//! Requests over HTTP/2: hyper's, many streams on a connection, which a task drives.
+//! Requests over HTTP/2: hyper's, with many streams per connection and a task for each connection.
 
 mod body;
 mod connect;
@@ -33,38 +33,38 @@ use crate::decide::Nanos;
 pub(super) struct Http2Connections {
     connections: RefCell<Vec<Rc<Http2Connection>>>,
     connecting: RefCell<Weak<PendingConnect>>,
-    /// Whether TLS has agreed on HTTP/1.1 the last time.
+    /// Whether TLS negotiated HTTP/1.1 the last time.
     declined: Cell<bool>,
 }
 
 #[derive(Debug)]
 struct Http2Connection {
     sender: SendRequest<OutgoingFrames>,
-    /// Streams now, and as many as the peer lets us have.
+    /// Current streams, and the peer's maximum.
     streams: Cell<usize>,
     max_streams: Cell<usize>,
     is_reused: Cell<bool>,
-    /// Whether there was a stream since the last sweep, and the sweep up to which there were some.
+    /// Whether there was a stream since the last sweep, and the time of the last sweep with one.
     was_busy: Cell<bool>,
     since: Cell<Nanos>,
-    /// It is to have no more streams.
+    /// Whether the connection gets no more streams.
     retired: Cell<bool>,
 }
 
-/// A stream; holds its place on the connection.
+/// A stream, which holds its slot on the connection.
 #[derive(Debug)]
 pub(super) struct Http2Stream {
     connection: Rc<Http2Connection>,
     shared: Rc<Http2StreamState>,
 }
 
-/// What a stream's two halves know of one another. hyper would send the rest of a request's body also when its answer is
-/// over for us.
+/// State shared by the two halves of a stream. Without it hyper would send the rest of a request's body even after its
+/// response was dropped.
 #[derive(Debug)]
 struct Http2StreamState {
     is_over: Cell<bool>,
     sender_waker: RefCell<Option<Waker>>,
-    /// Why the request's body ended early, if it did: whatever comes of the stream is then its caller's fault.
+    /// Reason why the request's body ended early: then a failure of the stream is the caller's fault.
     body_error: RefCell<Option<String>>,
     progress: ProgressTimeout,
 }
@@ -83,20 +83,20 @@ impl Http2Stream {
         Self { connection: Rc::clone(connection), shared: Rc::new(over) }
     }
 
-    /// Some of the answer has come.
+    /// Records received bytes.
     pub(super) fn on_received(&self) {
         self.shared.progress.on_received();
     }
 
-    /// What has ended the stream, in place of what it looks like from its other half.
+    /// The cause of the stream's end, which may be the request's body.
     pub(super) fn attribute_error(&self, error: SendError) -> SendError {
         self.shared.body_error.take().map_or(error, SendError::request)
     }
 
-    /// Nothing has come.
+    /// Checks the progress timeout while nothing has come.
     ///
     /// # Errors
-    /// When that has been so for too long. Its connection then gets no further streams: perhaps nobody is there.
+    /// If the timeout is exceeded. The connection then gets no further streams, since its peer may be gone.
     pub(super) fn check_timeout(&self, waker: &Waker) -> Result<(), SendError> {
         self.shared.progress.check(waker).inspect_err(|_| self.connection.retired.set(true))
     }
@@ -117,7 +117,7 @@ impl Http2Connections {
         self.declined.get()
     }
 
-    /// A connection with room; or, where there can be no further one, the one with the fewest streams.
+    /// A connection with a free stream; without a way to a further connection, the one with the fewest streams.
     fn pick(&self, may_dial: bool) -> Option<Rc<Http2Connection>> {
         let mut connections = self.connections.borrow_mut();
         connections.retain(|connection| !connection.sender.is_closed() && !connection.retired.get());
@@ -126,7 +126,7 @@ impl Http2Connections {
         (!full || !may_dial).then(|| Rc::clone(least))
     }
 
-    /// Lets go of connections without streams that have had none since `before`; they end in good order.
+    /// Drops connections without streams since `before`; they close in an orderly way.
     pub(super) fn sweep(&self, before: Nanos, now: Nanos) {
         self.connections.borrow_mut().retain(|connection| {
             let streams = connection.streams.get() > 0;
@@ -137,14 +137,14 @@ impl Http2Connections {
         });
     }
 
-    /// Lets go of all connections; they end with their last stream.
+    /// Drops all connections; they end with their last stream.
     pub(super) fn close(&self) {
         let connections = self.connections.take();
         drop(connections);
     }
 }
 
-/// Sends a request over HTTP/2; or gives it back if the origin speaks HTTP/1.1.
+/// Sends a request over HTTP/2; returns it if the origin speaks HTTP/1.1.
 pub(super) async fn send<'a>(
     shared: &Rc<ClientState>,
     pool: &Rc<ConnectionPool>,
@@ -163,7 +163,7 @@ pub(super) async fn send<'a>(
             (OutgoingFrames { body: FrameSource::Stream(stream, length), stream: None }, None)
         }
     };
-    let mut again = true;
+    let mut is_first = true;
     loop {
         let stream = Http2Stream::new(&connection, &pool.progress_timeouts);
         let reused = connection.is_reused.replace(true);
@@ -173,7 +173,7 @@ pub(super) async fn send<'a>(
         body.stream = Some(Rc::clone(&stream.shared));
         let mut attempt = Request::new(body);
         (*attempt.method_mut(), *attempt.uri_mut()) = (head.0.clone(), head.1.clone());
-        *attempt.headers_mut() = if again { head.2.clone() } else { std::mem::take(&mut head.2) };
+        *attempt.headers_mut() = if is_first { head.2.clone() } else { std::mem::take(&mut head.2) };
         let mut sender = connection.sender.clone();
         let mut sent = pin!(sender.try_send_request(attempt));
         let sent = poll_fn(|cx| match sent.as_mut().poll(cx) {
@@ -192,15 +192,14 @@ pub(super) async fn send<'a>(
         };
         let unsent = error.take_message().map(Request::into_body);
         let error = error.into_error();
-        // Nothing else is sent twice in silence: a stream that was refused, or that its connection took along, is an
-        // attempt that has failed.
+        // Nothing else is sent twice: a stream that was reset, or that ended with its connection, is a failed attempt.
         let may = reused && is_after_goaway(&error);
         body = match (unsent, &copy) {
-            (Some(unsent), _) if again => unsent,
-            (None, Some(copy)) if again && may => copy.clone().into(),
+            (Some(unsent), _) if is_first => unsent,
+            (None, Some(copy)) if is_first && may => copy.clone().into(),
             _ => return Err(stream.attribute_error(failure(&error))),
         };
-        again = false;
+        is_first = false;
         update_counts(&pool.counts, |counts| counts.resent += 1);
         drop(stream);
         connection = match self::connection(shared, pool).await? {
@@ -210,7 +209,7 @@ pub(super) async fn send<'a>(
     }
 }
 
-/// A connection that takes a stream; None if the origin speaks HTTP/1.1.
+/// A connection for a stream; None if the origin speaks HTTP/1.1.
 async fn connection(
     shared: &Rc<ClientState>,
     pool: &Rc<ConnectionPool>,
@@ -222,16 +221,16 @@ async fn connection(
         if pool.http2.declined() {
             return Ok(None);
         }
-        let dialling = pool.http2.connecting.borrow().upgrade();
-        let dialling = match dialling {
-            Some(dialling) => dialling,
+        let pending = pool.http2.connecting.borrow().upgrade();
+        let pending = match pending {
+            Some(pending) => pending,
             None => PendingConnect::begin(shared, pool),
         };
-        ConnectWait(dialling).await?;
+        ConnectWait(pending).await?;
     }
 }
 
-/// Method, URI and headers as HTTP/2 has them: no Host, and nothing about connections.
+/// Method, URI and headers in HTTP/2: without Host and connection headers.
 fn request_head(
     pool: &ConnectionPool,
     request: &OutgoingRequest<'_>,
