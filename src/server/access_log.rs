@@ -1,4 +1,5 @@
-//! A line of JSON for each request, written by a thread of its own: a slow disk must not slow an answer.
+//! Access log: a line of JSON for each request, written by its own thread, so that a slow disk does not delay
+//! responses.
 
 use std::cell::{Cell, RefCell};
 use std::fs::OpenOptions;
@@ -12,31 +13,31 @@ use serde_json::value::RawValue;
 
 use super::Logger;
 
-/// One line.
+/// A line of the log.
 #[derive(Debug, Serialize)]
 pub(super) struct AccessLogEntry<'a> {
-    /// Seconds since 1970, when the answer was complete.
+    /// Time when the response was complete, in seconds since 1970.
     pub(super) time: f64,
     pub(super) client: &'a str,
     pub(super) method: &'a str,
     pub(super) target: &'a str,
     pub(super) version: &'a str,
-    /// None if there was no answer: reset, or nobody waited for it any more.
+    /// Status; None without a response: reset, or closed by the client.
     pub(super) status: Option<u16>,
-    /// Of the body.
+    /// Size of the body, in bytes.
     pub(super) bytes: u64,
     pub(super) duration_ms: f64,
-    /// The client left before its answer began.
+    /// Whether the client closed the connection before its response began.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) client_closed: bool,
-    /// What the service tells of it.
+    /// Text of the service about the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) attempts: Option<&'a RawValue>,
 }
 
-/// Bytes that one event loop gathers before it hands them on.
+/// Size of an event loop's batch, in bytes.
 const FLUSH_BYTES: usize = 32 * 1024;
-/// Such parcels that may wait for the disk. Beyond that lines are lost, and counted.
+/// Maximum number of batches that wait for the disk. Beyond it lines are lost, and counted.
 const MAX_QUEUED_BATCHES: usize = 64;
 
 /// The writer; ends when all [`AccessLogWriter`]s are gone.
@@ -46,7 +47,7 @@ pub(super) struct AccessLog {
     thread: JoinHandle<()>,
 }
 
-/// One event loop's end of it.
+/// One event loop's part of the log.
 #[derive(Debug)]
 pub(super) struct AccessLogWriter {
     batches: SyncSender<Vec<u8>>,
@@ -67,7 +68,7 @@ impl AccessLog {
         let (path, tell) = (path.display().to_string(), tell.clone());
         let writer = thread::Builder::new().name("access-log".to_owned()).spawn(move || {
             if let Err(error) = write_batches(out, &received) {
-                tell.log(&format!("the access log {path} ends here: {error}"));
+                tell.log(&format!("access log {path} stopped: {error}"));
             }
         })?;
         Ok(Self { batches: parcels, thread: writer })
@@ -82,7 +83,7 @@ impl AccessLog {
         }
     }
 
-    /// Waits until all is written. All pens must be gone.
+    /// Waits until all lines are written. All [`AccessLogWriter`]s must be dropped.
     pub(super) fn close(self) {
         drop(self.batches);
         let _ = self.thread.join();
@@ -99,7 +100,7 @@ fn write_batches(mut out: impl Write, parcels: &Receiver<Vec<u8>>) -> io::Result
 impl AccessLogWriter {
     pub(super) fn write(&self, line: &AccessLogEntry<'_>) {
         let mut gathered = self.buffer.borrow_mut();
-        // A line of plain fields is always JSON, and a Vec takes all.
+        // Plain fields always serialize, and a Vec accepts all bytes.
         let _ = serde_json::to_writer(&mut *gathered, line);
         gathered.push(b'\n');
         let full = gathered.len() >= FLUSH_BYTES;
@@ -109,7 +110,7 @@ impl AccessLogWriter {
         }
     }
 
-    /// Hands on what has been gathered.
+    /// Hands the batch to the writer.
     pub(super) fn flush(&self) {
         let parcel = self.buffer.take();
         if parcel.is_empty() {
