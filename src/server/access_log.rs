@@ -1,5 +1,4 @@
-//! Access log: a line of JSON for each request, written by its own thread, so that a slow disk does not delay
-//! responses.
+//! A line of JSON for each request, written by a thread of its own: a slow disk must not slow an answer.
 
 use std::cell::{Cell, RefCell};
 use std::fs::OpenOptions;
@@ -13,31 +12,31 @@ use serde_json::value::RawValue;
 
 use super::Logger;
 
-/// A line of the log.
+/// One line.
 #[derive(Debug, Serialize)]
 pub(super) struct AccessLogEntry<'a> {
-    /// Time when the response was complete, in seconds since 1970.
+    /// Seconds since 1970, when the answer was complete.
     pub(super) time: f64,
     pub(super) client: &'a str,
     pub(super) method: &'a str,
     pub(super) target: &'a str,
     pub(super) version: &'a str,
-    /// Status; None without a response: reset, or closed by the client.
+    /// None if there was no answer: reset, or nobody waited for it any more.
     pub(super) status: Option<u16>,
-    /// Size of the body, in bytes.
+    /// Of the body.
     pub(super) bytes: u64,
     pub(super) duration_ms: f64,
-    /// Whether the client closed the connection before its response began.
+    /// The client left before its answer began.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) client_closed: bool,
-    /// Text of the service about the request.
+    /// What the service tells of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) attempts: Option<&'a RawValue>,
 }
 
-/// Size of an event loop's batch, in bytes.
+/// Bytes that one event loop gathers before it hands them on.
 const FLUSH_BYTES: usize = 32 * 1024;
-/// Maximum number of batches that wait for the disk. Beyond it lines are lost, and counted.
+/// Such parcels that may wait for the disk. Beyond that lines are lost, and counted.
 const MAX_QUEUED_BATCHES: usize = 64;
 
 /// The writer; ends when all [`AccessLogWriter`]s are gone.
@@ -47,7 +46,7 @@ pub(super) struct AccessLog {
     thread: JoinHandle<()>,
 }
 
-/// One event loop's part of the log.
+/// One event loop's end of it.
 #[derive(Debug)]
 pub(super) struct AccessLogWriter {
     batches: SyncSender<Vec<u8>>,
@@ -68,7 +67,7 @@ impl AccessLog {
         let (path, tell) = (path.display().to_string(), tell.clone());
         let writer = thread::Builder::new().name("access-log".to_owned()).spawn(move || {
             if let Err(error) = write_batches(out, &received) {
-                tell.log(&format!("access log {path} stopped: {error}"));
+                tell.log(&format!("the access log {path} ends here: {error}"));
             }
         })?;
         Ok(Self { batches: parcels, thread: writer })
@@ -83,7 +82,7 @@ impl AccessLog {
         }
     }
 
-    /// Waits until all lines are written. All [`AccessLogWriter`]s must be dropped.
+    /// Waits until all is written. All pens must be gone.
     pub(super) fn close(self) {
         drop(self.batches);
         let _ = self.thread.join();
@@ -100,7 +99,7 @@ fn write_batches(mut out: impl Write, parcels: &Receiver<Vec<u8>>) -> io::Result
 impl AccessLogWriter {
     pub(super) fn write(&self, line: &AccessLogEntry<'_>) {
         let mut gathered = self.buffer.borrow_mut();
-        // Plain fields always serialize, and a Vec accepts all bytes.
+        // A line of plain fields is always JSON, and a Vec takes all.
         let _ = serde_json::to_writer(&mut *gathered, line);
         gathered.push(b'\n');
         let full = gathered.len() >= FLUSH_BYTES;
@@ -110,7 +109,7 @@ impl AccessLogWriter {
         }
     }
 
-    /// Hands the batch to the writer.
+    /// Hands on what has been gathered.
     pub(super) fn flush(&self) {
         let parcel = self.buffer.take();
         if parcel.is_empty() {
