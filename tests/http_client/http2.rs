@@ -214,7 +214,7 @@ fn http2_without_tls_by_prior_knowledge() {
         let counts = client.counts();
         assert_eq!((counts.open, counts.connected, counts.reused), (1, 1, 3));
     });
-    // An HTTP/1.1 service behind a gate.
+    // An origin that speaks HTTP/1.1 only.
     let server = Server::start(|_| Reply::ok("hello"));
     run(async |client| {
         let to = origin(&server.url("/"), &ConnectOptions { protocol: Protocol::Http2, ..ConnectOptions::default() });

@@ -92,7 +92,7 @@ struct SenderSimulation {
     /// An ask that has not come to the store yet, and when it does; None: it is lost.
     request: Option<(Nanos, LeaseRequest)>,
     reply: Option<(Nanos, LeaseRequest, LeaseReplyModel)>,
-    /// Nobody answers: when it gives up.
+    /// Timeout of the request without a reply.
     gives_up_at: Nanos,
     /// It does nothing before.
     stalled_until: Nanos,
