@@ -1,5 +1,5 @@
-//! Many senders, one store, in virtual time: messages take any time or are lost, senders stand still or die, and the store
-//! forgets what it did last.
+//! Many senders and one store in virtual time: messages are delayed or lost, senders stall or crash, and the store
+//! forgets its latest changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,16 +12,16 @@ const LEASE: Nanos = Nanos::from_millis(3000);
 const TICK: Nanos = Nanos::from_millis(1);
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(700);
 
-/// What the store keeps, as plainly as it can be written.
+/// The store's leases, written for reading.
 #[derive(Clone, Debug, Default)]
 struct LeaseStoreModel {
-    /// By name: able, and until when it lives.
+    /// By sender: whether it is able, and until when it is alive.
     senders: BTreeMap<usize, (bool, Nanos)>,
     /// By key: owner, token, until when.
     keys: BTreeMap<usize, (Option<usize>, u64, Nanos)>,
-    /// The last one that was given.
+    /// Latest token.
     last_token: u64,
-    /// It may have forgotten who has which key: before that nobody gets one.
+    /// End of the time in which the store may have forgotten owners and grants no key.
     settled_at: Nanos,
 }
 
@@ -92,7 +92,7 @@ struct SenderSimulation {
     /// An ask that has not come to the store yet, and when it does; None: it is lost.
     request: Option<(Nanos, LeaseRequest)>,
     reply: Option<(Nanos, LeaseRequest, LeaseReplyModel)>,
-    /// Nobody answers: when it gives up.
+    /// Timeout of the request without a reply.
     gives_up_at: Nanos,
     /// It does nothing before.
     stalled_until: Nanos,
@@ -107,7 +107,7 @@ struct LeaseSimulation {
     senders: Vec<SenderSimulation>,
     keys: usize,
     dice: Dice,
-    /// Of 100 messages so many are lost, and they take up to so long.
+    /// Percentage of lost messages, and their longest delay.
     loss_percent: u64,
     max_delay: Nanos,
 }
@@ -142,7 +142,7 @@ impl LeaseSimulation {
             self.snapshot = self.store.clone();
         }
         for number in 0..self.senders.len() {
-            // What has been sent comes to the store, whatever has become of who sent it.
+            // Sent requests reach the store even if their sender has crashed.
             if let Some((at, ask)) = self.senders[number].request.clone()
                 && at <= now
             {
@@ -172,7 +172,7 @@ impl LeaseSimulation {
             (sender.request, sender.reply, sender.gives_up_at) = (None, None, Nanos::NEVER);
             sender.leases.request_failed(now);
         }
-        // What is out is answered within a moment.
+        // Requests in flight get their responses soon.
         let leaving: Vec<usize> = sender.leases.releasing().collect();
         for key in leaving {
             if self.dice.bits().is_multiple_of(20) {
@@ -187,12 +187,13 @@ impl LeaseSimulation {
         }
     }
 
-    /// The store goes on from what it was then.
-    fn fail_over(&mut self, kept: LeaseStoreModel) {
-        self.store = LeaseStoreModel { last_token: kept.last_token + 1_000_000, settled_at: self.now + LEASE, ..kept };
+    /// Fails over to an earlier state of the store.
+    fn fail_over(&mut self, saved: LeaseStoreModel) {
+        self.store =
+            LeaseStoreModel { last_token: saved.last_token + 1_000_000, settled_at: self.now + LEASE, ..saved };
     }
 
-    /// Who may send by a key, a dead one as long as it was sure of it.
+    /// Senders that may use a key, a crashed one until its lease expires.
     fn holders(&self, key: usize) -> Vec<usize> {
         let holds = |sender: &SenderSimulation| sender.leases.is_held(key, self.now);
         (0..self.senders.len()).filter(|number| holds(&self.senders[*number])).collect()
@@ -232,7 +233,7 @@ impl LeaseSimulation {
 }
 
 #[test]
-fn five_keys_go_to_four_senders_and_to_those_who_are_left() {
+fn five_keys_go_to_four_senders_and_then_to_the_remaining_ones() {
     let mut world = LeaseSimulation::new(4, 5, 1);
     world.run(3000);
     world.check_even();
@@ -242,7 +243,7 @@ fn five_keys_go_to_four_senders_and_to_those_who_are_left() {
 }
 
 #[test]
-fn the_keys_of_one_that_dies_are_sent_by_within_a_lease() {
+fn the_keys_of_a_crashed_sender_are_used_within_a_lease() {
     for seed in 0..20 {
         let mut world = LeaseSimulation::new(4, 8, seed);
         world.run(3000 + seed * 37);
@@ -253,14 +254,14 @@ fn the_keys_of_one_that_dies_are_sent_by_within_a_lease() {
         while !lost.iter().all(|key| world.holders(*key).first().is_some_and(|holder| *holder != 1)) {
             world.step();
             world.check();
-            // Two ways to the store and back.
+            // Two round trips to the store.
             assert!(world.now - died <= LEASE + Nanos::from_millis(25), "after {:?}", world.now - died);
         }
     }
 }
 
 #[test]
-fn whoever_cannot_use_keys_leaves_them_to_others_and_gets_them_back() {
+fn a_sender_that_cannot_use_keys_leaves_them_to_others_and_gets_them_back() {
     let mut world = LeaseSimulation::new(2, 6, 3);
     world.run(4000);
     world.check_even();
@@ -277,7 +278,7 @@ fn whoever_cannot_use_keys_leaves_them_to_others_and_gets_them_back() {
 }
 
 #[test]
-fn a_key_that_the_service_does_not_take_is_given_back_and_not_taken_again() {
+fn a_key_that_the_service_rejects_is_released_and_not_acquired_again() {
     let mut world = LeaseSimulation::new(1, 2, 3);
     world.run(500);
     assert_eq!(world.shares(), [2]);
@@ -288,7 +289,7 @@ fn a_key_that_the_service_does_not_take_is_given_back_and_not_taken_again() {
 }
 
 #[test]
-fn a_lease_that_lapsed_while_the_store_was_away_is_ours_again_if_nobody_took_it() {
+fn a_lease_that_expired_while_the_store_was_unreachable_resumes_if_no_sender_took_it() {
     let mut world = LeaseSimulation::new(1, 3, 3);
     world.run(500);
     world.loss_percent = 100;
@@ -301,25 +302,25 @@ fn a_lease_that_lapsed_while_the_store_was_away_is_ours_again_if_nobody_took_it(
 }
 
 #[test]
-fn whoever_was_cut_off_does_not_get_its_lease_back_from_a_store_that_forgot_who_took_the_key() {
+fn a_store_that_forgot_an_owner_does_not_renew_the_lease_of_the_previous_one() {
     let mut world = LeaseSimulation::new(2, 1, 5);
     world.run(1000);
     let first = world.holders(0)[0];
-    let kept = world.store.clone();
+    let saved = world.store.clone();
     world.senders[first].stalled_until = Nanos::NEVER;
     while world.holders(0) != [1 - first] {
         world.step();
         world.check();
-        assert!(world.now < Nanos::from_secs(10), "nobody takes it over");
+        assert!(world.now < Nanos::from_secs(10), "no sender takes it over");
     }
-    world.fail_over(kept);
+    world.fail_over(saved);
     world.senders[first].stalled_until = Nanos::ZERO;
     world.run(2 * LEASE.0 / 1_000_000);
     assert_eq!(world.holders(0), [1 - first], "it goes on, as its lease was not over");
 }
 
 #[test]
-fn a_lease_that_ended_while_it_was_asked_for_is_asked_for_once_more() {
+fn a_lease_that_expired_during_a_request_is_requested_once_more() {
     let mut ownership = KeyLeases::new("a", ["k".to_owned()], LEASE);
     let mut actions = Vec::new();
     let table =
@@ -361,7 +362,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_key_has_two_senders_and_in_quiet_times_all_share_evenly(
+    fn no_key_has_two_senders_and_in_quiet_times_keys_are_even(
         senders in 1..5_usize,
         keys in 1..12_usize,
         seed in any::<u64>(),
@@ -380,7 +381,7 @@ proptest! {
             world.run(ms);
             (world.loss_percent, world.max_delay) = (0, Nanos::from_millis(5));
         }
-        // The longest stand-still, two leases, and some beats.
+        // The longest stall, two leases, and some renewals.
         world.run(6000 + 2 * LEASE.0 / 1_000_000 + 3000);
         world.check_even();
     }

@@ -1,14 +1,14 @@
-//! What the server is still working on.
+//! Requests that the server is still processing.
 
 use std::collections::VecDeque;
 
 use super::Nanos;
 
-/// Requests that have not ended.
+/// Amount of the requests that have not ended at the server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ConcurrencyCount {
     used: u64,
-    /// Those that are said to end, when, and how much; in the order of time.
+    /// Scheduled ends and their amounts, in order of time.
     ending: VecDeque<(Nanos, u64)>,
 }
 
@@ -35,9 +35,9 @@ impl ConcurrencyCount {
         self.used
     }
 
-    /// When this much more may be sent.
-    pub(super) fn earliest(&self, amount: u64, most: u64) -> Nanos {
-        let over = self.used.saturating_add(amount).saturating_sub(most);
+    /// Earliest time to send this amount, if the limit is `max`.
+    pub(super) fn earliest(&self, amount: u64, max: u64) -> Nanos {
+        let over = self.used.saturating_add(amount).saturating_sub(max);
         if over == 0 {
             return Nanos::ZERO;
         }

@@ -1,6 +1,6 @@
-//! A part of a limit.
+//! The fraction of a limit.
 
-/// A part of a limit, in 65,536ths.
+/// Fraction of a limit, in units of 1/65,536, in [0, 1].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fraction(u32);
 
@@ -9,15 +9,15 @@ impl Fraction {
     pub const NONE: Self = Self(0);
     /// All of it.
     pub const WHOLE: Self = Self(1 << Self::BITS);
-    /// Of two to this power there are so many in a whole.
+    /// Binary logarithm of the parts of a whole.
     pub const BITS: u32 = 16;
 
-    /// So many parts; more than there are is the whole.
+    /// Fraction of `parts`; more than a whole counts as the whole.
     pub const fn from_parts(parts: u32) -> Self {
         if parts < Self::WHOLE.0 { Self(parts) } else { Self::WHOLE }
     }
 
-    /// What each of so many has, rounded down; of nobody it is the whole.
+    /// One of `among` equal parts, rounded down; for 0 the whole.
     pub const fn even(among: u32) -> Self {
         match Self::WHOLE.0.checked_div(among) {
             Some(parts) => Self(parts),
@@ -35,12 +35,12 @@ impl Fraction {
         f64::from(self.0) / f64::from(Self::WHOLE.0)
     }
 
-    /// So much of this, rounded down.
+    /// This fraction of `whole`, rounded down.
     pub fn of_whole(self, whole: u64) -> u64 {
         u64::try_from((u128::from(whole) * u128::from(self.0)) >> Self::BITS).unwrap_or(u64::MAX)
     }
 
-    /// So much that this is the portion of it, rounded up; at most 2^64 - 1, and that of [`Self::NONE`].
+    /// The whole of which `part` is this fraction, rounded up; at most 2^64 - 1, also for [`Self::NONE`].
     pub fn whole_of(self, part: u64) -> u64 {
         if self == Self::NONE {
             return u64::MAX;
@@ -55,7 +55,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn even_portions_are_no_more_than_the_whole() {
+    fn even_fractions_are_at_most_the_whole() {
         for among in [1, 2, 3, 7, 100, 65_536, 65_537] {
             assert!(u64::from(Fraction::even(among).parts()) * u64::from(among) <= 65_536, "{among}");
         }
@@ -69,11 +69,11 @@ mod tests {
     proptest! {
         #[test]
         fn a_part_is_rounded_down_and_a_whole_up(parts in 1_u32..=65_536, number in 0_u64..1 << 47) {
-            let portion = Fraction::from_parts(parts);
-            let part = portion.of_whole(number);
+            let fraction = Fraction::from_parts(parts);
+            let part = fraction.of_whole(number);
             prop_assert!(u128::from(part) << 16 <= u128::from(number) * u128::from(parts));
             prop_assert!(u128::from(part + 1) << 16 > u128::from(number) * u128::from(parts));
-            let whole = portion.whole_of(number);
+            let whole = fraction.whole_of(number);
             prop_assert!(u128::from(whole) * u128::from(parts) >= u128::from(number) << 16);
             prop_assert!(whole == 0 || u128::from(whole - 1) * u128::from(parts) < u128::from(number) << 16);
             if parts == 65_536 {

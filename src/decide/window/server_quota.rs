@@ -1,35 +1,37 @@
-//! A limit that nobody told us of but the server itself: so much more until then.
+//! An undeclared limit that the server reports: no more than its remaining quota is sent until its reset.
 
-use super::meter::OutstandingRequests;
+use super::window_count::OutstandingRequests;
 use super::{KeyWindows, LimitUnit, Nanos};
 use crate::decide::feedback::Quota;
 use crate::decide::window::WindowSlot;
 
-/// What may still be sent.
+/// Remaining quota of a limit that only responses report.
 #[derive(Clone, Debug)]
 pub(super) struct ServerQuota {
-    /// The server's name for the limit.
+    /// Name of the limit, as reported.
     name: String,
     unit: LimitUnit,
     remaining: u64,
     resets_at: Nanos,
-    /// How much it is in all, and the longest reset; None: the limit is not reported.
+    /// The limit and its longest reset; None: the limit is not reported.
     limit_and_reset: Option<(u64, Nanos)>,
-    /// It has been reset since the last report.
+    /// Whether `remaining` is assumed: a reset has passed since the last report.
     is_assumed: bool,
-    /// The newest request whose response reported it.
+    /// Newest request whose response reported this limit.
     slot: WindowSlot,
-    /// The reset that was reported first.
+    /// First reported reset.
     first_reset_at: Nanos,
-    /// Of a reset that moves on with each request: when one more is free, on average, and how long that takes.
+    /// For a reset that moves with each request: the time of the next free slot, on average, and the time between
+    /// slots.
     refill: Option<(Nanos, Nanos)>,
 }
 
-/// Resets that differ by no more are one: ways out differ, too, and some servers round to whole seconds.
+/// Resets closer than this are the same one: delays vary, and some servers round to whole seconds.
 const SAME_RESET_TOLERANCE: Nanos = Nanos::from_millis(50);
 
 impl ServerQuota {
-    /// Whether it still counts. After its reset it is whole once more, until there is a report or as much time has passed.
+    /// Whether the quota still applies. After its reset the full limit is assumed until the next report, for one more
+    /// reset period at most.
     pub(super) fn is_active(&mut self, now: Nanos) -> bool {
         if now >= self.resets_at
             && let Some((limit, reset)) = self.limit_and_reset.take()
@@ -40,8 +42,9 @@ impl ServerQuota {
         now < self.resets_at
     }
 
-    /// When there is room. A reset that moves on with each request is that of a log or a bucket, of which some is free
-    /// before all is; a sender that is `paced` does not wait for all of it. After a reset only those in flight tell how much is left.
+    /// Earliest time at which this weight fits. A reset that moves with each request belongs to a log or a bucket,
+    /// which frees a part before all of it; a `paced` sender does not wait for the full reset. After a reset only the
+    /// responses in flight report what is left.
     pub(super) fn earliest(&self, weight: u64, paced: bool, is_idle: bool) -> Nanos {
         let missing = self.unit.amount(weight).saturating_sub(self.remaining);
         match self.refill {
@@ -55,8 +58,8 @@ impl ServerQuota {
         self.remaining = self.remaining.saturating_sub(self.unit.amount(weight));
     }
 
-    /// Another report. That of a request which was sent earlier is likely of an earlier moment: it counts where it
-    /// leaves less until the same reset.
+    /// Takes in another report. The response to a request sent earlier probably reports an earlier moment: it counts
+    /// only where it leaves less until the same reset.
     fn update(&mut self, report: Self, now: Nanos, limit: Option<u64>) {
         let reset = report.resets_at - now;
         let rounding = if reset.0.is_multiple_of(Nanos::SECOND.0) { Nanos::SECOND } else { Nanos::ZERO };
@@ -74,18 +77,18 @@ impl ServerQuota {
 }
 
 impl KeyWindows {
-    /// What the answer to this request says of the limits; called before its slot ends.
+    /// Applies the quotas that the response to this request reports; called before its slot ends.
     ///
-    /// Where it speaks of one of ours, the server's number counts if it is less than what we know must be left. Of a limit
-    /// that is none of ours, no more is sent than is left of it, until its reset. All that is on its way may come after
-    /// the request that was answered, and is taken off.
+    /// A quota of a declared limit counts if it leaves less than the local count. For an undeclared limit no more is
+    /// sent than remains until its reset; all requests in transit may arrive after the reported moment, so they are
+    /// subtracted.
     pub fn apply_quotas(&mut self, slot: WindowSlot, now: Nanos, quotas: &[Quota]) {
         let now = self.advance(now);
         let Some(open) = self.in_flight.get(slot) else { return };
-        let (marks, own, arrived) = (open.snapshots, open.weight, open.arrived);
+        let (snapshots, own, arrived) = (open.snapshots, open.weight, open.arrived);
         for quota in quotas {
-            let meant = self.counts.iter().position(|meter| {
-                meter.matches(quota) && quota.limit.is_some_and(|limit| limit == meter.limit.window.limit())
+            let meant = self.counts.iter().position(|count| {
+                count.matches(quota) && quota.limit.is_some_and(|limit| limit == count.limit.window.limit())
             });
             let mut others = (0..self.counts.len()).filter(|index| self.counts[*index].matches(quota));
             let only = others.next().filter(|_| others.next().is_none());
@@ -94,7 +97,7 @@ impl KeyWindows {
                 let in_flight = self.in_flight.in_flight(unit).saturating_sub(unit.amount(own));
                 let out =
                     OutstandingRequests { in_transit: self.in_flight.in_transit(unit, self.delay_bound), in_flight };
-                self.counts[index].apply_quota(quota, &marks[index], own, &out, now);
+                self.counts[index].apply_quota(quota, &snapshots[index], own, &out, now);
                 if let Some(open) = self.in_flight.get(slot) {
                     open.snapshots[index].is_reported = quota.remaining.is_some();
                 }
@@ -104,20 +107,20 @@ impl KeyWindows {
                 let on_the_way = self.in_flight.in_transit(unit, None).total().saturating_sub(own);
                 let left = remaining.saturating_sub(on_the_way);
                 let (name, until) = (quota.name.clone(), now + reset);
-                let whole = quota.limit.map(|limit| (limit, reset));
+                let limit_and_reset = quota.limit.map(|limit| (limit, reset));
                 let report = ServerQuota {
                     name,
                     unit,
                     remaining: left,
                     resets_at: until,
-                    limit_and_reset: whole,
+                    limit_and_reset,
                     is_assumed: false,
                     slot,
                     first_reset_at: until,
                     refill: None,
                 };
-                match self.server_quotas.iter_mut().find(|allowance| allowance.name == report.name) {
-                    Some(allowance) => allowance.update(report, now, quota.limit),
+                match self.server_quotas.iter_mut().find(|known| known.name == report.name) {
+                    Some(known) => known.update(report, now, quota.limit),
                     None => self.server_quotas.push(report),
                 }
             }
@@ -144,7 +147,7 @@ mod tests {
         })
     }
 
-    /// Sends one, whose answer says this 100 ms later.
+    /// Sends one request, whose response reports this quota 100 ms later.
     fn exchange(windows: &mut KeyWindows, at: u64, quota: Quota) {
         let slot = windows.sent(ms(at), 1);
         windows.departed(slot, ms(at));
@@ -152,8 +155,8 @@ mod tests {
         windows.responded(slot, ms(at + 100), Nanos::NEVER);
     }
 
-    /// How many may be sent then, and when the next.
-    fn room(windows: &mut KeyWindows, at: u64) -> (u32, Nanos) {
+    /// Number of requests that fit at `at`, and the time of the next one.
+    fn fitting(windows: &mut KeyWindows, at: u64) -> (u32, Nanos) {
         let mut count = 0;
         while windows.earliest(1) <= ms(at) {
             let slot = windows.sent(ms(at), 1);
@@ -163,7 +166,7 @@ mod tests {
         (count, windows.earliest(1))
     }
 
-    fn says(limit: u64, remaining: u64, reset_s: u64) -> Quota {
+    fn reported(limit: u64, remaining: u64, reset_s: u64) -> Quota {
         Quota {
             limit: Some(limit),
             remaining: Some(remaining),
@@ -173,55 +176,55 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_without_our_doing_counts_as_spent_now() {
+    fn usage_by_others_counts_from_the_report_on() {
         let mut ours = windows("20/1s");
-        exchange(&mut ours, 0, says(20, 19, 1));
-        assert_eq!(room(&mut ours, 200), (19, ms(50 + 1001)));
+        exchange(&mut ours, 0, reported(20, 19, 1));
+        assert_eq!(fitting(&mut ours, 200), (19, ms(50 + 1001)));
         let mut shared = windows("20/1s");
-        exchange(&mut shared, 0, says(20, 5, 1));
-        // The first one's slot is free before those that were seen to be gone at 100 ms.
-        assert_eq!(room(&mut shared, 200), (5, ms(50 + 1001)));
-        assert_eq!(room(&mut shared, 1051), (1, ms(100 + 1001)));
-        assert_eq!(room(&mut shared, 1101).0, 14);
+        exchange(&mut shared, 0, reported(20, 5, 1));
+        // The first request's slot is free before those that were reported as used at 100 ms.
+        assert_eq!(fitting(&mut shared, 200), (5, ms(50 + 1001)));
+        assert_eq!(fitting(&mut shared, 1051), (1, ms(100 + 1001)));
+        assert_eq!(fitting(&mut shared, 1101).0, 14);
     }
 
     #[test]
-    fn a_lower_limit_is_taken_from_the_server_at_once() {
+    fn a_lower_reported_limit_holds_at_once() {
         let mut windows = windows("20/1s");
-        exchange(&mut windows, 0, says(10, 9, 1));
-        assert_eq!(room(&mut windows, 200).0, 9);
+        exchange(&mut windows, 0, reported(10, 9, 1));
+        assert_eq!(fitting(&mut windows, 200).0, 9);
     }
 
     #[test]
-    fn a_limit_that_nobody_told_us_of_is_kept_until_its_reset() {
+    fn an_undeclared_limit_holds_until_its_reset() {
         let mut windows = windows("20/1s");
-        exchange(&mut windows, 0, says(5000, 2, 60));
-        assert_eq!(room(&mut windows, 200), (2, ms(60_100)));
+        exchange(&mut windows, 0, reported(5000, 2, 60));
+        assert_eq!(fitting(&mut windows, 200), (2, ms(60_100)));
         windows.advance(ms(60_100));
-        assert_eq!(room(&mut windows, 60_100).0, 20);
+        assert_eq!(fitting(&mut windows, 60_100).0, 20);
     }
 
     #[test]
-    fn what_says_nothing_of_use_changes_nothing() {
+    fn incomplete_reports_change_nothing() {
         let mut windows = windows("20/1s");
         exchange(&mut windows, 0, Quota { remaining: Some(0), unit: Some(LimitUnit::Requests), ..Quota::default() });
         exchange(&mut windows, 100, Quota { limit: Some(5000), remaining: Some(0), ..Quota::default() });
         exchange(&mut windows, 200, Quota::default());
-        assert_eq!(room(&mut windows, 300).0, 17);
+        assert_eq!(fitting(&mut windows, 300).0, 17);
     }
 
     #[test]
-    fn an_older_response_does_not_replace_what_a_newer_one_left() {
+    fn an_older_response_does_not_replace_a_newer_quota() {
         let mut windows = windows("20/1s");
         let (older, newer) = (windows.sent(ms(0), 1), windows.sent(ms(1), 1));
         for slot in [older, newer] {
             windows.departed(slot, ms(1));
         }
         for (slot, at, left) in [(newer, 100, 5), (older, 110, 4999)] {
-            windows.apply_quotas(slot, ms(at), &[says(5000, left, 60)]);
+            windows.apply_quotas(slot, ms(at), &[reported(5000, left, 60)]);
             windows.responded(slot, ms(at), Nanos::NEVER);
         }
-        // The older one was still out when the newer one was heard of, and may have come after it.
-        assert_eq!(room(&mut windows, 200), (5, ms(60_100)));
+        // The older request was in flight when the newer one's response came, and may have arrived after it.
+        assert_eq!(fitting(&mut windows, 200), (5, ms(60_100)));
     }
 }

@@ -1,45 +1,45 @@
-//! What was sent and is not yet known to have arrived.
+//! Requests in flight: sent and without an outcome, or not known to have arrived.
 
 use std::collections::VecDeque;
 
-use super::meter::CountSnapshot;
+use super::window_count::CountSnapshot;
 use super::{LimitUnit, MAX_WINDOWS, Nanos, WindowSlot};
 use crate::decide::pace::PacedRequest;
 
-/// One request that was sent.
+/// A sent request.
 #[derive(Clone, Debug)]
 pub(super) struct OpenRequest {
-    /// When it was meant to be sent.
+    /// Time of the decision to send.
     pub(super) intended_at: Nanos,
-    /// When it left; None: it is still here.
+    /// Time when the bytes were written; None: not yet.
     pub(super) departed_at: Option<Nanos>,
     pub(super) weight: u64,
-    /// The windows count it among what arrived.
+    /// Whether the windows count the request as arrived.
     pub(super) arrived: bool,
-    /// Nothing more will be heard of it.
+    /// Whether the request has an outcome.
     pub(super) ended: bool,
-    /// What each window had counted when it was sent.
+    /// Each window's count at the send.
     pub(super) snapshots: [CountSnapshot; MAX_WINDOWS],
-    /// As the pace knows it; None: it has been told what came of it.
+    /// The pace's record; None: the pace has the outcome.
     pub(super) pace: Option<PacedRequest>,
 }
 
-/// All that were sent and of which something is yet to be heard.
+/// All requests that have no outcome or have not arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlightRequests {
     requests: VecDeque<OpenRequest>,
-    /// The number of the first.
+    /// Number of the first request in `requests`.
     first_number: u64,
-    /// Those that left, in the order in which they did; some of them have arrived meanwhile.
+    /// Departures in order: time and number; some have arrived meanwhile.
     departures: VecDeque<(Nanos, u64)>,
     in_transit_requests: u64,
     in_transit_weight: u64,
-    /// Those that have not ended, and their weight.
+    /// Number and weight of the requests without an outcome.
     in_flight: (u64, u64),
 }
 
 impl InFlightRequests {
-    /// An empty one, whose slots have other numbers.
+    /// An empty set whose slots have new numbers.
     pub(super) fn emptied(&self) -> Self {
         Self { first_number: self.first_number + self.requests.len() as u64, ..Self::default() }
     }
@@ -57,7 +57,7 @@ impl InFlightRequests {
         self.requests.get_mut(index).filter(|open| !open.ended)
     }
 
-    /// Nothing more will be heard of it.
+    /// Records the outcome of a request.
     pub(super) fn end(&mut self, slot: WindowSlot) -> Option<&mut OpenRequest> {
         let weight = self.get(slot)?.weight;
         self.in_flight = (self.in_flight.0 - 1, self.in_flight.1.saturating_sub(weight));
@@ -66,7 +66,7 @@ impl InFlightRequests {
         Some(open)
     }
 
-    /// What has not ended.
+    /// Amount without an outcome.
     pub(super) fn in_flight(&self, unit: LimitUnit) -> u64 {
         match unit {
             LimitUnit::Requests => self.in_flight.0,
@@ -84,13 +84,13 @@ impl InFlightRequests {
             && open.departed_at.is_none()
         {
             open.departed_at = Some(now);
-            // Instants are told in order; a clock that disagrees must not spoil it, and later is safe.
+            // Departures stay in order even if the clock goes back; later is safe.
             let latest = self.departures.back().map_or(now, |(last, _)| now.max(*last));
             self.departures.push_back((latest, slot.0));
         }
     }
 
-    /// It is on its way no more.
+    /// Marks the request as arrived, and returns it.
     pub(super) fn arrive(&mut self, number: u64) -> Option<OpenRequest> {
         let index = usize::try_from(number.checked_sub(self.first_number)?).ok()?;
         let open = self.requests.get_mut(index).filter(|open| !open.arrived)?;
@@ -101,22 +101,22 @@ impl InFlightRequests {
         Some(open)
     }
 
-    /// The next that has arrived by `now` if no way in is longer than that.
-    pub(super) fn next_arrived(&mut self, now: Nanos, way_in: Nanos) -> Option<(Nanos, u64)> {
+    /// The next request that has arrived by `now` by the delay bound alone, and when.
+    pub(super) fn next_arrived(&mut self, now: Nanos, max_delay: Nanos) -> Option<(Nanos, u64)> {
         self.prune();
-        let (left, number) = self.departures.front().copied()?;
-        (left + way_in <= now).then_some((left + way_in, number))
+        let (departed_at, number) = self.departures.front().copied()?;
+        (departed_at + max_delay <= now).then_some((departed_at + max_delay, number))
     }
 
-    /// Those that nothing more is heard of, and that only the bound lets arrive.
+    /// Numbers of the requests with an outcome of which only the bound decides the arrival.
     pub(super) fn ended_in_transit(&self) -> Vec<u64> {
-        let given_up = |(index, open): (usize, &OpenRequest)| {
+        let is_abandoned = |(index, open): (usize, &OpenRequest)| {
             (open.ended && !open.arrived).then_some(self.first_number + index as u64)
         };
-        self.requests.iter().enumerate().filter_map(given_up).collect()
+        self.requests.iter().enumerate().filter_map(is_abandoned).collect()
     }
 
-    /// Drops what is over, from the front.
+    /// Drops finished entries from the front.
     pub(super) fn prune(&mut self) {
         while let Some((_, number)) = self.departures.front().copied()
             && self.request(number).is_none_or(|open| open.arrived)
@@ -129,22 +129,22 @@ impl InFlightRequests {
         }
     }
 
-    /// By when everything has arrived; NEVER: not before something is heard. None: nothing is on its way.
-    pub(super) fn all_arrived_by(&self, way_in: Option<Nanos>) -> Option<Nanos> {
+    /// Time by which everything has arrived; NEVER: unknown without a response; None: nothing is in transit.
+    pub(super) fn all_arrived_by(&self, max_delay: Option<Nanos>) -> Option<Nanos> {
         if self.in_transit_requests == 0 {
             return None;
         }
-        let travelling =
+        let in_transit =
             self.departures.iter().filter(|(_, number)| self.request(*number).is_some_and(|open| !open.arrived));
-        let (count, last) = travelling.fold((0, Nanos::ZERO), |(count, _), (left, _)| (count + 1, *left));
-        Some(way_in.filter(|_| count == self.in_transit_requests).map_or(Nanos::NEVER, |way_in| last + way_in))
+        let (count, last) = in_transit.fold((0, Nanos::ZERO), |(count, _), (departed_at, _)| (count + 1, *departed_at));
+        Some(max_delay.filter(|_| count == self.in_transit_requests).map_or(Nanos::NEVER, |max_delay| last + max_delay))
     }
 
-    pub(super) fn in_transit(&self, unit: LimitUnit, way_in: Option<Nanos>) -> InTransit<'_> {
-        InTransit { in_flight: self, unit, delay_bound: way_in }
+    pub(super) fn in_transit(&self, unit: LimitUnit, max_delay: Option<Nanos>) -> InTransit<'_> {
+        InTransit { in_flight: self, unit, delay_bound: max_delay }
     }
 
-    /// All whose fate is not known: when they left (or should have), and their weights.
+    /// Requests not known to have arrived: departure (or decision) times and weights.
     pub(super) fn unarrived(&self) -> impl Iterator<Item = (Nanos, u64)> {
         self.requests
             .iter()
@@ -153,7 +153,7 @@ impl InFlightRequests {
     }
 }
 
-/// What is on its way, as one window counts it.
+/// Requests in transit, as one window counts them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InTransit<'a> {
     in_flight: &'a InFlightRequests,
@@ -169,12 +169,14 @@ impl InTransit<'_> {
         }
     }
 
-    /// By when each has surely arrived, and how much it counts, the earliest first. What has not left is in the total
-    /// alone.
+    /// Latest arrival and amount of each, the earliest first. Requests that have not departed are in the total only.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Nanos, u64)> {
-        self.in_flight.departures.iter().filter_map(|(left, number)| {
+        self.in_flight.departures.iter().filter_map(|(departed_at, number)| {
             let open = self.in_flight.request(*number).filter(|open| !open.arrived)?;
-            Some((self.delay_bound.map_or(Nanos::NEVER, |way_in| *left + way_in), self.unit.amount(open.weight)))
+            Some((
+                self.delay_bound.map_or(Nanos::NEVER, |max_delay| *departed_at + max_delay),
+                self.unit.amount(open.weight),
+            ))
         })
     }
 }
