@@ -363,7 +363,7 @@ const COMMANDS: [(&[&str], &[&str]); 20] = [
     (&["load"], &["load.md", "agents.md"]),
     (&["capacity"], &["capacity.md", "load.md", "agents.md"]),
     (&["compare"], &["compare.md"]),
-    (&["study"], &["study.md"]),
+    (&["study"], &["study.md", "agents.md"]),
     (&["study", "new"], &["study.md"]),
     (&["report"], &["cli.md"]),
     (&["serve"], &["serve.md"]),
@@ -406,6 +406,8 @@ fn the_pages_on_the_command_line_name_every_flag_of_the_help() {
         let text: String = pages.iter().map(|name| page(name)).chain([common.clone()]).collect();
         let help = help(command);
         let names = help.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
+        // Flags stand before the text, which may name those of other commands.
+        let names = names.filter_map(|line| line.split("  ").next());
         let flags = names.flat_map(|line| line.split([' ', ','])).filter(|word| word.starts_with("--"));
         missing.extend(
             flags

@@ -77,7 +77,7 @@ fn errors_have_a_position_and_a_remedy() {
         ("rate = \"{n}\"", "rate = \"fast\"", "10:8", "fast"),
         ("rate = \"{n}\"", "users = 0", "10:9", "--users"),
         ("rate = \"{n}\"", "format = \"json\"", "10:10", "the study sets it"),
-        ("n = [1, 2]", "n = [0, 2]", "10:8", "0 is not a rate"),
+        ("n = [1, 2]", "n = [0, 2]", "10:8", "invalid rate 0"),
         ("url = \"http://127.0.0.1:{port}/\"", "url = \"http://\"", "9:7", "URL"),
         ("url = \"http://127.0.0.1:{port}/\"\n", "", "8:1", "a load without url"),
         ("command = \"b {port} {n}\"", "command = []", "5:11", "the command is empty"),

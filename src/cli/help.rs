@@ -36,11 +36,14 @@ pub(super) fn command() -> Command {
     with_reference(Cli::command(), "", "")
 }
 
-/// Command with the line `Reference: PAGE` after its examples, and its subcommands likewise.
+/// Command with the line `Reference: PAGE` after its examples, unless they have one, and its subcommands likewise.
 fn with_reference(command: Command, parent: &str, parent_page: &'static str) -> Command {
     let path = format!("{parent} {}", command.get_name()).trim_start().to_owned();
     let page = PAGES.iter().find(|(known, _)| *known == path).map_or(parent_page, |(_, page)| page);
     let examples = command.get_after_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
-    let command = command.after_help(format!("{examples}Reference: {DOCS}{page}"));
+    let command = match examples.contains("Reference: ") {
+        true => command,
+        false => command.after_help(format!("{examples}Reference: {DOCS}{page}")),
+    };
     command.mut_subcommands(|inner| with_reference(inner, &path, page))
 }
