@@ -106,7 +106,7 @@ class Request:
         return f"<weir.Request {self.method} {self.url}>"
 
 
-#: Content codings that are decoded, and others whose body is no readable text.
+#: Content codings that are decoded, and others that leave no readable text.
 _DECODED = frozenset({"gzip", "x-gzip", "deflate", "identity"})
 _COMPRESSED = frozenset({"br", "zstd", "compress", "x-compress"})
 
