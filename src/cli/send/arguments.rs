@@ -140,9 +140,7 @@ pub(super) enum SendFormat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OrderArg {
-    /// earliest deadline first
     Deadline,
-    /// first in, first out
     Arrival,
 }
 
