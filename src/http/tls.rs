@@ -45,8 +45,8 @@ impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(flag, path, why) => write!(f, "{flag} {}: {why}", path.display()),
-            Self::IncompletePair => f.write_str("--cert and --key go together; give both"),
-            Self::Mismatch(why) => write!(f, "--cert and --key do not fit: {why}"),
+            Self::IncompletePair => f.write_str("--cert and --cert-key go together; give both"),
+            Self::Mismatch(why) => write!(f, "--cert and --cert-key do not fit: {why}"),
             Self::NoRoots(why) => {
                 write!(
                     f,
@@ -109,8 +109,8 @@ fn configuration(options: &TlsOptions) -> Result<ClientConfig, TlsError> {
         (None, None) => builder.with_no_client_auth(),
         (Some(cert), Some(key)) => {
             let chain = certificates("--cert", cert)?;
-            let key =
-                PrivateKeyDer::from_pem_file(key).map_err(|e| TlsError::File("--key", key.clone(), e.to_string()))?;
+            let key = PrivateKeyDer::from_pem_file(key)
+                .map_err(|e| TlsError::File("--cert-key", key.clone(), e.to_string()))?;
             builder.with_client_auth_cert(chain, key).map_err(|e| TlsError::Mismatch(e.to_string()))?
         }
         _ => return Err(TlsError::IncompletePair),

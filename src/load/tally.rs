@@ -169,7 +169,7 @@ impl WorkerCounters {
 
     /// Growing counts since the last call.
     pub(super) fn take_counts(&mut self, feed: &Feed) -> Box<RunCounts> {
-        let (cpu, cpu_share) = self.cpu();
+        let (cpu, cpu_utilization) = self.cpu();
         let (connections, most_backlog) = (self.connections, self.max_backlog);
         let now = ReportedCounters {
             offered: feed.offered(),
@@ -192,7 +192,7 @@ impl WorkerCounters {
             tls: self.tls.clone(),
             details: self.details.clone(),
             cpu: now.cpu - before.cpu,
-            cpu_share,
+            cpu_utilization,
             began: self.began,
         })
     }
