@@ -9,7 +9,7 @@
 //!                           └───────────────────────────────────────────► concurrency
 //! ```
 //!
-//! - **Free.** Until the first rejection there is no limit but a ramp: the requests in flight double with each round trip,
+//! - **Free.** Until the first rejection the only limit is a ramp: requests in flight double with each round trip,
 //!   and grow by 250 per second at least.
 //! - **An event** is the first rejection and all others of requests sent before it came. Then sending stops for
 //!   `Retry-After`, or for pauses that double, and a single *probe* shows whether it can go on. A rejected probe with
