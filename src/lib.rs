@@ -1,9 +1,11 @@
-//! weir finds out how much load an HTTP service can take.
+//! weir finds out how much load an HTTP service can take, protects services (`weir gate`), and delivers jobs through
+//! rate limits (`weir send`).
 //!
-//! One idea: *decide pure, act at the edge*. Decisions and measures are plain values that take time and events as
-//! arguments; edges read the clock, move bytes and ask them what to do.
+//! One idea: *decide pure, act at the edge*. Decisions and measurements are plain values that take time and events as
+//! arguments; edges read the clock, move bytes and call them. `docs/design` has the reasons, `docs/glossary.md` the
+//! terms.
 //!
-//! The rooms, and who may import whom (`tests/arrows.rs` holds it):
+//! The modules and their dependencies (tested by `tests/arrows.rs`):
 //!
 //! ```text
 //! cli ──► live ─────────────────────► measure, decide
@@ -21,32 +23,33 @@
 //!  └────────────► machine ──────────► measure, decide
 //! ```
 //!
-//! - [`decide`] PURE: when to send ([`decide::schedule`], [`decide::users`]), what ([`decide::source`]), and what a
-//!   free connection does now ([`decide::feed`])
-//! - [`measure`] PURE: one request's record ([`measure::Outcome`]), histograms, the run, trust, objectives
-//! - [`simulate`] PURE: overload in virtual time: callers, gates, an upstream, and what comes of it
-//! - [`study`] which variant is better: starts each again and again, drives the same load at it, compares
-//! - [`document`] a file in TOML that a person wrote: typed reading, mistakes told by place
-//! - [`http`] bytes on sockets: wire format, TLS, one non-blocking connection; and connections to upstreams, kept
-//! - [`call`] one call and its attempts, under deadline, hedge, retry and budget
-//! - [`gate`] a gateway: an answer in time, whatever the upstream does
-//! - [`send`] jobs to deliver through the limits of a service: a durable queue, and the sender
-//! - [`redis`] a Redis server: its address, a connection, what it says
-//! - [`load`] drives a plan: an event loop per thread
-//! - [`agents`] several processes, here or on a cluster, that drive one plan together
-//! - [`capacity`] drives load after load until it is known how much a service can take
-//! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL, and as a page to look at
-//! - [`live`] the run while it goes
-//! - [`serve`] services that misbehave on purpose: what each of them answers, and when
-//! - [`server`] what a service stands on: event loops, connections, patience, exact timers, access log, metrics
-//! - [`machine`] clocks, cores, open files
-//! - [`cli`] arguments to a checked plan
+//! - [`decide`] PURE: every decision: what a load sends when ([`decide::feed`]), overload protection
+//!   ([`decide::admit`]), hedges and retries ([`decide::hedge`]), rate limits ([`decide::window`]), dispatch of jobs
+//!   ([`decide::dispatch`])
+//! - [`measure`] PURE: the record of a request ([`measure::Outcome`]), histograms, runs, trust, objectives, comparisons
+//! - [`simulate`] PURE: overload in virtual time: callers, gateways, an upstream, published limiters
+//! - [`study`] studies: variants of a service started repeatedly, measured under the same load, compared
+//! - [`document`] TOML configuration: typed reading, errors with their position
+//! - [`http`] HTTP/1.1, HTTP/2 and TLS: wire format, the load generator's connections, the pooled client
+//! - [`call`] one call and its attempts, under deadline, hedging, retries and budget
+//! - [`gate`] the gateway: overload protection, hedging, retries, balancing, limits shared by a cluster
+//! - [`send`] the job sender: durable job stores, and delivery through the rate limits of a service
+//! - [`redis`] Redis client: address, connection, protocol
+//! - [`load`] the load generator: one event loop per thread
+//! - [`agents`] several processes, on one machine or many, that generate one load together
+//! - [`capacity`] search for the highest load at which all objectives are met
+//! - [`report`] a run as text, ab, wrk, JMeter, JSON, CSV, JTL and HTML
+//! - [`live`] progress of a run on the terminal while it goes
+//! - [`serve`] the test server: services with fault injection
+//! - [`server`] HTTP server framework: event loops, connections, timeouts, exact timers, access log, metrics
+//! - [`machine`] clocks, CPU cores, memory, limits of the system, child processes
+//! - [`cli`] command line: arguments to checked plans
 //!
-//! One request's journey in `weir load`: the command line becomes [`load::Options`], checked into a [`load::LoadPlan`].
-//! [`load::run`] starts workers. A worker asks its [`decide::feed::Feed`] what to start, writes bytes that were built
-//! before the run ([`http::wire::WireRequest`]), feeds what comes back to a [`http::wire::Decoder`], and hands the
-//! [`measure::Outcome`] to its [`measure::Recorder`]. All recorders together become a [`measure::Run`], which
-//! [`report`] shows.
+//! The path of one request in `weir load`: the command line becomes [`load::Options`], checked into a
+//! [`load::LoadPlan`]. [`load::run`] starts workers. A worker gets from its [`decide::feed::Feed`] what to start,
+//! writes bytes that were built before the run ([`http::wire::WireRequest`]), passes received bytes to a
+//! [`http::wire::Decoder`], and records the [`measure::Outcome`] in its [`measure::Recorder`]. All recorders together
+//! become a [`measure::Run`], which [`report`] renders.
 
 pub mod agents;
 pub mod call;

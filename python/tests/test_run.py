@@ -66,7 +66,7 @@ def _damaged(data: dict[str, Any]) -> None:
     ("damage", "words"),
     [
         (_without_weir, "not a run of weir: missing field `weir`"),
-        (_newer, "schema 99"),
+        (_newer, "saved by a newer weir"),
         (_damaged, "not an HdrHistogram"),
     ],
 )

@@ -149,66 +149,66 @@ class ResponseHandle:
 
 @final
 class SenderHandle:
-    """The core's sender, as Rust has it."""
+    """The core's sender."""
 
     def __new__(cls, form: Mapping[str, object]) -> SenderHandle:
-        """Read the options of a sender, by name, and begin to send."""
+        """Start a sender with options by name."""
     recovered: tuple[int, int]
-    """Jobs that a sender before it had in hand, and those of them that may have been sent."""
+    """Number of jobs that a previous sender left leased, and of those that may have been sent."""
     def all(self) -> GroupHandle:
-        """A group that gets all that ends from now on."""
+        """Group that receives each result from now on."""
     def stats(self) -> dict[str, Any]:
-        """What was counted, by name."""
+        """Fields of `weir.SenderStats`, by name."""
     def wait(self, for_end: bool, limit: Time | None) -> bool:
-        """Wait until no submission waits, or for its end, with the GIL released; say whether it is so in time."""
+        """Wait until no submission is pending, or for the end, with the GIL released; False after the timeout."""
     def watch(self, for_end: bool, mailbox: Mailbox) -> tuple[int, Future[None]] | None:
-        """The same for an asyncio loop: None, or a letter and the future that is set with the next change."""
+        """The same for an asyncio loop: None, or ID and future that is set at the next change."""
     def finish(self) -> None:
-        """Have it end when no job is left."""
+        """End the sender when no job is left."""
     def drain(self, grace: Time) -> None:
-        """Have it end when what is out has been answered, or after `grace`."""
+        """End the sender when no request is in flight, at the latest after `grace`."""
     def stop(self) -> None:
-        """Have it end at once."""
+        """End the sender at once."""
     def join(self) -> str | None:
-        """Wait for its thread and let go of the store; say why it ended by itself."""
+        """Join its thread and release the store; return the error that ended it."""
     def abandon(self) -> None:
-        """End it without ceremony."""
+        """End a sender that was not closed."""
 
 @final
 class GroupHandle:
-    """Jobs that were submitted together or one after the other, and what came of them."""
+    """A group of jobs, and their results."""
 
     def __new__(cls, sender: SenderHandle) -> GroupHandle:
-        """An empty one."""
+        """New empty group."""
     open: int
-    """Jobs without an end."""
+    """Number of jobs without an end."""
     def submit(self, jobs: list[Any], are_several: bool) -> None:
-        """Submit jobs: `weir.Job`, mappings, URLs; of several, what is wrong with one is told with its place."""
+        """Submit `weir.Job`, mappings or URLs; with `are_several`, errors name the index of the invalid job."""
     def wait(self, need: int, limit: Time | None) -> bool:
-        """Wait, with the GIL released; say whether it has come so far, or the time is over.
+        """Wait for a condition, with the GIL released; False after the timeout.
 
-        -1: all accepted; -2: any ended, or none open; -3: the front ended; -4: any ended; -5: all ended; or a place.
+        -1: all accepted; -2: any ended, or none open; -3: the front ended; -4: any ended; -5: all ended; or an index.
         """
     def watch(self, need: int, mailbox: Mailbox) -> tuple[int, Future[None]] | None:
-        """The same for an asyncio loop: None, or a letter and the future that is set with the next change."""
+        """The same for an asyncio loop: None, or ID and future that is set at the next change."""
     def withdraw(self) -> None:
-        """Take back what is not accepted yet."""
+        """Withdraw jobs that are not accepted yet."""
     def is_done(self, place: int) -> bool:
-        """Whether this one has ended, or its sender has."""
+        """Whether this job or the sender has ended."""
     def number(self, place: int) -> int | None:
-        """The store's number for the job."""
+        """Number of the job in the store."""
     def outcome(self, place: int) -> JobResultHandle | None:
-        """What came of the job, if it has ended and was not taken."""
+        """Result of the job, if it has ended and the result was not taken."""
     def take_ended(self) -> list[JobResultHandle]:
-        """Take what has ended, in the order of the ends."""
+        """Take all results, in the order of the ends."""
     def take_front(self) -> list[JobResultHandle]:
-        """Take what has ended, in the order of submission, up to the first that has not."""
+        """Take results in the order of submission, up to the first open job."""
     def __len__(self) -> int:
-        """Jobs that were not taken."""
+        """Number of jobs whose results were not taken."""
 
 @final
 class JobResultHandle:
-    """What became of a job, as Rust has it."""
+    """Result of a job."""
 
     number: int
     id: str | None
@@ -218,7 +218,7 @@ class JobResultHandle:
     failure: str | None
     attempts: int
     maybe_sent: bool
-    key: str | None
+    last_key: str | None
     created_ms: int
     sent_ms: int | None
     ended_ms: int
@@ -226,13 +226,13 @@ class JobResultHandle:
 
 @final
 class Mailbox:
-    """How the sender's thread wakes an asyncio loop."""
+    """Wake-ups of an asyncio loop by the sender's thread."""
 
     def __new__(cls, asyncio: AbstractEventLoop) -> Mailbox:
-        """For this loop, which has to listen to it."""
+        """Mailbox of this loop, which has to watch `fileno`."""
     def fileno(self) -> int:
-        """What to listen to."""
+        """File descriptor to watch."""
     def on_readable(self) -> None:
-        """Set all futures whose letters are there."""
+        """Set the futures of all completed IDs."""
     def forget(self, letter: int) -> None:
-        """Nobody waits for this letter any more."""
+        """Forget a future that is not awaited any more."""

@@ -1,32 +1,31 @@
-//! How long to wait before each retry of a call.
+//! Backoff with jitter: the delay before each retry of a call.
 //!
-//! Calls that failed together must not come back together. Each wait is therefore drawn anew, between the shortest and
-//! three times the one before ("decorrelated jitter", see [`Backoff`]): the waits grow while the failures last, and no
-//! two calls grow in step.
+//! Calls that failed together must not be retried together. Each delay is drawn between the minimum and three times the
+//! one before ("decorrelated jitter", see [`Backoff`]): delays grow while failures last, and no two calls grow in step.
 
 use super::Nanos;
 use super::dice::Dice;
 use super::policy::Backoff;
 
-/// The waits of one call, one after the other.
+/// Delays before the retries of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct BackoffDelays {
     last: Nanos,
-    dice: Dice,
+    random: Dice,
 }
 
 impl BackoffDelays {
-    /// Before the first; `dice` are for this call alone.
-    pub fn new(backoff: Backoff, dice: Dice) -> Self {
-        Self { last: backoff.min, dice }
+    /// The state before the first retry; `random` is a stream of this call alone.
+    pub fn new(backoff: Backoff, random: Dice) -> Self {
+        Self { last: backoff.min, random }
     }
 
-    /// The next: from `first` to three times the last one, and never above `most`.
+    /// Next delay: uniform from the minimum to three times the last one, at most the maximum.
     pub fn next_delay(&mut self, backoff: Backoff) -> Nanos {
-        let Backoff { min: first, max: most } = backoff;
-        let span = Nanos(self.last.0.saturating_mul(3)) - first;
-        let more = Nanos((span.0 as f64 * self.dice.unit()) as u64);
-        self.last = (first + more).min(most);
+        let Backoff { min, max } = backoff;
+        let span = Nanos(self.last.0.saturating_mul(3)) - min;
+        let jitter = Nanos((span.0 as f64 * self.random.unit()) as u64);
+        self.last = (min + jitter).min(max);
         self.last
     }
 }

@@ -1,13 +1,13 @@
-//! How the time that is left for a call is written in headers.
+//! Deadlines in request headers: the remaining time of a call.
 //!
-//! Times are rounded down: nobody upstream should think that there is more time than there is. They are never rounded
-//! down to nothing, since 0 means "no limit" to some.
+//! Times are rounded down, so that no upstream works past the deadline, but never to 0, which some proxies take for "no
+//! limit".
 
 use std::fmt;
 
 use super::Nanos;
 
-/// A way to write how much time is left.
+/// Notation of a remaining time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineFormat {
     /// `grpc-timeout`: one to eight digits and a unit, H, M, S, m, u or n (gRPC over HTTP/2, Requests).
@@ -18,7 +18,7 @@ pub enum DeadlineFormat {
     Seconds,
 }
 
-/// The units of gRPC, from the finest, and their lengths in nanoseconds.
+/// Units of gRPC, the finest first, in nanoseconds.
 const GRPC_UNITS: [(u8, u64); 6] = [
     (b'n', 1),
     (b'u', 1_000),
@@ -31,7 +31,7 @@ const MAX_GRPC_DIGITS: usize = 8;
 const MAX_GRPC_VALUE: u64 = 99_999_999;
 
 impl DeadlineFormat {
-    /// The time that a header's value tells; None if it is not of this form. More than fits is [`Nanos::NEVER`].
+    /// Parses a header's value; `None` if it is invalid. An overflow is [`Nanos::NEVER`].
     pub fn read(self, value: &[u8]) -> Option<Nanos> {
         match self {
             Self::Grpc => {
@@ -40,30 +40,30 @@ impl DeadlineFormat {
                 (digits.len() <= MAX_GRPC_DIGITS).then_some(())?;
                 Some(Nanos(parse_digits(digits)?.saturating_mul(length)))
             }
-            // By the custom of proxies 0 is no limit.
+            // To proxies 0 means no limit.
             Self::Millis => Some(Nanos(parse_digits(value).filter(|ms| *ms > 0)?.saturating_mul(1_000_000))),
             Self::Seconds => {
                 let point = value.iter().position(|byte| *byte == b'.');
                 let (seconds, fraction) = point.map_or((value, &b"0"[..]), |at| (&value[..at], &value[at + 1..]));
                 parse_digits(fraction)?;
-                // Nine digits are nanoseconds; what is finer is cut off.
+                // Nine digits are nanoseconds; further ones are cut off.
                 let ns = (0..9).fold(0, |ns, place| ns * 10 + fraction.get(place).map_or(0, |b| u64::from(b - b'0')));
                 Some(Nanos(parse_digits(seconds)?.saturating_mul(1_000_000_000)) + Nanos(ns))
             }
         }
     }
 
-    /// Writes how much time is left; at least the form's finest.
+    /// Writes a remaining time; at least the smallest unit of the format.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Errors of the output.
     pub fn write(self, left: Nanos, out: &mut impl fmt::Write) -> fmt::Result {
         match self {
             Self::Grpc => {
                 let left = left.0.max(1);
                 let fits =
                     |(name, length): (u8, u64)| Some((name, left / length)).filter(|(_, n)| *n <= MAX_GRPC_VALUE);
-                // 2^64 ns are five million hours, so the coarsest always fits.
+                // 2^64 ns are five million hours, so hours always fit.
                 let (name, number) = GRPC_UNITS.into_iter().find_map(fits).unwrap_or((b'H', MAX_GRPC_VALUE));
                 write!(out, "{number}{}", char::from(name))
             }
@@ -82,7 +82,7 @@ impl DeadlineFormat {
     }
 }
 
-/// A whole number, of digits alone; the greatest if it is greater than that.
+/// Number of digits alone; `u64::MAX` on overflow.
 fn parse_digits(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -97,15 +97,15 @@ mod tests {
 
     const FORMATS: [DeadlineFormat; 3] = [DeadlineFormat::Grpc, DeadlineFormat::Millis, DeadlineFormat::Seconds];
 
-    fn written(form: DeadlineFormat, left: Nanos) -> String {
+    fn written(format: DeadlineFormat, left: Nanos) -> String {
         let mut out = String::new();
-        form.write(left, &mut out).unwrap();
+        format.write(left, &mut out).unwrap();
         out
     }
 
     #[test]
     fn times_are_read_as_the_protocols_say() {
-        let read = |form: DeadlineFormat, text: &str| form.read(text.as_bytes()).map(|time| time.0);
+        let read = |format: DeadlineFormat, text: &str| format.read(text.as_bytes()).map(|time| time.0);
         for (text, ns) in [
             ("1n", 1),
             ("250m", 250_000_000),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_written_in_the_finest_unit_that_fits_and_never_as_nothing() {
+    fn times_are_written_in_the_finest_unit_that_fits_and_never_as_zero() {
         for (ns, grpc, millis, seconds) in [
             (0, "1n", "1", "0.000000001"),
             (99_999_999, "99999999n", "99", "0.099999999"),
@@ -146,7 +146,7 @@ mod tests {
             (100_000_000_000, "100000m", "100000", "100"),
             (u64::MAX, "5124095H", "18446744073709", "18446744073.709551615"),
         ] {
-            let all = FORMATS.map(|form| written(form, Nanos(ns)));
+            let all = FORMATS.map(|format| written(format, Nanos(ns)));
             assert_eq!(all, [grpc, millis, seconds]);
         }
     }
@@ -155,12 +155,12 @@ mod tests {
         #[test]
         fn what_is_written_is_read_back_a_little_shorter_at_most(ns: u64, shift in 0_u32..64) {
             let left = Nanos((ns >> shift).max(1));
-            for form in FORMATS {
-                let text = written(form, left);
-                let read = form.read(text.as_bytes());
-                prop_assert!(text.len() <= 24 && (form != DeadlineFormat::Grpc || text.len() <= 9), "{}", text);
-                let finest = match form {
-                    // At least five digits are left of a number that is too long.
+            for format in FORMATS {
+                let text = written(format, left);
+                let read = format.read(text.as_bytes());
+                prop_assert!(text.len() <= 24 && (format != DeadlineFormat::Grpc || text.len() <= 9), "{}", text);
+                let finest = match format {
+                    // A shortened number keeps at least five digits.
                     DeadlineFormat::Grpc => Nanos(left.0 / 99_000 + 1),
                     DeadlineFormat::Millis => Nanos::MILLI,
                     DeadlineFormat::Seconds => Nanos(1),
@@ -172,10 +172,10 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_upset_the_reading(bytes in prop::collection::vec(any::<u8>(), 0..30), text in "[0-9.]{0,25}[numSMH]?") {
-            for form in FORMATS {
-                form.read(&bytes);
-                form.read(text.as_bytes());
+        fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..30), text in "[0-9.]{0,25}[numSMH]?") {
+            for format in FORMATS {
+                format.read(&bytes);
+                format.read(text.as_bytes());
             }
         }
     }

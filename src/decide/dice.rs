@@ -1,50 +1,50 @@
-//! Seeded randomness that is the same for ever.
+//! Seeded random numbers that are the same in every version.
 //!
-//! A run is repeated from its seed years later and on another machine, so the generator may not change under an
-//! update of a library: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", OOPSLA
-//! 2014) is written out here. It is also counter-based: the k-th draw needs no earlier one.
+//! A run can be repeated from its seed years later and on another machine, so the generator must not change with a
+//! library: SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) is
+//! implemented here. It is counter-based: the k-th number needs no earlier one.
 
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A stream of draws; one stream per purpose, told apart by `salt`.
+/// Stream of random numbers; one per purpose, selected by `salt`.
 #[derive(Clone, Copy, Debug)]
 pub struct Dice {
     state: u64,
 }
 
 impl Dice {
-    /// The stream `salt` of `seed`.
+    /// Stream `salt` of `seed`.
     pub fn new(seed: u64, salt: u64) -> Self {
         Self { state: mix(seed ^ mix(salt.wrapping_mul(GAMMA))) }
     }
 
-    /// The next 64 random bits.
+    /// Next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GAMMA);
         mix(self.state)
     }
 
-    /// The next draw, uniform in (0, 1]: never 0, so its logarithm is finite.
+    /// Next number, uniform in (0, 1]: never 0, so its logarithm is finite.
     pub fn unit(&mut self) -> f64 {
         to_unit(self.bits())
     }
 
-    /// The next draw from the exponential distribution of mean 1.
+    /// Next number, exponential with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -self.unit().ln()
     }
 
-    /// The next draw from the normal distribution of mean 0 and variance 1 (Box and Muller).
+    /// Next number, normal with mean 0 and variance 1 (Box and Muller).
     pub fn normal(&mut self) -> f64 {
         (2.0 * self.exponential()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// The next draw from 0, 1, ..., `n` - 1, each as likely as the others (to 1 in 2^32 / n); 0 if `n` is 0.
+    /// Next number, uniform in 0, 1, ..., `n` - 1 (to 1 in 2^32 / n); 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         (((self.bits() >> 32) * n as u64) >> 32) as usize
     }
 
-    /// The `k`-th draw of the stream in (0, 1], without those before it.
+    /// The `k`-th number of the stream, uniform in (0, 1], without the earlier ones.
     pub fn unit_at(&self, k: u64) -> f64 {
         to_unit(mix(self.state.wrapping_add(GAMMA.wrapping_mul(k.wrapping_add(1)))))
     }
@@ -60,7 +60,7 @@ fn to_unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
-/// Draws whole numbers, for worlds that tests make up.
+/// Random integers for simulations in tests.
 #[cfg(test)]
 pub(crate) struct TestRng(pub(crate) Dice);
 

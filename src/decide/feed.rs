@@ -1,16 +1,15 @@
-//! One thread's share of a plan: what a free connection does now.
+//! One thread's shard of a load: what a free connection sends now.
 //!
-//! Both models of load answer the same three questions, so the loop that moves the bytes does not know which one it
-//! drives:
+//! Both models of load answer the same three questions, so the loop that moves the bytes is independent of the model:
 //!
 //! | question | closed loop | open loop |
 //! |---|---|---|
-//! | [`Feed::due`]: what does the clock ask for? | the next user starts | the next arrival is due |
-//! | [`Feed::next_on`]: a connection is free: what now? | its user asks again at once | the longest-waiting arrival, if any |
-//! | [`Feed::next_due`]: when is `due` to be asked again? | the next user's start | the next arrival |
+//! | [`Feed::due`]: what is due by the clock? | the next user's start | the next arrival |
+//! | [`Feed::next_on`]: what does a free connection send? | its user's next request | the oldest waiting arrival |
+//! | [`Feed::next_due`]: when is something due again? | the next user's start | the next arrival |
 //!
-//! Nothing is stored per waiting arrival: what waits because no connection is free is just the stretch of the
-//! schedule between "handed out" and "now", so a backlog of a billion costs no memory.
+//! Waiting arrivals are not stored: they are the part of the schedule between the last one sent and now, so a backlog
+//! of a billion takes no memory.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,26 +19,26 @@ use super::nanos::Nanos;
 use super::schedule::{Schedule, ScheduledArrival};
 use super::users::Users;
 
-/// A request to start now, and who asks.
+/// Request to start now, and its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DueRequest {
-    /// What to send, and when it was meant to start.
+    /// Arrival: number and intended start.
     pub arrival: ScheduledArrival,
-    /// The user who asks; 0 in the open loop, which has none.
+    /// Number of the user; 0 in the open loop.
     pub user: u32,
 }
 
-/// A thread's share of a plan.
+/// One thread's shard of a load.
 #[derive(Clone, Debug)]
 pub enum Feed {
-    /// N users, each waits for its answer.
+    /// Closed loop: N users, each of which waits for its response.
     Closed(ClosedFeed),
-    /// Arrivals come whether or not answers do.
+    /// Open loop: arrivals at a rate, independent of responses.
     Open(OpenFeed),
 }
 
 impl Feed {
-    /// What the clock asks for at `now`: it needs an idle connection, or a new one.
+    /// Request that is due at `now`; it takes an idle connection, or a new one.
     pub fn due(&mut self, now: Nanos) -> Option<DueRequest> {
         match self {
             Self::Closed(feed) => feed.due(now),
@@ -47,7 +46,7 @@ impl Feed {
         }
     }
 
-    /// When `due` is to be asked again; `None`: never.
+    /// Time of the next call of [`Self::due`]; `None`: never.
     pub fn next_due(&self) -> Option<Nanos> {
         match self {
             Self::Closed(feed) => feed.next_due(),
@@ -55,8 +54,8 @@ impl Feed {
         }
     }
 
-    /// The connection that `user` had is free at `now`: what it sends next. `None` in the closed loop means that the
-    /// user has gone.
+    /// Next request of a connection that `user` had, and that is free at `now`. In the closed loop `None` means that
+    /// the user has ended.
     pub fn next_on(&mut self, user: u32, now: Nanos) -> Option<DueRequest> {
         match self {
             Self::Closed(feed) => feed.next_on(user, now),
@@ -64,15 +63,15 @@ impl Feed {
         }
     }
 
-    /// Like `again`, for a user whose connection could not be made: not before `until`. Without a pause, a refused
-    /// port would be tried a hundred thousand times a second.
+    /// Pauses a user whose connection failed, until a time. Without a pause a refused port would be tried a hundred
+    /// thousand times per second.
     pub fn pause_user(&mut self, user: u32, until: Nanos) {
         if let Self::Closed(feed) = self {
             feed.paused.push_back((until, user));
         }
     }
 
-    /// Nothing more is to start: the run is over. What was due by `now` and is still waiting counts as dropped.
+    /// Ends the run: nothing more starts. Arrivals that were due by `now` and still wait count as dropped.
     pub fn stop(&mut self, now: Nanos) {
         match self {
             Self::Closed(feed) => feed.stop(),
@@ -80,7 +79,7 @@ impl Feed {
         }
     }
 
-    /// Arrivals that were due and never sent: they waited longer than their patience, or the run ended.
+    /// Arrivals that were due and never sent: they waited too long, or the run ended.
     pub fn dropped(&self) -> u64 {
         match self {
             Self::Closed(_) => 0,
@@ -88,7 +87,7 @@ impl Feed {
         }
     }
 
-    /// Arrivals that were due so far and count for the result: sent, or dropped.
+    /// Arrivals so far that count for the result: sent or dropped.
     pub fn offered(&self) -> u64 {
         match self {
             Self::Closed(_) => 0,
@@ -105,27 +104,27 @@ impl Feed {
     }
 }
 
-/// The closed loop.
+/// Users of a closed loop on one thread.
 #[derive(Clone, Debug)]
 pub struct ClosedFeed {
     users: Users,
-    /// This thread's users are `next_user`, `next_user + step`, ...
+    /// Users of this thread: `next_user`, `next_user + step`, ...
     next_user: u64,
     step: u64,
-    /// Requests left of each user that has started, by its local number.
+    /// Remaining requests of each started user, by its local number.
     remaining: Vec<u64>,
-    /// Users that wait after a failed connection, the earliest first: all pauses are equally long.
+    /// Users that pause after a failed connection, the earliest first: all pauses are equally long.
     paused: VecDeque<(Nanos, u32)>,
-    /// Which of its agent's requests this thread may still make.
+    /// Requests of the agent that this thread may still send.
     permits: Range<u64>,
-    /// The numbers that its agent's requests have in the whole plan.
+    /// Numbers of the agent's requests in the whole load.
     numbers: Shard,
     until: Nanos,
 }
 
 impl ClosedFeed {
-    /// The users of thread `index` of `of` of the agent that has this part of them; they ask until `until`, and while there
-    /// are tickets ([`Self::grant`]).
+    /// Users of thread `index` of `of` threads of an agent with this shard. They send until `until`, as long as there
+    /// are permits ([`Self::grant`]).
     pub fn new(users: Users, until: Nanos, agent: Shard, index: u64, of: u64) -> Self {
         let ours = agent.split(index, of);
         let local = ours.count(users.count);
@@ -141,14 +140,14 @@ impl ClosedFeed {
         }
     }
 
-    /// How many tickets are left; the edge grants more before they run out.
+    /// Remaining permits; the caller grants more before they run out.
     pub fn permits_remaining(&self) -> u64 {
         self.permits.end - self.permits.start
     }
 
-    /// Replaces the used-up tickets.
-    pub fn grant(&mut self, tickets: Range<u64>) {
-        self.permits = tickets;
+    /// Replaces the permits.
+    pub fn grant(&mut self, permits: Range<u64>) {
+        self.permits = permits;
     }
 
     fn due(&mut self, now: Nanos) -> Option<DueRequest> {
@@ -193,30 +192,30 @@ impl ClosedFeed {
     }
 }
 
-/// The open loop.
+/// Arrivals of an open loop on one thread.
 #[derive(Clone, Debug)]
 pub struct OpenFeed {
     schedule: Schedule,
-    /// The next arrival to hand out; due or not.
+    /// Next arrival to send; due or not.
     next: Option<ScheduledArrival>,
-    /// Runs ahead of `schedule` to the present, to count what waits.
+    /// Copy of the schedule that runs up to the present, to count waiting arrivals.
     ahead: std::iter::Peekable<Schedule>,
-    /// Arrivals that `ahead` has passed, and that were handed out or dropped.
+    /// Arrivals that `ahead` has passed, and arrivals that were sent or dropped.
     arrived: u64,
     dequeued: u64,
-    /// How long an arrival waits for a connection before it is dropped.
+    /// Maximum wait of an arrival for a connection, after which it is dropped.
     max_wait: Nanos,
-    /// Drops of arrivals meant to start before this (the warm-up) are not counted.
+    /// End of the warm-up: arrivals with an earlier intended start are not counted.
     counted_from: Nanos,
     offered: u64,
     dropped: u64,
-    /// Arrivals from this number on are not sent.
+    /// Number of the first arrival that is not sent.
     limit: u64,
 }
 
 impl OpenFeed {
-    /// A share of a schedule; arrivals with a number of `limit` or more are left out, and one that has waited longer
-    /// than `patience` for a connection is dropped.
+    /// Shard of a schedule. Arrivals with a number of `limit` or more are left out; an arrival that waits longer than
+    /// `max_wait` for a connection is dropped.
     pub fn new(mut schedule: Schedule, limit: u64, max_wait: Nanos) -> Self {
         let ahead = schedule.clone().peekable();
         let next = schedule.next().filter(|a| a.number < limit);
@@ -234,7 +233,7 @@ impl OpenFeed {
         }
     }
 
-    /// Counts dropped arrivals only from those on that are meant to start at `from`, the end of the warm-up.
+    /// Counts arrivals from the end of the warm-up on, by their intended start.
     pub fn counting_from(self, from: Nanos) -> Self {
         Self { counted_from: from, ..self }
     }
@@ -249,7 +248,7 @@ impl OpenFeed {
         }
     }
 
-    /// The next arrival, if it is due.
+    /// Next arrival, if it is due.
     fn take_due(&mut self, now: Nanos) -> Option<ScheduledArrival> {
         let arrival = self.next.filter(|a| a.intended <= now)?;
         self.next = self.schedule.next().filter(|a| a.number < self.limit);
@@ -284,19 +283,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn open(rate: f64, seconds: u64, patience: Nanos) -> Feed {
+    fn open(rate: f64, seconds: u64, max_wait: Nanos) -> Feed {
         let stages = vec![LoadStage { from_per_s: rate, to_per_s: rate, length: Nanos::from_secs(seconds) }];
-        Feed::Open(OpenFeed::new(Schedule::new(stages, Arrivals::Constant, 0), u64::MAX, patience))
+        Feed::Open(OpenFeed::new(Schedule::new(stages, Arrivals::Constant, 0), u64::MAX, max_wait))
     }
 
-    fn closed(users: Users, until: Nanos, tickets: u64) -> Feed {
+    fn closed(users: Users, until: Nanos, permits: u64) -> Feed {
         let mut feed = ClosedFeed::new(users, until, Shard::WHOLE, 0, 1);
-        feed.grant(0..tickets);
+        feed.grant(0..permits);
         Feed::Closed(feed)
     }
 
     #[test]
-    fn what_waits_for_a_connection_keeps_its_intended_time() {
+    fn an_arrival_that_waits_for_a_connection_keeps_its_intended_start() {
         let mut feed = open(10.0, 1, Nanos::NEVER);
         let late = Nanos::from_millis(450);
         assert_eq!(feed.backlog(late), 5);
@@ -308,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrival_that_waits_beyond_its_patience_is_dropped_and_counted() {
+    fn an_arrival_that_waits_too_long_is_dropped_and_counted() {
         let mut feed = open(10.0, 1, Nanos::from_millis(250));
         let first = feed.due(Nanos::from_millis(500));
         assert_eq!(first.map(|s| s.arrival.number), Some(3));
@@ -319,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_in_the_warm_up_does_not_count() {
+    fn drops_in_the_warm_up_do_not_count() {
         let Feed::Open(feed) = open(10.0, 1, Nanos::from_millis(250)) else { return };
         let mut feed = Feed::Open(feed.counting_from(Nanos::from_millis(150)));
         assert_eq!(feed.due(Nanos::from_millis(500)).map(|s| s.arrival.number), Some(3));
@@ -329,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_makes_its_loops_and_goes() {
+    fn a_user_makes_its_loops_and_ends() {
         let users = Users { count: 2, ramp_up: Nanos::from_secs(10), loops: Some(3) };
         let mut feed = closed(users, Nanos::NEVER, u64::MAX);
         let first = feed.due(Nanos::ZERO);
@@ -355,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_requests_than_tickets() {
+    fn no_more_requests_than_permits() {
         let users = Users { count: 3, ramp_up: Nanos::ZERO, loops: None };
         let mut feed = closed(users, Nanos::NEVER, 5);
         let mut made = std::iter::from_fn(|| feed.due(Nanos(1))).count();
@@ -367,8 +366,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the moments at which connections are free: every arrival is handed out once, in order, never
-        /// before its time, or is counted as dropped.
+        /// Whenever connections are free, each arrival is sent once, in order, not before its time, or counted as
+        /// dropped.
         #[test]
         fn each_arrival_is_sent_once_or_dropped(
             rate in 1.0..500.0_f64, patience_ms in 0..400_u64, steps in prop::collection::vec((0..80_u64, 0..6_usize), 1..80)

@@ -1,16 +1,16 @@
-//! gRPC statuses, and how they and the statuses of HTTP stand for one another.
+//! gRPC status codes, and the HTTP statuses that correspond to them.
 //!
-//! A gRPC call ends with a code in its trailers, whatever the HTTP status, which is 200. Four codes say of a service what
-//! a status does, and are judged as that status is: UNAVAILABLE as 503, RESOURCE_EXHAUSTED as 429, DEADLINE_EXCEEDED as
-//! 504, INTERNAL as 500. The others answer the question that was asked.
+//! A gRPC call ends with a code in its trailers; its HTTP status is 200. Four codes are failures of the service, and
+//! treated as the corresponding status: UNAVAILABLE as 503, RESOURCE_EXHAUSTED as 429, DEADLINE_EXCEEDED as 504,
+//! INTERNAL as 500. The others are results of the call.
 
 use std::fmt;
 
-/// A gRPC status code, 0 to 16 (grpc/grpc, doc/statuscodes.md).
+/// gRPC status code, 0 to 16 (grpc/grpc, doc/statuscodes.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code(u8);
 
-/// How a code is written in logs, metrics and configurations.
+/// Names in logs, metrics and configurations.
 const NAMES: [&str; 17] = [
     "grpc-0", "grpc-1", "grpc-2", "grpc-3", "grpc-4", "grpc-5", "grpc-6", "grpc-7", "grpc-8", "grpc-9", "grpc-10",
     "grpc-11", "grpc-12", "grpc-13", "grpc-14", "grpc-15", "grpc-16",
@@ -19,22 +19,22 @@ const NAMES: [&str; 17] = [
 impl Code {
     /// Success.
     pub const OK: Self = Self(0);
-    /// What a code that cannot be read stands for (grpc/grpc, doc/PROTOCOL-HTTP2.md).
+    /// Unknown error; also an unreadable code (grpc/grpc, doc/PROTOCOL-HTTP2.md).
     pub const UNKNOWN: Self = Self(2);
-    /// The request makes no sense.
+    /// Invalid request.
     pub const INVALID_ARGUMENT: Self = Self(3);
-    /// The deadline has come first.
+    /// The deadline passed.
     pub const DEADLINE_EXCEEDED: Self = Self(4);
-    /// A limit is reached.
+    /// A limit or quota is exhausted.
     pub const RESOURCE_EXHAUSTED: Self = Self(8);
-    /// There is no such method.
+    /// Unknown method.
     pub const UNIMPLEMENTED: Self = Self(12);
-    /// The service is broken.
+    /// Internal error of the service.
     pub const INTERNAL: Self = Self(13);
-    /// The service cannot take the call now.
+    /// The service is unavailable.
     pub const UNAVAILABLE: Self = Self(14);
 
-    /// The codes that are failures of a service, and not its answer.
+    /// Codes that are failures of the service, not results of the call.
     pub const FAILURES: [Self; 4] =
         [Self::DEADLINE_EXCEEDED, Self::RESOURCE_EXHAUSTED, Self::INTERNAL, Self::UNAVAILABLE];
 
@@ -43,29 +43,29 @@ impl Code {
         (0..NAMES.len() as u8).map(Self)
     }
 
-    /// A code by its number; none above 16.
+    /// Code by its number; `None` above 16.
     pub fn new(number: u64) -> Option<Self> {
         u8::try_from(number).ok().filter(|number| usize::from(*number) < NAMES.len()).map(Self)
     }
 
-    /// The code that the value of a `grpc-status` says; UNKNOWN if it is no code.
+    /// Parses the value of `grpc-status`; UNKNOWN if it is invalid.
     pub fn read(value: &[u8]) -> Self {
         let digits = (1..=3).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
         let number = |digits: &[u8]| digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
         digits.then(|| number(value)).and_then(Self::new).unwrap_or(Self::UNKNOWN)
     }
 
-    /// Its number.
+    /// Number of the code.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// `grpc-14`.
+    /// Name, such as `grpc-14`.
     pub fn name(self) -> &'static str {
         NAMES.get(usize::from(self.0)).copied().unwrap_or("grpc-2")
     }
 
-    /// The code by which a gateway says what it says to others with this status.
+    /// Code that corresponds to a gateway's HTTP status.
     pub const fn of_http(status: u16) -> Self {
         match status {
             200..300 => Self::OK,
@@ -82,7 +82,7 @@ impl Code {
         }
     }
 
-    /// The status that says the same of a service; none if the code is an answer.
+    /// HTTP status that corresponds to a failure; `None` for the other codes.
     pub const fn as_http(self) -> Option<u16> {
         match self {
             Self::DEADLINE_EXCEEDED => Some(504),
@@ -94,25 +94,25 @@ impl Code {
     }
 }
 
-/// A set of codes.
+/// Set of codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Codes(u32);
 
 impl Codes {
-    /// None of them.
+    /// Empty set.
     pub const NONE: Self = Self(0);
 
-    /// The codes of [`Code::FAILURES`].
+    /// Set of [`Code::FAILURES`].
     pub fn failures() -> Self {
         Code::FAILURES.into_iter().collect()
     }
 
-    /// Whether this code is one of them.
+    /// Whether the set contains this code.
     pub const fn contains(self, code: Code) -> bool {
         self.0 >> code.0 & 1 == 1
     }
 
-    /// These, and this one.
+    /// Set with this code in addition.
     #[must_use]
     pub const fn with(self, code: Code) -> Self {
         Self(self.0 | 1 << code.0)
@@ -125,8 +125,7 @@ impl FromIterator<Code> for Codes {
     }
 }
 
-/// Whether a Content-Type is that of a gRPC call: `application/grpc`, `application/grpc+proto`. gRPC-Web is another
-/// protocol.
+/// Whether a Content-Type is gRPC: `application/grpc`, `application/grpc+proto`. gRPC-Web is another protocol.
 pub fn is_grpc(content_type: &[u8]) -> bool {
     const TYPE: &[u8] = b"application/grpc";
     let begins = content_type.get(..TYPE.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(TYPE));
@@ -146,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gateways_statuses_have_the_codes_that_callers_know() {
+    fn a_gateways_statuses_have_their_codes() {
         for (status, code) in
             [(504, 4), (503, 14), (502, 14), (429, 8), (413, 8), (400, 3), (404, 12), (405, 12), (200, 0)]
         {
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failures_status_has_the_failures_code() {
+    fn the_status_of_a_failure_maps_back_to_its_code() {
         for code in Code::all() {
             assert_eq!(code.as_http().is_some(), Code::FAILURES.contains(&code), "{code}");
             assert!(code.as_http().is_none_or(|status| Code::of_http(status) == code), "{code}");
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn grpc_is_told_from_what_looks_like_it() {
+    fn grpc_is_distinguished_from_similar_types() {
         for (text, is) in [
             ("application/grpc", true),
             ("application/grpc+json", true),

@@ -1,86 +1,85 @@
-//! Which of several hosts gets an attempt.
+//! Load balancing and outlier detection: the host of an attempt.
 //!
-//! Turns are dealt out by weight and spread evenly ("smooth" weighted round robin, as nginx does it: everyone's credit
-//! grows by their weight, the highest is taken and pays the sum of all). Who answers badly sits out: after so many
-//! failures in a row a host rests, and each rest that does not help is twice as long as the one before, up to sixteen
-//! times the first. After its rest a host is given one attempt at a time until one succeeds.
+//! Round robin is smooth and weighted, as in nginx: each host's credit grows by its weight, and the host with the
+//! highest credit is picked and pays the sum of all weights. After a number of failures in a row a host is ejected
+//! (Envoy's outlier detection); each further ejection is twice as long, up to sixteen times the first. After its
+//! ejection a host gets one attempt at a time until one succeeds.
 //!
-//! When everything fails, the hosts are hardly to blame one by one, and to leave them all out would turn a bad hour
-//! into an outage. So only a share of them may be out at once, one always stays, and whoever is asked for a host gets
-//! one.
+//! When everything fails the cause is hardly a single host, and ejecting all would be an outage. So only a fraction may
+//! be ejected at once, one host always stays, and each pick returns a host.
 
 use super::Nanos;
 
-/// More hosts than this are not looked at.
+/// Maximum number of hosts; further ones are ignored.
 pub const MAX_HOSTS: usize = u64::BITS as usize;
 
-/// Rests grow up to so many doublings.
+/// Maximum doublings of the ejection time.
 const MAX_EJECTION_DOUBLINGS: u32 = 4;
 
-/// Who is next among equals.
+/// Load balancing policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BalancePolicy {
-    /// In turn, by weight.
+    /// Round robin, by weight.
     #[default]
     RoundRobin,
-    /// Who would have the fewest attempts in flight for its weight; in turn among those.
+    /// Fewest attempts in flight per weight; round robin among equals.
     LeastInFlight,
 }
 
-/// When a host sits out.
+/// Configuration of outlier detection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutlierRule {
-    /// After so many failures in a row; 0: never.
+    /// Failures in a row that eject a host; 0: never.
     pub consecutive_failures: u32,
-    /// How long at first.
+    /// First ejection time.
     pub base_ejection: Nanos,
-    /// The share of the hosts that may be out at once, in [0, 1]; one always stays.
+    /// Maximum fraction of hosts that are ejected at once, in [0, 1]; one always stays.
     pub max_ejected_fraction: f64,
 }
 
 impl Default for OutlierRule {
-    /// Ten seconds after five failures, half of the hosts at most.
+    /// Five failures eject for ten seconds, at most half of the hosts.
     fn default() -> Self {
         Self { consecutive_failures: 5, base_ejection: Nanos::from_secs(10), max_ejected_fraction: 0.5 }
     }
 }
 
-/// How an attempt at a host ended.
+/// Outcome of an attempt at a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostOutcome {
-    /// The host did its part.
+    /// Success.
     Ok,
-    /// It did not.
+    /// Failure.
     Failed,
-    /// Nobody waited for it any more; that says nothing about the host.
+    /// The attempt was cancelled: no evidence about the host.
     Cancelled,
 }
 
 #[derive(Clone, Debug)]
 struct BalancedHost {
     weight: u32,
-    /// Of the round robin.
+    /// Credit of the round robin.
     credit: i64,
     in_flight: u32,
     failures_in_row: u32,
-    /// When it is out: until when it rests, how often it has rested, whether it is on probation.
+    /// Of an ejected host: end of the ejection, number of ejections, whether an attempt probes it.
     ejected_until: Nanos,
     ejections: u32,
     probing: bool,
 }
 
-/// The hosts of one upstream, numbered from 0.
+/// Hosts of one upstream, numbered from 0.
 #[derive(Clone, Debug)]
 pub struct HostBalancer {
     hosts: Vec<BalancedHost>,
     balance: BalancePolicy,
     outlier_rule: OutlierRule,
-    /// Those that are out, whether they rest or are tried.
+    /// Set of ejected hosts, including those that are probed.
     ejected: u64,
 }
 
 impl HostBalancer {
-    /// All healthy and idle. A weight of 0 counts as 1; without any weight there is one host.
+    /// Healthy, idle hosts. A weight of 0 counts as 1; without weights there is one host.
     pub fn new(weights: &[u32], balance: BalancePolicy, outlier_rule: OutlierRule) -> Self {
         let weights = if weights.is_empty() { &[1] } else { weights };
         let host = |weight: &u32| BalancedHost {
@@ -96,8 +95,8 @@ impl HostBalancer {
         Self { hosts, balance, outlier_rule, ejected: 0 }
     }
 
-    /// The host for the next attempt: one that is not out and not in `avoid` (bit k is host k); if there is none, one
-    /// that is not out; if all are, any.
+    /// Host for the next attempt: one that is not ejected and not in `avoid` (bit k is host k); else one that is not
+    /// ejected; else any.
     pub fn pick(&mut self, now: Nanos, avoid: u64) -> usize {
         let all = u64::MAX >> (MAX_HOSTS - self.hosts.len());
         let up = all & !self.ejected | self.ready_to_probe(now);
@@ -106,7 +105,7 @@ impl HostBalancer {
         self.round_robin(from)
     }
 
-    /// An attempt was sent to this host.
+    /// Records an attempt that is sent to this host.
     pub fn began(&mut self, host: usize) {
         if let Some(it) = self.hosts.get_mut(host) {
             it.in_flight += 1;
@@ -114,12 +113,12 @@ impl HostBalancer {
         }
     }
 
-    /// An attempt that was sent to this host has ended.
-    pub fn ended(&mut self, now: Nanos, host: usize, how: HostOutcome) {
+    /// Records the end of an attempt at this host.
+    pub fn ended(&mut self, now: Nanos, host: usize, outcome: HostOutcome) {
         let Some(it) = self.hosts.get_mut(host) else { return };
         it.in_flight = it.in_flight.saturating_sub(1);
         it.probing = false;
-        match how {
+        match outcome {
             HostOutcome::Ok => self.restore(host),
             HostOutcome::Failed => {
                 it.failures_in_row = it.failures_in_row.saturating_add(1);
@@ -132,28 +131,28 @@ impl HostBalancer {
         }
     }
 
-    /// What a check of the host's health, apart from all attempts, has found.
+    /// Records the result of an active health check.
     pub fn health_checked(&mut self, now: Nanos, host: usize, ok: bool) {
         if ok { self.restore(host) } else { self.eject(now, host) }
     }
 
-    /// Whether this host gets no attempts now, unless all are out.
+    /// Whether this host is ejected now, and gets attempts only if all are.
     pub fn is_ejected(&self, now: Nanos, host: usize) -> bool {
         self.ejected & bit(host) & !self.ready_to_probe(now) != 0
     }
 
-    /// How many attempts this host has now.
+    /// Attempts in flight at this host.
     pub fn in_flight(&self, host: usize) -> u32 {
         self.hosts.get(host).map_or(0, |it| it.in_flight)
     }
 
-    /// How many hosts there are; at least 1.
+    /// Number of hosts; at least 1.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Those that are out, have rested, and may be tried.
+    /// Ejected hosts whose ejection is over, and that may be probed.
     fn ready_to_probe(&self, now: Nanos) -> u64 {
         let ready = |it: &BalancedHost| !it.probing && it.ejected_until <= now;
         members(self.ejected).filter(|host| ready(&self.hosts[*host])).fold(0, |set, host| set | bit(host))
@@ -166,13 +165,13 @@ impl HostBalancer {
         }
     }
 
-    /// Puts the host out, if it is not one too many. One that rests already rests on as it was told.
+    /// Ejects a host, unless too many are; a current ejection is not prolonged.
     fn eject(&mut self, now: Nanos, host: usize) {
-        let most =
+        let max_ejected =
             ((self.hosts.len() as f64 * self.outlier_rule.max_ejected_fraction) as usize).min(self.hosts.len() - 1);
-        let is_out = self.ejected & bit(host) != 0;
+        let is_ejected = self.ejected & bit(host) != 0;
         let Some(it) = self.hosts.get_mut(host) else { return };
-        if is_out && now < it.ejected_until || !is_out && self.ejected.count_ones() as usize >= most {
+        if is_ejected && now < it.ejected_until || !is_ejected && self.ejected.count_ones() as usize >= max_ejected {
             return;
         }
         let length = self.outlier_rule.base_ejection.0.saturating_mul(1 << it.ejections.min(MAX_EJECTION_DOUBLINGS));
@@ -182,7 +181,7 @@ impl HostBalancer {
         self.ejected |= bit(host);
     }
 
-    /// Those of a set that would have the fewest attempts in flight per weight with one more.
+    /// Hosts of a set that would have the fewest attempts in flight per weight with one more.
     fn least_loaded(&self, from: u64) -> u64 {
         let mut least = 0;
         let mut best: Option<&BalancedHost> = None;
@@ -219,7 +218,7 @@ fn bit(host: usize) -> u64 {
     u32::try_from(host).ok().and_then(|host| 1_u64.checked_shl(host)).unwrap_or(0)
 }
 
-/// The hosts of a set, in ascending order.
+/// Hosts of a set, in ascending order.
 fn members(mut set: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let first = (set != 0).then(|| set.trailing_zeros() as usize)?;
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_rests_longer_each_time_and_is_tried_by_one() {
+    fn each_ejection_is_longer_and_ends_with_one_probe() {
         let mut hosts = HostBalancer::new(&[1, 1], BalancePolicy::RoundRobin, TOUCHY);
         let mut now = Nanos::from_secs(1);
         fails(&mut hosts, now, 0, 1);
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_puts_a_host_out_and_back() {
+    fn a_health_check_ejects_a_host_and_restores_it() {
         let mut hosts = HostBalancer::new(&[1, 1, 1], BalancePolicy::RoundRobin, STEADY);
         hosts.health_checked(Nanos(1), 2, false);
         assert!(hosts.is_ejected(Nanos(2), 2));
@@ -296,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_free_comes_first_when_the_fewest_in_flight_count() {
+    fn least_in_flight_picks_the_idlest_host() {
         let mut hosts = HostBalancer::new(&[2, 1], BalancePolicy::LeastInFlight, STEADY);
         let mut taken = [0; 2];
         for _ in 0..30 {
@@ -324,7 +323,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_follow_the_weights_in_every_round(weights in prop::collection::vec(1_u32..9, 1..9)) {
+        fn picks_follow_the_weights_in_every_round(weights in prop::collection::vec(1_u32..9, 1..9)) {
             let mut hosts = HostBalancer::new(&weights, BalancePolicy::RoundRobin, STEADY);
             for _ in 0..3 {
                 let mut turns = vec![0; weights.len()];
@@ -336,7 +335,7 @@ mod tests {
         }
 
         #[test]
-        fn nobody_is_sent_to_a_host_that_is_out_while_another_may_serve(
+        fn an_ejected_host_is_not_picked_while_another_can_serve(
             weights in prop::collection::vec(0_u32..4, 1..6),
             least: bool, failures in 0_u32..4, most_out in 0.0..=1.0,
             steps in prop::collection::vec((0_u8..6, 0_usize..6, 0_u64..700, 0_u64..64), 1..200),
@@ -362,8 +361,8 @@ mod tests {
                     }
                     3 => hosts.health_checked(now, host, later % 2 == 0),
                     _ if in_flight[host] > 0 => {
-                        let how = [HostOutcome::Ok, HostOutcome::Failed, HostOutcome::Failed, HostOutcome::Cancelled][avoid as usize % 4];
-                        hosts.ended(now, host, how);
+                        let outcome = [HostOutcome::Ok, HostOutcome::Failed, HostOutcome::Failed, HostOutcome::Cancelled][avoid as usize % 4];
+                        hosts.ended(now, host, outcome);
                         in_flight[host] -= 1;
                     }
                     _ => {}

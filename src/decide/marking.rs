@@ -1,52 +1,52 @@
-//! How many jobs are marked as sent before they are, where a mark takes a journey to the store.
+//! Number of jobs that are marked as sent ahead of time, where a mark takes a round trip to the store.
 //!
-//! A job whose mark is not there when its turn comes waits for the journey; one that is marked and not sent when the process
-//! dies counts as one that may have been sent. So as many are marked ahead as have their turn during a journey: what it was
-//! the last time that one had to wait and one more, and less again while fewer are needed. Stores that mark a job at
-//! once never have one wait, and nothing is marked ahead there.
+//! A job without its mark waits for a round trip when its turn comes; a job that is marked and not sent when the
+//! process crashes counts as possibly sent. So as many jobs are marked ahead as are due during a round trip: after a
+//! wait as many as were due in the last one, at least one more than before, and fewer again while fewer are needed.
+//! With stores that mark a job at once none waits, and none is marked ahead.
 
-/// The most jobs of one line that are marked ahead.
+/// Maximum number of jobs of one lane that are marked ahead.
 const MAX_MARKED_JOBS: usize = 2048;
 /// Round trips in a row without a job that waited, after which fewer are marked ahead.
 const CALM_ROUND_TRIPS: u32 = 8;
 
-/// How far ahead of the sends marks are set.
+/// Number of jobs to mark ahead of their sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkAhead {
-    /// Of each line; 0 as long as no job has waited for its mark.
+    /// Jobs per lane; 0 until a job has waited for its mark.
     max_marked: usize,
-    /// Jobs that had their turn since the last journey began, and whether one of them waited.
+    /// Jobs due since the last round trip began, and whether one of them waited.
     jobs_due: usize,
     has_waited: bool,
-    /// Journeys in a row in which none waited.
+    /// Round trips in a row without a wait.
     calm_round_trips: u32,
 }
 
 impl MarkAhead {
-    /// How many jobs of each line are marked before they are sent; `None` if marks take no time.
+    /// Jobs of each lane to mark ahead; `None` if marks take no time.
     pub fn max_marked(&self) -> Option<usize> {
         (self.max_marked > 0).then_some(self.max_marked)
     }
 
-    /// A job has its turn; it waits if its mark is not there.
+    /// Records that a job is due, and whether it waits for its mark.
     pub fn job_due(&mut self, waits: bool) {
         self.jobs_due += 1;
         self.has_waited |= waits;
     }
 
-    /// The next journey begins.
+    /// Records the begin of a round trip.
     pub fn begin_round_trip(&mut self) {
-        let turns = std::mem::take(&mut self.jobs_due);
+        let due = std::mem::take(&mut self.jobs_due);
         if std::mem::take(&mut self.has_waited) {
-            // One whose mark is on its way waits, too: for the next journey there have to be more than for this one.
-            self.max_marked = (self.max_marked + 1).max(turns).min(MAX_MARKED_JOBS);
+            // A job also waits if its mark is under way, so the next round trip needs more marks than this one.
+            self.max_marked = (self.max_marked + 1).max(due).min(MAX_MARKED_JOBS);
             self.calm_round_trips = 0;
             return;
         }
         self.calm_round_trips += 1;
         if self.calm_round_trips == CALM_ROUND_TRIPS {
             self.calm_round_trips = 0;
-            self.max_marked -= self.max_marked.saturating_sub(turns.max(1)).div_ceil(4);
+            self.max_marked -= self.max_marked.saturating_sub(due.max(1)).div_ceil(4);
         }
     }
 }
@@ -61,13 +61,13 @@ mod tests {
     use crate::decide::Nanos;
     use crate::decide::dice::Dice;
 
-    /// A line of jobs in virtual time: turns come, journeys carry marks, and the process may die after any of it.
+    /// A lane of jobs in virtual time: jobs become due, round trips carry marks, and the process may crash at any time.
     #[derive(Default)]
     struct MarkSimulation {
         mark_ahead: MarkAhead,
-        /// Jobs from this one on have not had their turn.
+        /// First job that has not been due.
         next: u64,
-        /// On their way to the store, and durable there.
+        /// Marks under way to the store, and durable marks.
         requested: BTreeSet<u64>,
         marked: BTreeSet<u64>,
         waiting: VecDeque<u64>,
@@ -89,7 +89,7 @@ mod tests {
             self.waiting.push_back(job);
         }
 
-        /// What the next journey takes along.
+        /// Jobs that the next round trip marks.
         fn begin_round_trip(&mut self) {
             self.mark_ahead.begin_round_trip();
             let next = (self.next..).take(self.mark_ahead.max_marked().unwrap_or(0));
@@ -103,7 +103,7 @@ mod tests {
             }
         }
 
-        /// What a death now leaves in doubt though it was not sent.
+        /// Jobs that a crash now leaves in doubt without cause.
         fn marked_unsent(&self) -> usize {
             self.marked.len() - self.sent.len()
         }
@@ -111,11 +111,11 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-        /// Turns and journeys in any order and of any length.
+        /// Due jobs and round trips in any order and of any length.
         #[test]
         fn no_job_goes_before_its_mark_and_few_are_marked_in_vain(seed: u64, pace in 1..40_u64, steps in 50..150_u64) {
             let (mut world, mut dice) = (MarkSimulation::default(), Dice::new(seed, 0));
-            // In virtual microseconds: turns at a pace, journeys of 1 to 3 ms, one after the other.
+            // In virtual us: jobs due at a pace, round trips of 1 to 3 ms, one after the other.
             let (mut turn, mut ends) = (Nanos::ZERO, None::<Nanos>);
             let mut most_in_a_journey = 0;
             let mut in_this = 0;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn where_marks_take_no_time_nothing_is_marked_ahead() {
+    fn nothing_is_marked_ahead_where_marks_take_no_time() {
         let mut ahead = MarkAhead::default();
         assert_eq!(ahead.max_marked(), None);
         ahead.job_due(false);

@@ -1,8 +1,8 @@
-//! What becomes of a request: shares of good answers and of each way to fail.
+//! Mix of behaviours of a test service: fractions of good responses and of each kind of failure.
 
 use super::dice::Dice;
 
-/// What a service does with a request.
+/// Behaviour of a test service towards one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behaviour {
     /// 200 with a valid body.
@@ -13,20 +13,20 @@ pub enum Behaviour {
     Error,
     /// 429.
     Limited,
-    /// Nothing for a long time, then 500.
+    /// 500 after a long delay.
     Slow,
-    /// The connection is reset.
+    /// Connection reset.
     Reset,
-    /// Never an answer.
+    /// Never a response.
     Hang,
 }
 
 impl Behaviour {
-    /// All of them, in the order of `Behaviour as usize`.
+    /// All behaviours, in the order of `Behaviour as usize`.
     pub const ALL: [Self; 7] =
         [Self::Good, Self::Garbage, Self::Error, Self::Limited, Self::Slow, Self::Reset, Self::Hang];
 
-    /// Its word on the command line and in counts.
+    /// Name on the command line and in counts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -40,14 +40,14 @@ impl Behaviour {
     }
 }
 
-/// A weighted choice among behaviours: what becomes of request `k` depends on the dice and `k` alone.
+/// Weighted choice among behaviours; that of request `k` is a function of the random stream and `k` alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
     /// Running sums of the weights, in the order of [`Behaviour::ALL`]; the last is above 0.
     sums: [f64; 7],
 }
 
-/// Of 11 requests, 8 good, 1 garbage, 1 error, 1 slow.
+/// Of 11 requests 8 good, 1 garbage, 1 error, 1 slow.
 impl Default for Mix {
     fn default() -> Self {
         Self::from_weights([8.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0])
@@ -55,7 +55,7 @@ impl Default for Mix {
 }
 
 impl Mix {
-    /// Weights finite and >= 0, one of them above 0.
+    /// A mix with these weights, finite and >= 0, one of them above 0.
     fn from_weights(weights: [f64; 7]) -> Self {
         let mut sum = 0.0;
         Self {
@@ -66,25 +66,25 @@ impl Mix {
         }
     }
 
-    /// What becomes of request `k`.
-    pub fn at(&self, dice: &Dice, k: u64) -> Behaviour {
-        // A draw is above 0, so the first sum that reaches it has a weight above 0.
-        let level = dice.unit_at(k) * self.sums[6];
+    /// Behaviour of request `k`.
+    pub fn at(&self, random: &Dice, k: u64) -> Behaviour {
+        // A draw is above 0, so the first sum that reaches it belongs to a weight above 0.
+        let level = random.unit_at(k) * self.sums[6];
         Behaviour::ALL[self.sums.partition_point(|sum| *sum < level).min(6)]
     }
 
-    /// The share of a behaviour, in [0, 1].
+    /// Fraction of a behaviour, in [0, 1].
     pub fn fraction(&self, behaviour: Behaviour) -> f64 {
         let index = behaviour as usize;
         let below = if index == 0 { 0.0 } else { self.sums[index - 1] };
         (self.sums[index] - below) / self.sums[6]
     }
 
-    /// Reads weights, `good=8,garbage=1,error=1,slow=1`, or percentages, `error=10%,reset=0.5%`. Percentages are of
-    /// all requests: what they leave of 100 is good.
+    /// Parses weights, `good=8,garbage=1,error=1,slow=1`, or percentages of all requests, `error=10%,reset=0.5%`; the
+    /// rest of 100% is good.
     ///
     /// # Errors
-    /// What is wrong and what is expected, in words.
+    /// Invalid notation, with what to write instead.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut weights: [Option<f64>; 7] = [None; 7];
         let mut percentages = 0;
@@ -98,7 +98,7 @@ impl Mix {
             let plain = number.strip_suffix('%');
             percentages += usize::from(plain.is_some());
             let weight: f64 = plain.unwrap_or(number).trim_end().parse().unwrap_or(f64::NAN);
-            // So many that sums of them stay exact enough, and finite.
+            // The maximum keeps sums exact enough, and finite.
             if !(0.0..=1e9).contains(&weight) {
                 return Err(format!("'{part}' is no share; write a number from 0 to 1e9, or a percentage"));
             }
@@ -128,7 +128,7 @@ fn unknown_behaviour(name: &str) -> String {
 
 fn fill_good(weights: &mut [Option<f64>; 7], text: &str) -> Result<(), String> {
     let sum: f64 = weights.iter().flatten().sum();
-    // For the rounding of the sum; three times 33.3% is 99.9.
+    // The tolerance is for rounding: three times 33.3% is 99.9.
     let whole = (sum - 100.0).abs() < 1e-6;
     let good = &mut weights[Behaviour::Good as usize];
     match good {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_percentages_leave_is_good() {
+    fn the_rest_of_the_percentages_is_good() {
         let mix = Mix::read("error=10%,reset=0.5 %").expect("valid");
         assert!((mix.fraction(Behaviour::Good) - 0.895).abs() < 1e-12, "{mix:?}");
         let mix = Mix::read("good=33.3%,error=33.3%,hang=33.4%").expect("valid");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mix_is_named_with_what_to_write() {
+    fn an_invalid_mix_is_reported_with_what_to_write() {
         for (text, named) in [
             ("", "'' is no share"),
             ("good", "'good' is no share"),
@@ -191,11 +191,11 @@ mod tests {
     }
 
     #[test]
-    fn behaviours_come_in_their_shares() {
-        let (mix, dice) = (Mix::read("good=5,limited=2,reset=2,hang=1").expect("valid"), Dice::new(11, 4));
+    fn behaviours_have_their_fractions() {
+        let (mix, random) = (Mix::read("good=5,limited=2,reset=2,hang=1").expect("valid"), Dice::new(11, 4));
         let mut counts = [0_u32; 7];
         for k in 0..100_000 {
-            counts[mix.at(&dice, k) as usize] += 1;
+            counts[mix.at(&random, k) as usize] += 1;
         }
         let expected = [50_000, 0, 0, 20_000, 0, 20_000, 10_000];
         assert!(counts.iter().zip(expected).all(|(n, of)| n.abs_diff(of) <= of / 50), "{counts:?}");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     proptest! {
-        /// The oracle: take the weights off one after the other.
+        /// Naive model: subtract the weights one after the other.
         #[test]
         fn the_choice_is_that_of_a_naive_walk(weights in prop::array::uniform7(0..5_u32), seed: u64, k: u64) {
             let weights = weights.map(f64::from);
@@ -212,20 +212,20 @@ mod tests {
             let text: Vec<String> =
                 Behaviour::ALL.iter().zip(weights).map(|(b, weight)| format!("{}={weight}", b.name())).collect();
             let mix = Mix::read(&text.join(",")).expect("valid");
-            let dice = Dice::new(seed, 4);
-            let mut left = dice.unit_at(k) * total;
+            let random = Dice::new(seed, 4);
+            let mut left = random.unit_at(k) * total;
             let naive = Behaviour::ALL.into_iter().zip(weights).find(|(_, weight)| {
                 left -= weight;
                 left <= 0.0
             });
-            prop_assert_eq!(Some(mix.at(&dice, k)), naive.map(|(b, _)| b));
+            prop_assert_eq!(Some(mix.at(&random, k)), naive.map(|(b, _)| b));
             for (share, weight) in shares(&mix).into_iter().zip(weights) {
                 prop_assert!((share - weight / total).abs() < 1e-9);
             }
         }
 
         #[test]
-        fn no_text_upsets_the_reading(text in "((good|error|hang|x)?=?[0-9.e%-]{0,5},?){0,4}") {
+        fn no_text_makes_the_parser_panic(text in "((good|error|hang|x)?=?[0-9.e%-]{0,5},?){0,4}") {
             if let Ok(mix) = Mix::read(&text) {
                 let sum: f64 = shares(&mix).iter().sum();
                 prop_assert!((sum - 1.0).abs() < 1e-9, "{:?}", mix);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// An instant or a length, in nanoseconds since the start of the run; 584 years fit.
+/// Time since the start of a run, or duration, in nanoseconds; up to 584 years.
 ///
 /// Subtraction saturates at zero: clocks of two sources (user space, the kernel's packet stamps) may disagree by
 /// some nanoseconds, and a response time is never negative.
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// The start of the run.
+    /// Start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than anything.
+    /// Later than any other time; also "no limit".
     pub const NEVER: Self = Self(u64::MAX);
     /// One millisecond.
     pub const MILLI: Self = Self(1_000_000);
@@ -49,7 +49,7 @@ impl Nanos {
         self.0 as f64 / 1e6
     }
 
-    /// The standard library's form.
+    /// The standard library's type.
     pub const fn as_duration(self) -> Duration {
         Duration::from_nanos(self.0)
     }
@@ -85,7 +85,7 @@ impl Sub for Nanos {
     }
 }
 
-/// The shortest form that a person reads at a glance: `1.5s`, `12.3ms`, `45us`.
+/// At most three digits and a unit: `1.5s`, `12.3ms`, `45us`.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0 as f64;

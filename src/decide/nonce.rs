@@ -1,39 +1,39 @@
-//! Numbers that only grow, for services that want each request's to be greater than the last one's.
+//! Nonces: ascending numbers, for services that require each request's nonce to exceed the last one.
 //!
-//! They are milliseconds since 1970, as the customers of such services have them, as long as the clock allows it: a
-//! number is at least one more than the one before, however many are asked for in a millisecond and wherever the clock
-//! is set to. What was promised as the highest is kept by the edge; who goes on after a crash begins above it.
+//! A nonce is the time in ms since 1970, as usual with such services, but at least one more than the one before,
+//! whatever the rate and wherever the clock is set. A high-water mark is saved before a nonce above it is used; after a
+//! crash nonces begin above the mark.
 
 use super::Nanos;
 
-/// The nonces of one key.
+/// Nonces of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonces {
     last: u64,
     high_water: u64,
 }
 
-/// So far ahead a high-water mark is set: at one number per millisecond it is written once a second.
+/// Distance of a new high-water mark: at one nonce per ms it is saved once per second.
 const HIGH_WATER_STEP: u64 = 1000;
 
 impl Nonces {
-    /// All numbers will be above this one: 0, or the highest mark that was ever kept.
+    /// Nonces above this one: 0, or the saved high-water mark.
     pub fn above(high_water: u64) -> Self {
         Self { last: high_water, high_water }
     }
 
-    /// The next, at this time since 1970.
+    /// Next nonce, at this time since 1970.
     pub fn next(&mut self, since_1970: Nanos) -> u64 {
         self.last = self.last.saturating_add(1).max(since_1970.0 / Nanos::MILLI.0);
         self.last
     }
 
-    /// The highest that was ever handed out, as far as is known.
+    /// Highest nonce so far.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// A new high-water mark, if the last number is above the old one: to be kept before that number is sent.
+    /// New high-water mark, if the last nonce is above the old one; to be saved before that nonce is sent.
     pub fn raise_high_water(&mut self) -> Option<u64> {
         (self.last > self.high_water).then(|| {
             self.high_water = self.last.saturating_add(HIGH_WATER_STEP);

@@ -1,19 +1,19 @@
-//! How long a server waits for the other end of a connection, and what for.
+//! Timeouts of a server's connections.
 
 use super::Nanos;
 
-/// The longest waits.
+/// Timeouts of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For the first byte of a next request.
+    /// Idle keep-alive timeout: for the first byte of the next request.
     pub idle: Nanos,
-    /// For the rest of a request's head, from its first byte (a head that drips in is an attack known as slow loris).
+    /// For the rest of a request's head, from its first byte (against Slowloris attacks).
     pub head: Nanos,
-    /// For any more of a body that was announced.
+    /// For further bytes of a request's body.
     pub body: Nanos,
-    /// For any room to write more of an answer.
+    /// For the peer to accept further bytes of a response.
     pub write: Nanos,
-    /// For any byte, in either direction, of a connection that speaks another protocol by now.
+    /// For any byte, in either direction, of a connection that was upgraded to another protocol.
     pub tunnel: Nanos,
 }
 
@@ -29,52 +29,52 @@ impl Default for Timeouts {
     }
 }
 
-/// What was waited for too long.
+/// Timeout that has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutKind {
-    /// A next request.
+    /// [`Timeouts::idle`].
     Idle,
-    /// The rest of a head.
+    /// [`Timeouts::head`].
     Head,
-    /// More of a body.
+    /// [`Timeouts::body`].
     Body,
-    /// Room to write.
+    /// [`Timeouts::write`].
     Write,
-    /// Any byte of a tunnel.
+    /// [`Timeouts::tunnel`].
     Tunnel,
 }
 
-/// One connection's waiting. While the service itself works on an answer nobody is waited for.
+/// State of one connection's timeouts. None runs while the service works on a response.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeoutTracker {
-    /// Requests that are being answered; HTTP/2 has several at a time.
+    /// Requests in progress; several with HTTP/2.
     open_requests: u32,
-    /// Since when nothing, or only part of a head, has come.
+    /// End of the last request.
     idle: Nanos,
     head: Option<Nanos>,
     body: Option<Nanos>,
     write: Option<Nanos>,
-    /// When the last byte went over a connection that speaks another protocol by now.
+    /// Last byte of an upgraded connection.
     tunnel: Option<Nanos>,
 }
 
 impl TimeoutTracker {
-    /// A new connection.
+    /// State of a new connection.
     pub fn new(now: Nanos) -> Self {
         Self { open_requests: 0, idle: now, head: None, body: None, write: None, tunnel: None }
     }
 
-    /// Whether nothing is asked and nothing is owed.
+    /// Whether no request is in progress, not even a part of a head.
     pub fn is_idle(&self) -> bool {
         self.open_requests == 0 && self.head.is_none()
     }
 
-    /// Whether, beside that, all that was answered has gone.
+    /// Whether it is idle, and all responses are written.
     pub fn is_drained(&self) -> bool {
         self.is_idle() && self.write.is_none()
     }
 
-    /// Bytes have come.
+    /// Records received bytes.
     pub fn received(&mut self, now: Nanos) {
         if let Some(last) = &mut self.tunnel {
             *last = now;
@@ -85,34 +85,34 @@ impl TimeoutTracker {
         }
     }
 
-    /// A head is complete.
+    /// Records a complete head.
     pub fn request_began(&mut self) {
         self.open_requests += 1;
         self.head = None;
     }
 
-    /// An answer is complete, or given up.
+    /// Records a response that is complete or cancelled.
     pub fn request_ended(&mut self, now: Nanos) {
         self.open_requests = self.open_requests.saturating_sub(1);
         self.idle = now;
     }
 
-    /// The service wants more of a body.
+    /// Records that the service waits for more of a body.
     pub fn wants_body(&mut self, now: Nanos) {
         self.body.get_or_insert(now);
     }
 
-    /// The service has the body, or wants no more of it.
+    /// Records that the service waits no longer for a body.
     pub fn has_body(&mut self) {
         self.body = None;
     }
 
-    /// There was no room to write.
+    /// Records that the peer accepted no bytes.
     pub fn stalled(&mut self, now: Nanos) {
         self.write.get_or_insert(now);
     }
 
-    /// Something could be written.
+    /// Records written bytes.
     pub fn wrote(&mut self, now: Nanos) {
         self.write = None;
         if let Some(last) = &mut self.tunnel {
@@ -120,17 +120,17 @@ impl TimeoutTracker {
         }
     }
 
-    /// The connection speaks another protocol from now on.
+    /// Records the upgrade to another protocol.
     pub fn switched(&mut self, now: Nanos) {
         self.tunnel = Some(now);
     }
 
-    /// Whether it does.
+    /// Whether the connection was upgraded.
     pub fn has_switched(&self) -> bool {
         self.tunnel.is_some()
     }
 
-    /// What has been waited for longer than `limits` allow.
+    /// Timeout that has expired by these limits.
     pub fn expired(&self, now: Nanos, limits: &Timeouts) -> Option<TimeoutKind> {
         let over = |since: Option<Nanos>, limit: Nanos| since.is_some_and(|since| now - since > limit);
         if over(self.write, limits.write) {
@@ -161,83 +161,83 @@ mod tests {
         tunnel: Nanos::from_secs(600),
     };
 
-    fn at(patience: &TimeoutTracker, s: u64) -> Option<TimeoutKind> {
-        patience.expired(Nanos::from_secs(s), &TIMEOUTS)
+    fn at(timeouts: &TimeoutTracker, s: u64) -> Option<TimeoutKind> {
+        timeouts.expired(Nanos::from_secs(s), &TIMEOUTS)
     }
 
     #[test]
     fn a_connection_that_asks_nothing_is_let_go_after_the_idle_limit() {
-        let patience = TimeoutTracker::new(Nanos::from_secs(5));
-        assert_eq!(at(&patience, 80), None);
-        assert_eq!(at(&patience, 81), Some(TimeoutKind::Idle));
+        let timeouts = TimeoutTracker::new(Nanos::from_secs(5));
+        assert_eq!(at(&timeouts, 80), None);
+        assert_eq!(at(&timeouts, 81), Some(TimeoutKind::Idle));
     }
 
     #[test]
     fn a_head_that_drips_in_gains_no_time_by_its_bytes() {
-        let mut patience = TimeoutTracker::new(Nanos::ZERO);
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
         for s in 0..=10 {
-            patience.received(Nanos::from_secs(s));
-            assert_eq!(at(&patience, s), None);
+            timeouts.received(Nanos::from_secs(s));
+            assert_eq!(at(&timeouts, s), None);
         }
-        assert_eq!(at(&patience, 11), Some(TimeoutKind::Head));
+        assert_eq!(at(&timeouts, 11), Some(TimeoutKind::Head));
     }
 
     #[test]
     fn a_service_may_take_its_time() {
-        let mut patience = TimeoutTracker::new(Nanos::ZERO);
-        patience.received(Nanos::ZERO);
-        patience.request_began();
-        assert_eq!(at(&patience, 100_000), None);
-        patience.request_ended(Nanos::from_secs(100_000));
-        assert_eq!(at(&patience, 100_075), None);
-        assert_eq!(at(&patience, 100_076), Some(TimeoutKind::Idle));
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        timeouts.received(Nanos::ZERO);
+        timeouts.request_began();
+        assert_eq!(at(&timeouts, 100_000), None);
+        timeouts.request_ended(Nanos::from_secs(100_000));
+        assert_eq!(at(&timeouts, 100_075), None);
+        assert_eq!(at(&timeouts, 100_076), Some(TimeoutKind::Idle));
     }
 
     #[test]
     fn a_body_gains_time_by_each_of_its_bytes() {
-        let mut patience = TimeoutTracker::new(Nanos::ZERO);
-        patience.request_began();
-        patience.wants_body(Nanos::ZERO);
-        patience.received(Nanos::from_secs(25));
-        assert_eq!(at(&patience, 55), None);
-        assert_eq!(at(&patience, 56), Some(TimeoutKind::Body));
-        patience.has_body();
-        assert_eq!(at(&patience, 56), None);
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        timeouts.request_began();
+        timeouts.wants_body(Nanos::ZERO);
+        timeouts.received(Nanos::from_secs(25));
+        assert_eq!(at(&timeouts, 55), None);
+        assert_eq!(at(&timeouts, 56), Some(TimeoutKind::Body));
+        timeouts.has_body();
+        assert_eq!(at(&timeouts, 56), None);
     }
 
     #[test]
     fn a_reader_that_does_not_read_is_let_go() {
-        let mut patience = TimeoutTracker::new(Nanos::ZERO);
-        patience.request_began();
-        patience.stalled(Nanos::from_secs(1));
-        patience.stalled(Nanos::from_secs(15));
-        assert_eq!(at(&patience, 22), Some(TimeoutKind::Write));
-        patience.wrote(Nanos::from_secs(22));
-        assert_eq!(at(&patience, 22), None);
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        timeouts.request_began();
+        timeouts.stalled(Nanos::from_secs(1));
+        timeouts.stalled(Nanos::from_secs(15));
+        assert_eq!(at(&timeouts, 22), Some(TimeoutKind::Write));
+        timeouts.wrote(Nanos::from_secs(22));
+        assert_eq!(at(&timeouts, 22), None);
     }
 
     #[test]
     fn a_tunnel_lives_by_its_bytes_in_either_direction() {
-        let mut patience = TimeoutTracker::new(Nanos::ZERO);
-        patience.request_began();
-        patience.request_ended(Nanos::ZERO);
-        patience.switched(Nanos::ZERO);
-        assert_eq!(at(&patience, 600), None);
-        patience.received(Nanos::from_secs(500));
-        assert_eq!(at(&patience, 1100), None);
-        patience.wrote(Nanos::from_secs(1000));
-        assert_eq!(at(&patience, 1600), None);
-        assert_eq!(at(&patience, 1601), Some(TimeoutKind::Tunnel));
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        timeouts.request_began();
+        timeouts.request_ended(Nanos::ZERO);
+        timeouts.switched(Nanos::ZERO);
+        assert_eq!(at(&timeouts, 600), None);
+        timeouts.received(Nanos::from_secs(500));
+        assert_eq!(at(&timeouts, 1100), None);
+        timeouts.wrote(Nanos::from_secs(1000));
+        assert_eq!(at(&timeouts, 1600), None);
+        assert_eq!(at(&timeouts, 1601), Some(TimeoutKind::Tunnel));
     }
 
     #[test]
     fn http_2_is_idle_when_its_last_request_is_done() {
-        let mut patience = TimeoutTracker::new(Nanos::ZERO);
-        patience.request_began();
-        patience.request_began();
-        patience.request_ended(Nanos::from_secs(1));
-        assert_eq!(at(&patience, 1000), None);
-        patience.request_ended(Nanos::from_secs(2));
-        assert_eq!(at(&patience, 1000), Some(TimeoutKind::Idle));
+        let mut timeouts = TimeoutTracker::new(Nanos::ZERO);
+        timeouts.request_began();
+        timeouts.request_began();
+        timeouts.request_ended(Nanos::from_secs(1));
+        assert_eq!(at(&timeouts, 1000), None);
+        timeouts.request_ended(Nanos::from_secs(2));
+        assert_eq!(at(&timeouts, 1000), Some(TimeoutKind::Idle));
     }
 }

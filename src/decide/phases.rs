@@ -1,29 +1,29 @@
-//! A service's moods over time: well for a while, then slow, then dead, and from the start again.
+//! Schedule of a test service's behaviour: phases such as healthy, slow and down, repeated.
 
 use super::nanos::Nanos;
 use super::words;
 
-/// What a service is like for a while.
+/// Behaviour of a test service during a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServicePhase {
-    /// As its mix of behaviours says.
+    /// Behaviours by the configured mix.
     Mix,
-    /// Every answer is good.
+    /// Good responses.
     Healthy,
-    /// Every answer takes as long as a slow one, and is good.
+    /// Good responses after the delay of slow ones.
     Slow,
-    /// Every answer is 500.
+    /// Status 500.
     Failing,
-    /// Every answer is 429.
+    /// Status 429.
     Limited,
-    /// Every connection is reset.
+    /// Connections reset.
     Dead,
-    /// No request is ever answered.
+    /// No responses.
     Hung,
 }
 
 impl ServicePhase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Self; 7] =
         [Self::Mix, Self::Healthy, Self::Slow, Self::Failing, Self::Limited, Self::Dead, Self::Hung];
 
@@ -35,31 +35,31 @@ impl ServicePhase {
             Self::Slow => "slow",
             Self::Failing => "failing",
             Self::Limited => "limited",
-            Self::Dead => "dead",
+            Self::Dead => "down",
             Self::Hung => "hung",
         }
     }
 }
 
-/// A phase, and the stretch of time that it lasts.
+/// One phase and its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseInterval {
-    /// Which.
+    /// Phase.
     pub phase: ServicePhase,
-    /// When it has begun.
+    /// Start.
     pub since: Nanos,
-    /// When the next begins; [`Nanos::NEVER`] when none does.
+    /// Start of the next phase; [`Nanos::NEVER`] if there is none.
     pub until: Nanos,
 }
 
-/// Phases one after the other. They repeat from the start, unless the last lasts for ever.
+/// Sequence of phases. It repeats, unless the last phase is unlimited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phases {
-    /// Each phase and when it ends in the first round; never empty, and the ends rise.
+    /// Each phase with its end in the first round, ascending; never empty.
     ends: Vec<(ServicePhase, Nanos)>,
 }
 
-/// The mix of behaviours for ever.
+/// The mix of behaviours, unlimited.
 impl Default for Phases {
     fn default() -> Self {
         Self { ends: vec![(ServicePhase::Mix, Nanos::NEVER)] }
@@ -67,7 +67,7 @@ impl Default for Phases {
 }
 
 impl Phases {
-    /// What the service is like at `now`.
+    /// Phase at `now`.
     pub fn at(&self, now: Nanos) -> PhaseInterval {
         let round = self.ends.last().map_or(Nanos::NEVER, |(_, end)| *end);
         let start = if round == Nanos::NEVER { Nanos::ZERO } else { now - Nanos(now.0 % round.0) };
@@ -78,7 +78,7 @@ impl Phases {
         PhaseInterval { phase, since: start + since, until: start + end }
     }
 
-    /// Reads `healthy 30s, slow 10s, dead 5s`; a last phase without a length lasts for ever.
+    /// Reads `healthy 30s, slow 10s, down 5s`; a last phase without a length lasts for ever.
     ///
     /// # Errors
     /// Which phase is wrong and what is expected, in words.
@@ -88,43 +88,44 @@ impl Phases {
         let parts: Vec<&str> = text.split(',').map(str::trim).collect();
         for (index, part) in parts.iter().enumerate() {
             let mut tokens = part.split_whitespace();
-            let name =
-                tokens.next().ok_or_else(|| format!("a phase is missing in '{text}'; write e.g. {PHASES_EXAMPLE}"))?;
+            let name = tokens.next().ok_or_else(|| format!("empty phase in '{text}'; write e.g. {PHASES_EXAMPLE}"))?;
             let phase =
                 ServicePhase::ALL.into_iter().find(|phase| phase.name() == name).ok_or_else(|| unknown_phase(name))?;
             match (tokens.next(), tokens.next()) {
                 (None, _) if index + 1 < parts.len() => {
-                    return Err(format!("'{part}' has no length; only the last phase may last for ever"));
+                    return Err(format!("invalid phase '{part}': no duration; only the last phase may have none"));
                 }
                 (None, _) => end = Nanos::NEVER,
                 (Some(length), None) => end += self::length(length)?,
                 (Some(_), Some(_)) => {
-                    return Err(format!("'{part}' is no phase; write its name and a time: {PHASES_EXAMPLE}"));
+                    return Err(format!("invalid phase '{part}'; write its name and a time, e.g. {PHASES_EXAMPLE}"));
                 }
             }
             ends.push((phase, end));
         }
         if end > MAX_LENGTH && end != Nanos::NEVER {
-            return Err(format!("the phases in '{text}' last longer than a year together"));
+            return Err(format!("invalid phases '{text}': longer than a year in total"));
         }
         Ok(Self { ends })
     }
 }
 
-const PHASES_EXAMPLE: &str = "healthy 30s, slow 10s, dead 5s";
+const PHASES_EXAMPLE: &str = "healthy 30s, slow 10s, down 5s";
 const MAX_LENGTH: Nanos = Nanos::from_secs(366 * 24 * 3600);
 
 fn length(text: &str) -> Result<Nanos, String> {
     match Nanos::from(words::time(text)?) {
-        Nanos::ZERO => Err(format!("a phase of '{text}' has no length; write at least 1us")),
+        Nanos::ZERO => Err(format!("invalid phase duration '{text}'; write at least 1us")),
         // Such a length could make the sum of all look like for ever.
-        length if length > MAX_LENGTH => Err(format!("a phase of '{text}' is too long; leave the length out for ever")),
+        length if length > MAX_LENGTH => {
+            Err(format!("phase duration '{text}' is too long; leave it out in the last phase for an unlimited one"))
+        }
         length => Ok(length),
     }
 }
 
 fn unknown_phase(name: &str) -> String {
-    format!("'{name}' is no phase; choose from {}", ServicePhase::ALL.map(ServicePhase::name).join(", "))
+    format!("unknown phase '{name}'; choose {}", ServicePhase::ALL.map(ServicePhase::name).join(", "))
 }
 
 #[cfg(test)]
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn phases_follow_each_other_and_repeat() {
-        let phases = Phases::read("healthy 30s, slow 10s,dead 5s").expect("valid");
+        let phases = Phases::read("healthy 30s, slow 10s,down 5s").expect("valid");
         assert_eq!(at(&phases, 0.0), (ServicePhase::Healthy, 0.0, 30.0));
         assert_eq!(at(&phases, 29.9), (ServicePhase::Healthy, 0.0, 30.0));
         assert_eq!(at(&phases, 30.0), (ServicePhase::Slow, 30.0, 40.0));
@@ -159,18 +160,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_phase_is_named_with_what_to_write() {
+    fn an_invalid_phase_is_reported_with_what_to_write() {
         for (text, named) in [
-            ("", "a phase is missing"),
-            ("healthy 1s,", "a phase is missing"),
-            ("sick 1s", "'sick' is no phase; choose from mix, healthy, slow, failing, limited, dead, hung"),
-            ("healthy, dead 5s", "'healthy' has no length"),
+            ("", "empty phase"),
+            ("healthy 1s,", "empty phase"),
+            ("sick 1s", "unknown phase 'sick'; choose mix, healthy, slow, failing, limited, down, hung"),
+            ("healthy, down 5s", "invalid phase 'healthy': no duration"),
             ("healthy 30", "'30' is not a time"),
-            ("healthy 0s", "has no length"),
+            ("healthy 0s", "write at least 1us"),
             ("healthy 1s 2s", "write its name and a time"),
-            ("healthy=1s", "is no phase"),
-            ("healthy 9000h", "leave the length out for ever"),
-            ("healthy 8000h, dead 8000h", "longer than a year"),
+            ("healthy=1s", "unknown phase"),
+            ("healthy 9000h", "is too long"),
+            ("healthy 8000h, down 8000h", "longer than a year"),
         ] {
             let why = Phases::read(text).expect_err(text);
             assert!(why.contains(named) && !why.contains('\n'), "{text}: {why}");
@@ -178,7 +179,7 @@ mod tests {
     }
 
     proptest! {
-        /// The oracle: walk from the start, phase by phase.
+        /// Naive model: walk from the start, phase by phase.
         #[test]
         fn the_phase_is_that_of_a_walk_from_the_start(
             lengths in prop::collection::vec((0..7_usize, 1..50_u64), 1..6), endless: bool, now in 0..1000_u64
@@ -209,7 +210,7 @@ mod tests {
         }
 
         #[test]
-        fn now_is_always_within_its_spell(
+        fn now_is_always_within_its_phase(
             lengths in prop::collection::vec(1..u64::from(u32::MAX), 1..6), now in 0..u64::MAX
         ) {
             let text: Vec<String> = lengths.iter().map(|us| format!("mix {us}us")).collect();

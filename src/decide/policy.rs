@@ -1,28 +1,28 @@
-//! What a call may do for its answer, as data: how long it may take, how many attempts, when, and why.
+//! The policy of a call as data: deadline, attempts, hedge stages, retries, budget.
 
 use super::Nanos;
 use super::grpc::{Code, Codes};
 use super::hedge::{MAX_ATTEMPTS, MAX_STAGES};
 
-/// What a call may do for its answer.
+/// Policy of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Policy {
-    /// The caller has an answer so long after the call's start; [`Nanos::NEVER`] for no limit.
+    /// Time from the call's start to its response at the latest; [`Nanos::NEVER`] for no limit.
     pub deadline: Nanos,
-    /// An attempt that has not succeeded so long after its own start has failed ([`FailureKind::Timeout`]); or never.
+    /// Timeout of each attempt ([`FailureKind::Timeout`]); [`Nanos::NEVER`] for none.
     pub attempt_timeout: Nanos,
-    /// More copies beside the first attempt, stage by stage; each waits for the one before it.
+    /// Hedge stages: further attempts beside the first one; each stage waits for the one before.
     pub stages: Vec<HedgeStage>,
-    /// New attempts in place of failed ones, once no stage is left for that.
+    /// Retries: new attempts in place of failed ones, once no stage is left for that.
     pub retry: RetryPolicy,
-    /// Which requests may be sent more than once.
+    /// Methods of requests that may be sent more than once.
     pub retryable_methods: RetryableMethodClass,
-    /// What all extra attempts (of stages and retries) may come to, for all calls together; None is without limit.
+    /// Bound on the extra attempts (hedges and retries) of all calls together; `None` for no limit.
     pub budget: Option<BudgetRule>,
 }
 
 impl Default for Policy {
-    /// One attempt, and all the time in the world.
+    /// One attempt, without a deadline.
     fn default() -> Self {
         Self {
             deadline: Nanos::NEVER,
@@ -36,12 +36,12 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Whether there can be a second attempt at all.
+    /// Whether a call can have a second attempt.
     pub fn allows_extra_attempts(&self) -> bool {
         !self.stages.is_empty() || self.retry.max_retries > 0
     }
 
-    /// What of it is more than a call can have, and how much that is.
+    /// Problem of a policy with too many attempts, and the remedy.
     pub fn validation_error(&self) -> Option<(String, String)> {
         let attempts =
             self.stages.iter().fold(1 + u64::from(self.retry.max_retries), |sum, one| sum + u64::from(one.attempts));
@@ -57,38 +57,38 @@ impl Policy {
     }
 }
 
-/// Copies that are launched together.
+/// Hedge stage: attempts that are launched together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HedgeStage {
-    /// When, counted from the stage before (the first: from the call's start).
+    /// Trigger, counted from the stage before (the first: from the call's start).
     pub after: StageTrigger,
-    /// Whether an attempt's failure launches it at once.
+    /// Whether the failure of an attempt launches the stage at once.
     pub on_failure: bool,
-    /// How many; at least 1.
+    /// Number of attempts; at least 1.
     pub attempts: u32,
 }
 
-/// How long a stage waits.
+/// Trigger of a hedge stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StageTrigger {
-    /// So long.
+    /// A constant delay.
     Time(Nanos),
-    /// As long as this share of recent first attempts took at most; in (0, 1). For ever while too few are known.
+    /// A quantile of the response times of recent first attempts, in (0, 1); never with too few samples.
     Quantile(f64),
-    /// For a failure.
+    /// The failure of an attempt.
     Failure,
 }
 
-/// When a failed attempt is followed by another one.
+/// Retries of failed attempts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RetryPolicy {
-    /// At most so many retries per call; 0 is none.
+    /// Maximum retries per call; 0 for none.
     pub max_retries: u32,
-    /// After which failures.
+    /// Failures that are retried.
     pub on: Retryable,
-    /// How long to wait before each.
+    /// Delay before each retry.
     pub backoff: Backoff,
-    /// Wait at least as long as the answer's Retry-After says; if that is past the deadline, there is no retry.
+    /// Whether the delay is at least the response's Retry-After; without a retry if that is past the deadline.
     pub honor_retry_after: bool,
 }
 
@@ -98,19 +98,19 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Failures after which another attempt is worth it.
+/// Failures that are retried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retryable {
-    /// The kinds without an answer, and answers with a wrong body.
+    /// Kinds of failures without a valid response.
     pub kinds: Vec<FailureKind>,
-    /// Statuses, as inclusive ranges. A gRPC code is covered by the status that stands for it, too.
+    /// HTTP statuses, as inclusive ranges. They include the gRPC codes that correspond to them.
     pub statuses: Vec<(u16, u16)>,
-    /// More gRPC codes.
+    /// Further gRPC codes.
     pub grpc: Codes,
 }
 
 impl Default for Retryable {
-    /// No answer, and 429, 502, 503, 504; so of gRPC RESOURCE_EXHAUSTED, UNAVAILABLE, DEADLINE_EXCEEDED.
+    /// No response, and 429, 502, 503, 504; so of gRPC RESOURCE_EXHAUSTED, UNAVAILABLE, DEADLINE_EXCEEDED.
     fn default() -> Self {
         let kinds =
             vec![FailureKind::Dns, FailureKind::Connect, FailureKind::Closed, FailureKind::Reset, FailureKind::Timeout];
@@ -119,7 +119,7 @@ impl Default for Retryable {
 }
 
 impl Retryable {
-    /// Whether this failure is one of them.
+    /// Whether this failure is retried.
     pub fn covers(&self, failure: AttemptFailure) -> bool {
         let of_status = |status| self.statuses.iter().any(|(low, high)| (*low..=*high).contains(&status));
         match failure {
@@ -130,13 +130,13 @@ impl Retryable {
     }
 }
 
-/// Waits that grow and are spread: each is uniform between `first` and three times the one before, and `most` at most
+/// Exponential backoff with jitter: each delay is uniform between `min` and three times the one before, at most `max`
 /// ("decorrelated jitter": M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog, 2015).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// The shortest.
+    /// Shortest delay.
     pub min: Nanos,
-    /// The longest.
+    /// Longest delay.
     pub max: Nanos,
 }
 
@@ -146,27 +146,27 @@ impl Default for Backoff {
     }
 }
 
-/// Which requests may be sent more than once (RFC 9110, 9.2.1 and 9.2.2).
+/// Methods of requests that may be sent more than once (RFC 9110, 9.2.1 and 9.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetryableMethodClass {
-    /// GET, HEAD, OPTIONS, TRACE: those that change nothing.
+    /// Safe methods: GET, HEAD, OPTIONS, TRACE.
     #[default]
     Safe,
-    /// PUT and DELETE, too: twice is the same as once.
+    /// Idempotent methods: also PUT and DELETE.
     Idempotent,
-    /// All.
+    /// All methods.
     All,
 }
 
-/// What extra attempts may come to: in any `window` that ends with one of them, at most `floor` and `share` of the
-/// calls that began in it.
+/// Bound on extra attempts: in any `window` that ends with one, at most `min_per_window` plus `fraction` of the calls
+/// that began in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BudgetRule {
     /// Extra attempts per call; in [0, 100].
     pub fraction: f64,
-    /// Extra attempts per window whatever the number of calls.
+    /// Extra attempts per window in addition, whatever the number of calls.
     pub min_per_window: u32,
-    /// The window's length.
+    /// Length of the window.
     pub window: Nanos,
 }
 
@@ -176,19 +176,19 @@ impl Default for BudgetRule {
     }
 }
 
-/// Why an attempt did not succeed.
+/// Failure of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttemptFailure {
-    /// Without a valid answer, or with a body that is not what was asked for.
+    /// No valid response, or one with a wrong body or header.
     Kind(FailureKind),
-    /// An answer with a status that is no success.
+    /// Response with a status that is not a success.
     Status(u16),
-    /// An answer whose gRPC status, in its head or behind its body, is no success.
+    /// Response with a gRPC status, in its head or trailers, that is not a success.
     Grpc(Code),
 }
 
 impl AttemptFailure {
-    /// The side that has caused it.
+    /// Side that caused the failure.
     pub const fn side(self) -> FailureSide {
         match self {
             Self::Kind(kind) => kind.side(),
@@ -196,7 +196,7 @@ impl AttemptFailure {
         }
     }
 
-    /// The word for it, but for that of a status, which is its number.
+    /// Name in logs and metrics; `None` for a status, whose name is its number.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Kind(kind) => Some(kind.name()),
@@ -206,38 +206,38 @@ impl AttemptFailure {
     }
 }
 
-/// The side that has caused a failure.
+/// Side that caused a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureSide {
-    /// The upstream, or the way to it: counted against the host, the breaker and the limit.
+    /// The upstream, or the network: counts against the host, the breaker and the limit.
     Upstream,
-    /// The caller: it says nothing of the upstream, and no other copy would fare better.
+    /// The caller: not evidence about the upstream, and a retry would fail as well.
     Caller,
 }
 
-/// Kinds of failures that are not a status.
+/// Kinds of failures other than a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FailureKind {
-    /// The name has no address.
+    /// DNS resolution failed.
     Dns,
-    /// No connection; the request was not sent.
+    /// TCP connection failed; the request was not sent.
     Connect,
-    /// No TLS; the request was not sent.
+    /// TLS handshake failed; the request was not sent.
     Tls,
-    /// Nothing within the attempt's own timeout.
+    /// The attempt's timeout passed.
     Timeout,
-    /// The connection was closed before the whole answer.
+    /// Connection closed before the end of the response.
     Closed,
-    /// The connection (or the stream) was reset.
+    /// Connection or stream reset.
     Reset,
-    /// What came is not HTTP.
+    /// Received bytes are not HTTP.
     Protocol,
-    /// The answer's body is not what a success has: no JSON, not after the schema, too long to look at.
+    /// Response body does not meet the success rule: not JSON, not valid by the schema, or too long to validate.
     Body,
-    /// The answer lacks a header that a success has.
+    /// Response lacks a header of the success rule.
     Header,
-    /// The request itself: its body broke off or is not as long as it said, or its target, host or length cannot be sent.
-    /// The only kind that is the caller's fault.
+    /// Invalid request: its body broke off or differs from its length, or its target, host or length cannot be sent.
+    /// The only kind that the caller causes.
     Request,
 }
 
@@ -256,7 +256,7 @@ impl FailureKind {
         Self::Request,
     ];
 
-    /// The side that has caused a failure of this kind.
+    /// Side that causes failures of this kind.
     pub const fn side(self) -> FailureSide {
         match self {
             Self::Request => FailureSide::Caller,
@@ -272,12 +272,12 @@ impl FailureKind {
         }
     }
 
-    /// The kinds after which another attempt may be asked for.
+    /// Kinds that can be configured as retryable.
     pub fn retryable() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|kind| kind.side() == FailureSide::Upstream)
     }
 
-    /// The word for it in configurations, logs and metrics.
+    /// Name in configurations, logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dns => "dns",
@@ -293,7 +293,7 @@ impl FailureKind {
         }
     }
 
-    /// Whether the upstream has surely not seen the request, so that any method may be tried again.
+    /// Whether the upstream has certainly not received the request, so that any method may be retried.
     pub const fn is_unsent(self) -> bool {
         matches!(self, Self::Dns | Self::Connect | Self::Tls)
     }

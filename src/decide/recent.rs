@@ -1,26 +1,25 @@
-//! How long calls took of late: a quantile of recent response times, in fixed memory.
+//! Quantiles of recent response times, in fixed memory.
 //!
-//! Two periods are kept, the one that goes on and the one before it, so that an estimate always has a whole period
-//! behind it and forgets within two. Times are counted in buckets less than 1 % wide; the estimate is the upper edge of
-//! the bucket that holds the quantile, so it is never below the quantile of what was recorded and at most 1 % above.
+//! Two periods are kept, the current and the previous one, so that an estimate covers at least a whole period and
+//! forgets within two. Times are counted in buckets less than 1% wide; the estimate is the upper edge of the quantile's
+//! bucket, never below the quantile of the recorded times and at most 1% above.
 //!
-//! What is recorded is for the caller to choose, and matters. A hedge that waits for a quantile of *first attempts*
-//! must also record those that lost, with the time after which they were cancelled: leave them out, and the slow ones
-//! are missing, the quantile shrinks, more copies are launched, and more slow ones are missing. Such a time is too
-//! short (the attempt would have taken longer), so quantiles above the share of cancelled attempts are too low; the
-//! quantile that is waited for is not, since a loser was cancelled after it.
+//! The selection of samples matters. A hedge that waits for a quantile of *first attempts* must also record those that
+//! were cancelled, with their time until then: without them slow ones are missing, the quantile falls, more hedges are
+//! sent, and more slow ones are missing. Such a time is too short, so quantiles above the fraction of cancelled
+//! attempts are too low; the hedge's own quantile is not, since attempts are cancelled after it.
 
 use super::Nanos;
 
-/// Fewer times than this have no quantile.
+/// Samples below which there is no quantile.
 pub const MIN_SAMPLES: u64 = 100;
 
-/// An estimate is used again for so long.
+/// Lifetime of a cached estimate.
 const ESTIMATE_TTL: Nanos = Nanos::from_millis(20);
-/// A period that has too few times goes on, but not longer than so many periods.
+/// A period with too few samples is prolonged, up to this many periods.
 const MAX_PERIODS: u64 = 60;
 
-/// Below 2^4 ns nothing is told apart; every doubling from 2^11 ns has 2^7 buckets; all from 2^42 ns (73 min) is one.
+/// Resolution: 2^4 ns up to 2^11 ns; then 2^7 buckets per doubling; one bucket from 2^42 ns (73 min).
 const UNIT_BITS: u32 = 4;
 const SPLIT_BITS: u32 = 7;
 const BUCKETS: usize = 32 << SPLIT_BITS;
@@ -31,7 +30,7 @@ struct LatencyPeriod {
     total: u64,
 }
 
-/// An estimate that was made.
+/// Cached estimate.
 #[derive(Clone, Copy, Debug)]
 struct QuantileEstimate {
     q: f64,
@@ -39,17 +38,16 @@ struct QuantileEstimate {
     value: Nanos,
 }
 
-/// The times of the last one to two periods.
+/// Quantiles of the times of the last one to two periods.
 ///
-/// Memory is fixed: 32 KiB. A record costs some nanoseconds, and so does a question: it is answered from memory, and
-/// anew every 20 ms.
+/// Memory is fixed: 32 KiB. A record costs some nanoseconds, and so does a query: estimates are cached for 20 ms.
 #[derive(Clone, Debug)]
 pub struct LatencyQuantile {
     period: Nanos,
-    began: Nanos,
+    started: Nanos,
     current: LatencyPeriod,
     previous: LatencyPeriod,
-    /// One for each quantile that is asked for, up to four.
+    /// Cached estimates, one per quantile, up to four.
     estimates: [Option<QuantileEstimate>; 4],
 }
 
@@ -61,54 +59,54 @@ impl Default for LatencyQuantile {
 }
 
 impl LatencyQuantile {
-    /// Nothing is known yet.
+    /// No samples.
     pub fn new(period: Nanos) -> Self {
         let empty = LatencyPeriod { counts: vec![0; BUCKETS], total: 0 };
         let period = period.max(Nanos(1));
-        Self { period, began: Nanos::ZERO, current: empty.clone(), previous: empty, estimates: [None; 4] }
+        Self { period, started: Nanos::ZERO, current: empty.clone(), previous: empty, estimates: [None; 4] }
     }
 
-    /// Something took so long, and ended now.
-    pub fn record(&mut self, now: Nanos, took: Nanos) {
+    /// Records a time that ended now.
+    pub fn record(&mut self, now: Nanos, time: Nanos) {
         self.rotate(now);
-        let count = &mut self.current.counts[bucket(took)];
+        let count = &mut self.current.counts[bucket(time)];
         *count = count.saturating_add(1);
         self.current.total += 1;
     }
 
-    /// The time that this share took at most; None while fewer than [`MIN_SAMPLES`] are known.
+    /// The `q` quantile, `q` in (0, 1]; `None` with fewer than [`MIN_SAMPLES`] samples.
     ///
-    /// It may be 20 ms old. [`Nanos::NEVER`] stands for more than 73 minutes.
+    /// Up to 20 ms old. [`Nanos::NEVER`] stands for more than 73 minutes.
     pub fn quantile(&mut self, now: Nanos, q: f64) -> Option<Nanos> {
         self.rotate(now);
         if self.len() < MIN_SAMPLES {
             return None;
         }
-        let same = |slot: &Option<QuantileEstimate>| slot.is_some_and(|known| known.q.to_bits() == q.to_bits());
-        let place = self.estimates.iter().position(same);
-        if let Some(known) = place.and_then(|place| self.estimates[place])
-            && now < known.made + ESTIMATE_TTL
+        let same = |slot: &Option<QuantileEstimate>| slot.is_some_and(|cached| cached.q.to_bits() == q.to_bits());
+        let slot = self.estimates.iter().position(same);
+        if let Some(cached) = slot.and_then(|slot| self.estimates[slot])
+            && now < cached.made + ESTIMATE_TTL
         {
-            return Some(known.value);
+            return Some(cached.value);
         }
         let value = self.estimate(q);
-        let place = place.or_else(|| self.estimates.iter().position(Option::is_none)).unwrap_or(0);
-        self.estimates[place] = Some(QuantileEstimate { q, made: now, value });
+        let slot = slot.or_else(|| self.estimates.iter().position(Option::is_none)).unwrap_or(0);
+        self.estimates[slot] = Some(QuantileEstimate { q, made: now, value });
         Some(value)
     }
 
-    /// How many times are known.
+    /// Number of samples.
     pub fn len(&self) -> u64 {
         self.current.total + self.previous.total
     }
 
-    /// Whether none is.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     fn estimate(&self, q: f64) -> Nanos {
-        // From above, for the quantiles that are asked for are high ones.
+        // From above, since usual quantiles are high.
         let total = self.len();
         let rank = ((q * total as f64).ceil() as u64).clamp(1, total);
         let mut above = total - rank;
@@ -122,10 +120,10 @@ impl LatencyQuantile {
         Nanos::NEVER
     }
 
-    /// Lets the next period begin if it is time. One with too few times goes on instead: a service that is seldom
-    /// called has an estimate, too.
+    /// Begins the next period if it is time. A period with too few samples is prolonged: a service with few calls has
+    /// an estimate, too.
     fn rotate(&mut self, now: Nanos) {
-        let age = now - self.began;
+        let age = now - self.started;
         if age < self.period {
             return;
         }
@@ -138,7 +136,7 @@ impl LatencyQuantile {
         if forgotten {
             self.previous.clear();
         }
-        self.began = now;
+        self.started = now;
         self.estimates = [None; 4];
     }
 }
@@ -150,15 +148,15 @@ impl LatencyPeriod {
     }
 }
 
-fn bucket(took: Nanos) -> usize {
-    let units = took.0 >> UNIT_BITS;
-    // How often it must be halved until 8 bits are left, of which the first is always 1.
+fn bucket(time: Nanos) -> usize {
+    let units = time.0 >> UNIT_BITS;
+    // Halvings until 8 bits are left, of which the first is always 1.
     let halvings = (u64::BITS - units.leading_zeros()).saturating_sub(SPLIT_BITS + 1);
     let number = ((halvings as usize) << SPLIT_BITS) + (units >> halvings) as usize;
     number.min(BUCKETS - 1)
 }
 
-/// The greatest time in a bucket.
+/// Longest time in a bucket.
 fn upper_edge(number: usize) -> Nanos {
     if number >= BUCKETS - 1 {
         return Nanos::NEVER;
@@ -174,7 +172,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_time_is_in_a_bucket_of_less_than_a_hundredth() {
+    fn each_time_is_in_a_bucket_less_than_one_percent_wide() {
         let mut last = None;
         for number in 0..BUCKETS - 1 {
             let edge = upper_edge(number);
@@ -189,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_estimate_below_a_hundred_times_and_one_from_then_on() {
+    fn a_hundred_samples_give_the_first_estimate() {
         let mut recent = LatencyQuantile::default();
         for n in 0..MIN_SAMPLES {
             assert_eq!(recent.quantile(Nanos::from_millis(n), 0.9), None);
@@ -200,10 +198,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_slow_is_forgotten_within_two_periods() {
+    fn slow_times_are_forgotten_within_two_periods() {
         let mut recent = LatencyQuantile::new(Nanos::from_secs(10));
-        let mut at = |ms: u64, took: u64| {
-            recent.record(Nanos::from_millis(ms), Nanos::from_millis(took));
+        let mut at = |ms: u64, time: u64| {
+            recent.record(Nanos::from_millis(ms), Nanos::from_millis(time));
             recent.quantile(Nanos::from_millis(ms), 0.5).map(|time| time.as_millis_f64().round())
         };
         let half: Vec<_> = (0..40_000_u64).step_by(10).map(|ms| at(ms, if ms < 10_000 { 100 } else { 10 })).collect();
@@ -213,23 +211,23 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_is_seldom_called_has_an_estimate() {
+    fn a_service_with_few_calls_has_an_estimate() {
         let mut recent = LatencyQuantile::default();
-        let known = (0..400).map(|s| {
+        let cached = (0..400).map(|s| {
             recent.record(Nanos::from_secs(s), Nanos::MILLI);
             recent.quantile(Nanos::from_secs(s), 0.99)
         });
-        assert!(known.skip(100).all(|known| known.is_some()));
+        assert!(cached.skip(100).all(|cached| cached.is_some()));
     }
 
     proptest! {
         #[test]
-        fn an_estimate_is_the_quantile_or_up_to_a_hundredth_above(
+        fn an_estimate_is_the_quantile_or_up_to_one_percent_above(
             times in prop::collection::vec(prop_oneof![0_u64..1000, 0_u64..1 << 36, 1_000_000_u64..90_000_000], 100..400),
             q in prop_oneof![0.0..=1.0_f64, Just(0.5), Just(0.98), Just(0.999)],
         ) {
             let mut recent = LatencyQuantile::default();
-            // Half in the period before.
+            // Half in the previous period.
             for (k, time) in times.iter().enumerate() {
                 let now = if k < times.len() / 2 { Nanos(1) } else { Nanos::from_secs(11) };
                 recent.record(now, Nanos(*time));
@@ -244,10 +242,10 @@ mod tests {
         }
 
         #[test]
-        fn no_times_upset_it(records in prop::collection::vec((any::<u64>(), any::<u64>(), any::<f64>()), 1..300)) {
+        fn no_times_make_it_panic(records in prop::collection::vec((any::<u64>(), any::<u64>(), any::<f64>()), 1..300)) {
             let mut recent = LatencyQuantile::new(Nanos(records[0].0 >> 40));
-            for (now, took, q) in records {
-                recent.record(Nanos(now), Nanos(took));
+            for (now, time, q) in records {
+                recent.record(Nanos(now), Nanos(time));
                 recent.quantile(Nanos(now), q);
             }
         }

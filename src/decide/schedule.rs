@@ -1,9 +1,9 @@
-//! When the arrivals of an open loop are meant to start.
+//! Intended start times of the arrivals of an open loop.
 //!
-//! A schedule is a pure function of (stages, kind of arrivals, seed). Let L(t) be the expected number of arrivals
-//! by the time t, the integral of the rate. Arrival k is meant to start where L reaches k (`Constant`), or where it
-//! reaches the k-th point of a Poisson process of rate 1 (`Poisson`): both are one inversion of L, so a ramp needs
-//! no code of its own, and rounding never adds up.
+//! A schedule is a pure function of (stages, arrival process, seed). Let L(t) be the expected number of arrivals by the
+//! time t, the integral of the rate. Arrival k starts where L reaches k (`Constant`), or where it reaches the k-th
+//! point of a Poisson process of rate 1 (`Poisson`): both are one inversion of L, so a ramp needs no code of its own,
+//! and rounding never accumulates.
 //!
 //! ```text
 //!   rate |      ____          L(t) |        /      arrivals sit where L(t)
@@ -11,8 +11,8 @@
 //!        |_/_________\__ t         |__--_________ t
 //! ```
 //!
-//! [`Schedule::sharded`] deals the arrivals out like cards: part i of n holds the arrivals i, i+n, i+2n, ... So one
-//! thread and a hundred, on one machine and on ten, produce the same arrivals.
+//! [`Schedule::sharded`] divides the arrivals: shard i of n has the arrivals i, i+n, i+2n, ... So any number of threads
+//! and machines produces the same arrivals.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,23 +20,23 @@ use super::deal::Shard;
 use super::dice::Dice;
 use super::nanos::Nanos;
 
-/// One request that is meant to start at `intended`.
+/// One arrival: a request and its intended start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduledArrival {
-    /// When it is meant to start.
+    /// Intended start.
     pub intended: Nanos,
-    /// Its number in the whole plan, from 0: picks its request from the source.
+    /// Number in the whole load, from 0; selects the request of the source.
     pub number: u64,
 }
 
-/// A stretch of time in which the rate goes linearly from one value to another.
+/// Part of a load in which the rate changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadStage {
-    /// Arrivals per second at its start, finite and >= 0.
+    /// Arrivals per second at the start, finite and >= 0.
     pub from_per_s: f64,
-    /// Arrivals per second at its end, finite and >= 0.
+    /// Arrivals per second at the end, finite and >= 0.
     pub to_per_s: f64,
-    /// How long it lasts.
+    /// Duration.
     pub length: Nanos,
 }
 
@@ -46,7 +46,7 @@ impl LoadStage {
         self.within(self.length.as_secs_f64())
     }
 
-    /// Expected arrivals in its first `s` seconds.
+    /// Expected arrivals in the first `s` seconds.
     fn within(&self, s: f64) -> f64 {
         s * (self.from_per_s + self.slope() * s / 2.0)
     }
@@ -55,8 +55,8 @@ impl LoadStage {
         (self.to_per_s - self.from_per_s) / self.length.as_secs_f64()
     }
 
-    /// After how many seconds `count` arrivals are expected: the root of `within(s) = count`, in the form that does
-    /// not cancel for small slopes.
+    /// Seconds until `count` arrivals are expected: the root of `within(s) = count`, in the form without cancellation
+    /// for small slopes.
     fn when(&self, count: f64) -> f64 {
         let (rate, slope) = (self.from_per_s, self.slope());
         let root = (rate * rate + 2.0 * slope * count).max(0.0).sqrt();
@@ -64,30 +64,30 @@ impl LoadStage {
     }
 }
 
-/// How arrivals are spread over the expected number.
+/// Arrival process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// Evenly: one each 1/rate.
+    /// Evenly spaced: one each 1/rate.
     #[default]
     Constant,
-    /// Independently of each other, as those of many users are.
+    /// Random and independent, as those of many users.
     Poisson,
 }
 
-/// The iterator of a share of the arrivals, in order of time.
+/// Iterator over the arrivals of a shard, in order of time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     stages: Vec<LoadStage>,
     kind: Arrivals,
-    dice: Dice,
-    /// Every `step`-th arrival is ours, ...
+    random: Dice,
+    /// Number of shards: each `step`-th arrival is in this one.
     step: u64,
-    /// ... and this is the next of ours.
+    /// Number of this shard's next arrival.
     next_number: u64,
-    /// The next arrival of the whole plan.
+    /// Number of the whole load's next arrival.
     number: u64,
-    /// Where on L the arrival `number` sits.
+    /// Value of L at arrival `number`.
     level: f64,
     stage: usize,
     stage_start: Nanos,
@@ -95,17 +95,17 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The whole plan's arrivals.
+    /// All arrivals of a load.
     pub fn new(stages: Vec<LoadStage>, kind: Arrivals, seed: u64) -> Self {
-        let mut dice = Dice::new(seed, SCHEDULE_SALT);
+        let mut random = Dice::new(seed, SCHEDULE_SALT);
         let level = match kind {
             Arrivals::Constant => 0.0,
-            Arrivals::Poisson => dice.exponential(),
+            Arrivals::Poisson => random.exponential(),
         };
         Self {
             stages,
             kind,
-            dice,
+            random,
             step: 1,
             next_number: 0,
             number: 0,
@@ -116,24 +116,24 @@ impl Schedule {
         }
     }
 
-    /// This part of it. To be taken before the first `next`.
+    /// One shard of the arrivals; to be called before the first `next`.
     pub fn sharded(mut self, part: Shard) -> Self {
         self.next_number = part.first();
         self.step = part.step();
         self
     }
 
-    /// How long all stages last.
+    /// Duration of all stages.
     pub fn length(&self) -> Nanos {
         self.stages.iter().fold(Nanos::ZERO, |sum, s| sum + s.length)
     }
 
-    /// Expected arrivals of the whole plan; exact for `Constant` but for rounding up.
+    /// Expected arrivals of the whole load; exact for `Constant` but for rounding up.
     pub fn expected(&self) -> f64 {
         self.stages.iter().map(LoadStage::expected).sum()
     }
 
-    /// When this many arrivals of the whole plan are expected; its end, if it has no more.
+    /// Time at which this many arrivals of the whole load are expected; its end if there are fewer.
     pub fn time_of(&self, arrivals: u64) -> Nanos {
         let (mut left, mut begun) = (arrivals as f64, Nanos::ZERO);
         for stage in &self.stages {
@@ -146,7 +146,7 @@ impl Schedule {
         begun
     }
 
-    /// The highest rate of any stage, per second.
+    /// Highest rate of any stage, per second.
     pub fn peak_per_s(&self) -> f64 {
         self.stages.iter().map(|s| s.from_per_s.max(s.to_per_s)).fold(0.0, f64::max)
     }
@@ -156,7 +156,7 @@ impl Schedule {
         match self.kind {
             // Not `level += 1.0`: exact up to 2^53 either way, but this says why.
             Arrivals::Constant => self.level = self.number as f64,
-            Arrivals::Poisson => self.level += self.dice.exponential(),
+            Arrivals::Poisson => self.level += self.random.exponential(),
         }
     }
 }
@@ -171,7 +171,7 @@ impl Iterator for Schedule {
         loop {
             let stage = self.stages.get(self.stage)?;
             let into = self.level - self.stage_level;
-            // An arrival that falls on a stage's very end belongs to the next stage; after the last there is none.
+            // An arrival at the exact end of a stage belongs to the next one; at the end of the last it is left out.
             // The tolerance absorbs the rounding of rate x length, so 0.1/s over 30 s is 3 arrivals and not 4.
             if into < stage.expected() - ARRIVAL_TOLERANCE {
                 let intended = self.stage_start + Nanos::from_secs_f64(stage.when(into));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_arrivals_is_expected_when_that_many_have_come() {
+    fn a_number_of_arrivals_is_expected_when_that_many_have_started() {
         let stages = vec![
             LoadStage { from_per_s: 0.0, to_per_s: 20.0, length: Nanos::from_secs(10) },
             LoadStage { from_per_s: 50.0, to_per_s: 50.0, length: Nanos::from_secs(4) },
@@ -272,7 +272,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_number_of_shares_together_are_the_whole(stages in stages(), seed: u64, of in 1..9_u64, poisson: bool) {
+        fn all_shards_together_are_the_whole(stages in stages(), seed: u64, of in 1..9_u64, poisson: bool) {
             let kind = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
             let whole: Vec<ScheduledArrival> = Schedule::new(stages.clone(), kind, seed).collect();
             let mut dealt: Vec<ScheduledArrival> = (0..of)
@@ -309,7 +309,7 @@ mod tests {
                     while level >= k as f64 + 1e-3 {
                         let now = start + i as f64 * 1e-5;
                         let Some(at) = times.get(k) else { break };
-                        // Where the rate is next to nothing, 0.001 of an arrival takes long.
+                        // At a rate near 0, 0.001 of an arrival takes long.
                         let slack = 3e-5 + 2e-3 / (stage.from_per_s.min(stage.to_per_s) + 1e-3).max(0.02);
                         prop_assert!((at - now).abs() < slack, "arrival {k}: {at} against {now}");
                         k += 1;

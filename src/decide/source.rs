@@ -1,17 +1,17 @@
-//! Which request to send next.
+//! Request mix of a load: which request an arrival sends.
 
 use super::dice::Dice;
 
-/// A weighted choice among requests: which one the k-th arrival takes depends on the seed and k alone.
+/// Weighted random choice among requests: a function of the seed and the number of the arrival alone.
 #[derive(Clone, Debug)]
 pub struct RequestSource {
-    /// Running sums of the weights, scaled so that the last is 1; never empty.
+    /// Running sums of the weights, scaled to a total of 1; never empty.
     bounds: Vec<f64>,
-    dice: Dice,
+    random: Dice,
 }
 
 impl RequestSource {
-    /// A choice among `weights.len()` requests; none, or only zeros, counts as one request.
+    /// Choice among `weights.len()` requests; without weights, or with zeros only, there is one request.
     pub fn new(weights: &[f64], seed: u64) -> Self {
         let total: f64 = weights.iter().sum();
         let mut sum = 0.0;
@@ -25,15 +25,15 @@ impl RequestSource {
         if bounds.is_empty() || total <= 0.0 {
             bounds = vec![1.0];
         }
-        Self { bounds, dice: Dice::new(seed, SOURCE_SALT) }
+        Self { bounds, random: Dice::new(seed, SOURCE_SALT) }
     }
 
-    /// The index of the request for arrival `number`.
+    /// Index of the request for arrival `number`.
     pub fn pick(&self, number: u64) -> usize {
         if self.bounds.len() == 1 {
             return 0;
         }
-        let u = self.dice.unit_at(number);
+        let u = self.random.unit_at(number);
         self.bounds.partition_point(|b| *b < u).min(self.bounds.len() - 1)
     }
 }

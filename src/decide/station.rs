@@ -1,63 +1,62 @@
-//! A service that can do only so much: N requests at a time, the others wait their turn.
+//! A service of limited capacity: N requests at a time, the others wait in a queue.
 //!
-//! In the words of queueing theory a G/G/N station, first come first served. It works in virtual time: when a request
-//! arrives, everything that decides when it will be done is known, so its whole future is told at once and no event
-//! is needed for its start or its end.
+//! In queueing theory a G/G/N station, first come first served. It works in virtual time: when a request arrives, its
+//! start and end are determined, so they are returned at once and need no events.
 //!
 //! ```text
 //!              queue           N servers
 //!  arrive ──► ○ ○ ○ ○ ──────► [■][■][■] ──► done
 //!               │ full?
-//!               └─► refused, or everything gets slower
+//!               └─► rejected, or service times grow
 //! ```
 //!
-//! The promise is kept even if the caller hangs up: like most services, the station notices that only when it
-//! answers.
+//! A request is served even if its caller disconnects: like most services, the station notices that only when it
+//! responds.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::nanos::Nanos;
 
-/// What happens when more comes than the station can take.
+/// Behaviour of a station at more than its capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StationOverflow {
-    /// Who finds so many waiting is refused.
+    /// Requests that find the queue full are rejected.
     Reject {
-        /// The most that wait; 0: who finds all servers busy is refused.
+        /// Maximum queue length; 0: requests are rejected when all servers are busy.
         queue: usize,
     },
-    /// Nobody is refused, but the work gets slower the more there is of it, as when a machine thrashes: a request that
-    /// makes it `n` in the station takes 1 + (n - N) / N times as long, for n > N. With as many again as servers it
-    /// takes twice as long; the station gets less done than at its capacity, and gets worse for as long as they come.
+    /// No rejections, but service times grow with the load, as when a machine thrashes: the n-th request in the station
+    /// takes 1 + (n - N) / N times as long, for n > N. At n = 2N that is twice as long; throughput is below the
+    /// capacity, and falls for as long as the overload lasts.
     Slow,
 }
 
-/// What becomes of an arrival.
+/// Outcome of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StationOutcome {
-    /// It is taken.
+    /// The request is accepted.
     Done {
-        /// When its turn comes.
+        /// Start of its service.
         start: Nanos,
-        /// When it is answered.
+        /// Time of its response.
         done: Nanos,
     },
-    /// It is refused.
+    /// The request is rejected.
     Rejected {
-        /// After so long there is a place, if nobody else takes it.
+        /// Time until the queue has a free place, if no other request takes it.
         retry_after: Nanos,
     },
 }
 
-/// N servers and their queue. An arrival costs O(log N), on average over the arrivals.
+/// N servers and their queue. An arrival costs O(log N), amortized.
 #[derive(Clone, Debug)]
 pub struct Station {
     servers: usize,
     overflow: StationOverflow,
-    /// When each server that is busy will be free: after all requests that were promised to it.
+    /// End of the work that is assigned to each busy server.
     busy: BinaryHeap<Reverse<Nanos>>,
-    /// When the turn of each waiting request comes; who came first has the first turn.
+    /// Start of service of each waiting request, in order of arrival.
     waiting: VecDeque<Nanos>,
     now: Nanos,
 }
@@ -68,8 +67,8 @@ impl Station {
         Self { servers: servers.max(1), overflow, busy: BinaryHeap::new(), waiting: VecDeque::new(), now: Nanos::ZERO }
     }
 
-    /// A request arrives at `now` and needs `service` of a server's time. Time does not go back: an arrival that is
-    /// reported late counts as arriving with the one before.
+    /// Adds a request that arrives at `now` with a service time. Time does not run backwards: an arrival that is
+    /// reported late counts as simultaneous with the one before.
     pub fn arrive(&mut self, now: Nanos, service: Nanos) -> StationOutcome {
         self.advance(now);
         let service = match self.overflow {
@@ -93,13 +92,13 @@ impl Station {
         StationOutcome::Done { start, done }
     }
 
-    /// How many are in the station at `now`, in service or waiting.
+    /// Requests in the station at `now`, in service or waiting.
     pub fn in_system(&mut self, now: Nanos) -> usize {
         self.advance(now);
         self.busy.len() + self.waiting.len()
     }
 
-    /// Forgets what has happened by `now`: turns that have come, servers that are free again.
+    /// Removes the past: requests whose service has begun, servers that are free again.
     fn advance(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         while self.waiting.front().is_some_and(|turn| *turn <= self.now) {
@@ -110,7 +109,7 @@ impl Station {
         }
     }
 
-    /// When there is a place again, if there is none now.
+    /// Time at which the queue has a free place; `None` if it has one now.
     fn full_until(&self, queue: usize) -> Option<Nanos> {
         if self.busy.len() < self.servers || self.waiting.len() < queue {
             return None;
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_queue_who_finds_all_busy_is_refused() {
+    fn without_a_queue_requests_are_rejected_while_all_servers_are_busy() {
         let mut station = Station::new(1, StationOverflow::Reject { queue: 0 });
         assert_eq!(done(station.arrive(ms(0), ms(10))), ms(10));
         assert_eq!(station.arrive(ms(4), ms(10)), StationOutcome::Rejected { retry_after: ms(6) });
@@ -211,10 +210,10 @@ mod tests {
         }
     }
 
-    /// The oracle: servers and a queue, moved on event by event.
+    /// Naive model: servers and a queue, event by event.
     struct NaiveStation {
         overflow: StationOverflow,
-        /// What each server works on: a request's number and its end.
+        /// Request and end of its service, by server.
         servers: Vec<Option<(usize, Nanos)>>,
         queue: VecDeque<(usize, Nanos)>,
         started: Vec<Option<(Nanos, Nanos)>>,
@@ -266,7 +265,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_future_told_at_once_is_that_of_event_by_event(
+        fn outcomes_at_arrival_are_those_of_event_by_event(
             servers in 1..5_usize,
             queue in prop::option::of(0..6_usize),
             arrivals in prop::collection::vec((0..40_u64, 0..100_u64), 1..120),

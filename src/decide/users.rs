@@ -1,20 +1,20 @@
-//! When the users of a closed loop start, and how often each goes round.
+//! Users of a closed loop: when each starts, and how many requests it makes.
 
 use super::nanos::Nanos;
 
-/// A crowd of users, each of whom waits for an answer before asking again.
+/// Number of users, each of which waits for a response before its next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Users {
-    /// How many; >= 1.
+    /// Number of users, >= 1.
     pub count: u64,
-    /// Over how long they start, evenly: the first at 0, the i-th at i/count of it, as JMeter's thread group does.
+    /// Ramp-up time: the first user starts at 0, the i-th at i/count of it, as in JMeter's thread group.
     pub ramp_up: Nanos,
-    /// How many requests each makes; `None` for no end.
+    /// Requests per user; `None` without limit.
     pub loops: Option<u64>,
 }
 
 impl Users {
-    /// When user `index` (from 0) starts.
+    /// Start time of user `index`, from 0.
     pub fn start(&self, index: u64) -> Nanos {
         let ns = u128::from(self.ramp_up.0) * u128::from(index) / u128::from(self.count.max(1));
         Nanos(u64::try_from(ns).unwrap_or(u64::MAX))

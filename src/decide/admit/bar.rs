@@ -1,8 +1,8 @@
-//! Below which rank calls are refused at once.
+//! The shed threshold: the rank below which calls are rejected at once.
 //!
-//! Under overload a refusal has to cost next to nothing, or refusing becomes the load. The bar is a number that every
-//! call is compared with before it touches anything else. It is set so that those at or above it are a little more
-//! than there is capacity for: the line behind it then always has somebody to take.
+//! Under overload a rejection has to cost next to nothing, or rejecting becomes the load. The threshold is a number
+//! that each call is compared with before it touches anything else. It admits a little more than the capacity, so that
+//! the queue behind it always has a call for a free slot.
 
 use super::room::{RANK_BINS, RANKS_PER_BIN};
 use super::usual::ServiceFlow;
@@ -10,47 +10,52 @@ use super::{Priority, Slots};
 use crate::decide::Nanos;
 
 const PRIORITIES: usize = Priority::ALL.len();
-/// How often it is set anew.
+/// Update interval of the threshold. Chosen by the simulation's scenarios.
 const UPDATE_INTERVAL: Nanos = Nanos::from_millis(50);
-/// What is let through, in capacities, at least and at most.
+/// Admitted calls per call of capacity, minimum and maximum: a twentieth more than fits uses the capacity to the last
+/// slot. Chosen by the simulation's scenarios.
 const FEED_FACTOR_RANGE: (f64, f64) = (1.05, 1.5);
-/// How much of what was counted before still counts.
+/// Weight that earlier arrival counts keep per update: a memory of five intervals. Chosen by the simulation's
+/// scenarios.
 const COUNT_DECAY_FACTOR: f64 = 0.8;
-/// Demand is that of the last second, and of so many calls more: few of them come unevenly.
+/// Calls over which demand is averaged, beyond a second: few calls arrive unevenly. Chosen by the simulation's
+/// scenarios.
 const SMOOTHING_CALLS: f64 = 50.0;
-/// It is put away after so many times at which nobody was below it.
+/// Updates without overload after which the threshold is lifted. Chosen by the simulation's scenarios.
 const CALM_UPDATES: u32 = 4;
 
-/// As many come as leave up to the second of these shares: connections in a closed loop do, however many they are, and are
-/// no overload. One that was found is not over before fewer come than this share of what could leave.
+/// Arrivals per call of capacity below which overload ends. From ten seeds of `step-down` and `slower-service`.
 const STEADY_DEMAND_FRACTION: f64 = 0.95;
+/// Arrivals per completion above which overload begins: in a closed loop they are equal, however many connections there
+/// are. From ten seeds of `step-down` and `slower-service`; with 1.05 the limit settled later.
 const GROWING_DEMAND_FACTOR: f64 = 1.02;
 
-/// How those that come stand to those that leave.
+/// Arrivals relative to completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DemandTrend {
-    /// Fewer come.
+    /// Fewer arrivals than [`STEADY_DEMAND_FRACTION`] of the capacity.
     Below,
-    /// As many.
+    /// Between the two.
     Steady,
-    /// More.
+    /// More arrivals than [`GROWING_DEMAND_FACTOR`] times the completions.
     Growing,
 }
 
-/// Arrivals by rank, and what follows.
+/// Arrivals by rank, and the threshold that follows from them.
 #[derive(Clone, Debug)]
 pub(super) struct ShedThreshold {
     updated_at: Nanos,
+    /// Decaying counts of arrivals by rank.
     bins: [f64; RANK_BINS],
-    /// For so long it was counted, as far as it still counts.
+    /// Time that `bins` cover, with the same decay.
     seconds: f64,
-    /// What is let through, in capacities.
+    /// Admitted calls per call of capacity, in [`FEED_FACTOR_RANGE`].
     feed_factor: f64,
-    /// How often it is still to be set; 0 if there is none.
+    /// Updates for which the threshold is still kept; 0 without a threshold.
     hold_updates: u32,
-    /// Calls per second of each priority and those above it.
+    /// Arrivals per second of each priority and those above it.
     demand_per_s: [f64; PRIORITIES],
-    /// Those that left, however that was: ever, and per second, over the same time as the demand.
+    /// Ended calls: so far, and per second over the same time as the demand.
     departures: u64,
     departures_per_s: f64,
 }
@@ -69,41 +74,41 @@ impl ShedThreshold {
         }
     }
 
-    /// Sets it, if it is time.
-    pub(super) fn update(&mut self, now: Nanos, room: &Slots, flow: &ServiceFlow, overloaded: bool) {
+    /// Updates the threshold if an interval has passed.
+    pub(super) fn update(&mut self, now: Nanos, slots: &Slots, flow: &ServiceFlow, overloaded: bool) {
         let length = now - self.updated_at;
         if length < UPDATE_INTERVAL {
             return;
         }
         self.updated_at = now;
         self.seconds = self.seconds * COUNT_DECAY_FACTOR + length.as_secs_f64();
-        let arrivals = room.take_arrivals();
+        let arrivals = slots.take_arrivals();
         for (bin, count) in self.bins.iter_mut().zip(arrivals) {
             *bin = *bin * COUNT_DECAY_FACTOR + f64::from(count);
         }
-        let part = 1.0 - (-length.as_secs_f64() / (1.0 + SMOOTHING_CALLS / flow.per_s.max(1.0))).exp();
+        let weight = 1.0 - (-length.as_secs_f64() / (1.0 + SMOOTHING_CALLS / flow.per_s.max(1.0))).exp();
         for (class, demand) in self.demand_per_s.iter_mut().enumerate() {
             let count: u32 = arrivals[class * RANK_BINS / PRIORITIES..].iter().sum();
-            *demand += part * (f64::from(count) / length.as_secs_f64() - *demand);
+            *demand += weight * (f64::from(count) / length.as_secs_f64() - *demand);
         }
-        let left = room.departures();
+        let departures = slots.departures();
         self.departures_per_s +=
-            part * ((left - self.departures) as f64 / length.as_secs_f64() - self.departures_per_s);
-        self.departures = left;
-        // A place that nobody takes is worth more than a call that comes for nothing.
-        let idle = room.limit().saturating_sub(room.in_flight());
+            weight * ((departures - self.departures) as f64 / length.as_secs_f64() - self.departures_per_s);
+        self.departures = departures;
+        // An idle slot costs more than a call that is admitted in vain.
+        let idle = slots.limit().saturating_sub(slots.in_flight());
         self.feed_factor =
             (self.feed_factor * if idle > 0 { 1.05 } else { 0.99 }).clamp(FEED_FACTOR_RANGE.0, FEED_FACTOR_RANGE.1);
-        let height = if flow.per_s == 0.0 { 0 } else { self.rank_threshold(flow, idle) };
-        if overloaded || (height > 0 && self.hold_updates > 0) {
+        let threshold = if flow.per_s == 0.0 { 0 } else { self.rank_threshold(flow, idle) };
+        if overloaded || (threshold > 0 && self.hold_updates > 0) {
             self.hold_updates = CALM_UPDATES;
         } else {
             self.hold_updates = self.hold_updates.saturating_sub(1);
         }
-        room.set_shed_threshold(if self.hold_updates > 0 { height } else { 0 });
+        slots.set_shed_threshold(if self.hold_updates > 0 { threshold } else { 0 });
     }
 
-    /// Whether more of this priority and above come than leave, or as many.
+    /// Arrivals of this priority and above, relative to completions.
     pub(super) fn demand_trend(&self, class: usize, flow: &ServiceFlow) -> DemandTrend {
         if self.demand_per_s[class] > GROWING_DEMAND_FACTOR * self.departures_per_s.max(flow.per_s) {
             DemandTrend::Growing
@@ -114,13 +119,14 @@ impl ShedThreshold {
         }
     }
 
+    /// Lowest rank that is admitted, for this flow and idle slots.
     fn rank_threshold(&self, flow: &ServiceFlow, idle: u32) -> u32 {
-        // Each of the free ones can be taken once in the time of one look, and the bins are those of several.
-        let mut left = self.feed_factor * self.seconds * flow.per_s + f64::from(idle) / (1.0 - COUNT_DECAY_FACTOR);
+        // Each idle slot can be taken once per update, and the bins cover several updates.
+        let mut capacity = self.feed_factor * self.seconds * flow.per_s + f64::from(idle) / (1.0 - COUNT_DECAY_FACTOR);
         for (at, count) in self.bins.iter().enumerate().rev() {
-            left -= count;
-            if left < 0.0 {
-                // This one still comes through: it has a part of those that there is room for.
+            capacity -= count;
+            if capacity < 0.0 {
+                // This bin is admitted whole: a part of it fits.
                 return at as u32 * RANKS_PER_BIN;
             }
         }

@@ -1,20 +1,19 @@
-//! Those that were given up, and that the upstream may still be at work on.
+//! Abandoned calls: cancelled, while the upstream may still work on them.
 //!
-//! An attempt that is cancelled is over for us, but many services notice that only when they answer. If its place were
-//! free at once, an upstream that has fallen behind would be sent new work for each piece that was given up, and never
-//! catch up: all that it does is for nobody. So the place stays taken until there is a sign that the upstream has got
-//! that far: an answer to something that began later.
+//! Many services notice a cancelled attempt only when they respond. If its slot were free at once, an upstream that has
+//! fallen behind would get new work for each piece that was cancelled, and never catch up. So the slot stays taken
+//! until the upstream has evidently got that far: until there is a response to a call that started later.
 
 use std::collections::VecDeque;
 
 use crate::decide::Nanos;
 
-/// So many at most; those beyond it are forgotten at once.
+/// Maximum number of abandoned calls with slots; those beyond free their slots at once. Bounds the memory: 0.5 MiB.
 const MAX_ABANDONED_CALLS: usize = 1 << 16;
-/// Nothing is at work for longer.
+/// Time after which an abandoned call frees its slot anyway. Chosen: longer than upstreams work on a request.
 const MAX_ABANDONED_AGE: Nanos = Nanos::from_secs(60);
 
-/// When those began that were given up, from the oldest, about.
+/// Start times of abandoned calls that hold slots, the oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AbandonedCalls {
     started: VecDeque<Nanos>,
@@ -25,23 +24,23 @@ impl AbandonedCalls {
         self.started.len()
     }
 
-    /// One is given up. How many places are free by it.
-    pub(super) fn add(&mut self, began: Nanos) -> u32 {
+    /// Adds a call; returns the number of slots freed.
+    pub(super) fn add(&mut self, started: Nanos) -> u32 {
         if self.started.len() >= MAX_ABANDONED_CALLS {
             return 1;
         }
-        let at = self.started.partition_point(|other| *other <= began);
-        self.started.insert(at, began);
+        let at = self.started.partition_point(|other| *other <= started);
+        self.started.insert(at, started);
         0
     }
 
-    /// One that began then was answered. How many places are free by it.
-    pub(super) fn responded(&mut self, now: Nanos, began: Nanos) -> u32 {
-        let mut gone = 0;
-        while self.started.front().is_some_and(|oldest| *oldest <= began || now - *oldest > MAX_ABANDONED_AGE) {
+    /// Records a response to a call that started at `started`; returns the number of slots freed.
+    pub(super) fn responded(&mut self, now: Nanos, started: Nanos) -> u32 {
+        let mut freed = 0;
+        while self.started.front().is_some_and(|oldest| *oldest <= started || now - *oldest > MAX_ABANDONED_AGE) {
             self.started.pop_front();
-            gone += 1;
+            freed += 1;
         }
-        gone
+        freed
     }
 }

@@ -1,24 +1,26 @@
-//! Whether a call may go to its upstream now, waits for a place, or is refused.
+//! Overload protection: whether a call runs at its upstream now, waits for a slot, or is rejected.
 //!
 //! ```text
-//!             arrive ──► rank below the bar? ──► refused at once
+//!             arrive ──► rank below the shed threshold? ──► rejected at once
 //!                              │
-//!                        a place free? ──yes──► runs ──► ended: a sample for the limit
-//!                              │ no                        │
-//!                        in time, and room to wait? ──no──►│ refused at once
-//!                              │ yes                       │
-//!                           waits ◄──── hand over ─────────┘
+//!                        slot free? ──yes──► runs ──► ended: a sample for the limit
+//!                              │ no                     │
+//!                        in time, queue short enough? ──no──► rejected at once
+//!                              │ yes                    │
+//!                           waits ◄──── slot granted ───┘
 //! ```
 //!
-//! - [`Slots`]: places and who is in them, for all threads without a lock
-//! - [`AdaptiveLimit`]: how many places there should be, from how long things take
-//! - `line`: who waits, in which order, and for how long
-//! - `bar`: below which priority calls are refused at once
-//! - `ghosts`: what was given up, and may still be at work
+//! - [`Slots`]: slots and how many of them are taken, for all threads without a lock
+//! - [`AdaptiveLimit`]: number of slots, estimated from service times
+//! - `CallQueue`: calls that wait: their order, and how long they may wait
+//! - `ShedThreshold`: rank below which calls are rejected at once
+//! - `AbandonedCalls`: cancelled calls that the upstream may still work on
 //!
-//! [`Admission`] puts them together. A call that a free place takes in touches the [`Slots`] alone.
+//! [`Admission`] combines them. A call that takes a free slot touches the [`Slots`] alone.
+//! `docs/design/overload.md` has the reasons, the evidence and the alternatives.
 
 mod bar;
+mod controller;
 mod ghosts;
 pub mod limit;
 mod line;
@@ -33,38 +35,33 @@ mod tests;
 mod usual;
 
 use std::fmt;
-use std::sync::Arc;
 
-use self::bar::ShedThreshold;
-use self::ghosts::AbandonedCalls;
+pub use self::controller::Admission;
 pub use self::limit::AdaptiveLimit;
-use self::line::CallQueue;
 pub use self::pulse::{PauseTotal, Pulse};
 pub use self::room::Slots;
-use self::silence::StallAllowance;
 pub use self::terms::{AdmissionConfig, ConcurrencyLimitConfig};
-use self::usual::{ServiceFlow, ServiceRate};
 use super::Nanos;
 
-/// How much a call matters. Under pressure the lowest go first.
+/// Importance of a call. Under overload the lowest priorities are shed first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
     /// Work that can be done another time.
     Low,
-    /// What nobody has said anything of.
+    /// Calls without a priority.
     #[default]
     Normal,
-    /// Somebody waits for it.
+    /// Calls that a user waits for.
     High,
-    /// The service is down if this is.
+    /// Calls without which the service is down.
     Critical,
 }
 
 impl Priority {
-    /// From the lowest to the highest.
+    /// All priorities, from the lowest to the highest.
     pub const ALL: [Self; 4] = [Self::Low, Self::Normal, Self::High, Self::Critical];
 
-    /// As people write it.
+    /// Name in configurations, headers and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -74,33 +71,33 @@ impl Priority {
         }
     }
 
-    /// Its place in [`Self::ALL`].
+    /// Index in [`Self::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
-/// Why a call is refused.
+/// Reason of a rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RejectionReason {
-    /// More comes than the upstream can take, and others matter more.
+    /// Overload: more calls arrive than the upstream can serve, and others have a higher rank.
     Shed,
-    /// There is no place, and those who wait are as many as can have one soon.
+    /// All slots are taken, and the queue is as long as can be served in time.
     QueueFull,
-    /// It could not be answered in time.
+    /// No response could be there before the deadline.
     DeadlineExceeded,
-    /// It has waited for as long as one may.
+    /// The maximum queue wait has passed.
     QueueTimeout,
-    /// The caller has used up its own rate.
+    /// The caller's own rate limit is used up.
     RateLimited,
-    /// The upstream has failed too often of late.
+    /// The circuit breaker of the upstream is open.
     CircuitOpen,
-    /// The upstream refuses a part of its calls, so that part is not sent.
+    /// Client-side throttling: the upstream rejects a fraction of its calls, so that fraction is not sent.
     Throttled,
 }
 
 impl RejectionReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 7] = [
         Self::Shed,
         Self::QueueFull,
@@ -111,15 +108,15 @@ impl RejectionReason {
         Self::Throttled,
     ];
 
-    /// In a word, for metrics and logs.
+    /// Label in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Shed => "shed",
-            Self::QueueFull => "full",
-            Self::DeadlineExceeded => "late",
-            Self::QueueTimeout => "waited",
-            Self::RateLimited => "rate",
-            Self::CircuitOpen => "broken",
+            Self::QueueFull => "queue_full",
+            Self::DeadlineExceeded => "deadline_too_short",
+            Self::QueueTimeout => "queue_timeout",
+            Self::RateLimited => "rate_limited",
+            Self::CircuitOpen => "circuit_open",
             Self::Throttled => "throttled",
         }
     }
@@ -131,287 +128,87 @@ impl fmt::Display for RejectionReason {
     }
 }
 
-/// A call is not taken.
+/// Rejection of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejection {
-    /// Why.
+    /// Reason.
     pub reason: RejectionReason,
-    /// After so long it may be worth another try.
+    /// Time after which a retry may succeed.
     pub retry_after: Nanos,
 }
 
-/// What a call tells of itself.
+/// Properties of an arriving call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallArrival {
-    /// When its answer is due; [`Nanos::NEVER`] if nobody says.
+    /// Time at which the response is due; [`Nanos::NEVER`] without a deadline.
     pub deadline: Nanos,
-    /// How much it matters.
+    /// Importance of the call.
     pub priority: Priority,
-    /// Anything that spreads calls evenly: of equal priorities the bar lets those with a high one in first, so that it can
-    /// refuse a part of them.
+    /// Evenly distributed number, e.g. a hash. Among equal priorities calls with a high spread are admitted first, so
+    /// that a fraction of a priority can be shed.
     pub spread: u8,
 }
 
 impl CallArrival {
-    /// What the bar is compared with: by priority, then by spread.
+    /// Rank that is compared with the shed threshold: by priority, then by spread.
     pub fn rank(&self) -> u32 {
         (self.priority as u32) << 8 | u32::from(self.spread)
     }
 }
 
-/// A call that waits.
+/// Number of a queued call; later calls have higher numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueTicket(pub u64);
 
-/// What becomes of an arrival.
+/// Decision on an arriving call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdmissionVerdict {
-    /// It has a place; who has one gives it back by [`Slots::release`].
+    /// The call has a slot, to be returned by [`Slots::release`] or [`Admission::abandoned`].
     Run,
-    /// It waits. [`Admission::recheck`] is to be asked at that time, if it still does.
+    /// The call is queued. If it still is at that time, [`Admission::recheck`] is to be called.
     Wait(QueueTicket, Nanos),
-    /// It is not taken.
+    /// The call is rejected.
     Reject(Rejection),
 }
 
-/// What becomes of one that waits.
+/// Decision on a queued call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueAction {
-    /// It has a place now.
+    /// The call has a slot now.
     Run(QueueTicket),
-    /// It has waited for nothing.
+    /// The call is rejected.
     Reject(QueueTicket, Rejection),
 }
 
-/// How one that was in has ended.
+/// Outcome of a call that had a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceOutcome {
-    /// With an answer: its time says how long answers take.
+    /// Response: its service time is a sample.
     Responded,
-    /// The upstream said that it is overloaded: 429, 503.
+    /// The upstream rejected it for overload: 429, 503.
     Overloaded,
-    /// It failed otherwise: that says nothing.
+    /// Any other failure: no evidence about the capacity.
     Failed,
 }
 
-/// Why one that was in is not waited for any more.
+/// Reason to cancel a call that has a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbandonReason {
-    /// It has had all the time that there was: answers take so long, at least.
+    /// The deadline has passed: a lower bound of the service time.
     DeadlineExceeded,
-    /// Nobody wants it any more.
+    /// The caller disconnected, or another attempt won: no evidence.
     Unwanted,
 }
 
-/// One that was in.
+/// Observation of a call that had a slot.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceSample {
-    /// When it got its place.
+    /// Time at which the call got its slot.
     pub started: Nanos,
-    /// How many were in then, itself included.
+    /// Calls in flight at that time, including this one.
     pub in_flight_at_start: u32,
-    /// How late our own process was when it found the end of it ([`Pulse::lag`]): that part of the time is ours.
+    /// Lateness of weir's own event loop when it saw the end ([`Pulse::lag`]): not part of the service time.
     pub lag: Nanos,
-    /// How long its answer lay there unread, because its caller did not ask for more of it.
+    /// Time for which the response waited unread, because the caller read it slowly.
     pub read_delay: Nanos,
-}
-
-/// While ghosts have the places, one more is let in this often: while nobody was ever answered, and once it is known how
-/// long that takes, if that is less. Twenty a second are next to no load.
-const INITIAL_PROBE_INTERVAL: Nanos = Nanos::from_millis(5);
-const MIN_PROBE_INTERVAL: Nanos = Nanos::from_millis(50);
-/// A sample is left out if its caller's reading took more than one part in N of the response time.
-const MAX_READ_DELAY_DIVISOR: u64 = 8;
-
-/// Everything about those that do not get in at once, and about the limit. One for each upstream.
-#[derive(Debug)]
-pub struct Admission {
-    slots: Arc<Slots>,
-    limit: Option<AdaptiveLimit>,
-    service_rate: ServiceRate,
-    queue: CallQueue,
-    shed_threshold: ShedThreshold,
-    abandoned: AbandonedCalls,
-    stall: StallAllowance,
-    /// The pauses of our own process, together.
-    total_pause: Nanos,
-    /// When a call was let in though all places are those of ghosts.
-    probed_at: Nanos,
-}
-
-impl Admission {
-    /// Nobody is in.
-    pub fn new(terms: &AdmissionConfig, now: Nanos) -> Self {
-        let (limit, places) = match &terms.limit {
-            ConcurrencyLimitConfig::Fixed(places) => (None, *places),
-            ConcurrencyLimitConfig::Adaptive(options) => {
-                let adaptive = AdaptiveLimit::new(options.clone(), now);
-                let places = adaptive.limit();
-                (Some(adaptive), places)
-            }
-        };
-        let queue = CallQueue::new(terms.max_queue_wait, terms.overload_queue_wait, terms.max_queued);
-        Self {
-            slots: Arc::new(Slots::new(places)),
-            limit,
-            service_rate: ServiceRate::new(now),
-            queue,
-            shed_threshold: ShedThreshold::new(now),
-            abandoned: AbandonedCalls::default(),
-            stall: StallAllowance::new(now),
-            total_pause: Nanos::ZERO,
-            probed_at: now,
-        }
-    }
-
-    /// What all threads look at.
-    pub fn slots(&self) -> &Arc<Slots> {
-        &self.slots
-    }
-
-    /// The limit's own knowledge, if it is found out.
-    pub fn adaptive(&self) -> Option<&AdaptiveLimit> {
-        self.limit.as_ref()
-    }
-
-    /// The process that decides has lost so much time by its own lateness, ever ([`PauseTotal`]).
-    pub fn set_total_pause(&mut self, ever: Nanos) {
-        self.total_pause = self.total_pause.max(ever);
-    }
-
-    /// A call that did not get in by [`Slots::try_acquire`]. `actions` get what becomes of others by it.
-    pub fn arrive(&mut self, now: Nanos, call: &CallArrival, actions: &mut Vec<QueueAction>) -> AdmissionVerdict {
-        let flow = self.flow(now);
-        self.shed_threshold.update(now, &self.slots, &flow, self.queue.is_overloaded());
-        if self.should_probe(now, call, &flow) {
-            self.probed_at = now;
-            self.slots.force_acquire();
-            return AdmissionVerdict::Run;
-        }
-        if self.slots.sheds(call.rank()) {
-            return AdmissionVerdict::Reject(Rejection {
-                reason: RejectionReason::Shed,
-                retry_after: self.retry_after(&flow),
-            });
-        }
-        self.queue.reject_overdue(now, &flow, self.excess_in_flight(), &self.shed_threshold, actions);
-        let verdict = self.queue.arrive(now, call, &flow, &self.slots, &self.shed_threshold, actions);
-        self.publish_waiting();
-        verdict
-    }
-
-    /// One that was in has ended, and has given its place back by [`Slots::release`]. May be left out for some, and for
-    /// those that the room [spares](Slots::can_skip_sample).
-    pub fn ended(&mut self, now: Nanos, sample: &ServiceSample, end: ServiceOutcome, actions: &mut Vec<QueueAction>) {
-        let took = self.service_time(now, sample);
-        if end == ServiceOutcome::Responded {
-            if let Some(took) = took {
-                self.service_rate.record(now, took);
-            }
-            self.slots.release_many(self.abandoned.responded(now, sample.started));
-        }
-        let took = match end {
-            ServiceOutcome::Responded => took,
-            ServiceOutcome::Overloaded => Some(Nanos::NEVER),
-            ServiceOutcome::Failed => None,
-        };
-        self.learn(now, sample, took, false);
-        self.grant_slots(now, actions);
-    }
-
-    /// One that was in is cancelled. It gives its place back by this, and not by [`Slots::release`].
-    pub fn abandoned(
-        &mut self,
-        now: Nanos,
-        sample: &ServiceSample,
-        why: AbandonReason,
-        actions: &mut Vec<QueueAction>,
-    ) {
-        // Where the limit was set by somebody it is one of attempts of ours, whatever the upstream makes of them.
-        let free = if self.limit.is_some() { self.abandoned.add(sample.started) } else { 1 };
-        let took = self.service_time(now, sample);
-        self.slots.release_many(free);
-        self.slots.count_abandoned();
-        self.learn(now, sample, took.filter(|_| why == AbandonReason::DeadlineExceeded), true);
-        self.grant_slots(now, actions);
-    }
-
-    /// How long one has been in; what our own process or a stall of the upstream's host has added is not its time. None
-    /// if its caller read it slowly: that says nothing of the upstream.
-    fn service_time(&mut self, now: Nanos, sample: &ServiceSample) -> Option<Nanos> {
-        let _ = self.flow(now);
-        let silent = self.stall.forgiven_since(sample.started - self.total_pause);
-        let all = now - sample.started;
-        (sample.read_delay.0 <= all.0 / MAX_READ_DELAY_DIVISOR).then(|| all - sample.lag - silent)
-    }
-
-    fn learn(&mut self, now: Nanos, sample: &ServiceSample, took: Option<Nanos>, late: bool) {
-        if let (Some(limit), Some(took)) = (&mut self.limit, took) {
-            limit.learn(now, sample, took, late, &self.slots);
-            self.slots.set_limit(limit.limit());
-        }
-    }
-
-    /// Gives free places to those that wait.
-    pub fn grant_slots(&mut self, now: Nanos, actions: &mut Vec<QueueAction>) {
-        let flow = self.flow(now);
-        self.shed_threshold.update(now, &self.slots, &flow, self.queue.is_overloaded());
-        self.queue.reject_overdue(now, &flow, self.excess_in_flight(), &self.shed_threshold, actions);
-        while self.queue.len() > 0 && self.slots.try_take() {
-            match self.queue.pop_next(now, &flow, self.slots.shed_threshold() > 0) {
-                Some(ticket) => actions.push(QueueAction::Run(ticket)),
-                None => self.slots.release_many(1),
-            }
-        }
-        self.publish_waiting();
-    }
-
-    /// Looks at one that waits: a refusal, or when to look again; none if it waits no more.
-    pub fn recheck(&mut self, now: Nanos, ticket: QueueTicket) -> Option<Result<Nanos, Rejection>> {
-        let flow = self.flow(now);
-        let found = self.queue.recheck(now, ticket, &flow, &self.shed_threshold);
-        self.publish_waiting();
-        found
-    }
-
-    /// One that waits does not want to any more.
-    pub fn withdraw(&mut self, ticket: QueueTicket) {
-        self.queue.withdraw(ticket);
-        self.publish_waiting();
-    }
-
-    /// Whether it is time to find out, by this call, if the upstream is still at work on what was given up.
-    fn should_probe(&self, now: Nanos, call: &CallArrival, flow: &ServiceFlow) -> bool {
-        let ghosts = self.abandoned.len() as u32;
-        let every = if flow.service_time == Nanos::ZERO {
-            INITIAL_PROBE_INTERVAL
-        } else {
-            flow.service_time.max(MIN_PROBE_INTERVAL)
-        };
-        // A call whose own time is over before an answer can be there would find out nothing.
-        let in_time = call.deadline - now > flow.service_time;
-        ghosts > 0 && ghosts * 2 >= self.slots.limit() && in_time && now - self.probed_at >= every
-    }
-
-    /// What a refusal by anybody else should name: about how long it takes until things have moved on.
-    fn retry_after(&self, flow: &ServiceFlow) -> Nanos {
-        Nanos::SECOND.max(Nanos(flow.service_time.0.saturating_mul(2)))
-    }
-
-    fn excess_in_flight(&self) -> u32 {
-        self.slots.in_flight().saturating_sub(self.slots.limit())
-    }
-
-    fn flow(&mut self, now: Nanos) -> ServiceFlow {
-        let own = now - self.total_pause;
-        self.stall.observe(own, self.slots.departures(), self.slots.in_flight(), &self.service_rate);
-        self.queue
-            .exclude_time(self.total_pause + self.stall.forgiven() + self.stall.current_stall(own, &self.service_rate));
-        self.service_rate.update(self.queue.active_time(now), &self.slots);
-        self.service_rate.flow(self.slots.limit())
-    }
-
-    fn publish_waiting(&self) {
-        self.slots.set_waiting(self.queue.len());
-    }
 }

@@ -1,4 +1,4 @@
-//! What admission must do, said naively: everybody who waits or is in is kept, and looked for.
+//! Property tests of admission against a naive model: a list of queued calls and one of calls in flight.
 
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ enum AdmissionStep {
     Withdraw(usize),
 }
 
-/// One that waits.
+/// Queued call of the model.
 #[derive(Clone, Copy, Debug)]
 struct WaiterModel {
     ticket: QueueTicket,
@@ -26,7 +26,7 @@ struct WaiterModel {
     recheck_at: Nanos,
 }
 
-/// A gate of few places, and all that is known of it from outside.
+/// Admission with few slots, and its state as seen from outside.
 struct AdmissionModel {
     admission: Admission,
     config: AdmissionConfig,
@@ -38,8 +38,8 @@ struct AdmissionModel {
 }
 
 impl AdmissionModel {
-    fn new(limit: u32, terms: &AdmissionConfig) -> Self {
-        let config = AdmissionConfig { limit: ConcurrencyLimitConfig::Fixed(limit), ..terms.clone() };
+    fn new(limit: u32, config: &AdmissionConfig) -> Self {
+        let config = AdmissionConfig { limit: ConcurrencyLimitConfig::Fixed(limit), ..config.clone() };
         let admission = Admission::new(&config, Nanos::ZERO);
         let limit = limit as usize;
         Self {
@@ -66,7 +66,7 @@ impl AdmissionModel {
         prop_assert!(!self.ended_tickets.contains(&ticket), "{ticket:?} ends twice");
         let at = self.waiting.iter().position(|waiter| waiter.ticket == ticket);
         self.ended_tickets.push(ticket);
-        Ok(self.waiting.remove(at.ok_or_else(|| TestCaseError::fail("nobody waits with that ticket"))?))
+        Ok(self.waiting.remove(at.ok_or_else(|| TestCaseError::fail("no call waits with that ticket"))?))
     }
 
     fn apply(&mut self, actions: &mut Vec<QueueAction>) -> Result<(), TestCaseError> {
@@ -76,23 +76,23 @@ impl AdmissionModel {
                     let next = self.leave_queue(ticket)?;
                     prop_assert!(
                         self.waiting.iter().all(|other| other.priority <= next.priority),
-                        "a higher one waits"
+                        "a call of higher priority waits"
                     );
                     let mut class = self.waiting.iter().filter(|other| other.priority == next.priority);
                     let (older, newer) = (class.clone().any(|o| o.ticket < ticket), class.any(|o| o.ticket > ticket));
                     prop_assert!(!(older && newer), "neither the oldest nor the newest");
                     if self.config.max_queue_wait == Nanos::NEVER {
-                        prop_assert!(!older, "who came first is not first");
+                        prop_assert!(!older, "not first come, first served");
                     }
                     self.admit();
                 }
-                QueueAction::Reject(ticket, refusal) => {
-                    let gone = self.leave_queue(ticket)?;
-                    prop_assert!(refusal.retry_after >= Nanos::SECOND);
+                QueueAction::Reject(ticket, rejection) => {
+                    let rejected = self.leave_queue(ticket)?;
+                    prop_assert!(rejection.retry_after >= Nanos::SECOND);
                     if self.config.max_queue_wait == Nanos::NEVER
                         && self.waiting.len() + 1 < self.config.max_queued as usize
                     {
-                        prop_assert!(gone.deadline <= self.now, "refused without need");
+                        prop_assert!(rejected.deadline <= self.now, "rejected without need");
                     }
                 }
             }
@@ -100,7 +100,7 @@ impl AdmissionModel {
         Ok(())
     }
 
-    /// Looks at those that wait when they are to be looked at.
+    /// Moves the clock, and rechecks queued calls when they are due.
     fn advance_to(&mut self, to: Nanos) -> Result<(), TestCaseError> {
         while let Some(due) =
             self.waiting.iter().min_by_key(|waiter| waiter.recheck_at).filter(|due| due.recheck_at <= to).copied()
@@ -115,7 +115,7 @@ impl AdmissionModel {
                         .for_each(|w| w.recheck_at = again);
                 }
                 Some(Err(_)) => drop(self.leave_queue(due.ticket)?),
-                None => return Err(TestCaseError::fail("it waits, and admission has forgotten it")),
+                None => return Err(TestCaseError::fail("a queued call is lost")),
             }
         }
         self.now = to;
@@ -136,7 +136,10 @@ impl AdmissionModel {
                 self.apply(&mut actions)?;
                 match verdict {
                     AdmissionVerdict::Run => {
-                        prop_assert!(self.waiting.iter().all(|other| other.priority < priority), "it jumps the line");
+                        prop_assert!(
+                            self.waiting.iter().all(|other| other.priority < priority),
+                            "the call jumps the queue"
+                        );
                         self.admit();
                     }
                     AdmissionVerdict::Wait(ticket, look) => {
@@ -149,13 +152,13 @@ impl AdmissionModel {
                             recheck_at: look.min(deadline),
                         });
                     }
-                    AdmissionVerdict::Reject(refusal) => prop_assert!(refusal.retry_after >= Nanos::SECOND),
+                    AdmissionVerdict::Reject(rejection) => prop_assert!(rejection.retry_after >= Nanos::SECOND),
                 }
             }
-            AdmissionStep::End(which, end) if !self.admitted.is_empty() => {
+            AdmissionStep::End(which, outcome) if !self.admitted.is_empty() => {
                 let sample = self.admitted.swap_remove(which % self.admitted.len());
-                let _ = self.admission.slots().release(end);
-                self.admission.ended(self.now, &sample, end, &mut actions);
+                let _ = self.admission.slots().release(outcome);
+                self.admission.ended(self.now, &sample, outcome, &mut actions);
             }
             AdmissionStep::Abandon(which) if !self.admitted.is_empty() => {
                 let sample = self.admitted.swap_remove(which % self.admitted.len());
@@ -173,17 +176,14 @@ impl AdmissionModel {
     }
 
     fn check_invariants(&self) -> Result<(), TestCaseError> {
-        let room = self.admission.slots();
-        prop_assert_eq!(room.in_flight() as usize, self.admitted.len());
-        prop_assert_eq!(room.waiting() as usize, self.waiting.len());
-        prop_assert!(self.admitted.len() <= self.limit, "more are in than may be");
-        prop_assert!(
-            self.waiting.is_empty() || self.admitted.len() == self.limit,
-            "a place is free, and somebody waits"
-        );
+        let slots = self.admission.slots();
+        prop_assert_eq!(slots.in_flight() as usize, self.admitted.len());
+        prop_assert_eq!(slots.waiting() as usize, self.waiting.len());
+        prop_assert!(self.admitted.len() <= self.limit, "more calls in flight than the limit");
+        prop_assert!(self.waiting.is_empty() || self.admitted.len() == self.limit, "a slot is free while a call waits");
         prop_assert!(self.waiting.len() <= self.config.max_queued as usize);
         for waiter in &self.waiting {
-            prop_assert!(self.now < waiter.deadline, "it waits beyond its deadline");
+            prop_assert!(self.now < waiter.deadline, "a call waits beyond its deadline");
             prop_assert!(
                 self.config.max_queue_wait == Nanos::NEVER || self.now - waiter.queued_at < self.config.max_queue_wait
             );
@@ -195,10 +195,14 @@ impl AdmissionModel {
 fn steps() -> impl Strategy<Value = Vec<(u64, AdmissionStep)>> {
     let arrive = (0_usize..4, any::<u8>(), prop::option::of(1_u64..3000));
     let arrive = arrive.prop_map(|(priority, spread, deadline)| AdmissionStep::Arrive { priority, spread, deadline });
-    let end = prop_oneof![8 => Just(ServiceOutcome::Responded), 1 => Just(ServiceOutcome::Failed), 1 => Just(ServiceOutcome::Overloaded)];
+    let outcome = prop_oneof![
+        8 => Just(ServiceOutcome::Responded),
+        1 => Just(ServiceOutcome::Failed),
+        1 => Just(ServiceOutcome::Overloaded),
+    ];
     let step = prop_oneof![
         6 => arrive,
-        4 => (any::<usize>(), end).prop_map(|(which, end)| AdmissionStep::End(which, end)),
+        4 => (any::<usize>(), outcome).prop_map(|(which, outcome)| AdmissionStep::End(which, outcome)),
         1 => any::<usize>().prop_map(AdmissionStep::Abandon),
         1 => any::<usize>().prop_map(AdmissionStep::Withdraw),
     ];
@@ -207,22 +211,22 @@ fn steps() -> impl Strategy<Value = Vec<(u64, AdmissionStep)>> {
 }
 
 fn configs() -> impl Strategy<Value = AdmissionConfig> {
-    let patience = prop_oneof![Just(Nanos::NEVER), (5_u64..1000).prop_map(Nanos::from_millis)];
-    (patience, 0_u32..12).prop_map(|(patience, queue)| AdmissionConfig {
-        max_queue_wait: patience,
+    let max_wait = prop_oneof![Just(Nanos::NEVER), (5_u64..1000).prop_map(Nanos::from_millis)];
+    (max_wait, 0_u32..12).prop_map(|(max_wait, queue)| AdmissionConfig {
+        max_queue_wait: max_wait,
         max_queued: queue,
         ..AdmissionConfig::default()
     })
 }
 
 proptest! {
-    /// No place is lost, nobody waits beside a free one, beyond its time or its deadline, and each ends once.
+    /// No slot is lost; no call waits beside a free slot, beyond its maximum wait or its deadline; each ends once.
     #[test]
-    fn everybody_who_comes_is_in_or_waits_or_is_refused(limit in 1_u32..5, terms in configs(), steps in steps()) {
-        let mut gate = AdmissionModel::new(limit, &terms);
+    fn each_call_runs_or_waits_or_is_rejected(limit in 1_u32..5, config in configs(), steps in steps()) {
+        let mut model = AdmissionModel::new(limit, &config);
         for (pause, step) in steps {
-            gate.advance_to(gate.now + Nanos(pause))?;
-            gate.step(step)?;
+            model.advance_to(model.now + Nanos(pause))?;
+            model.step(step)?;
         }
     }
 }

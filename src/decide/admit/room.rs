@@ -1,39 +1,39 @@
-//! How many are in, and whether one more may come: what every call looks at, and nobody waits for.
+//! Slots of one upstream: the part of admission that every call touches, lock-free.
 //!
-//! All threads share it, so it is made of atomics. The rest of admission, which only those need who do not get in at
-//! once, may stand under a lock.
+//! All threads share it, so it consists of atomics. The rest of admission, which only calls without a free slot need,
+//! may be behind a lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use super::ServiceOutcome;
 use crate::decide::Nanos;
 
-/// Ranks are counted by this many at a time.
+/// Ranks per bin of the arrival counts; the resolution of the shed threshold, 1/16 of a priority.
 pub(super) const RANKS_PER_BIN: u32 = 16;
-/// Priorities, by spread.
+/// Bins of the arrival counts: four priorities of 256 spreads.
 pub(super) const RANK_BINS: usize = 4 * 256 / RANKS_PER_BIN as usize;
 
-/// Places, how many of them are taken, and how many wait for one.
+/// Slots of an upstream: limit, calls in flight, waiting calls, and the shed threshold. Lock-free.
 #[derive(Debug)]
 pub struct Slots {
     limit: AtomicU32,
     in_flight: AtomicU32,
-    /// Set when a request enters an empty room, cleared by [`Self::has_idled`].
+    /// Set when a call takes a slot while all were free, cleared by [`Self::has_idled`].
     idled: AtomicBool,
     waiting: AtomicU32,
-    /// The lowest rank that may come in; what is below it is refused.
+    /// Lowest rank that is admitted; calls below are shed.
     shed_threshold: AtomicU32,
     responses: AtomicU64,
-    /// Those that have left without, ever.
+    /// Calls that ended without a response so far.
     departed_without_response: AtomicU64,
-    /// Of so many that leave one is told of.
+    /// One in N ended calls is a sample.
     sample_one_in: AtomicU32,
-    /// Arrivals by rank, since somebody looked.
+    /// Arrivals by rank since [`Self::take_arrivals`].
     arrivals: [AtomicU32; RANK_BINS],
 }
 
 impl Slots {
-    /// An empty room of so many places.
+    /// Free slots, `limit` of them.
     pub fn new(limit: u32) -> Self {
         Self {
             limit: AtomicU32::new(limit),
@@ -48,27 +48,27 @@ impl Slots {
         }
     }
 
-    /// Takes a place if there is one, nobody waits for it, and the rank is high enough.
+    /// Takes a slot if one is free, no call waits for it, and the rank is not shed.
     pub fn try_acquire(&self, rank: u32) -> bool {
         if let Some(bin) = self.arrivals.get((rank / RANKS_PER_BIN) as usize) {
             bin.fetch_add(1, Relaxed);
         }
-        // Whoever starts to wait says so before it looks for a place again, and whoever leaves gives its place back
-        // before it looks for those that wait: with one order of all these steps one of the two sees the other.
+        // A call that starts to wait increments `waiting` before its second look at the slots, and a call that ends
+        // returns its slot before it reads `waiting`: in a total order of these steps (SeqCst) one sees the other.
         rank >= self.shed_threshold.load(Relaxed) && self.waiting.load(SeqCst) == 0 && self.try_take()
     }
 
-    /// Whether a call of this rank is refused at once, whatever else there is.
+    /// Whether a call of this rank is shed, even if a slot is free.
     pub fn sheds(&self, rank: u32) -> bool {
         rank < self.shed_threshold.load(Relaxed)
     }
 
-    /// How many have come of each rank since this was asked last.
+    /// Arrivals by bin of ranks since the last call of this.
     pub(super) fn take_arrivals(&self) -> [u32; RANK_BINS] {
         std::array::from_fn(|bin| self.arrivals[bin].swap(0, Relaxed))
     }
 
-    /// Takes a place if there is one.
+    /// Takes a slot if one is free.
     pub(super) fn try_take(&self) -> bool {
         let limit = self.limit.load(Relaxed);
         let found = self.in_flight.fetch_update(SeqCst, SeqCst, |taken| (taken < limit).then_some(taken + 1));
@@ -78,68 +78,69 @@ impl Slots {
         found.is_ok()
     }
 
-    /// Whether a request has entered an empty room since the last call of this.
+    /// Whether all slots have been free at some time since the last call of this.
     pub(super) fn has_idled(&self) -> bool {
         self.idled.swap(false, Relaxed)
     }
 
-    /// Takes a place that is not there.
+    /// Takes a slot beyond the limit.
     pub(super) fn force_acquire(&self) {
         self.in_flight.fetch_add(1, SeqCst);
     }
 
-    /// Gives so many places back.
-    pub(super) fn release_many(&self, places: u32) {
-        self.in_flight.fetch_sub(places, SeqCst);
+    /// Returns several slots.
+    pub(super) fn release_many(&self, slots: u32) {
+        self.in_flight.fetch_sub(slots, SeqCst);
     }
 
-    /// Gives a place back. True if there are some that wait for it: [`super::Admission::grant_slots`] is to be called.
+    /// Returns a slot. True if calls wait for it: [`super::Admission::grant_slots`] is to be called.
     #[must_use]
-    pub fn release(&self, end: ServiceOutcome) -> bool {
-        let left = if end == ServiceOutcome::Responded { &self.responses } else { &self.departed_without_response };
-        left.fetch_add(1, Relaxed);
+    pub fn release(&self, outcome: ServiceOutcome) -> bool {
+        let departures =
+            if outcome == ServiceOutcome::Responded { &self.responses } else { &self.departed_without_response };
+        departures.fetch_add(1, Relaxed);
         self.in_flight.fetch_sub(1, SeqCst);
         self.waiting.load(SeqCst) > 0
     }
 
-    /// Whether [`super::Admission::ended`] knows enough without one that began then; only if nobody waits for its place.
-    pub fn can_skip_sample(&self, began: Nanos) -> bool {
-        // Chosen by when it began, which has nothing to do with how long it took.
+    /// Whether [`super::Admission::ended`] may be left out for a call that started then, provided that no call waits.
+    pub fn can_skip_sample(&self, started: Nanos) -> bool {
+        // Chosen by the start time, which is independent of the service time.
         let every = u64::from(self.sample_one_in.load(Relaxed));
-        every > 1 && !(began.0.wrapping_mul(0xd1b5_4a32_d192_ed03) >> 32).is_multiple_of(every)
+        every > 1 && !(started.0.wrapping_mul(0xd1b5_4a32_d192_ed03) >> 32).is_multiple_of(every)
     }
 
-    /// How many may be in.
+    /// Limit of calls in flight.
     pub fn limit(&self) -> u32 {
         self.limit.load(Relaxed)
     }
 
-    /// How many are in.
+    /// Calls in flight.
     pub fn in_flight(&self) -> u32 {
         self.in_flight.load(Relaxed)
     }
 
-    /// How many wait.
+    /// Calls that wait for a slot.
     pub fn waiting(&self) -> u32 {
         self.waiting.load(Relaxed)
     }
 
-    /// The lowest rank that may come in.
+    /// Lowest rank that is admitted ([`super::CallArrival::rank`]); 0: all.
     pub fn shed_threshold(&self) -> u32 {
         self.shed_threshold.load(Relaxed)
     }
 
-    /// How many have left with an answer, ever.
+    /// Calls that ended with a response so far.
     pub fn responses(&self) -> u64 {
         self.responses.load(Relaxed)
     }
 
-    /// How many have left, ever.
+    /// Calls that ended so far, with or without a response.
     pub(super) fn departures(&self) -> u64 {
         self.responses().wrapping_add(self.departed_without_response.load(Relaxed))
     }
 
-    /// One has left without an answer, and not by [`Self::release`].
+    /// Counts a cancelled call, which does not end by [`Self::release`].
     pub(super) fn count_abandoned(&self) {
         self.departed_without_response.fetch_add(1, Relaxed);
     }
@@ -156,7 +157,7 @@ impl Slots {
         self.sample_one_in.store(every, Relaxed);
     }
 
-    pub(super) fn set_shed_threshold(&self, bar: u32) {
-        self.shed_threshold.store(bar, Relaxed);
+    pub(super) fn set_shed_threshold(&self, rank: u32) {
+        self.shed_threshold.store(rank, Relaxed);
     }
 }

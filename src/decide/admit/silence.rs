@@ -1,46 +1,48 @@
-//! Stretches in which nothing leaves, though much should have.
+//! Stalls of the upstream's host: intervals without any completion, though many were expected.
 //!
-//! When the host of an upstream stands still for some tens of milliseconds, all that is there ends later by as much, and
-//! all that comes meanwhile is there at once. It looks like a service that takes longer beside many, and like a line
-//! that does not move; but fewer calls would have waited as long. So time in which nobody leaves counts neither
-//! against those that wait nor as the time of those that are in, within bounds: an upstream that stands still for
-//! long, or often, has no capacity then.
+//! When the host of an upstream stands still for some tens of milliseconds, all calls in flight end later by that time,
+//! and the arrivals of that time come at once. That looks like a service which gets slower with more calls, and like a
+//! queue that does not move; but fewer calls would have waited as long. So this time counts neither as queue wait nor
+//! as service time, within bounds: an upstream that stalls for long, or often, has no capacity then.
 
 use std::collections::VecDeque;
 
 use super::usual::ServiceRate;
 use crate::decide::Nanos;
 
-/// It is a silence after this time ...
+/// Shortest stall. Equal to the queue wait under overload: a shorter one does not matter.
 const MIN_STALL: Nanos = Nanos::from_millis(5);
-/// ... in which so many were expected to leave: by chance that happens once in e^10.
+/// Completions expected in a stall, at least: ten expected and none seen is chance once in e^10.
 const MIN_EXPECTED_DEPARTURES: f64 = 10.0;
-/// So much of it is forgiven at once, ...
+/// Longest time excluded at once. With 100 ms some calls were rejected between two stalls in a row in the simulation
+/// (`upstream-stalls`).
 const MAX_FORGIVEN: Nanos = Nanos::from_millis(150);
-/// ... and this share of all time. A stall of 20 ms five times a second is a tenth.
+/// Fraction of all time that may be excluded; stalls of 20 ms five times per second are 0.1. From `upstream-stalls`.
 const FORGIVEN_FRACTION: f64 = 0.3;
-/// So many are remembered, for those that were in.
+/// Recent stalls kept, for the calls in flight during them. Chosen: more than fit into [`MAX_FORGIVEN`] at once.
 const MAX_STALLS: usize = 16;
 
-/// When nobody left. All times are in own time ([`super::Pulse`]).
+/// Stalls of one upstream. All times are without pauses of weir's own process ([`super::Pulse`]).
 #[derive(Clone, Debug)]
 pub(super) struct StallAllowance {
-    /// Those that had left, when that was seen to grow last.
+    /// Ended calls when that number last grew.
     departures: u64,
     last_departure_at: Nanos,
-    /// How many were in then: they are those that could leave.
+    /// Calls in flight at that time: those that could end.
     in_flight: u32,
-    /// What may still be forgiven.
+    /// Time that may still be excluded, in ns.
     credit: f64,
+    /// Excluded time so far.
     forgiven: Nanos,
+    /// Begin and end of recent stalls.
     stalls: VecDeque<(Nanos, Nanos)>,
 }
 
 impl StallAllowance {
-    pub(super) fn new(own: Nanos) -> Self {
+    pub(super) fn new(now: Nanos) -> Self {
         Self {
             departures: 0,
-            last_departure_at: own,
+            last_departure_at: now,
             in_flight: 0,
             credit: MAX_FORGIVEN.0 as f64,
             forgiven: Nanos::ZERO,
@@ -48,47 +50,47 @@ impl StallAllowance {
         }
     }
 
-    /// So many have left, ever, and so many are in.
-    pub(super) fn observe(&mut self, own: Nanos, left: u64, in_flight: u32, usual: &ServiceRate) {
-        if left == self.departures && in_flight > 0 {
+    /// Records the numbers of ended calls so far and of calls in flight.
+    pub(super) fn observe(&mut self, now: Nanos, departures: u64, in_flight: u32, rate: &ServiceRate) {
+        if departures == self.departures && in_flight > 0 {
             return;
         }
-        let silent = self.current_stall(own, usual);
-        if left != self.departures && silent > Nanos::ZERO {
-            self.forgiven += silent;
-            self.credit -= silent.0 as f64;
-            self.stalls.push_back((own - silent, own));
+        let stall = self.current_stall(now, rate);
+        if departures != self.departures && stall > Nanos::ZERO {
+            self.forgiven += stall;
+            self.credit -= stall.0 as f64;
+            self.stalls.push_back((now - stall, now));
             if self.stalls.len() > MAX_STALLS {
                 self.stalls.pop_front();
             }
         }
         self.credit =
-            (self.credit + FORGIVEN_FRACTION * (own - self.last_departure_at).0 as f64).min(MAX_FORGIVEN.0 as f64);
-        (self.departures, self.last_departure_at, self.in_flight) = (left, own, in_flight);
+            (self.credit + FORGIVEN_FRACTION * (now - self.last_departure_at).0 as f64).min(MAX_FORGIVEN.0 as f64);
+        (self.departures, self.last_departure_at, self.in_flight) = (departures, now, in_flight);
     }
 
-    /// How much of the silence that lasts now is forgiven.
-    pub(super) fn current_stall(&self, own: Nanos, usual: &ServiceRate) -> Nanos {
-        let silent = own - self.last_departure_at;
-        // Where fewer come than did, fewer leave: no more than those that were in can.
-        let could = f64::from(self.in_flight) / usual.mean_service_time().as_secs_f64();
-        let expected = silent.as_secs_f64() * usual.responses_per_s().min(could);
-        if silent < MIN_STALL || expected < MIN_EXPECTED_DEPARTURES {
+    /// Excluded part of the stall that lasts now; zero without one.
+    pub(super) fn current_stall(&self, now: Nanos, rate: &ServiceRate) -> Nanos {
+        let stall = now - self.last_departure_at;
+        // With fewer calls in flight than before, fewer can end.
+        let possible_per_s = f64::from(self.in_flight) / rate.mean_service_time().as_secs_f64();
+        let expected = stall.as_secs_f64() * rate.responses_per_s().min(possible_per_s);
+        if stall < MIN_STALL || expected < MIN_EXPECTED_DEPARTURES {
             Nanos::ZERO
         } else {
-            Nanos((silent.0 as f64).min(self.credit) as u64)
+            Nanos((stall.0 as f64).min(self.credit) as u64)
         }
     }
 
-    /// How much was forgiven, ever.
+    /// Excluded time so far.
     pub(super) fn forgiven(&self) -> Nanos {
         self.forgiven
     }
 
-    /// How much of it since then.
-    pub(super) fn forgiven_since(&self, began: Nanos) -> Nanos {
-        let of = |(from, to): &(Nanos, Nanos)| *to - began.max(*from);
-        self.stalls.iter().fold(Nanos::ZERO, |sum, silence| sum + of(silence))
+    /// Time since then that lies in stalls.
+    pub(super) fn forgiven_since(&self, started: Nanos) -> Nanos {
+        let overlap = |(from, to): &(Nanos, Nanos)| *to - started.max(*from);
+        self.stalls.iter().fold(Nanos::ZERO, |sum, stall| sum + overlap(stall))
     }
 }
 
@@ -101,38 +103,38 @@ mod tests {
         Nanos::from_millis(ms)
     }
 
-    /// 1000 leave in a second, each after 10 ms.
+    /// 1,000 responses per second, each after 10 ms.
     fn service_rate() -> ServiceRate {
-        let (mut usual, room) = (ServiceRate::new(ms(0)), Slots::new(100));
+        let (mut rate, slots) = (ServiceRate::new(ms(0)), Slots::new(100));
         for at in 0..1000 {
-            assert!(room.try_acquire(0) && !room.release(ServiceOutcome::Responded));
-            usual.record(ms(at), ms(10));
-            usual.update(ms(at + 1), &room);
+            assert!(slots.try_acquire(0) && !slots.release(ServiceOutcome::Responded));
+            rate.record(ms(at), ms(10));
+            rate.update(ms(at + 1), &slots);
         }
-        usual
+        rate
     }
 
     #[test]
     fn a_stall_is_forgiven_and_an_outage_is_not() {
-        let (mut silence, usual) = (StallAllowance::new(ms(0)), service_rate());
-        silence.observe(ms(1000), 1000, 10, &usual);
-        assert_eq!(silence.current_stall(ms(1004), &usual), ms(0));
-        assert_eq!(silence.current_stall(ms(1040), &usual), ms(40));
-        silence.observe(ms(1040), 1001, 10, &usual);
+        let (mut stall, rate) = (StallAllowance::new(ms(0)), service_rate());
+        stall.observe(ms(1000), 1000, 10, &rate);
+        assert_eq!(stall.current_stall(ms(1004), &rate), ms(0));
+        assert_eq!(stall.current_stall(ms(1040), &rate), ms(40));
+        stall.observe(ms(1040), 1001, 10, &rate);
         assert_eq!(
-            (silence.forgiven(), silence.forgiven_since(ms(900)), silence.forgiven_since(ms(1030))),
+            (stall.forgiven(), stall.forgiven_since(ms(900)), stall.forgiven_since(ms(1030))),
             (ms(40), ms(40), ms(10))
         );
-        silence.observe(ms(3000), 1002, 10, &usual);
-        assert_eq!(silence.forgiven_since(ms(1040)), ms(122), "what is left of 150 ms after 40, and 0.3 of these");
+        stall.observe(ms(3000), 1002, 10, &rate);
+        assert_eq!(stall.forgiven_since(ms(1040)), ms(122), "the rest of 150 ms after 40, and 0.3 of these");
     }
 
     #[test]
-    fn fewer_calls_than_before_and_none_are_no_silence() {
-        let (mut silence, usual) = (StallAllowance::new(ms(0)), service_rate());
-        silence.observe(ms(1000), 1000, 1, &usual);
-        assert_eq!(silence.current_stall(ms(1040), &usual), ms(0), "one that takes 10 ms is not ten");
-        silence.observe(ms(1900), 1000, 0, &usual);
-        assert_eq!((silence.current_stall(ms(1904), &usual), silence.forgiven()), (ms(0), ms(0)));
+    fn fewer_calls_than_before_and_none_are_not_a_stall() {
+        let (mut stall, rate) = (StallAllowance::new(ms(0)), service_rate());
+        stall.observe(ms(1000), 1000, 1, &rate);
+        assert_eq!(stall.current_stall(ms(1040), &rate), ms(0), "one call of 10 ms is not ten");
+        stall.observe(ms(1900), 1000, 0, &rate);
+        assert_eq!((stall.current_stall(ms(1904), &rate), stall.forgiven()), (ms(0), ms(0)));
     }
 }

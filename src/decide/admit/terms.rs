@@ -1,28 +1,28 @@
-//! What can be set of admission.
+//! Configuration of admission.
 
 use super::limit;
 use crate::decide::Nanos;
 
-/// What can be set; the defaults need no tuning.
+/// Configuration of an upstream's admission; the defaults need no tuning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdmissionConfig {
-    /// The limit of those in flight.
+    /// Limit of calls in flight.
     pub limit: ConcurrencyLimitConfig,
-    /// The longest wait for a place while there is no overload; it is less where answers take less. With
-    /// [`Nanos::NEVER`] nobody is judged by how long it waits, and who came first is always first.
+    /// Maximum queue wait without overload; less where service times are shorter. [`Nanos::NEVER`] switches waiting
+    /// times off: the queue is first come first served, bounded by length and deadlines alone.
     pub max_queue_wait: Nanos,
-    /// The longest wait while there is.
+    /// Maximum queue wait under overload.
     pub overload_queue_wait: Nanos,
-    /// How many may wait at most.
+    /// Maximum number of queued calls.
     pub max_queued: u32,
 }
 
-/// How many may be in flight.
+/// Limit of calls in flight at one upstream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConcurrencyLimitConfig {
-    /// So many, always.
+    /// A constant limit.
     Fixed(u32),
-    /// It is found out.
+    /// A limit that is estimated from service times.
     Adaptive(limit::Options),
 }
 

@@ -1,47 +1,49 @@
-//! Places, and a station in virtual time.
+//! Slots, flow estimates, and admission in front of a service in virtual time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use super::ghosts::AbandonedCalls;
+use super::usual::{ServiceFlow, ServiceRate};
 use super::*;
 
 #[test]
-fn a_place_that_is_not_there_is_taken_by_force_only() {
-    let room = Slots::new(2);
-    assert!(room.try_acquire(0) && room.try_acquire(0) && !room.try_acquire(0));
-    room.force_acquire();
-    assert_eq!(room.in_flight(), 3);
-    assert!(!room.release(ServiceOutcome::Responded));
-    assert!(!room.try_acquire(0), "the one that was forced has to go first");
-    assert!(!room.release(ServiceOutcome::Responded));
-    assert!(room.try_acquire(0));
+fn a_slot_beyond_the_limit_is_taken_by_force_only() {
+    let slots = Slots::new(2);
+    assert!(slots.try_acquire(0) && slots.try_acquire(0) && !slots.try_acquire(0));
+    slots.force_acquire();
+    assert_eq!(slots.in_flight(), 3);
+    assert!(!slots.release(ServiceOutcome::Responded));
+    assert!(!slots.try_acquire(0), "the forced call has to end first");
+    assert!(!slots.release(ServiceOutcome::Responded));
+    assert!(slots.try_acquire(0));
 }
 
-/// Flow estimates for an upstream of 0.2 ms while twenty callers keep all its slots taken, after a time `before` with one
-/// call each `every`.
-fn burst_after(before: Nanos, every: Nanos) -> Vec<usual::ServiceFlow> {
+/// Flow estimates for an upstream of 0.2 ms while twenty callers keep all its slots taken, after a time `before` with
+/// one call each `every`.
+fn burst_after(before: Nanos, every: Nanos) -> Vec<ServiceFlow> {
     const SERVICE: Nanos = Nanos(200_000);
-    let (mut usual, room) = (usual::ServiceRate::new(Nanos::ZERO), Slots::new(20));
-    let one = |usual: &mut usual::ServiceRate, now: Nanos| {
-        assert!(!room.release(ServiceOutcome::Responded));
-        usual.record(now, SERVICE);
-        usual.update(now, &room);
+    let (mut rate, slots) = (ServiceRate::new(Nanos::ZERO), Slots::new(20));
+    let one = |rate: &mut ServiceRate, now: Nanos| {
+        assert!(!slots.release(ServiceOutcome::Responded));
+        rate.record(now, SERVICE);
+        rate.update(now, &slots);
     };
     let mut now = Nanos::ZERO;
     while every < Nanos::NEVER && now + every < before {
         now += every;
-        assert!(room.try_acquire(0));
-        one(&mut usual, now + SERVICE);
+        assert!(slots.try_acquire(0));
+        one(&mut rate, now + SERVICE);
     }
     now = before;
-    assert!((0..20).all(|_| room.try_acquire(0)));
+    assert!((0..20).all(|_| slots.try_acquire(0)));
     let mut flows = Vec::new();
     for _ in 0..5000 {
-        // One of the twenty leaves each hundredth of a millisecond, and another comes.
+        // One of the twenty ends each hundredth of a millisecond, and another arrives.
         now += Nanos(SERVICE.0 / 20);
-        one(&mut usual, now);
-        assert!(room.try_acquire(0));
-        flows.push(usual.flow(20));
+        one(&mut rate, now);
+        assert!(slots.try_acquire(0));
+        flows.push(rate.flow(20));
     }
     flows
 }
@@ -54,7 +56,8 @@ fn a_pause_before_a_burst_does_not_count_as_what_the_upstream_can_do() {
         .chain([5, 15, 19, 21, 30, 45, 90].map(|every_ms| (2_000, Nanos::from_millis(every_ms))))
     {
         let flows = burst_after(Nanos::from_millis(before_ms), every);
-        // 100,000 leave per second: eighty that wait go in a millisecond. Less than five is no reason to refuse any.
+        // 100,000 responses per second: a queue of eighty takes a millisecond. Less than five is not a reason to
+        // reject.
         let longest = flows.iter().map(|flow| flow.wait_for(80)).max().expect("flows");
         assert!(longest < Nanos::from_millis(5), "{before_ms} ms, one each {every:?}: {longest:?}");
         let last = flows.last().expect("flows").per_s;
@@ -62,12 +65,12 @@ fn a_pause_before_a_burst_does_not_count_as_what_the_upstream_can_do() {
     }
 }
 
-/// A service of so many slots, first come first served, and a gate before it, in virtual time.
+/// Service with a number of slots, first come first served, and admission in front of it, in virtual time.
 pub(super) struct StationModel {
     pub(super) admission: Admission,
     slots: usize,
     seed: u64,
-    /// When they are done.
+    /// End, start and concurrency of the calls in service.
     done_at: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
     queue: VecDeque<(Nanos, u32)>,
     pub(super) rejected: u64,
@@ -89,9 +92,9 @@ impl StationModel {
 
     fn fill(&mut self) {
         while self.done_at.len() < self.slots {
-            let Some((began, beside)) = self.queue.pop_front() else { return };
-            let took = Nanos::from_millis(50 + (100.0 * self.unit()) as u64);
-            self.done_at.push(Reverse((self.now + took, began.0, beside)));
+            let Some((started, in_flight)) = self.queue.pop_front() else { return };
+            let service_time = Nanos::from_millis(50 + (100.0 * self.unit()) as u64);
+            self.done_at.push(Reverse((self.now + service_time, started.0, in_flight)));
         }
     }
 
@@ -109,14 +112,14 @@ impl StationModel {
         }
     }
 
-    /// Lets so many per second come, for so long, of priorities in turn.
+    /// Poisson arrivals at a rate for a time, of `priorities` in turn. Counts arrivals and admitted calls by priority.
     pub(super) fn run(
         &mut self,
         per_s: f64,
         seconds: f64,
         priorities: &[Priority],
-        came: &mut [u64; 4],
-        let_in: &mut [u64; 4],
+        arrived: &mut [u64; 4],
+        admitted: &mut [u64; 4],
     ) {
         let end = self.now + Nanos::from_secs_f64(seconds);
         let mut next = self.now;
@@ -125,7 +128,8 @@ impl StationModel {
             if next > end {
                 break;
             }
-            while let Some(Reverse((at, began, beside))) = self.done_at.peek().copied().filter(|done| done.0.0 <= next)
+            while let Some(Reverse((at, started, in_flight))) =
+                self.done_at.peek().copied().filter(|done| done.0.0 <= next)
             {
                 self.done_at.pop();
                 self.now = at;
@@ -136,8 +140,8 @@ impl StationModel {
                 self.admission.ended(
                     at,
                     &ServiceSample {
-                        started: Nanos(began),
-                        in_flight_at_start: beside,
+                        started: Nanos(started),
+                        in_flight_at_start: in_flight,
                         lag: Nanos::ZERO,
                         read_delay: Nanos::ZERO,
                     },
@@ -148,7 +152,7 @@ impl StationModel {
             }
             self.now = next;
             let priority = priorities[turn % priorities.len()];
-            came[priority.index()] += 1;
+            arrived[priority.index()] += 1;
             let call = CallArrival { deadline: Nanos::NEVER, priority, spread: (256.0 * self.unit()) as u8 };
             let mut actions = Vec::new();
             let verdict = if self.admission.slots().try_acquire(call.rank()) {
@@ -162,7 +166,7 @@ impl StationModel {
                 AdmissionVerdict::Wait(..) => {}
                 AdmissionVerdict::Reject(_) => self.rejected += 1,
             }
-            let_in[priority.index()] += u64::from(!matches!(verdict, AdmissionVerdict::Reject(_)));
+            admitted[priority.index()] += u64::from(!matches!(verdict, AdmissionVerdict::Reject(_)));
         }
     }
 }
@@ -190,7 +194,7 @@ fn the_limit_of_an_overloaded_service_is_about_its_slots() {
 }
 
 #[test]
-fn what_is_not_limited_is_never_refused() {
+fn calls_to_a_service_without_a_limit_are_never_rejected() {
     let mut station = StationModel::new(usize::MAX);
     for per_s in [10.0, 1000.0, 100.0, 3000.0, 20.0] {
         load(&mut station, per_s, 10.0);
@@ -200,17 +204,17 @@ fn what_is_not_limited_is_never_refused() {
 }
 
 #[test]
-fn the_highest_are_served_while_there_is_room_for_them() {
+fn critical_calls_are_served_while_the_capacity_suffices_for_them() {
     let mut station = StationModel::new(50);
     let all = [Priority::Critical, Priority::Low, Priority::Normal, Priority::Low];
     load(&mut station, 250.0, 10.0);
-    // Three times the capacity, of which a quarter is critical.
+    // Three times the capacity; a quarter of the calls is critical.
     station.run(1500.0, 10.0, &all, &mut [0; 4], &mut [0; 4]);
-    let (mut came, mut let_in) = ([0; 4], [0; 4]);
-    station.run(1500.0, 20.0, &all, &mut came, &mut let_in);
-    let share = |priority: Priority| let_in[priority.index()] as f64 / came[priority.index()] as f64;
-    assert!(share(Priority::Critical) > 0.99, "{}", share(Priority::Critical));
-    assert!(share(Priority::Low) < 0.1, "{}", share(Priority::Low));
+    let (mut arrived, mut admitted) = ([0; 4], [0; 4]);
+    station.run(1500.0, 20.0, &all, &mut arrived, &mut admitted);
+    let admitted_fraction = |priority: Priority| admitted[priority.index()] as f64 / arrived[priority.index()] as f64;
+    assert!(admitted_fraction(Priority::Critical) > 0.99, "{}", admitted_fraction(Priority::Critical));
+    assert!(admitted_fraction(Priority::Low) < 0.1, "{}", admitted_fraction(Priority::Low));
     assert!(
         station.admission.slots().shed_threshold()
             <= CallArrival { deadline: Nanos::NEVER, priority: Priority::Critical, spread: 0 }.rank()
@@ -218,28 +222,28 @@ fn the_highest_are_served_while_there_is_room_for_them() {
 }
 
 #[test]
-fn what_was_given_up_has_its_place_until_something_later_is_answered() {
-    let mut ghosts = AbandonedCalls::default();
-    assert_eq!(ghosts.add(Nanos(5)) + ghosts.add(Nanos(3)) + ghosts.add(Nanos(9)), 0);
-    assert_eq!(ghosts.responded(Nanos(20), Nanos(2)), 0);
-    assert_eq!(ghosts.responded(Nanos(20), Nanos(5)), 2);
-    assert_eq!(ghosts.len(), 1);
-    assert_eq!(ghosts.responded(Nanos::from_secs(100), Nanos(1)), 1, "nothing is at work for so long");
+fn an_abandoned_call_holds_its_slot_until_a_later_call_has_a_response() {
+    let mut abandoned = AbandonedCalls::default();
+    assert_eq!(abandoned.add(Nanos(5)) + abandoned.add(Nanos(3)) + abandoned.add(Nanos(9)), 0);
+    assert_eq!(abandoned.responded(Nanos(20), Nanos(2)), 0);
+    assert_eq!(abandoned.responded(Nanos(20), Nanos(5)), 2);
+    assert_eq!(abandoned.len(), 1);
+    assert_eq!(abandoned.responded(Nanos::from_secs(100), Nanos(1)), 1, "after the maximum age");
 }
 
 #[test]
-fn answers_that_their_callers_read_slowly_say_nothing_of_the_upstream() {
+fn slowly_read_responses_are_not_samples_of_the_upstream() {
     let after = |idle: Nanos| {
         let mut admission = Admission::new(&AdmissionConfig::default(), Nanos::ZERO);
         let mut now = Nanos::ZERO;
         for turn in 0..4000 {
-            let began: Vec<Nanos> = (0..10).filter(|_| admission.slots().try_acquire(0)).map(|_| now).collect();
+            let started: Vec<Nanos> = (0..10).filter(|_| admission.slots().try_acquire(0)).map(|_| now).collect();
             let read = if turn < 1000 { Nanos::ZERO } else { Nanos::from_millis(500) };
             now += Nanos::from_millis(10) + read;
-            for began in began {
+            for started in started {
                 let _ = admission.slots().release(ServiceOutcome::Responded);
                 let sample = ServiceSample {
-                    started: began,
+                    started: started,
                     in_flight_at_start: 10,
                     lag: Nanos::ZERO,
                     read_delay: read.min(idle),
@@ -250,8 +254,8 @@ fn answers_that_their_callers_read_slowly_say_nothing_of_the_upstream() {
         let limit = admission.adaptive().unwrap();
         (limit.limit(), limit.no_load_time().unwrap())
     };
-    let (limit, unhindered) = after(Nanos::from_millis(500));
-    assert!(limit >= 10 && unhindered < Nanos::from_millis(15), "limit {limit}, unhindered {unhindered}");
-    let (_, unhindered) = after(Nanos::ZERO);
-    assert!(unhindered > Nanos::from_millis(400), "an upstream that takes so long is another matter: {unhindered}");
+    let (limit, no_load) = after(Nanos::from_millis(500));
+    assert!(limit >= 10 && no_load < Nanos::from_millis(15), "limit {limit}, no_load {no_load}");
+    let (_, no_load) = after(Nanos::ZERO);
+    assert!(no_load > Nanos::from_millis(400), "an upstream that is that slow is measured: {no_load}");
 }

@@ -1,22 +1,22 @@
-//! When an upstream that fails gets no calls at all.
+//! Circuit breaker: an upstream that fails gets no calls for a while.
 //!
-//! A call to an upstream that is down costs its caller a timeout, and the upstream a connection that it cannot spare.
-//! After enough of them it is better to say no at once (M. Nygard, "Release It!", 2007). The breaker is *closed* while
-//! calls flow. It *opens* when of the calls that began in a window at least `least` have ended, and at least `share` of
-//! these failed. Then it rests, and is *half open*: some calls go through, at most `probes` at a time. When that many
-//! have succeeded in a row it closes; one that fails opens it again, for twice as long as before.
+//! A call to an upstream that is down costs its caller a timeout, and the upstream a connection. After some failures it
+//! is better to reject calls at once (M. Nygard, "Release It!", 2007). The breaker is *closed* while calls flow. It
+//! *opens* when at least `min_calls` of the calls that began in a window have ended, and at least `failure_fraction` of
+//! these failed. After `open_time` it is *half open*: at most `probes` calls at a time go through. When that many have
+//! succeeded in a row it closes; a failure opens it again, for twice as long as before.
 //!
-//! It is a blunt tool. To refuse all calls of an upstream that answers half of them makes matters worse. So the
-//! defaults are for one that is as good as down: 80 % of 40. A service that fails 2 calls of 11 and lets one more hang
-//! gets there by chance with a probability below 1e-11 per window (a test counts it out); with the usual 50 % of 20 it
-//! is 3 %, and the breaker would open every few minutes.
+//! Rejecting all calls of an upstream that serves half of them makes matters worse. So the defaults are for one that is
+//! as good as down: 80% of 40 calls. A service that fails 2 calls of 11 and lets one more hang reaches that by chance
+//! with a probability below 1e-11 per window (computed by a test); with the usual 50% of 20 calls it is 3%, and the
+//! breaker would open every few minutes.
 //!
-//! A call counts by when it *began*. If it counted when it ended, traffic that stops would leave the slowest calls to
-//! end alone, and those that hang would be all of a window. The price: a failure that took longer than the window says
-//! nothing any more. So the window should be longer than an attempt may take.
+//! A call counts by its *start*. By its end, the slowest calls would be alone in a window after traffic stops. The
+//! cost: a failure that took longer than the window does not count. So the window should be longer than an attempt's
+//! timeout.
 //!
-//! An upstream that says that it has too much to do is not down. Who throttles what it gets ([`super::throttle`]) gives
-//! the passes of such calls up instead of counting them as failed.
+//! A rejection for overload is not a failure: with client-side throttling ([`super::throttle`]) the permits of such
+//! calls are [cancelled](Breaker::cancelled).
 
 #[cfg(test)]
 mod oracle;
@@ -24,25 +24,25 @@ mod oracle;
 use super::Nanos;
 use super::stretches::SlidingCount;
 
-/// When the breaker opens and closes.
+/// Configuration of a circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BreakerRule {
-    /// Calls that began so long ago do not count any more; longer than an attempt may take.
+    /// Window over which calls count, by their start; longer than an attempt's timeout.
     pub window: Nanos,
-    /// Fewer calls than this that have ended do not open it; at least 1.
+    /// Ended calls in the window below which it does not open; at least 1.
     pub min_calls: u64,
-    /// The share of failures that opens it, in (0, 1].
+    /// Fraction of failures that opens it, in (0, 1].
     pub failure_fraction: f64,
-    /// How long it is open at first.
+    /// First open time.
     pub open_time: Nanos,
-    /// Rests are doubled up to this while probes fail.
+    /// Maximum open time; it doubles while probes fail.
     pub max_open_time: Nanos,
-    /// So many calls go through at a time when it is half open, and so many must succeed in a row; at least 1.
+    /// Calls at a time while half open, and successes in a row that close it; at least 1.
     pub probes: u32,
 }
 
 impl Default for BreakerRule {
-    /// Opens when 80 % of 40 calls or more of 10 s fail, for 1 s to 30 s; one success closes it.
+    /// Opens for 1 s to 30 s when 80% of at least 40 calls of 10 s fail; one success closes it.
     fn default() -> Self {
         let (rest, longest_rest) = (Nanos::SECOND, Nanos::from_secs(30));
         Self {
@@ -57,7 +57,7 @@ impl Default for BreakerRule {
 }
 
 impl BreakerRule {
-    /// What is wrong with it, and the remedy.
+    /// Problem of an invalid rule, and the remedy.
     pub fn validation_error(&self) -> Option<(String, String)> {
         let Self {
             window,
@@ -87,27 +87,26 @@ impl BreakerRule {
     }
 }
 
-/// What the breaker does with calls.
+/// State of a circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// All go through.
+    /// All calls go through.
     Closed,
-    /// None does.
+    /// All calls are rejected.
     Open,
-    /// Some do, to find out.
+    /// Some calls go through as probes.
     HalfOpen,
 }
 
-/// A call that was let through. It is given back when the call has [ended](Breaker::ended) or was
-/// [given up](Breaker::cancelled).
+/// Permit of a call, to be returned when the call has [ended](Breaker::ended) or was [cancelled](Breaker::cancelled).
 #[derive(Debug)]
 #[must_use]
 pub struct BreakerPermit {
-    began: Nanos,
+    started: Nanos,
     generation: u64,
 }
 
-/// The kinds that are counted.
+/// Indices of the counts.
 const SUCCEEDED: usize = 0;
 const FAILED: usize = 1;
 
@@ -118,40 +117,40 @@ enum BreakerPhase {
     HalfOpen { in_flight: u32, successes: u32, latest: Nanos },
 }
 
-/// The circuit breaker of one upstream. Memory is fixed, and nothing is allocated.
+/// Circuit breaker of one upstream. Memory is fixed; nothing is allocated.
 #[derive(Clone, Debug)]
 pub struct Breaker {
     rule: BreakerRule,
     counts: SlidingCount<2>,
     phase: BreakerPhase,
-    /// Grows with each change. A pass of an earlier turn is old news.
+    /// Number of transitions; permits of earlier generations do not count.
     generation: u64,
-    /// How long it rests, or would.
+    /// Current open time.
     open_time: Nanos,
     openings: u64,
 }
 
 impl Breaker {
-    /// Closed.
+    /// A closed breaker.
     pub fn new(rule: BreakerRule) -> Self {
         let counts = SlidingCount::new(rule.window);
         Self { rule, counts, phase: BreakerPhase::Closed, generation: 0, open_time: rule.open_time, openings: 0 }
     }
 
-    /// Whether a call may begin.
+    /// Permit for a call that begins now.
     ///
     /// # Errors
-    /// How long to wait: when open, until the rest is over, exactly. When half open nobody knows what the probes will
-    /// say; then it is the first rest, or less.
+    /// Time until a retry: the rest of the open time; while half open, the first open time or less, since the outcome
+    /// of the probes is unknown.
     pub fn allows(&mut self, now: Nanos) -> Result<BreakerPermit, Nanos> {
         match self.phase {
-            BreakerPhase::Closed => return Ok(BreakerPermit { began: now, generation: self.generation }),
+            BreakerPhase::Closed => return Ok(BreakerPermit { started: now, generation: self.generation }),
             BreakerPhase::Open { until } if now < until => return Err(until - now),
             BreakerPhase::Open { .. } => {
                 self.transition(BreakerPhase::HalfOpen { in_flight: 0, successes: 0, latest: now });
             }
             BreakerPhase::HalfOpen { in_flight, latest, .. } if in_flight >= self.rule.probes.max(1) => {
-                // Nobody told how these ended, and if it were told now it would not count: they make room.
+                // The probes were never returned, and their outcome would not count any more: new ones may begin.
                 let lost = latest + self.rule.window;
                 if now < lost {
                     return Err((lost - now).min(self.rule.open_time).max(Nanos(1)));
@@ -164,18 +163,18 @@ impl Breaker {
             *in_flight += 1;
             *latest = now.max(*latest);
         }
-        Ok(BreakerPermit { began: now, generation: self.generation })
+        Ok(BreakerPermit { started: now, generation: self.generation })
     }
 
-    /// A call has ended, well or not.
+    /// Records the end of a call.
     #[expect(clippy::needless_pass_by_value, reason = "a call ends once, and so its pass is used up")]
-    pub fn ended(&mut self, now: Nanos, pass: BreakerPermit, ok: bool) {
-        if pass.generation != self.generation {
+    pub fn ended(&mut self, now: Nanos, permit: BreakerPermit, ok: bool) {
+        if permit.generation != self.generation {
             return;
         }
         match &mut self.phase {
             BreakerPhase::Closed => {
-                self.counts.count_at(now, pass.began, if ok { SUCCEEDED } else { FAILED });
+                self.counts.count_at(now, permit.started, if ok { SUCCEEDED } else { FAILED });
                 if !ok && self.is_failing() {
                     self.open(now);
                 }
@@ -197,18 +196,18 @@ impl Breaker {
         }
     }
 
-    /// A call was given up without a verdict: its caller has gone, or another attempt was faster. A probe makes room
-    /// for the next one.
+    /// Returns the permit of a cancelled call: its caller disconnected, or another attempt won. A cancelled probe
+    /// admits the next one.
     #[expect(clippy::needless_pass_by_value, reason = "a call ends once, and so its pass is used up")]
-    pub fn cancelled(&mut self, pass: BreakerPermit) {
+    pub fn cancelled(&mut self, permit: BreakerPermit) {
         if let BreakerPhase::HalfOpen { in_flight, .. } = &mut self.phase
-            && pass.generation == self.generation
+            && permit.generation == self.generation
         {
             *in_flight = in_flight.saturating_sub(1);
         }
     }
 
-    /// What it does with a call that comes now.
+    /// State at `now`.
     pub fn state(&self, now: Nanos) -> State {
         match self.phase {
             BreakerPhase::Closed => State::Closed,
@@ -217,7 +216,7 @@ impl Breaker {
         }
     }
 
-    /// How often it has opened.
+    /// Number of openings so far.
     pub fn openings(&self) -> u64 {
         self.openings
     }
@@ -244,7 +243,7 @@ mod tests {
     use super::super::dice::Dice;
     use super::*;
 
-    /// The probability that at least this share of `n` calls fails, of which 3 in 11 do.
+    /// Probability that at least this fraction of `n` calls fails, where 3 in 11 do on average.
     fn tail(n: u32, share: f64) -> f64 {
         let least = (share * f64::from(n)).ceil() as u32;
         let log_choose = |k: u32| (0..k).map(|i| (f64::from(n - i) / f64::from(i + 1)).ln()).sum::<f64>();
@@ -261,7 +260,7 @@ mod tests {
         assert!((0.02..0.04).contains(&tail(20, 0.5)), "{}", tail(20, 0.5));
     }
 
-    /// Of 11, 8 are well after 100 to 600 ms, 2 fail as fast, 1 fails after 10 s.
+    /// Of 11 calls, 8 succeed after 100 to 600 ms, 2 fail as fast, 1 fails after 10 s.
     #[test]
     fn a_service_that_fails_and_hangs_never_opens_it_at_any_rate_nor_when_traffic_stops() {
         for per_s in [2, 4, 5, 10, 100, 1000] {
@@ -270,17 +269,17 @@ mod tests {
             let mut ends = std::collections::BTreeMap::<(Nanos, u64), (BreakerPermit, bool)>::new();
             let mut now = Nanos::ZERO;
             for call in 0..100_000_u64 {
-                // After every thousandth call nothing comes for half a minute.
+                // After each thousandth call there are no calls for half a minute.
                 now +=
                     Nanos(1_000_000_000 / per_s) + if call % 1000 == 999 { Nanos::from_secs(30) } else { Nanos::ZERO };
                 while let Some(first) = ends.first_entry().filter(|first| first.key().0 <= now) {
-                    let ((at, _), (pass, ok)) = first.remove_entry();
-                    breaker.ended(at, pass, ok);
+                    let ((at, _), (permit, ok)) = first.remove_entry();
+                    breaker.ended(at, permit, ok);
                 }
                 let kind = (dice.unit() * 11.0).ceil() as u32;
                 let took = if kind == 11 { 10.0 } else { 0.1 + 0.5 * dice.unit() };
-                let pass = breaker.allows(now).expect("closed");
-                ends.insert((now + Nanos::from_secs_f64(took), call), (pass, kind <= 8));
+                let permit = breaker.allows(now).expect("closed");
+                ends.insert((now + Nanos::from_secs_f64(took), call), (permit, kind <= 8));
             }
             assert_eq!(breaker.openings(), 0, "{per_s}");
         }
@@ -288,11 +287,11 @@ mod tests {
 
     fn fails(breaker: &mut Breaker, now: Nanos, calls: u32) {
         let passes: Vec<BreakerPermit> = (0..calls).flat_map(|_| breaker.allows(now)).collect();
-        passes.into_iter().for_each(|pass| breaker.ended(now, pass, false));
+        passes.into_iter().for_each(|permit| breaker.ended(now, permit, false));
     }
 
     #[test]
-    fn rests_double_while_probes_fail_and_one_success_closes_it() {
+    fn open_times_double_while_probes_fail_and_one_success_closes_it() {
         let mut breaker = Breaker::new(BreakerRule::default());
         let mut now = Nanos::from_secs(100);
         fails(&mut breaker, now, 39);
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_without_a_verdict_does_not_leave_it_half_open() {
+    fn a_probe_without_an_outcome_does_not_leave_it_half_open() {
         let mut breaker = Breaker::new(BreakerRule { probes: 2, ..BreakerRule::default() });
         fails(&mut breaker, Nanos::ZERO, 40);
         let now = Nanos::SECOND;
@@ -325,7 +324,7 @@ mod tests {
         assert!(breaker.allows(now).is_err());
         breaker.cancelled(one);
         let three = breaker.allows(now).expect("in its place");
-        // Nobody says what became of the two.
+        // The permits of these two are never returned.
         let lost = now + Nanos::from_secs(10);
         assert_eq!(breaker.allows(lost - Nanos(1)).expect_err("half open"), Nanos(1));
         let four = breaker.allows(lost).expect("in their place");
@@ -346,12 +345,12 @@ mod tests {
         let now = Nanos::from_secs(2);
         let probe = breaker.allows(now).expect("a probe");
         breaker.ended(now, probe, true);
-        old.into_iter().for_each(|pass| breaker.ended(now, pass, false));
+        old.into_iter().for_each(|permit| breaker.ended(now, permit, false));
         assert_eq!(breaker.state(now), State::Closed);
     }
 
     #[test]
-    fn a_rule_that_cannot_be_meant_is_told_with_its_remedy() {
+    fn an_invalid_rule_is_reported_with_its_remedy() {
         let rule = BreakerRule::default();
         assert_eq!(rule.validation_error(), None);
         let faults = [

@@ -15,7 +15,7 @@ impl Dispatch {
     }
 
     /// Goes on with a key at a host, `since` after its history was written
-    /// ([`KeyWindows::resume`](crate::decide::window::Windows::resume)). To be called before anything is sent there.
+    /// ([`KeyWindows::resume`](crate::decide::window::KeyWindows::resume)). To be called before anything is sent there.
     pub fn resume_lane(&mut self, now: Nanos, host: HostId, key: u32, history: &KeyHistory, since: Nanos) {
         if let Some(host) = self.host_mut(host) {
             host.lanes.update(key, |lane| lane.windows.resume(now, history, since));

@@ -206,7 +206,7 @@ fn a_way_in_that_is_exceeded_now_and_then_costs_few_refusals() {
         setting.limits = vec![window];
         setting.rules.key.ordered = false;
         setting.block_after = 0;
-        setting.delay_in = delay("humps:0ms..50ms,250ms..350ms,0.1%");
+        setting.delay_in = delay("bimodal:0ms..50ms,250ms..350ms,0.1%");
         let story = setting.run(1);
         println!("{model}: {:.2}/s, {} refused", story.accepted as f64 / 600.0, story.exceeded);
         assert!(story.exceeded <= 2, "{model}: {} refused", story.exceeded);

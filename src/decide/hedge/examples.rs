@@ -1,5 +1,5 @@
-//! The twenty examples of the smart endpoint: one attempt, two more after 300 ms or at its failure, the first success
-//! wins, and an error at the deadline. Each is a whole trace.
+//! Twenty examples as whole traces: one attempt, two more after 300 ms or at its failure, the first success wins, and
+//! an error at the deadline.
 
 use super::{CallVerdict, Event, HedgeAction, HedgedCall, LaunchReason, ResendRule};
 use crate::decide::budget::Unlimited;
@@ -7,7 +7,7 @@ use crate::decide::dice::Dice;
 use crate::decide::policy::{AttemptFailure, FailureKind, HedgeStage, Policy, StageTrigger};
 use crate::decide::{Nanos, policy};
 
-/// What becomes of an attempt.
+/// Outcome of an attempt.
 #[derive(Clone, Copy)]
 enum ScriptedEnd {
     Ok,
@@ -16,14 +16,14 @@ enum ScriptedEnd {
 }
 use ScriptedEnd::{NotJson, Ok, Status};
 
-/// Its number, the ends of attempts (which, when, what), and the rest of the trace.
+/// Number, ends of attempts (attempt, ms, outcome), and the rest of the trace.
 type Example = (u32, &'static [(u32, u64, ScriptedEnd)], &'static str);
 
-/// When the first attempt takes longer than 300 ms.
+/// Trace of a first attempt that takes longer than 300 ms.
 const ON_TIME: &str = "0: launch 0 first, wake 300; 300: launch 1 stage 0, launch 2 stage 0, wake ";
 
 #[test]
-fn the_examples_of_the_smart_endpoint_go_as_told() {
+fn the_examples_have_their_traces() {
     let in_time: [Example; 16] = [
         (1, &[], "1000; 1000: late, cancel 0, cancel 1, cancel 2"),
         (2, &[(0, 500, Status(500))], "1000; 1000: late, cancel 1, cancel 2"),

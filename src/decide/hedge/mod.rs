@@ -1,19 +1,18 @@
-//! One call and its attempts: what to launch, what to cancel, when to answer, and when to look again.
+//! Hedging and retries: one call and its attempts, from the first launch to the verdict.
 //!
-//! A call starts with one attempt. More follow in two ways. *Stages* are copies that are launched beside it, when their
-//! time has come or at once when an attempt fails; each stage waits for the one before it. *Retries* follow failures
-//! that no stage made up for, each after a wait. The first success is the call's answer, and all other attempts are
-//! cancelled. There is no answer after the deadline but that it is late.
+//! A call starts with one attempt. More follow in two ways. Hedge *stages* are attempts beside it, launched after their
+//! delay or at once when an attempt fails; each stage waits for the one before. *Retries* follow failures that launched
+//! no stage, each after a backoff. The first success is the call's response, and all other attempts are cancelled.
+//! After the deadline the only verdict is [`CallVerdict::DeadlineExceeded`].
 //!
-//! Three things are easy to get wrong, and are therefore said here:
-//! - A failure that launches a stage is not also retried; else one failure would cost two extra attempts.
-//! - When every attempt has failed, a stage or a retry that has yet to come is waited for, but only if it comes before
-//!   the deadline; else the caller would wait for nothing.
-//! - A copy that the budget refuses is gone as if it had failed in silence: it launches nothing in its turn, and the
-//!   time of the next stage counts from its refusal. A retry is refused when its attempt fails if nothing is left then,
-//!   and is paid when it is launched.
+//! Three rules that are easy to get wrong:
+//! - A failure that launches a stage is not retried as well; otherwise it would cost two extra attempts.
+//! - When all attempts have failed, the call waits for a pending stage or retry only if that is before the deadline.
+//! - An attempt without budget counts as one that failed silently: it causes no further attempt, and the delay of the
+//!   next stage begins then. A retry is denied when its attempt fails if the budget is empty then; it is withdrawn
+//!   when it is launched.
 //!
-//! What it does not know: which host an attempt goes to, what a success is, and how the bytes move.
+//! Not decided here: the host of an attempt ([`super::hosts`]), what a success is, and how bytes move.
 
 use super::Nanos;
 use super::backoff::BackoffDelays;
@@ -38,109 +37,108 @@ pub use self::replay::ResendRule;
 pub use self::stages::MAX_STAGES;
 use self::stages::StageCursor;
 
-/// A call never has more attempts than this, whatever its policy says.
+/// Maximum attempts per call, whatever its policy.
 pub const MAX_ATTEMPTS: u32 = u64::BITS;
 
-/// What happens to a call.
+/// Event of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// This attempt brought what counts as a success.
+    /// The attempt succeeded.
     Succeeded(u32),
-    /// It did not.
+    /// The attempt failed.
     Failed {
-        /// Which attempt.
+        /// Number of the attempt.
         attempt: u32,
-        /// Why.
+        /// Kind of the failure.
         failure: AttemptFailure,
-        /// What the answer says about when to come again, counted from now.
+        /// Retry-After of the response, from now.
         retry_after: Option<Nanos>,
     },
-    /// Time has passed. Harmless when early, late or for nothing.
+    /// Time has passed. Early, late and superfluous ticks are harmless.
     Tick,
-    /// The caller left.
+    /// The caller disconnected.
     ClientClosed,
 }
 
-/// Why an attempt is launched.
+/// Reason of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchReason {
-    /// A call has at least one.
+    /// First attempt of the call.
     First,
-    /// The time of this stage (from 0) had come.
+    /// The delay of this stage (from 0) has passed.
     Stage(u32),
-    /// An attempt failed, so that this stage came early.
+    /// An attempt failed, which launches this stage early.
     Failure(u32),
-    /// In place of one that failed; the call's first retry is 1.
+    /// Retry of a failed attempt; the call's first retry is 1.
     Retry(u32),
 }
 
-/// How a call ends.
+/// Verdict on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallVerdict {
-    /// This attempt's success is the answer.
+    /// The response of this attempt is the call's.
     Won(u32),
-    /// Nothing is left to try.
+    /// All attempts failed.
     Failed {
-        /// The attempt that failed last.
+        /// Attempt that failed last.
         last: u32,
     },
-    /// The deadline came first.
+    /// The deadline passed.
     DeadlineExceeded,
-    /// The caller left.
+    /// The caller disconnected.
     ClientClosed,
 }
 
-/// What to do.
+/// Action that the caller of the decision carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HedgeAction {
-    /// Send a copy. Attempts are numbered from 0 in the order of their launches.
+    /// Send an attempt. Attempts are numbered from 0 in the order of their launches.
     Launch {
-        /// Its number.
+        /// Number of the attempt.
         attempt: u32,
-        /// Its reason.
+        /// Reason of the launch.
         reason: LaunchReason,
     },
-    /// Send none, for the budget is spent; said once per copy.
+    /// An attempt is not sent, since the budget is empty; once per attempt.
     BudgetExhausted {
-        /// What it would have been sent for.
+        /// Reason of the launch that is left out.
         reason: LaunchReason,
     },
-    /// Drop this attempt; whatever still comes of it is ignored.
+    /// Cancel this attempt; its further events are ignored.
     Cancel(u32),
-    /// Tell the caller; said once, and nothing is launched after it.
+    /// End the call; once, and nothing is launched afterwards.
     Finish(CallVerdict),
-    /// Send a [`Event::Tick`] then, and not at the instant that was named before. It may be now, but is never
-    /// [`Nanos::NEVER`].
+    /// Send an [`Event::Tick`] at this time; replaces the last such time. May be now, but never [`Nanos::NEVER`].
     WakeAt(Nanos),
 }
 
-/// One call: events and the time go in, actions come out.
+/// State machine of one call: events and the time go in, actions come out.
 ///
-/// It allocates nothing. Time may stand still between two events, but should not run backwards.
+/// Allocates nothing. Time may stand still between two events, but should not run backwards.
 #[derive(Clone, Debug)]
 pub struct HedgedCall<'p> {
     policy: &'p Policy,
     resend: ResendRule,
     deadline: Nanos,
-    /// The last [`HedgeAction::WakeAt`] that is still to come.
+    /// Pending [`HedgeAction::WakeAt`].
     timer: Nanos,
     finished: bool,
     launched: u32,
     last_failed: u32,
-    /// Retries that were granted, and those of them that were launched (or suppressed).
+    /// Retries that were scheduled, and those of them that were launched or had no budget.
     retries_granted: u32,
     retries_launched: u32,
-    /// The attempts that run.
+    /// Set of running attempts.
     running: u64,
-    /// The attempts that failed and whose retry is yet to come.
+    /// Set of failed attempts with a pending retry.
     retrying: u64,
-    /// Of an attempt that runs: its launch. Of one whose retry is to come: when.
+    /// Launch of a running attempt; time of the retry of a failed one.
     attempt_times: [Nanos; MAX_ATTEMPTS as usize],
     stages: StageCursor,
     backoff_delays: BackoffDelays,
 }
 
-/// The next thing that time brings.
+/// Next event by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimerEvent {
     Timeout(u32),
@@ -150,21 +148,21 @@ enum TimerEvent {
 }
 
 impl<'p> HedgedCall<'p> {
-    /// A call starts: its first attempt is launched, unless the deadline has passed already.
+    /// Starts a call: launches its first attempt, unless the deadline has passed already.
     ///
-    /// `deadline` is an instant: the least of the policy's and the caller's. `known` is asked for the quantiles of
-    /// recent first attempts that the stages wait for, once each. The `dice` are for this call alone.
+    /// `deadline` is a time: the earlier of the policy's and the caller's. `quantile` returns quantiles of recent first
+    /// attempts, and is called once per stage that waits for one. `random` is a stream of this call alone.
     pub fn start(
         policy: &'p Policy,
         now: Nanos,
         deadline: Nanos,
         replay: ResendRule,
-        known: impl FnMut(f64) -> Option<Nanos>,
-        dice: Dice,
+        quantile: impl FnMut(f64) -> Option<Nanos>,
+        random: Dice,
         actions: &mut Vec<HedgeAction>,
     ) -> Self {
         let stages = if replay == ResendRule::Always {
-            StageCursor::start(&policy.stages, now, known)
+            StageCursor::start(&policy.stages, now, quantile)
         } else {
             StageCursor::untimed()
         };
@@ -182,7 +180,7 @@ impl<'p> HedgedCall<'p> {
             retrying: 0,
             attempt_times: [Nanos::ZERO; MAX_ATTEMPTS as usize],
             stages,
-            backoff_delays: BackoffDelays::new(policy.retry.backoff, dice),
+            backoff_delays: BackoffDelays::new(policy.retry.backoff, random),
         };
         if now >= deadline {
             hedge.finish(CallVerdict::DeadlineExceeded, actions);
@@ -193,10 +191,8 @@ impl<'p> HedgedCall<'p> {
         hedge
     }
 
-    /// Something happened, or time has passed.
-    ///
-    /// Of an event for an attempt that does not run (any more), only the time counts.
-    pub fn on(&mut self, now: Nanos, event: Event, purse: &mut impl Budget, actions: &mut Vec<HedgeAction>) {
+    /// Handles an event. Of an event for an attempt that is not running, only the time counts.
+    pub fn on(&mut self, now: Nanos, event: Event, budget: &mut impl Budget, actions: &mut Vec<HedgeAction>) {
         if self.finished {
             return;
         }
@@ -209,58 +205,58 @@ impl<'p> HedgedCall<'p> {
                 if let Event::Failed { attempt, .. } = event {
                     self.end(attempt);
                     if now == self.deadline && self.running != 0 {
-                        // Another's success may come at this very instant; the tick will tell.
+                        // Another attempt may succeed at the same time; the tick decides.
                         return;
                     }
                 }
                 return self.finish(CallVerdict::DeadlineExceeded, actions);
             }
             Event::Failed { attempt, failure, retry_after } if self.end(attempt) => {
-                self.failed(now, attempt, failure, retry_after, purse, actions);
+                self.failed(now, attempt, failure, retry_after, budget, actions);
             }
             _ => {}
         }
-        self.run_due(now, purse, actions);
+        self.run_due(now, budget, actions);
         if self.running == 0 && self.retrying == 0 && self.stages.due() >= self.deadline {
             return self.finish(CallVerdict::Failed { last: self.last_failed }, actions);
         }
         if event == Event::Tick {
-            // The timer is used up, even if it rang too early.
+            // The timer has fired, even if too early.
             self.timer = Nanos::NEVER;
         }
         self.arm_timer(actions);
     }
 
-    /// Whether the answer was given.
+    /// Whether the call has its verdict.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// What has become due by now, in the order of time.
-    fn run_due(&mut self, now: Nanos, purse: &mut impl Budget, actions: &mut Vec<HedgeAction>) {
+    /// Handles all events that are due, in the order of time.
+    fn run_due(&mut self, now: Nanos, budget: &mut impl Budget, actions: &mut Vec<HedgeAction>) {
         loop {
             match self.next_due() {
                 (at, _) if at > now => return,
                 (_, TimerEvent::Timeout(attempt)) => {
                     self.end(attempt);
                     actions.push(HedgeAction::Cancel(attempt));
-                    self.failed(now, attempt, AttemptFailure::Kind(FailureKind::Timeout), None, purse, actions);
+                    self.failed(now, attempt, AttemptFailure::Kind(FailureKind::Timeout), None, budget, actions);
                 }
                 (_, TimerEvent::Stage) => {
-                    self.launch_stage(now, LaunchReason::Stage(self.stages.number()), purse, actions);
+                    self.launch_stage(now, LaunchReason::Stage(self.stages.number()), budget, actions);
                 }
                 (_, TimerEvent::Retry(attempt)) => {
                     self.retrying &= !bit(attempt);
                     self.retries_launched += 1;
-                    self.launch_extra(now, LaunchReason::Retry(self.retries_launched), purse, actions);
+                    self.launch_extra(now, LaunchReason::Retry(self.retries_launched), budget, actions);
                 }
                 (_, TimerEvent::Nothing) => return,
             }
         }
     }
 
-    /// The next thing that time brings, the deadline aside. At the same instant, timeouts go first: one may launch the
-    /// stage that would else be launched beside what it launches.
+    /// Next event by time, except the deadline. At the same time timeouts go first: a timeout may launch the stage that
+    /// would otherwise be launched in addition.
     fn next_due(&self) -> (Nanos, TimerEvent) {
         let mut next = (Nanos::NEVER, TimerEvent::Nothing);
         let mut sooner = |at: Nanos, due: TimerEvent| {
@@ -269,9 +265,9 @@ impl<'p> HedgedCall<'p> {
             }
         };
         if self.running != 0 && self.policy.attempt_timeout != Nanos::NEVER {
-            // All have the same time, so the first to be launched is the first to run out of it.
-            let eldest = self.running.trailing_zeros();
-            sooner(self.attempt_time(eldest) + self.policy.attempt_timeout, TimerEvent::Timeout(eldest));
+            // All have the same timeout, so the first to be launched times out first.
+            let oldest = self.running.trailing_zeros();
+            sooner(self.attempt_time(oldest) + self.policy.attempt_timeout, TimerEvent::Timeout(oldest));
         }
         sooner(self.stages.due(), TimerEvent::Stage);
         for attempt in members(self.retrying) {
@@ -280,13 +276,14 @@ impl<'p> HedgedCall<'p> {
         next
     }
 
+    /// Handles a failure: launches the next stage, or schedules a retry, if the policy allows it.
     fn failed(
         &mut self,
         now: Nanos,
         attempt: u32,
         failure: AttemptFailure,
         retry_after: Option<Nanos>,
-        purse: &mut impl Budget,
+        budget: &mut impl Budget,
         actions: &mut Vec<HedgeAction>,
     ) {
         self.last_failed = attempt;
@@ -294,18 +291,18 @@ impl<'p> HedgedCall<'p> {
             return;
         }
         if self.stages.launches_on_failure(&self.policy.stages) {
-            return self.launch_stage(now, LaunchReason::Failure(self.stages.number()), purse, actions);
+            return self.launch_stage(now, LaunchReason::Failure(self.stages.number()), budget, actions);
         }
         let retry = &self.policy.retry;
         if self.retries_granted == retry.max_retries || !retry.on.covers(failure) {
             return;
         }
-        let heeded = retry_after.filter(|_| retry.honor_retry_after).unwrap_or_default();
-        let at = now + self.backoff_delays.next_delay(retry.backoff).max(heeded);
+        let min_delay = retry_after.filter(|_| retry.honor_retry_after).unwrap_or_default();
+        let at = now + self.backoff_delays.next_delay(retry.backoff).max(min_delay);
         if at < self.deadline {
             self.retries_granted += 1;
-            if !purse.can_withdraw(now) {
-                // To be told so after the wait would be no better answer, only a later one.
+            if !budget.can_withdraw(now) {
+                // Denied at once: after the backoff the same response would only be later.
                 self.retries_launched += 1;
                 actions.push(HedgeAction::BudgetExhausted { reason: LaunchReason::Retry(self.retries_launched) });
                 return;
@@ -315,21 +312,33 @@ impl<'p> HedgedCall<'p> {
         }
     }
 
-    /// Launches the stage that is next, and lets the one after it wait from now.
-    fn launch_stage(&mut self, now: Nanos, why: LaunchReason, purse: &mut impl Budget, actions: &mut Vec<HedgeAction>) {
-        let copies = self.stages.launch(&self.policy.stages, now);
-        // What is sent again only because it was not sent is sent once.
-        let copies = if self.resend == ResendRule::Always { copies } else { 1 };
-        for _ in 0..copies.min(MAX_ATTEMPTS) {
-            self.launch_extra(now, why, purse, actions);
+    /// Launches the next stage; the delay of the one after it begins.
+    fn launch_stage(
+        &mut self,
+        now: Nanos,
+        why: LaunchReason,
+        budget: &mut impl Budget,
+        actions: &mut Vec<HedgeAction>,
+    ) {
+        let attempts = self.stages.launch(&self.policy.stages, now);
+        // A request that may be resent only if it was not sent is sent once.
+        let attempts = if self.resend == ResendRule::Always { attempts } else { 1 };
+        for _ in 0..attempts.min(MAX_ATTEMPTS) {
+            self.launch_extra(now, why, budget, actions);
         }
     }
 
-    fn launch_extra(&mut self, now: Nanos, why: LaunchReason, purse: &mut impl Budget, actions: &mut Vec<HedgeAction>) {
+    fn launch_extra(
+        &mut self,
+        now: Nanos,
+        why: LaunchReason,
+        budget: &mut impl Budget,
+        actions: &mut Vec<HedgeAction>,
+    ) {
         if self.launched == MAX_ATTEMPTS {
             return;
         }
-        if purse.withdraw(now) {
+        if budget.withdraw(now) {
             self.launch(now, why, actions);
         } else {
             actions.push(HedgeAction::BudgetExhausted { reason: why });
@@ -344,7 +353,7 @@ impl<'p> HedgedCall<'p> {
         actions.push(HedgeAction::Launch { attempt, reason: why });
     }
 
-    /// Whether this attempt was running; it does no more.
+    /// Ends an attempt; false if it was not running.
     fn end(&mut self, attempt: u32) -> bool {
         let ran = self.running & bit(attempt) != 0;
         self.running &= !bit(attempt);
@@ -375,12 +384,12 @@ impl<'p> HedgedCall<'p> {
     }
 }
 
-/// The set of this attempt alone; empty for a number that no attempt has.
+/// Set of one attempt; empty beyond the maximum.
 fn bit(attempt: u32) -> u64 {
     1_u64.checked_shl(attempt).unwrap_or(0)
 }
 
-/// The attempts of a set, in ascending order.
+/// Attempts of a set, in ascending order.
 fn members(mut set: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let first = (set != 0).then(|| set.trailing_zeros())?;

@@ -1,4 +1,4 @@
-//! What a call comes to, computed from its whole schedule at once, for policies without retries.
+//! Naive model of a call without retries: computes the verdict from the whole schedule at once.
 
 use super::world::{Case, HedgeTrace};
 use super::{CallVerdict, HedgeAction, ResendRule};
@@ -7,8 +7,8 @@ use crate::decide::budget::Budget;
 use crate::decide::dice::{Dice, TestRng};
 use crate::decide::policy::{AttemptFailure, FailureKind, FailureSide, StageTrigger};
 
-/// When attempts are launched, and the answer and its time; None for a call that hangs for ever. The budget grants
-/// the k-th copy or not. Err: two things come at the same instant, which the order of events decides.
+/// Launch times, and the verdict with its time; `None` for a call that hangs. The budget grants the k-th extra attempt
+/// or not. `Err`: two events at the same time, whose order decides.
 type ExpectedTrace = (Vec<Nanos>, Option<(Nanos, CallVerdict)>);
 
 fn expected_trace(case: &Case, granted: &[bool]) -> Result<ExpectedTrace, ()> {
@@ -19,11 +19,11 @@ fn expected_trace(case: &Case, granted: &[bool]) -> Result<ExpectedTrace, ()> {
     let mut launches = vec![case.start];
     let mut since = case.start;
     let mut timed = Vec::new();
-    // Each attempt's end, by itself: when, and whether well.
+    // End of an attempt by itself: time, and whether it succeeds.
     let end = |attempt: usize, launched: Nanos| {
-        let fate = case.scripts[attempt];
+        let script = case.scripts[attempt];
         let limit = case.policy.attempt_timeout;
-        if fate.after <= limit { (launched + fate.after, fate.ok) } else { (launched + limit, false) }
+        if script.after <= limit { (launched + script.after, script.ok) } else { (launched + limit, false) }
     };
     let ends = |launches: &[Nanos]| launches.iter().enumerate().map(|(k, at)| end(k, *at)).collect::<Vec<_>>();
     for stage in &case.policy.stages {
@@ -56,7 +56,7 @@ fn expected_trace(case: &Case, granted: &[bool]) -> Result<ExpectedTrace, ()> {
     let won =
         ends.iter().enumerate().filter(|(_, (at, ok))| *ok && *at <= case.deadline).min_by_key(|(_, (at, _))| *at);
     let last = ends.iter().enumerate().max_by_key(|(_, (at, _))| *at);
-    let answer = match (won, last) {
+    let verdict = match (won, last) {
         (Some((attempt, (at, _))), _) if *at != Nanos::NEVER => Some((*at, CallVerdict::Won(attempt as u32))),
         (_, Some((attempt, (at, false)))) if *at < case.deadline => {
             Some(((*at).max(since), CallVerdict::Failed { last: attempt as u32 }))
@@ -64,10 +64,10 @@ fn expected_trace(case: &Case, granted: &[bool]) -> Result<ExpectedTrace, ()> {
         _ if case.deadline != Nanos::NEVER => Some((case.deadline, CallVerdict::DeadlineExceeded)),
         _ => None,
     };
-    Ok((launches, answer))
+    Ok((launches, verdict))
 }
 
-/// Grants as was drawn before.
+/// Budget that grants a drawn sequence.
 struct DrawnBudget<'a>(std::slice::Iter<'a, bool>);
 
 impl Budget for DrawnBudget<'_> {
@@ -81,43 +81,43 @@ impl Budget for DrawnBudget<'_> {
 }
 
 fn observed_trace(trace: &HedgeTrace) -> ExpectedTrace {
-    let mut story = (Vec::new(), None);
+    let mut observed = (Vec::new(), None);
     for (now, _, actions) in trace {
         for action in actions {
             match action {
-                HedgeAction::Launch { .. } => story.0.push(*now),
-                HedgeAction::Finish(verdict) => story.1 = Some((*now, *verdict)),
+                HedgeAction::Launch { .. } => observed.0.push(*now),
+                HedgeAction::Finish(verdict) => observed.1 = Some((*now, *verdict)),
                 _ => {}
             }
         }
     }
-    story
+    observed
 }
 
 #[test]
-fn a_hundred_thousand_calls_come_to_what_their_whole_schedule_says() {
+fn a_hundred_thousand_calls_end_as_their_whole_schedule_predicts() {
     let (mut compared, mut ties) = (0, 0);
     for seed in 0_u64.. {
         if compared == 100_000 {
             break;
         }
-        let mut lots = TestRng(Dice::new(seed, 11));
-        let mut case = lots.case(Nanos(1000), 10_000).on_time();
+        let mut random = TestRng(Dice::new(seed, 11));
+        let mut case = random.case(Nanos(1000), 10_000).on_time();
         case.policy.retry.max_retries = 0;
         case.resend = ResendRule::Always;
-        // A caller's own fault launches nothing, which the rules hold.
-        for fate in case.scripts.iter_mut().filter(|fate| fate.failure.side() == FailureSide::Caller) {
-            fate.failure = AttemptFailure::Kind(FailureKind::Closed);
+        // A failure that the caller causes launches nothing; `rules.rs` tests that.
+        for script in case.scripts.iter_mut().filter(|script| script.failure.side() == FailureSide::Caller) {
+            script.failure = AttemptFailure::Kind(FailureKind::Closed);
         }
-        if lots.one_in(8) {
-            // Just at the deadline.
+        if random.one_in(8) {
+            // Exactly at the deadline.
             case.deadline = case.start + case.scripts[0].after;
         }
-        let granted: Vec<bool> = (0..16).map(|_| !lots.one_in(4)).collect();
+        let granted: Vec<bool> = (0..16).map(|_| !random.one_in(4)).collect();
         match expected_trace(&case, &granted) {
-            Ok(told) => {
+            Ok(expected) => {
                 let trace = case.run(&mut DrawnBudget(granted.iter()));
-                assert_eq!(observed_trace(&trace), told, "seed {seed}: {case:?}\n{trace:?}");
+                assert_eq!(observed_trace(&trace), expected, "seed {seed}: {case:?}\n{trace:?}");
                 compared += 1;
             }
             Err(()) => ties += 1,

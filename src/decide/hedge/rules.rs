@@ -1,4 +1,4 @@
-//! What holds for every call, checked on a hundred thousand random ones in a random world.
+//! Rules that hold for every call, tested on a hundred thousand random ones.
 
 use super::world::{AuditedBudget, Case, EmptyBudget, HedgeTrace};
 use super::{CallVerdict, Event, HedgeAction, LaunchReason, ResendRule};
@@ -9,49 +9,49 @@ use crate::decide::policy::{AttemptFailure, BudgetRule, FailureSide, StageTrigge
 type Rule = fn(&Case, &HedgeTrace) -> bool;
 
 const RULES: [(&str, Rule); 12] = [
-    ("never a copy beyond the policy", never_beyond_the_policy),
+    ("no attempt beyond the policy", never_beyond_the_policy),
     ("attempts are numbered in the order of their launches", numbered_in_order),
-    ("exactly one answer, and then no launch", one_answer),
+    ("exactly one verdict, and then no launch", one_verdict),
     ("the first success wins", first_success_wins),
     ("an early failure fires the stage at once", failure_fires_the_stage),
-    ("losers are cancelled once, and nobody else", losers_are_cancelled),
-    ("an answer at the deadline at the latest", answered_by_the_deadline),
+    ("losers are cancelled once, and no others", losers_are_cancelled),
+    ("a verdict at the deadline at the latest", finished_by_the_deadline),
     ("no retry before its backoff and before Retry-After", retries_wait),
-    ("what may not be repeated is not", repeated_as_allowed),
+    ("requests are resent only as allowed", repeated_as_allowed),
     ("a call fails only when nothing runs", failed_when_nothing_runs),
-    ("nobody waits till the deadline for nothing", late_only_while_one_runs),
-    ("the caller's leaving ends the call", leaving_ends_it),
+    ("the deadline passes only while an attempt runs", late_only_while_one_runs),
+    ("a disconnect of the caller ends the call", leaving_ends_it),
 ];
 
 #[test]
 fn the_rules_hold_for_a_hundred_thousand_calls() {
     let mut start = Nanos(1000);
-    let mut purse = AuditedBudget::new(BudgetRule::default());
+    let mut budget = AuditedBudget::new(BudgetRule::default());
     for seed in 0..100_000_u64 {
-        let mut lots = TestRng(Dice::new(seed, 7));
+        let mut random = TestRng(Dice::new(seed, 7));
         if seed % 64 == 0 {
-            let share = [0.0, 0.05, 0.5, 3.0][lots.below(4) as usize];
-            let floor = [0, 1, 2, 1000][lots.below(4) as usize];
-            purse = AuditedBudget::new(BudgetRule {
+            let share = [0.0, 0.05, 0.5, 3.0][random.below(4) as usize];
+            let floor = [0, 1, 2, 1000][random.below(4) as usize];
+            budget = AuditedBudget::new(BudgetRule {
                 fraction: share,
                 min_per_window: floor,
-                window: Nanos(1 + lots.below(2000)),
+                window: Nanos(1 + random.below(2000)),
             });
         }
-        // Few instants, so that things often come together.
-        let case = lots.case(start, 96);
-        purse.call(start);
-        let trace = case.run(&mut purse);
+        // Few distinct times, so that events often coincide.
+        let case = random.case(start, 96);
+        budget.call(start);
+        let trace = case.run(&mut budget);
         for (rule, holds) in RULES {
             assert!(holds(&case, &trace), "{rule}: seed {seed}: {case:?}\n{trace:#?}");
         }
-        start = trace.last().map_or(start, |(now, ..)| *now) + Nanos(lots.below(40));
+        start = trace.last().map_or(start, |(now, ..)| *now) + Nanos(random.below(40));
     }
 }
 
 #[test]
-fn a_retry_that_nothing_is_left_for_is_refused_when_the_attempt_fails() {
-    let mut refused = 0;
+fn a_retry_without_budget_is_denied_when_its_attempt_fails() {
+    let mut denied = 0;
     for seed in 0..20_000_u64 {
         let case = TestRng(Dice::new(seed, 8)).case(Nanos(1000), 96);
         let trace = case.run(&mut EmptyBudget);
@@ -60,10 +60,10 @@ fn a_retry_that_nothing_is_left_for_is_refused_when_the_attempt_fails() {
                 || actions.iter().any(|action| matches!(action, HedgeAction::Cancel(_)));
             let retries = reasons(actions).filter(|why| matches!(why, LaunchReason::Retry(_))).count();
             assert!(failed || retries == 0, "seed {seed}: {case:?}\n{trace:#?}");
-            refused += retries;
+            denied += retries;
         }
     }
-    assert!(refused > 500, "{refused}");
+    assert!(denied > 500, "{denied}");
 }
 
 fn actions(trace: &HedgeTrace) -> impl Iterator<Item = (Nanos, HedgeAction)> {
@@ -84,7 +84,7 @@ fn final_verdict(trace: &HedgeTrace) -> Option<(Nanos, CallVerdict)> {
     })
 }
 
-/// The reasons of copies, sent or suppressed.
+/// Reasons of extra attempts, sent or without budget.
 fn reasons(actions: &[HedgeAction]) -> impl Iterator<Item = LaunchReason> {
     actions.iter().filter_map(|action| match action {
         HedgeAction::Launch { reason: why, .. } | HedgeAction::BudgetExhausted { reason: why } => Some(*why),
@@ -118,7 +118,7 @@ fn numbered_in_order(_: &Case, trace: &HedgeTrace) -> bool {
     launches(trace).enumerate().all(|(k, (_, attempt, _))| k as u32 == attempt)
 }
 
-fn one_answer(case: &Case, trace: &HedgeTrace) -> bool {
+fn one_verdict(case: &Case, trace: &HedgeTrace) -> bool {
     let mut answers = 0;
     for (_, action) in actions(trace) {
         match action {
@@ -134,7 +134,7 @@ fn one_answer(case: &Case, trace: &HedgeTrace) -> bool {
     silent && (answers == 1 || may_hang)
 }
 
-/// The events of attempts that ran when they came, with what ran then.
+/// Events of running attempts, with the set of running attempts.
 fn running(trace: &HedgeTrace) -> Vec<(Nanos, Option<Event>, &[HedgeAction], u64)> {
     let mut running = 0_u64;
     let step = |(now, event, actions): &'_ (Nanos, Option<Event>, Vec<HedgeAction>), running: &mut u64| {
@@ -188,7 +188,7 @@ fn failure_fires_the_stage(case: &Case, trace: &HedgeTrace) -> bool {
                 if running & 1 << attempt != 0 && now < case.deadline && case.resend == ResendRule::Always =>
             {
                 let fired = reasons(actions).take_while(|why| *why == LaunchReason::Failure(before as u32)).count();
-                // What the caller has done wrong no copy does better.
+                // A failure that the caller causes is not retried.
                 fired == if failure.side() == FailureSide::Upstream { stage.attempts as usize } else { 0 }
             }
             _ => true,
@@ -219,7 +219,7 @@ fn losers_are_cancelled(_: &Case, trace: &HedgeTrace) -> bool {
     true
 }
 
-fn answered_by_the_deadline(case: &Case, trace: &HedgeTrace) -> bool {
+fn finished_by_the_deadline(case: &Case, trace: &HedgeTrace) -> bool {
     final_verdict(trace).is_none_or(|(at, verdict)| {
         let late = verdict == CallVerdict::DeadlineExceeded
             && at >= case.deadline
@@ -230,8 +230,8 @@ fn answered_by_the_deadline(case: &Case, trace: &HedgeTrace) -> bool {
     })
 }
 
-/// By each retry that is launched, as many failures must have waited long enough as there are retries. One that the budget
-/// refuses need not have waited.
+/// At each retry that is launched, at least as many failures as retries must have waited long enough. A retry without
+/// budget need not have waited.
 fn retries_wait(case: &Case, trace: &HedgeTrace) -> bool {
     let retry = &case.policy.retry;
     let backoff = retry.backoff.min.min(retry.backoff.max);
@@ -244,7 +244,7 @@ fn retries_wait(case: &Case, trace: &HedgeTrace) -> bool {
             let heeded = retry_after.filter(|_| retry.honor_retry_after).unwrap_or_default();
             ready.push(now + backoff.max(heeded));
         }
-        // Those that the machine itself has ended for their timeout.
+        // Attempts that ended by their timeout.
         let timeouts = actions.iter().take_while(|action| !matches!(action, HedgeAction::Finish(_)));
         ready.extend(timeouts.filter(|action| matches!(action, HedgeAction::Cancel(_))).map(|_| now + backoff));
         let retry = |why: &LaunchReason| matches!(why, LaunchReason::Retry(_));
@@ -256,12 +256,12 @@ fn retries_wait(case: &Case, trace: &HedgeTrace) -> bool {
             let Some(place) = ready.iter().position(|at| *at <= now) else { return false };
             ready.swap_remove(place);
         }
-        let refused = reasons(actions).filter(retry).count() - launched;
-        if refused > ready.len() {
+        let denied = reasons(actions).filter(retry).count() - launched;
+        if denied > ready.len() {
             return false;
         }
-        // Those that were due, or else those that have failed just now.
-        for _ in 0..refused {
+        // Retries that were due, or whose attempts have failed just now.
+        for _ in 0..denied {
             let place = ready.iter().position(|at| *at <= now).unwrap_or(ready.len() - 1);
             ready.swap_remove(place);
         }
@@ -282,7 +282,7 @@ fn repeated_as_allowed(case: &Case, trace: &HedgeTrace) -> bool {
     }
 }
 
-/// Every attempt but the first follows one that was not sent.
+/// Whether each attempt but the first follows one that was not sent.
 fn unsent(trace: &HedgeTrace) -> bool {
     let mut failure: Option<AttemptFailure> = None;
     trace.iter().all(|(_, event, actions)| {

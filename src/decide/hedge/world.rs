@@ -1,4 +1,4 @@
-//! Random calls in a random world, driven in virtual time.
+//! Random calls with random attempts and events, simulated in virtual time.
 
 use super::{Event, HedgeAction, HedgedCall, ResendRule};
 use crate::decide::Nanos;
@@ -9,7 +9,7 @@ use crate::decide::policy::{
     AttemptFailure, Backoff, BudgetRule, FailureKind, HedgeStage, Policy, RetryPolicy, Retryable, StageTrigger,
 };
 
-/// What would become of an attempt, so long after its launch; NEVER: it hangs.
+/// Outcome of an attempt, and its time after the launch; NEVER: it hangs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AttemptScript {
     pub(super) after: Nanos,
@@ -18,7 +18,7 @@ pub(super) struct AttemptScript {
     pub(super) retry_after: Option<Nanos>,
 }
 
-/// A call and its world.
+/// A call with its policy, and all that happens to it.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) policy: Policy,
@@ -28,15 +28,15 @@ pub(super) struct Case {
     pub(super) quantile: Option<Nanos>,
     /// By attempt.
     pub(super) scripts: Vec<AttemptScript>,
-    /// Ticks that nobody asked for.
+    /// Unsolicited ticks.
     pub(super) spurious: Vec<Nanos>,
-    /// How late a tick comes.
+    /// Lateness of each tick.
     pub(super) lateness: Nanos,
     pub(super) client_closes: Nanos,
     dice: Dice,
 }
 
-/// What happened, in order: each event, and what was done about it. The first has no event.
+/// Events in order, each with its actions; the first entry is the start.
 pub(super) type HedgeTrace = Vec<(Nanos, Option<Event>, Vec<HedgeAction>)>;
 
 impl TestRng {
@@ -48,7 +48,7 @@ impl TestRng {
         }
     }
 
-    /// A call that starts then; its times are about `range` long.
+    /// Random call that starts then; its times are up to about `range` long.
     pub(super) fn case(&mut self, start: Nanos, range: u64) -> Case {
         let stages = (0..self.below(4)).map(|_| HedgeStage {
             after: match self.below(4) {
@@ -68,14 +68,14 @@ impl TestRng {
         };
         let attempt_timeout = if self.one_in(3) { Nanos(1 + self.below(range)) } else { Nanos::NEVER };
         let deadline = if self.one_in(16) { Nanos::NEVER } else { start + Nanos(self.below(2 * range)) };
-        let copies: u32 = stages.iter().map(|stage| stage.attempts).sum();
-        let fates = (0..1 + copies + retry.max_retries).map(|_| AttemptScript {
+        let hedges: u32 = stages.iter().map(|stage| stage.attempts).sum();
+        let scripts = (0..1 + hedges + retry.max_retries).map(|_| AttemptScript {
             after: if self.one_in(8) { Nanos::NEVER } else { Nanos(1 + self.below(range)) },
             ok: self.one_in(3),
             failure: self.failure(),
             retry_after: self.one_in(4).then(|| Nanos(self.below(range))),
         });
-        let fates = fates.collect();
+        let scripts = scripts.collect();
         Case {
             policy: Policy { attempt_timeout, stages, retry, ..Policy::default() },
             resend: [
@@ -88,7 +88,7 @@ impl TestRng {
             start,
             deadline,
             quantile: (!self.one_in(3)).then(|| Nanos(self.below(range / 2))),
-            scripts: fates,
+            scripts: scripts,
             spurious: (0..self.below(4)).map(|_| start + Nanos(self.below(2 * range))).collect(),
             lateness: if self.one_in(2) { Nanos::ZERO } else { Nanos(self.below(range / 8)) },
             client_closes: if self.one_in(4) { start + Nanos(self.below(2 * range)) } else { Nanos::NEVER },
@@ -98,16 +98,16 @@ impl TestRng {
 }
 
 impl Case {
-    /// As the machine is promised: ticks come when they were asked for.
+    /// The same with exact ticks alone, and a caller that stays.
     pub(super) fn on_time(mut self) -> Self {
         self.spurious.clear();
         (self.lateness, self.client_closes) = (Nanos::ZERO, Nanos::NEVER);
         self
     }
 
-    /// Runs until nothing is to come any more, also after the answer. At the same instant, attempts end before the
-    /// caller leaves, and ticks come last.
-    pub(super) fn run(&self, purse: &mut impl Budget) -> HedgeTrace {
+    /// Runs until no events are left, also after the verdict. At the same time attempts end first, then the caller
+    /// disconnects, then ticks come.
+    pub(super) fn run(&self, budget: &mut impl Budget) -> HedgeTrace {
         let mut actions = Vec::new();
         let known = |_| self.quantile;
         let Self { policy, resend: replay, start, deadline, .. } = self;
@@ -116,9 +116,9 @@ impl Case {
         let mut spurious = self.spurious.clone();
         spurious.sort_unstable();
         spurious.reverse();
-        // All that is to come: when, in which order, and the event.
+        // Future events: time and attempt.
         let mut ends: Vec<(Nanos, u32)> = Vec::new();
-        let mut leaves = self.client_closes;
+        let mut client_closes = self.client_closes;
         let mut wake = Nanos::NEVER;
         let mut now = *start;
         loop {
@@ -128,7 +128,7 @@ impl Case {
                         ends.push((now + self.scripts[attempt as usize].after, attempt));
                     }
                     HedgeAction::WakeAt(at) => {
-                        assert!(at != Nanos::NEVER && at >= now, "an instant that does not come: {self:?}");
+                        assert!(at != Nanos::NEVER && at >= now, "a wake-up that never comes: {self:?}");
                         wake = at + self.lateness;
                     }
                     _ => {}
@@ -138,20 +138,20 @@ impl Case {
             assert!(hedge.is_finished() || wake != Nanos::NEVER || runs, "stuck: {self:?}\n{trace:?}");
             let end = ends.iter().copied().min().unwrap_or((Nanos::NEVER, 0));
             let tick = wake.min(spurious.last().copied().unwrap_or(Nanos::NEVER));
-            let next = end.0.min(leaves).min(tick);
+            let next = end.0.min(client_closes).min(tick);
             if next == Nanos::NEVER {
                 return trace;
             }
             now = next.max(now);
             let event = if end.0 == next {
                 ends.retain(|one| *one != end);
-                let (attempt, fate) = (end.1, self.scripts[end.1 as usize]);
-                match fate.ok {
+                let (attempt, script) = (end.1, self.scripts[end.1 as usize]);
+                match script.ok {
                     true => Event::Succeeded(attempt),
-                    false => Event::Failed { attempt, failure: fate.failure, retry_after: fate.retry_after },
+                    false => Event::Failed { attempt, failure: script.failure, retry_after: script.retry_after },
                 }
-            } else if leaves == next {
-                leaves = Nanos::NEVER;
+            } else if client_closes == next {
+                client_closes = Nanos::NEVER;
                 Event::ClientClosed
             } else {
                 if wake == next {
@@ -161,13 +161,13 @@ impl Case {
                 }
                 Event::Tick
             };
-            hedge.on(now, event, purse, &mut actions);
+            hedge.on(now, event, budget, &mut actions);
             trace.push((now, Some(event), actions.clone()));
         }
     }
 }
 
-/// Pays for nothing.
+/// Budget without extra attempts.
 pub(super) struct EmptyBudget;
 
 impl Budget for EmptyBudget {
@@ -180,7 +180,7 @@ impl Budget for EmptyBudget {
     }
 }
 
-/// A ledger, and every instant, so that each window can be counted again.
+/// Budget with all its times, so that each window can be recounted.
 pub(super) struct AuditedBudget {
     budget: BudgetRule,
     ledger: RetryBudget,
@@ -210,9 +210,9 @@ impl Budget for AuditedBudget {
             self.withdrawals.push(now);
             let inside = |at: &&Nanos| at.0 + self.budget.window.0 > now.0;
             let calls = self.calls.iter().rev().take_while(inside).count();
-            let spends = self.withdrawals.iter().rev().take_while(inside).count();
-            let most = f64::from(self.budget.min_per_window) + (self.budget.fraction * calls as f64).floor();
-            assert!(spends as f64 <= most, "{spends} of {most} by {now:?} of {:?}", self.budget);
+            let withdrawals = self.withdrawals.iter().rev().take_while(inside).count();
+            let allowed = f64::from(self.budget.min_per_window) + (self.budget.fraction * calls as f64).floor();
+            assert!(withdrawals as f64 <= allowed, "{withdrawals} of {allowed} by {now:?} of {:?}", self.budget);
         }
         granted
     }

@@ -1,4 +1,4 @@
-//! What a hedge is worth: calls of one upstream in virtual time, with everything that decides about them together.
+//! Benefit of hedging: calls of one upstream in virtual time, with all decisions together.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -13,7 +13,7 @@ use crate::decide::recent::LatencyQuantile;
 
 const CALLS: u64 = 200_000;
 
-/// When, in which order, of which call, what: an attempt's success or a tick.
+/// Time, order, call, and the attempt that succeeds (`None`: a tick).
 type HedgeSimEvent = (Nanos, u64, u64, Option<u32>);
 
 struct HedgeSimResult {
@@ -33,28 +33,28 @@ impl HedgeSimResult {
     }
 }
 
-/// A thousand calls a second. An attempt takes 10 ms in the median, and fifty times as long once in a hundred.
+/// 1,000 calls per second. The median of attempts is 10 ms; a fraction `slow` of them takes fifty times as long.
 fn simulate(stages: Vec<HedgeStage>, slow: impl Fn(Nanos) -> f64) -> HedgeSimResult {
     let policy = Policy { stages, ..Policy::default() };
     let service = Delay::Lognormal { median: Nanos::from_millis(10), sigma: 0.3 };
     let (times, slowness) = (Dice::new(1, 1), Dice::new(1, 2));
-    let mut ledger = RetryBudget::new(BudgetRule::default());
+    let mut budget = RetryBudget::new(BudgetRule::default());
     let mut recent = LatencyQuantile::default();
     let mut outcome = HedgeSimResult { times: Vec::new(), attempts: 0, budget_exhausted: 0 };
     let mut calls: HashMap<u64, (HedgedCall, Nanos)> = HashMap::new();
-    let mut coming: BinaryHeap<Reverse<HedgeSimEvent>> = BinaryHeap::new();
+    let mut events: BinaryHeap<Reverse<HedgeSimEvent>> = BinaryHeap::new();
     let mut actions = Vec::new();
     let (mut arrived, mut order) = (0, 0);
-    while arrived < CALLS || !coming.is_empty() {
+    while arrived < CALLS || !events.is_empty() {
         let arrives = if arrived < CALLS { Nanos::from_millis(arrived) } else { Nanos::NEVER };
-        let (now, call) = match coming.peek() {
+        let (now, call) = match events.peek() {
             Some(Reverse((at, ..))) if *at < arrives => {
-                let Some(Reverse((now, _, call, what))) = coming.pop() else { unreachable!() };
+                let Some(Reverse((now, _, call, what))) = events.pop() else { unreachable!() };
                 let Some((hedge, start)) = calls.get_mut(&call) else { continue };
                 let event = what.map_or(Event::Tick, Event::Succeeded);
-                hedge.on(now, event, &mut ledger, &mut actions);
+                hedge.on(now, event, &mut budget, &mut actions);
                 if hedge.is_finished() {
-                    // The first attempt has either won now, or is cancelled now.
+                    // The first attempt has either won or is cancelled now.
                     recent.record(now, now - *start);
                     outcome.times.push(now - *start);
                     calls.remove(&call);
@@ -64,11 +64,18 @@ fn simulate(stages: Vec<HedgeStage>, slow: impl Fn(Nanos) -> f64) -> HedgeSimRes
             _ => {
                 let call = arrived;
                 arrived += 1;
-                ledger.deposit(arrives);
-                let known = |q| recent.quantile(arrives, q);
-                let dice = Dice::new(call, 3);
-                let hedge =
-                    HedgedCall::start(&policy, arrives, Nanos::NEVER, ResendRule::Always, known, dice, &mut actions);
+                budget.deposit(arrives);
+                let quantile = |q| recent.quantile(arrives, q);
+                let random = Dice::new(call, 3);
+                let hedge = HedgedCall::start(
+                    &policy,
+                    arrives,
+                    Nanos::NEVER,
+                    ResendRule::Always,
+                    quantile,
+                    random,
+                    &mut actions,
+                );
                 calls.insert(call, (hedge, arrives));
                 (arrives, call)
             }
@@ -81,9 +88,9 @@ fn simulate(stages: Vec<HedgeStage>, slow: impl Fn(Nanos) -> f64) -> HedgeSimRes
                     outcome.attempts += 1;
                     let factor = if slowness.unit_at(k) <= slow(now) { 50 } else { 1 };
                     let done = now + Nanos(service.at(&times, k).0 * factor);
-                    coming.push(Reverse((done, order, call, Some(attempt))));
+                    events.push(Reverse((done, order, call, Some(attempt))));
                 }
-                HedgeAction::WakeAt(at) => coming.push(Reverse((at, order, call, None))),
+                HedgeAction::WakeAt(at) => events.push(Reverse((at, order, call, None))),
                 HedgeAction::BudgetExhausted { .. } => outcome.budget_exhausted += 1,
                 HedgeAction::Cancel(_) | HedgeAction::Finish(_) => {}
             }
@@ -98,7 +105,7 @@ fn backup() -> Vec<HedgeStage> {
 }
 
 #[test]
-fn a_second_copy_for_one_call_in_fifty_cuts_nine_tenths_of_the_tail() {
+fn a_hedge_for_one_call_in_fifty_cuts_nine_tenths_of_the_tail() {
     let (alone, hedged) = (simulate(Vec::new(), |_| 0.01), simulate(backup(), |_| 0.01));
     let cut = 1.0 - hedged.quantile(0.999) / alone.quantile(0.999);
     for (name, outcome) in [("alone", &alone), ("hedged", &hedged)] {
@@ -112,7 +119,7 @@ fn a_second_copy_for_one_call_in_fifty_cuts_nine_tenths_of_the_tail() {
 }
 
 #[test]
-fn copies_do_not_bury_a_service_that_turns_slow() {
+fn hedges_do_not_overload_a_service_that_becomes_slow() {
     let slow = |now: Nanos| if (60..120).contains(&(now.0 / Nanos::SECOND.0)) { 1.0 } else { 0.01 };
     let hedged = simulate(backup(), slow);
     println!("{:.3} % extra attempts, {} copies suppressed", hedged.extra() * 100.0, hedged.budget_exhausted);

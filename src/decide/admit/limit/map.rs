@@ -1,55 +1,67 @@
-//! How long things take, by how many are in when they begin; and where that bends.
+//! The curve of service times over concurrency, and its knee.
+//!
+//! Constants: "scenarios" are those of `weir simulate`, as in `tuning.rs`.
 
-/// Below this each number has a bucket of its own, above it eight share an octave.
+/// Concurrencies with a bucket each, in calls; above, eight buckets share an octave (9% each).
 const EXACT_BUCKETS: usize = 16;
+/// Number of buckets: up to 2^21 calls in flight.
 const BUCKETS: usize = EXACT_BUCKETS + 17 * 8;
-/// What a bucket knows weighs no more than so many samples: what comes is worth more than what was.
+/// Maximum weight of a bucket, in samples: later samples count more than earlier ones. Scenarios.
 const MAX_BUCKET_SAMPLES: f64 = 256.0;
-/// It takes so many samples to know how long things take.
+/// Samples at the lowest concurrencies whose mean is the unloaded service time. Scenarios.
 const NO_LOAD_SAMPLES: f64 = 48.0;
-/// A bucket that weighs less says nothing.
+/// Weight, in samples, below which a bucket is left out of the fit: less than half a sample is left of it.
 const MIN_BUCKET_SAMPLES: f64 = 0.5;
-/// From one place that may be the knee to the next.
+/// Ratio of two candidates for the knee: the search is 3% fine.
 const KNEE_SEARCH_FACTOR: f64 = 1.03;
-/// A bend has to explain so many variances, and another place than before so many more than that.
+/// Evidence for a new knee: decrease of the squared residuals, in variances of a sample, while the limit is used. Far
+/// more than chance: 20 is more than four standard deviations. Scenarios.
 const NEW_KNEE_VARIANCES: f64 = 20.0;
+/// Evidence, in variances, for another place of a known knee. Scenarios.
 const MOVED_KNEE_VARIANCES: f64 = 4.0;
-/// And a new one so many times as many while there are places left: chance looks for long.
+/// Factor of [`NEW_KNEE_VARIANCES`] while slots are free: over a long time chance finds a knee, too. Scenarios.
 const UNPRESSED_VARIANCES_FACTOR: f64 = 4.0;
+/// Evidence, in variances, to keep a known knee. Scenarios.
 const KEPT_KNEE_VARIANCES: f64 = 4.0;
 
-/// Times that are always the same are measured with some error, too.
+/// Smallest standard deviation of a service time, as a fraction of it: constant times have a measurement error, too.
+/// Scenarios.
 const MEASUREMENT_ERROR_FRACTION: f64 = 0.02;
-/// With so many samples something is known of those beside as many. If about the last 1 / (1 - SHORT) are further off it
-/// than chance allows, the service has changed, and what is known is worth no more than this part.
+/// Weight of a bucket, in samples, from which new samples are compared with it. Scenarios.
 const MIN_SURPRISE_SAMPLES: f64 = 30.0;
+/// Factor per sample of the sum of deviations: a memory of about 33 samples. Scenarios.
 const SURPRISE_DECAY_FACTOR: f64 = 0.97;
+/// Sum of deviations, in standard deviations of a sample, from which the service counts as changed. Large, since each
+/// of many gateways sees few calls (`many-gates`). Scenarios.
 const MAX_SURPRISE_DEVIATIONS: f64 = 50.0;
+/// Factor of the weight of all earlier samples after a change. Scenarios.
 const SURPRISE_WEIGHT_FACTOR: f64 = 0.05;
 
-/// Knees that differ by less (as logarithms) may be one and the same, of which so much of the newer is believed.
+/// Difference of the logarithms below which two knees may be the same one, measured twice: 28%. Scenarios.
 const NEAR_KNEE_LOG_RATIO: f64 = 0.25;
+/// Weight of the newer one of two such knees. Scenarios.
 const KNEE_SMOOTHING_FRACTION: f64 = 0.08;
 
-/// Means of those that began beside about as many.
+/// Bucket: means of the samples at about the same concurrency.
 #[derive(Clone, Copy, Debug, Default)]
 struct CurvePoint {
+    /// In samples.
     weight: f64,
     in_flight: f64,
-    /// In ns, and its square.
     mean_ns: f64,
+    /// Mean of the squares, in ns².
     mean_square: f64,
 }
 
-/// Where more in flight begin to take longer instead of getting more done.
+/// Knee of the curve: concurrency from which more calls in flight take longer instead of increasing throughput.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Knee {
-    /// So many are in.
+    /// Calls in flight.
     pub(super) in_flight: f64,
 }
 
 impl Knee {
-    /// A part of the way to another one that is near; all of it, if it is not.
+    /// This knee moved towards a newer one: a part of the way if that is near, else all of it.
     pub(super) fn towards(self, other: Self) -> Self {
         let near = (other.in_flight / self.in_flight).ln().abs() < NEAR_KNEE_LOG_RATIO;
         Self {
@@ -62,11 +74,11 @@ impl Knee {
     }
 }
 
-/// Times by how many were in.
+/// Service times by concurrency.
 #[derive(Clone, Debug)]
 pub(super) struct LatencyCurve {
     buckets: [CurvePoint; BUCKETS],
-    /// By how much the last ones took longer than what is known of their like, in deviations of one, all together.
+    /// Decaying sum of the last samples' deviations from earlier ones at their concurrency, in standard deviations.
     surprise: f64,
 }
 
@@ -76,23 +88,23 @@ impl Default for LatencyCurve {
     }
 }
 
-fn bucket_index(beside: f64) -> usize {
-    let beside = beside.max(0.0);
-    if beside < EXACT_BUCKETS as f64 {
-        return beside as usize;
+fn bucket_index(in_flight: f64) -> usize {
+    let in_flight = in_flight.max(0.0);
+    if in_flight < EXACT_BUCKETS as f64 {
+        return in_flight as usize;
     }
-    let octaves = (beside / EXACT_BUCKETS as f64).log2();
+    let octaves = (in_flight / EXACT_BUCKETS as f64).log2();
     (EXACT_BUCKETS + (octaves * 8.0) as usize).min(BUCKETS - 1)
 }
 
 impl LatencyCurve {
-    /// One that began beside so many, itself included, took so many ns.
-    pub(super) fn add(&mut self, beside: f64, time: f64) {
-        let bucket = &mut self.buckets[bucket_index(beside)];
+    /// Adds a sample: calls in flight at its start, including itself, and service time in ns.
+    pub(super) fn add(&mut self, in_flight: f64, time_ns: f64) {
+        let bucket = &mut self.buckets[bucket_index(in_flight)];
         if bucket.weight >= MIN_SURPRISE_SAMPLES {
             let variance = (bucket.mean_square - bucket.mean_ns * bucket.mean_ns)
                 .max((MEASUREMENT_ERROR_FRACTION * bucket.mean_ns).powi(2));
-            self.surprise = SURPRISE_DECAY_FACTOR * self.surprise + (time - bucket.mean_ns) / variance.sqrt();
+            self.surprise = SURPRISE_DECAY_FACTOR * self.surprise + (time_ns - bucket.mean_ns) / variance.sqrt();
         }
         if self.surprise.abs() > MAX_SURPRISE_DEVIATIONS {
             self.surprise = 0.0;
@@ -100,38 +112,38 @@ impl LatencyCurve {
                 bucket.weight *= SURPRISE_WEIGHT_FACTOR;
             }
         }
-        let bucket = &mut self.buckets[bucket_index(beside)];
+        let bucket = &mut self.buckets[bucket_index(in_flight)];
         bucket.weight = bucket.weight.min(MAX_BUCKET_SAMPLES - 1.0) + 1.0;
-        let part = 1.0 / bucket.weight;
-        bucket.in_flight += part * (beside - bucket.in_flight);
-        bucket.mean_ns += part * (time - bucket.mean_ns);
-        bucket.mean_square += part * (time * time - bucket.mean_square);
+        let weight = 1.0 / bucket.weight;
+        bucket.in_flight += weight * (in_flight - bucket.in_flight);
+        bucket.mean_ns += weight * (time_ns - bucket.mean_ns);
+        bucket.mean_square += weight * (time_ns * time_ns - bucket.mean_square);
     }
 
-    /// Keeps a part of what is known of more than `limit`, and of less.
+    /// Multiplies the weight of samples above `limit` by `above`, and of the others by `below`.
     pub(super) fn forget(&mut self, limit: f64, above: f64, below: f64) {
         for bucket in &mut self.buckets {
             bucket.weight *= if bucket.in_flight > limit { above } else { below };
         }
     }
 
-    /// How many samples stand for all that is known.
+    /// Weight of all samples.
     pub(super) fn weight(&self) -> f64 {
         self.buckets.iter().map(|bucket| bucket.weight).sum()
     }
 
-    /// How many samples stand for what is known up to there.
-    pub(super) fn weight_up_to(&self, beside: f64) -> f64 {
-        self.buckets.iter().filter(|bucket| bucket.in_flight <= beside).map(|bucket| bucket.weight).sum()
+    /// Weight of the samples up to this concurrency.
+    pub(super) fn weight_up_to(&self, in_flight: f64) -> f64 {
+        self.buckets.iter().filter(|bucket| bucket.in_flight <= in_flight).map(|bucket| bucket.weight).sum()
     }
 
-    /// The mean of what is known, by how many were in.
+    /// Mean concurrency of all samples.
     pub(super) fn mean_in_flight(&self) -> f64 {
         let sum: f64 = self.buckets.iter().map(|bucket| bucket.weight * bucket.in_flight).sum();
         sum / self.weight().max(f64::MIN_POSITIVE)
     }
 
-    /// How long things take beside the fewest, in ns; none while too little is known.
+    /// Unloaded service time in ns: mean at the lowest concurrencies; `None` with too few samples.
     pub(super) fn no_load_ns(&self) -> Option<f64> {
         let (mut weight, mut sum) = (0.0, 0.0);
         for bucket in &self.buckets {
@@ -144,63 +156,65 @@ impl LatencyCurve {
         None
     }
 
-    /// The bend of `time = unhindered * (1 + steep * max(0, beside / knee - 1))` that fits best, by least squares; none if
-    /// it explains no more than chance would, or little more while there is no hurry. Times count up to `clamp` times the
-    /// base: beyond that they only say "far too many".
-    pub(super) fn knee(&self, clamp: f64, steep: f64, before: Option<Knee>, hurry: bool) -> Option<Knee> {
-        let curve = CurveFit::new(self, clamp, steep)?;
-        let straight = curve.residual(f64::INFINITY);
-        let (mut rest, mut at) = (f64::INFINITY, curve.min_in_flight());
+    /// Knee of `time = no_load * (1 + steepness * max(0, in_flight / knee - 1))` that fits best, by least squares;
+    /// `None` if it explains no more than chance does, or little more while the limit is not used (`pressed`). Times
+    /// count up to `max_factor` times the unloaded one: beyond that they only show that the concurrency is far too
+    /// high.
+    pub(super) fn knee(&self, max_factor: f64, steepness: f64, before: Option<Knee>, pressed: bool) -> Option<Knee> {
+        let curve = CurveFit::new(self, max_factor, steepness)?;
+        let without_knee = curve.residual(f64::INFINITY);
+        let (mut least, mut at) = (f64::INFINITY, curve.min_in_flight());
         let mut candidate = at;
         while candidate < curve.max_in_flight() {
-            let its = curve.residual(candidate);
-            if its <= rest {
-                (rest, at) = (its, candidate);
+            let residual = curve.residual(candidate);
+            if residual <= least {
+                (least, at) = (residual, candidate);
             }
             candidate *= KNEE_SEARCH_FACTOR;
         }
         if let Some(before) = before.filter(|before| before.in_flight < curve.max_in_flight()) {
-            let its = curve.residual(before.in_flight);
-            if its - rest < MOVED_KNEE_VARIANCES * curve.variance {
-                (rest, at) = (its, before.in_flight);
+            let residual = curve.residual(before.in_flight);
+            if residual - least < MOVED_KNEE_VARIANCES * curve.variance {
+                (least, at) = (residual, before.in_flight);
             }
         }
-        let sure = match before {
+        let evidence = match before {
             Some(_) => KEPT_KNEE_VARIANCES,
-            None if hurry => NEW_KNEE_VARIANCES,
+            None if pressed => NEW_KNEE_VARIANCES,
             None => NEW_KNEE_VARIANCES * UNPRESSED_VARIANCES_FACTOR,
         };
-        (straight - rest > sure * curve.variance).then_some(Knee { in_flight: at })
+        (without_knee - least > evidence * curve.variance).then_some(Knee { in_flight: at })
     }
 }
 
-/// What a map knows, as points.
+/// Points of a curve for the fit.
 struct CurveFit {
     points: [CurvePoint; BUCKETS],
     count: usize,
     max_factor: f64,
     steepness: f64,
-    /// The variance of a single time.
+    /// Variance of a single sample, in ns².
     variance: f64,
 }
 
 impl CurveFit {
-    fn new(map: &LatencyCurve, clamp: f64, steep: f64) -> Option<Self> {
-        let base = map.no_load_ns()?;
-        let most = clamp * base;
+    fn new(curve: &LatencyCurve, max_factor: f64, steepness: f64) -> Option<Self> {
+        let no_load_ns = curve.no_load_ns()?;
+        let cap_ns = max_factor * no_load_ns;
         let mut points = [CurvePoint::default(); BUCKETS];
         let mut count = 0;
         let (mut spread, mut weight) = (0.0, 0.0);
-        for bucket in map.buckets.iter().filter(|bucket| bucket.weight > MIN_BUCKET_SAMPLES) {
-            if bucket.mean_ns <= most {
+        for bucket in curve.buckets.iter().filter(|bucket| bucket.weight > MIN_BUCKET_SAMPLES) {
+            if bucket.mean_ns <= cap_ns {
                 spread += bucket.weight * (bucket.mean_square - bucket.mean_ns * bucket.mean_ns).max(0.0);
                 weight += bucket.weight;
             }
-            points[count] = CurvePoint { mean_ns: bucket.mean_ns.min(most), ..*bucket };
+            points[count] = CurvePoint { mean_ns: bucket.mean_ns.min(cap_ns), ..*bucket };
             count += 1;
         }
-        let noise = if weight > 0.0 { spread / weight } else { 0.0 }.max((MEASUREMENT_ERROR_FRACTION * base).powi(2));
-        Some(Self { points, count, max_factor: clamp, steepness: steep, variance: noise })
+        let variance =
+            if weight > 0.0 { spread / weight } else { 0.0 }.max((MEASUREMENT_ERROR_FRACTION * no_load_ns).powi(2));
+        Some(Self { points, count, max_factor, steepness, variance })
     }
 
     fn points(&self) -> &[CurvePoint] {
@@ -215,7 +229,7 @@ impl CurveFit {
         self.points().last().map_or(0.0, |point| point.in_flight)
     }
 
-    /// The squares that remain if the knee is there and the unhindered time is the best for it.
+    /// Sum of the squared residuals with this knee and the unloaded time that fits it best.
     fn residual(&self, knee: f64) -> f64 {
         let (mut tm, mut mm, mut tt) = (0.0, 0.0, 0.0);
         for point in self.points() {
