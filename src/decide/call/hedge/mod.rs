@@ -18,7 +18,7 @@ use super::backoff::BackoffDelays;
 use super::policy::{AttemptFailure, FailureKind, Policy};
 use super::retry_budget::Budget;
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 
 mod replay;
 mod stages;
@@ -148,7 +148,7 @@ impl<'p> HedgedCall<'p> {
         deadline: Nanos,
         replay: ResendRule,
         quantile: impl FnMut(f64) -> Option<Nanos>,
-        random: Dice,
+        random: SeededRng,
         actions: &mut Vec<HedgeAction>,
     ) -> Self {
         let stages = if replay == ResendRule::Always {

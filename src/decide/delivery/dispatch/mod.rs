@@ -59,7 +59,7 @@ use self::queue::{DispatchJob, JobQueue, State};
 pub use self::rules::{DeliveryGuarantee, DispatchOrder, DispatchRules, TtlExtension};
 use super::limit_headers::RateLimitHeaders;
 use crate::decide::Nanos;
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 use crate::decide::call::policy::FailureKind;
 use crate::decide::call::retry_budget::RetryBudget;
 
@@ -311,9 +311,9 @@ impl Dispatch {
         self.mark_all_dirty();
     }
 
-    /// Dice for one job.
-    fn dice(&self, id: JobId) -> Dice {
-        Dice::new(self.seed, id)
+    /// SeededRng for one job.
+    fn rng(&self, id: JobId) -> SeededRng {
+        SeededRng::new(self.seed, id)
     }
 }
 

@@ -4,13 +4,13 @@ use super::map::LatencyCurve;
 use super::{AdaptiveLimit, Options};
 use crate::decide::Nanos;
 use crate::decide::admission::{ServiceSample, Slots};
-use crate::decide::base::dice::Dice;
+use crate::decide::base::rng::SeededRng;
 
 const MS: f64 = 1e6;
 
 /// Curve of random samples: concurrency uniform in `from..to`, and `time` of the concurrency and a uniform draw.
 fn drawn(from: f64, to: f64, samples: u64, time: impl Fn(f64, f64) -> f64) -> LatencyCurve {
-    let random = Dice::new(7, 1);
+    let random = SeededRng::new(7, 1);
     let mut curve = LatencyCurve::default();
     for at in 0..samples {
         let in_flight = (from + (to - from) * random.unit_at(2 * at)).round();
@@ -78,7 +78,7 @@ fn times_independent_of_concurrency_have_no_knee() {
 #[test]
 fn a_slower_service_is_detected_soon() {
     let mut curve = drawn(40.0, 50.0, 5000, |_, unit| uniform(unit));
-    let random = Dice::new(8, 1);
+    let random = SeededRng::new(8, 1);
     for at in 0..150 {
         curve.add(40.0 + 10.0 * random.unit_at(2 * at), 2.0 * uniform(random.unit_at(2 * at + 1)));
     }

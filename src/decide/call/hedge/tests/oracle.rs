@@ -2,7 +2,7 @@
 
 use super::simulation::{Case, HedgeTrace};
 use crate::decide::Nanos;
-use crate::decide::base::dice::{Dice, TestRng};
+use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::call::hedge::{CallVerdict, HedgeAction, ResendRule};
 use crate::decide::call::policy::{AttemptFailure, FailureKind, FailureSide, StageTrigger};
 use crate::decide::call::retry_budget::Budget;
@@ -101,7 +101,7 @@ fn a_hundred_thousand_calls_end_as_their_whole_schedule_predicts() {
         if compared == 100_000 {
             break;
         }
-        let mut random = TestRng(Dice::new(seed, 11));
+        let mut random = TestRng(SeededRng::new(seed, 11));
         let mut case = random.case(Nanos(1000), 10_000).on_time();
         case.policy.retry.max_retries = 0;
         case.resend = ResendRule::Always;

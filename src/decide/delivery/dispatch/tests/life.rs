@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::simulation::{DispatchScenario, JobEnd};
-use crate::decide::base::dice::{Dice, TestRng};
+use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::call::policy::{Backoff, BudgetRule, FailureKind};
 use crate::decide::delivery::dispatch::{
     DispatchFailure, DispatchOrder, DispatchRules, Nanos, ResponseClass, TtlExtension,
@@ -88,7 +88,7 @@ proptest! {
     /// The world itself looks at each action; see there.
     #[test]
     fn every_job_has_one_end_and_no_server_has_a_reason_to_refuse(seed: u64) {
-        let setting = setting(&mut TestRng(Dice::new(seed, 95)));
+        let setting = setting(&mut TestRng(SeededRng::new(seed, 95)));
         let story = setting.run(seed);
         prop_assert_eq!((story.exceeded, story.invalid_nonces), (0, 0), "{:?}", setting);
         prop_assert_eq!(story.ends.len() as u64, setting.jobs, "{:?}", setting);

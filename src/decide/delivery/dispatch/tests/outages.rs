@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use proptest::prelude::*;
 
-use crate::decide::base::dice::{Dice, TestRng};
+use crate::decide::base::rng::{SeededRng, TestRng};
 use crate::decide::call::policy::FailureKind;
 use crate::decide::delivery::dispatch::circuit::MIN_FAILED_JOBS;
 use crate::decide::delivery::dispatch::{
@@ -253,7 +253,7 @@ proptest! {
     /// Whatever the hosts do, good jobs are delivered (but for the last few of a long outage that says 500), and an outage costs what the naive sum says.
     #[test]
     fn good_jobs_are_delivered_whatever_the_hosts_do(seed: u64) {
-        let mut lots = TestRng(Dice::new(seed, 96));
+        let mut lots = TestRng(SeededRng::new(seed, 96));
         let services: Vec<FaultyHost> = (0..1 + lots.below(5)).map(|_| {
             let from = ms(lots.below(2000));
             let outage = if lots.one_in(2) { (from, from + ms(lots.below(60_000))) } else { (Nanos::NEVER, Nanos::NEVER) };
