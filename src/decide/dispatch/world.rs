@@ -1,4 +1,4 @@
-//! A dispatcher at an exchange, in virtual time: random settings, and the document's.
+//! A dispatcher and a rate-limited service in virtual time: random settings, and the reference workload.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,44 +13,44 @@ use crate::decide::feedback::{Quota, RateLimitHeaders};
 use crate::decide::limit::{self, RetryTime, ServerLimiter};
 use crate::decide::policy::FailureKind;
 
-/// A service, and what is sent to it.
+/// A service, and the jobs that are sent to it.
 #[derive(Clone, Debug)]
 pub(super) struct DispatchScenario {
     pub(super) rules: DispatchRules,
     pub(super) keys: u32,
-    /// The server's limits; those of the rules, unless the user is mistaken.
+    /// Limits of the server; those of the rules, unless the configuration is wrong.
     pub(super) limits: Vec<limit::LimitWindow>,
     pub(super) delay_in: Delay,
     pub(super) delay_out: Delay,
-    /// Between two jobs.
+    /// Time between two jobs.
     pub(super) gap: Delay,
     /// Jobs before the first gap.
     pub(super) initial_jobs: u64,
     pub(super) jobs: u64,
     pub(super) ttl: Option<Nanos>,
-    /// If there are different ones.
+    /// Shortest TTL, if they differ.
     pub(super) min_ttl: Option<Nanos>,
     pub(super) max_weight: u64,
     pub(super) priorities: u64,
-    /// In a thousand jobs: those that name a key.
+    /// Jobs in a thousand that name a key.
     pub(super) pinned_per_mille: u64,
-    /// In a thousand requests: answers that are lost, connections that fail, answers with 500.
+    /// Requests in a thousand: responses that are lost, connections that fail, responses with 500.
     pub(super) lost_per_mille: u64,
     pub(super) unsent_per_mille: u64,
     pub(super) errors_per_mille: u64,
-    /// Answers say where the key stands, in whole seconds, as RateLimit and RateLimit-Policy do.
+    /// Whether responses report the key's quota, in whole seconds, as RateLimit and RateLimit-Policy do.
     pub(super) has_headers: bool,
-    /// Somebody else spends one from each key's limits so often.
+    /// Interval at which another client spends one request of each key's limits.
     pub(super) others_interval: Option<Nanos>,
-    /// So many refusals block a key; 0: none.
+    /// Rejections that block a key; 0: none.
     pub(super) block_after: u64,
-    /// Until then; the jobs that are left are not looked at.
+    /// End of the simulation; the remaining jobs are ignored.
     pub(super) until: Nanos,
-    /// How late a timer is.
+    /// Lateness of a timer.
     pub(super) timer_lateness: Nanos,
 }
 
-/// How a job ended.
+/// End of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JobEnd {
     Done,
@@ -58,20 +58,20 @@ pub(super) enum JobEnd {
     DeadLettered(DispatchFailure),
 }
 
-/// What came of it.
+/// Result of a simulation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DispatchResult {
     pub(super) ends: BTreeMap<JobId, JobEnd>,
-    /// By job: how often the server did it.
+    /// Executions at the server, by job.
     pub(super) done: BTreeMap<JobId, u32>,
     pub(super) exceeded: u64,
     pub(super) invalid_nonces: u64,
     pub(super) accepted: u64,
     pub(super) per_key: Vec<u64>,
-    /// From submission to the answer.
+    /// Time from submission to response.
     pub(super) responses: Vec<Nanos>,
     pub(super) delay_bound: Option<Nanos>,
-    /// When each was submitted and when it was first sent.
+    /// Submission and first send, by job.
     pub(super) waited: BTreeMap<JobId, Nanos>,
 }
 
@@ -87,10 +87,10 @@ enum DispatchSimulationEvent {
 }
 
 impl DispatchScenario {
-    /// The document's: five keys, 20 per second each, up to 50 ms each way, blocked after ten refusals; saturated.
+    /// The reference workload: five keys, 20/s each, up to 50 ms each way, blocked after ten rejections; saturated.
     pub(super) fn reference() -> Self {
         let window = limit::LimitWindow::read("20/1s", limit::LimitModel::SlidingLog).expect("valid");
-        // Places enough: what is looked at are the windows.
+        // Enough slots: the windows are tested.
         let epoch = Nanos::from_secs(1_700_000_000);
         let mut rules = DispatchRules { epoch, max_in_flight: 100_000, ..DispatchRules::default() };
         rules.key.limits = vec![super::super::window::KeyLimit::new(window)];
@@ -122,8 +122,8 @@ impl DispatchScenario {
     }
 
     pub(super) fn submission(&self, job: JobId, now: Nanos) -> JobSubmission {
-        let dice = Dice::new(job, 5);
-        let draw = |k, n: u64| ((dice.unit_at(k) * n as f64) as u64).min(n - 1);
+        let random = Dice::new(job, 5);
+        let draw = |k, n: u64| ((random.unit_at(k) * n as f64) as u64).min(n - 1);
         JobSubmission {
             expires_at: self.ttl.map_or(Nanos::NEVER, |ttl| {
                 now + self.min_ttl.map_or(ttl, |least| least + Nanos(draw(2, (ttl - least).0)))
@@ -143,18 +143,18 @@ impl DispatchScenario {
 struct DispatchSimulation<'a> {
     scenario: &'a DispatchScenario,
     lots: TestRng,
-    dice: [Dice; 3],
+    random: [Dice; 3],
     dispatch: Dispatch,
     accounts: Vec<KeyQuota>,
     events: BinaryHeap<Reverse<(Nanos, u64, DispatchSimulationEvent)>>,
     number: u64,
     wake_at: Option<Nanos>,
     submissions: BTreeMap<JobId, (Nanos, JobSubmission)>,
-    /// The attempts that the dispatcher waits for.
+    /// Attempts in flight.
     awaited: BTreeMap<JobId, u32>,
     nonces: Vec<u64>,
     saved_high_water: Vec<u64>,
-    /// What answers said; the first said nothing.
+    /// Headers of responses; the first ones are empty.
     response_headers: Vec<RateLimitHeaders>,
     result: DispatchResult,
 }
@@ -165,7 +165,7 @@ impl<'a> DispatchSimulation<'a> {
         Self {
             scenario,
             lots: TestRng(Dice::new(seed, 90)),
-            dice: [91, 92, 93].map(|salt| Dice::new(seed, salt)),
+            random: [91, 92, 93].map(|salt| Dice::new(seed, salt)),
             dispatch: Dispatch::new(scenario.rules.clone(), scenario.keys, seed),
             accounts: vec![account; scenario.keys as usize],
             events: BinaryHeap::new(),
@@ -190,7 +190,7 @@ impl<'a> DispatchSimulation<'a> {
         let mut at = Nanos::ZERO;
         for job in 0..setting.jobs {
             if job >= setting.initial_jobs {
-                at += setting.gap.at(&self.dice[2], job);
+                at += setting.gap.at(&self.random[2], job);
             }
             if at > setting.until {
                 break;
@@ -233,7 +233,7 @@ impl<'a> DispatchSimulation<'a> {
                 self.dispatch.on(now, Event::Submitted(job, asked), actions);
             }
             DispatchSimulationEvent::Tick => {
-                // A timer that was set anew does not ring.
+                // A replaced timer does not fire.
                 if self.wake_at.is_some_and(|at| at + self.scenario.timer_lateness <= now) {
                     self.wake_at = None;
                     self.dispatch.on(now, Event::Tick, actions);
@@ -283,7 +283,7 @@ impl<'a> DispatchSimulation<'a> {
 
     fn arrive(&mut self, now: Nanos, (job, attempt, key, nonce): (JobId, u32, u32, u64)) {
         let account = &mut self.accounts[key as usize];
-        // Where the order does not matter, every nonce is good.
+        // Without an order each nonce is valid.
         let nonce = if self.scenario.rules.key.ordered { nonce } else { account.counts().accepted + 1 };
         let judged = account.judge(now, self.submissions[&job].1.weight, Some(nonce.into()));
         if self.scenario.has_headers {
@@ -318,7 +318,7 @@ impl<'a> DispatchSimulation<'a> {
                 outcome = 9;
             }
         }
-        let back = now + self.scenario.delay_out.at(&self.dice[1], self.number);
+        let back = now + self.scenario.delay_out.at(&self.random[1], self.number);
         self.schedule(
             back,
             DispatchSimulationEvent::Responded {
@@ -352,12 +352,12 @@ impl<'a> DispatchSimulation<'a> {
                     assert!(now + way_in <= asked.expires_at, "{job} can't arrive in time");
                 }
                 let before = self.result.done.get(&job).copied().unwrap_or(0);
-                assert!(before == 0 || again, "{job} may be done twice and nobody is told");
+                assert!(before == 0 || again, "{job} may be done twice without a flag");
                 if self.lots.below(1000) < self.scenario.unsent_per_mille {
                     return self.schedule(now + Nanos::MILLI, DispatchSimulationEvent::Unsent { job, attempt });
                 }
                 self.schedule(now, DispatchSimulationEvent::Departed { job, attempt });
-                let at = now + self.scenario.delay_in.at(&self.dice[0], self.number);
+                let at = now + self.scenario.delay_in.at(&self.random[0], self.number);
                 self.schedule(at, DispatchSimulationEvent::Arrives { job, attempt, key, nonce });
             }
             DispatchAction::Cancel { job, attempt } => assert_eq!(self.awaited.remove(&job), Some(attempt)),

@@ -33,7 +33,7 @@ pub(super) struct Case {
     /// Lateness of each tick.
     pub(super) lateness: Nanos,
     pub(super) client_closes: Nanos,
-    dice: Dice,
+    random: Dice,
 }
 
 /// Events in order, each with its actions; the first entry is the start.
@@ -92,7 +92,7 @@ impl TestRng {
             spurious: (0..self.below(4)).map(|_| start + Nanos(self.below(2 * range))).collect(),
             lateness: if self.one_in(2) { Nanos::ZERO } else { Nanos(self.below(range / 8)) },
             client_closes: if self.one_in(4) { start + Nanos(self.below(2 * range)) } else { Nanos::NEVER },
-            dice: Dice::new(self.0.bits(), 1),
+            random: Dice::new(self.0.bits(), 1),
         }
     }
 }
@@ -111,7 +111,7 @@ impl Case {
         let mut actions = Vec::new();
         let known = |_| self.quantile;
         let Self { policy, resend: replay, start, deadline, .. } = self;
-        let mut hedge = HedgedCall::start(policy, *start, *deadline, *replay, known, self.dice, &mut actions);
+        let mut hedge = HedgedCall::start(policy, *start, *deadline, *replay, known, self.random, &mut actions);
         let mut trace = vec![(*start, None, actions.clone())];
         let mut spurious = self.spurious.clone();
         spurious.sort_unstable();
@@ -183,29 +183,29 @@ impl Budget for EmptyBudget {
 /// Budget with all its times, so that each window can be recounted.
 pub(super) struct AuditedBudget {
     budget: BudgetRule,
-    ledger: RetryBudget,
+    retry_budget: RetryBudget,
     calls: Vec<Nanos>,
     withdrawals: Vec<Nanos>,
 }
 
 impl AuditedBudget {
     pub(super) fn new(budget: BudgetRule) -> Self {
-        Self { budget, ledger: RetryBudget::new(budget), calls: Vec::new(), withdrawals: Vec::new() }
+        Self { budget, retry_budget: RetryBudget::new(budget), calls: Vec::new(), withdrawals: Vec::new() }
     }
 
     pub(super) fn call(&mut self, now: Nanos) {
-        self.ledger.deposit(now);
+        self.retry_budget.deposit(now);
         self.calls.push(now);
     }
 }
 
 impl Budget for AuditedBudget {
     fn can_withdraw(&mut self, now: Nanos) -> bool {
-        self.ledger.can_withdraw(now)
+        self.retry_budget.can_withdraw(now)
     }
 
     fn withdraw(&mut self, now: Nanos) -> bool {
-        let granted = self.ledger.withdraw(now);
+        let granted = self.retry_budget.withdraw(now);
         if granted {
             self.withdrawals.push(now);
             let inside = |at: &&Nanos| at.0 + self.budget.window.0 > now.0;
